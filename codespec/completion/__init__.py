@@ -1,0 +1,1 @@
+"""From a document and a position to a completion that fits there."""

@@ -1,0 +1,1 @@
+"""Drafts: what proposes tokens for the target to verify."""

@@ -1,0 +1,1 @@
+"""Grammars: front ends, lowering to llguidance, and the states that generation walks through."""

@@ -1,0 +1,1 @@
+"""Where models are found and what is known of them."""

@@ -1,0 +1,304 @@
+"""The seams between the parts of codespec, and the plain data that crosses them.
+
+Three seams carry everything: ``Target`` (a model that decodes), ``GrammarState`` (what may come next)
+and ``Draft`` (what probably comes next). Every other module may import this one; it imports none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+Logits = npt.NDArray[np.float32]
+"""float32 [rows, vocabulary]."""
+
+Bits = npt.NDArray[np.uint32]
+"""uint32 [(vocabulary + 31) // 32]; bit ``t % 32`` of word ``t // 32`` is set where token ``t`` may come next."""
+
+FinishReason = Literal["stop", "length", "time", "cancelled", "grammar"]
+"""``stop``: end token, stop rule, or a complete grammar with no continuation. ``grammar``: a dead end."""
+
+
+class CodespecError(Exception):
+    """What went wrong and what to do about it, in one line fit for a user."""
+
+
+class Vocabulary(Protocol):
+    """The tokens of one model."""
+
+    @property
+    def size(self) -> int:
+        """Number of tokens."""
+        ...
+
+    @property
+    def end_tokens(self) -> frozenset[int]:
+        """Every token that ends a generation."""
+        ...
+
+    def tokenize(self, text: str, special: bool = False) -> list[int]:
+        """Token ids of ``text``; with ``special``, the names of special tokens in it become those tokens."""
+        ...
+
+    def token_bytes(self, token: int) -> bytes:
+        """The text of one token; empty for control tokens."""
+        ...
+
+
+class Target(Protocol):
+    """One sequence of a model: the large one, or a draft's own."""
+
+    @property
+    def n_past(self) -> int:
+        """How many tokens have been decoded and kept."""
+        ...
+
+    def decode(self, tokens: Sequence[int], last: int | None = None) -> Logits:
+        """Append ``tokens`` and return the logits after each of the last ``last`` of them (None: after each).
+
+        float32 [last or len(tokens), V], valid until the next decode of any sequence of this model.
+        ``last=0`` only fills the KV cache.
+
+        Raises:
+            CodespecError: the context is full, or decoding failed; the sequence is as before the call.
+            Aborted: another thread asked to stop; the sequence is as before the call.
+        """
+        ...
+
+    def rollback(self, n_past: int) -> None:
+        """Forget everything after the first ``n_past`` tokens."""
+        ...
+
+    def fork(self) -> Target:
+        """Another sequence that shares this one's tokens so far."""
+        ...
+
+
+class Aborted(Exception):
+    """A decode was stopped from another thread."""
+
+
+class GrammarState(Protocol):
+    """Where in its grammar a sequence of tokens stands: one for the target, one for every draft that looks ahead."""
+
+    def copy(self) -> GrammarState:
+        """An independent deep copy; ``copy.deepcopy`` gives the same."""
+        ...
+
+    def accept(self, tokens: Sequence[int]) -> int:
+        """Advance over ``tokens``; return how many were taken. A refused token changes nothing."""
+        ...
+
+    def allows(self, token: int) -> bool:
+        """Whether ``token`` may come next; no change of state. An end token may where the text so far is complete."""
+        ...
+
+    def mask_into(self, bits: Bits) -> None:
+        """Write the set of tokens that may come next, end tokens included."""
+        ...
+
+    def rollback(self, n: int) -> None:
+        """Undo the last ``n`` accepted tokens.
+
+        Raises:
+            ValueError: fewer than ``n`` tokens were accepted.
+        """
+        ...
+
+    def forced(self) -> bytes:
+        """Text that has no alternative from here; empty where there is a choice."""
+        ...
+
+    @property
+    def can_end(self) -> bool:
+        """Whether the text so far is complete."""
+        ...
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing can follow: the text is complete and has no continuation, or an end token was accepted."""
+        ...
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How the next token is chosen. The filters apply in the order of llama.cpp: penalties, top-k, top-p, min-p.
+
+    Attributes:
+        temperature: 0 is greedy.
+        top_k: 0 is off.
+        top_p: 1 is off.
+        min_p: 0 is off.
+        seed: same seed, same text.
+        sample: index among several samples of one prompt with one seed.
+        repeat_penalty: 1 is off; divides positive and multiplies negative logits of recent tokens.
+        frequency_penalty, presence_penalty: 0 is off.
+        penalty_window: how many recent tokens the penalties look at, prompt included.
+        logit_bias: added to the logits; ``-inf`` bans a token.
+    """
+
+    temperature: float = 0.0
+    top_k: int = 40
+    top_p: float = 0.95
+    min_p: float = 0.05
+    seed: int = 0
+    sample: int = 0
+    repeat_penalty: float = 1.0
+    frequency_penalty: float = 0.0
+    presence_penalty: float = 0.0
+    penalty_window: int = 64
+    logit_bias: dict[int, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """When to stop at the latest.
+
+    Attributes:
+        max_tokens: generated tokens, the end token not counted.
+        time_budget_ms: from the start of the call; None is no limit.
+    """
+
+    max_tokens: int = 128
+    time_budget_ms: float | None = None
+
+
+class Cancel(Protocol):
+    """A flag that another thread sets to stop a generation; ``threading.Event`` is one."""
+
+    def is_set(self) -> bool:
+        """Whether to stop."""
+        ...
+
+
+@dataclass(frozen=True)
+class Pick:
+    """A chosen token and the probability the chooser gave it, after masking and filters."""
+
+    token: int
+    confidence: float
+
+
+class Sampler(Protocol):
+    """Chooses the next token; the same object serves target and drafts, which is what couples them."""
+
+    def pick(self, logits: npt.NDArray[np.float32], tokens: Sequence[int], grammar: GrammarState | None) -> Pick | None:
+        """The token after ``tokens`` (prompt included) given its logits [V]; None where the grammar allows no token."""
+        ...
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """Tokens that a draft thinks come next.
+
+    Attributes:
+        tokens: in order.
+        probabilities: for each token the draft's distribution as (token ids, probabilities), or None where
+            the draft was certain. Only rejection sampling looks at it.
+        source: which draft: ``model``, ``ngram``, ``forced``.
+    """
+
+    tokens: Sequence[int]
+    probabilities: Sequence[tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]] | None] | None = None
+    source: str = "model"
+
+
+class Draft(Protocol):
+    """Something that guesses the target's next tokens."""
+
+    def propose(
+        self,
+        tokens: Sequence[int],
+        grammar: GrammarState | None,
+        sampler: Sampler,
+        more: Callable[[float], bool],
+    ) -> Proposal:
+        """Guess what follows ``tokens`` (prompt included).
+
+        Brings itself in step with ``tokens`` first, whatever it saw before. Advances ``grammar`` over what it
+        proposes; the caller rolls that back. Asks ``more(confidence of the last token)`` before each further
+        token, and ``more(1.0)`` before the first.
+        """
+        ...
+
+
+@dataclass
+class SourceCount:
+    """Tokens of one draft source."""
+
+    drafted: int = 0
+    accepted: int = 0
+
+
+@dataclass
+class Statistics:
+    """Counts and times of one generation, growing while it runs."""
+
+    tokens: int = 0
+    target_calls: int = 0
+    prefill_tokens: int = 0
+    reused_tokens: int = 0
+    by_source: dict[str, SourceCount] = field(
+        default_factory=lambda: {name: SourceCount() for name in ("model", "ngram", "forced")}
+    )
+    prefill_ms: float = 0.0
+    draft_ms: float = 0.0
+    verify_ms: float = 0.0
+    grammar_ms: float = 0.0
+    total_ms: float = 0.0
+
+    @property
+    def drafted(self) -> int:
+        return sum(c.drafted for c in self.by_source.values())
+
+    @property
+    def accepted(self) -> int:
+        return sum(c.accepted for c in self.by_source.values())
+
+
+@dataclass(frozen=True)
+class Round:
+    """One pass of the target over a proposal.
+
+    Attributes:
+        tokens: what the text grows by: the accepted part of the proposal, then the target's own token.
+            End tokens are not among them.
+        proposed: what the draft proposed.
+        accepted: how many of ``proposed`` the target agreed to.
+        source: where the proposal came from; None without one.
+        finish_reason: set on the last round only.
+    """
+
+    tokens: tuple[int, ...]
+    proposed: tuple[int, ...] = ()
+    accepted: int = 0
+    source: str | None = None
+    finish_reason: FinishReason | None = None
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """A piece of generated text, as the engines give it: whole characters only.
+
+    Attributes:
+        text: what was added.
+        round: the round it came from; None from a remote engine.
+        finish_reason: set on the last chunk only.
+    """
+
+    text: str
+    round: Round | None = None
+    finish_reason: FinishReason | None = None
+
+
+@runtime_checkable
+class Closeable(Protocol):
+    """Something that holds memory outside Python."""
+
+    def close(self) -> None:
+        """Free it; a second call does nothing."""
+        ...

@@ -1,0 +1,1 @@
+"""Speculative decoding over token ids: draft, verify, accept, roll back."""

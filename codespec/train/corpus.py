@@ -1,0 +1,209 @@
+"""Collect permissively licensed source files into one corpus, with a manifest of where each came from.
+
+Three kinds of folder are understood: a Python standard library, a ``site-packages``, and a
+``node_modules``. Any other folder is taken as the user's own code.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import importlib.metadata
+import json
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+LANGUAGE_OF_SUFFIX = {
+    ".py": "python",
+    ".pyi": "python",
+    ".js": "javascript",
+    ".mjs": "javascript",
+    ".cjs": "javascript",
+    ".json": "json",
+}
+
+# Folders that hold no code a person would write: caches, other people's vendored copies, test data.
+SKIPPED_FOLDERS = {
+    "__pycache__", "node_modules", "site-packages", "test", "tests", "idle_test", "testing",
+    "_vendor", "vendor", "vendored", "dist", "build", "locale", "third_party", ".git", ".venv",
+}  # fmt: skip
+
+PERMISSIVE = re.compile(
+    r"\b(MIT|BSD|Apache|ISC|PSF|Python Software Foundation|0BSD|Unlicense|CC0|Zlib|BlueOak)", re.IGNORECASE
+)
+RESTRICTED = re.compile(r"\b(A?L?GPL|GNU|MPL|Mozilla|EPL|CDDL|EUPL|Proprietary|NonCommercial|NC)\b", re.IGNORECASE)
+
+SECRET = re.compile(
+    r"-----BEGIN [A-Z ]*PRIVATE KEY-----|\bAKIA[0-9A-Z]{16}\b|\bghp_[A-Za-z0-9]{36}\b|\bxox[bp]-[0-9A-Za-z-]{20,}"
+)
+
+MAX_CHARS = 120_000
+MIN_CHARS = 120
+HELD_OUT_PERCENT = 4
+
+
+@dataclass(frozen=True)
+class Source:
+    """A package, and the licence its files are used under."""
+
+    package: str
+    version: str
+    licence: str
+
+
+@dataclass(frozen=True)
+class Document:
+    """One source file of the corpus."""
+
+    package: str
+    path: str
+    language: str
+    text: str
+
+
+def is_permissive(licence: str) -> bool:
+    """Whether a licence text or SPDX expression names only permissive licences."""
+    return bool(PERMISSIVE.search(licence)) and not RESTRICTED.search(licence)
+
+
+def is_held_out(package: str) -> bool:
+    """Whether all files of a package are kept for validation, decided by a hash of its name."""
+    return hashlib.blake2b(package.encode(), digest_size=4).digest()[0] * 100 // 256 < HELD_OUT_PERCENT
+
+
+def _distribution_licence(distribution: importlib.metadata.Distribution) -> str:
+    # `.json` holds the same fields and, unlike the message object, a stable type.
+    metadata: dict[str, Any] = distribution.metadata.json
+    classifiers = [c for c in metadata.get("classifier", []) if c.startswith("License ::")]
+    stated = [metadata.get("license_expression", ""), *classifiers]
+    if not any(stated):
+        stated = [str(metadata.get("license", "")).strip().split("\n")[0][:80]]
+    return "; ".join(s.replace("License :: OSI Approved :: ", "") for s in stated if s)
+
+
+def _site_packages(folder: Path) -> Iterator[tuple[Source, Path, Path]]:
+    for distribution in importlib.metadata.distributions(path=[str(folder)]):
+        licence = _distribution_licence(distribution)
+        name = distribution.metadata["Name"] or "?"
+        if not is_permissive(licence):
+            continue
+        source = Source(name, distribution.version, licence)
+        for file in distribution.files or []:
+            yield source, folder / file, folder
+
+
+def _standard_library(folder: Path) -> Iterator[tuple[Source, Path, Path]]:
+    version = folder.name.removeprefix("python")
+    for path in sorted(folder.rglob("*.py")):
+        # Each module is a package of its own, so that a part of the library can be held out.
+        module = path.relative_to(folder).parts[0].removesuffix(".py")
+        yield Source(f"cpython/{module}", version, "PSF-2.0"), path, folder
+
+
+def _node_modules(folder: Path) -> Iterator[tuple[Source, Path, Path]]:
+    for manifest in sorted(folder.rglob("package.json")):
+        try:
+            package = json.loads(manifest.read_text("utf-8"))
+            source = Source(f"npm/{package['name']}", package["version"], str(package["license"]))
+        except (OSError, ValueError, KeyError, TypeError):
+            continue
+        if not is_permissive(source.licence):
+            continue
+        for path in sorted(manifest.parent.rglob("*")):
+            if "node_modules" not in path.relative_to(manifest.parent).parts:
+                yield source, path, manifest.parent.parent
+
+
+def _candidates(folder: Path) -> Iterator[tuple[Source, Path, Path]]:
+    if any(folder.glob("*.dist-info")):
+        yield from _site_packages(folder)
+    elif (folder / "os.py").exists() and (folder / "abc.py").exists():
+        yield from _standard_library(folder)
+    elif folder.name == "node_modules":
+        yield from _node_modules(folder)
+    else:
+        for path in sorted(folder.rglob("*")):
+            yield Source(folder.name, "", "the user's own"), path, folder.parent
+
+
+def _read(path: Path) -> str | None:
+    """The text of a file worth learning from, or None."""
+    try:
+        text = path.read_bytes().decode("utf-8")
+    except (OSError, UnicodeDecodeError):
+        return None
+    if not MIN_CHARS <= len(text) <= MAX_CHARS or SECRET.search(text):
+        return None
+    lines = text.splitlines()
+    looks_generated = "\0" in text or len(text) / len(lines) > 90 or max(map(len, lines)) > 1_000
+    return None if looks_generated else text.replace("\r\n", "\n")
+
+
+def collect(folders: Iterable[Path]) -> Iterator[tuple[Source, Document]]:
+    """Every usable file under the folders, exact duplicates once."""
+    seen: set[bytes] = set()
+    for folder in folders:
+        for source, path, root in _candidates(folder):
+            language = LANGUAGE_OF_SUFFIX.get(path.suffix)
+            if language is None or not path.is_file():
+                continue
+            relative = path.relative_to(root)
+            if SKIPPED_FOLDERS.intersection(part.lower() for part in relative.parts[:-1]):
+                continue
+            text = _read(path)
+            if text is None:
+                continue
+            digest = hashlib.blake2b(text.encode(), digest_size=16).digest()
+            if digest not in seen:
+                seen.add(digest)
+                yield source, Document(source.package, relative.as_posix(), language, text)
+
+
+def default_folders() -> list[Path]:
+    """The standard library and the packages of the running interpreter."""
+    import sysconfig
+
+    paths = sysconfig.get_paths()
+    return [Path(paths["stdlib"]), Path(paths["purelib"])]
+
+
+def build(folders: Iterable[Path], out: Path) -> dict[str, int]:
+    """Write ``corpus.jsonl.gz`` and ``manifest.json.gz`` under ``out``; return characters per language.
+
+    Raises:
+        ValueError: nothing usable was found.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    packages: dict[str, dict[str, Any]] = {}
+    characters: dict[str, int] = {}
+    temporary = out / "corpus.jsonl.gz.tmp"
+    with gzip.open(temporary, "wt", encoding="utf-8", compresslevel=4) as file:
+        for count, (source, document) in enumerate(collect(folders)):
+            file.write(json.dumps(asdict(document)) + "\n")
+            entry = packages.setdefault(
+                source.package,
+                {**asdict(source), "split": "held out" if is_held_out(source.package) else "train", "files": []},
+            )
+            entry["files"].append(document.path)
+            characters[document.language] = characters.get(document.language, 0) + len(document.text)
+            if count % 500 == 0:
+                print(f"\rcorpus: {count:,} files", end="", file=sys.stderr, flush=True)
+    print(f"\rcorpus: {sum(characters.values()) / 1e6:,.1f}M characters {characters}", file=sys.stderr)
+    if not characters:
+        raise ValueError("no usable source file in the corpus folders; name others with --corpus")
+    # mtime=0: the same corpus gives the same file
+    (out / "manifest.json.gz").write_bytes(
+        gzip.compress(json.dumps(sorted(packages.values(), key=lambda p: str(p["package"]))).encode(), mtime=0)
+    )
+    temporary.replace(out / "corpus.jsonl.gz")
+    return characters
+
+
+def load(out: Path) -> list[Document]:
+    """The documents that ``build`` wrote."""
+    with gzip.open(out / "corpus.jsonl.gz", "rt", encoding="utf-8") as file:
+        return [Document(**json.loads(line)) for line in file]

@@ -1,0 +1,90 @@
+"""What ``codespec train`` runs: corpus, vocabulary, training, evaluation and export, each step resumable.
+
+A run folder holds ``corpus.jsonl.gz``, ``manifest.json.gz``, ``tokenizer.json`` and one folder per model.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+from tokenizers import Tokenizer
+
+from codespec.train import corpus, data, tokenizer
+from codespec.train.corpus import Document
+from codespec.train.model import DRAFT, TARGET, Llama, Shape
+from codespec.train.train import Recipe, Run
+
+TOKENIZER_SAMPLES = 6_000
+
+
+def say(message: str) -> None:
+    """Progress goes to stderr: stdout is for results."""
+    print(message, file=sys.stderr, flush=True)
+
+
+def prepare(out: Path, folders: Sequence[Path], shape: Shape, recipe: Recipe) -> tuple[list[Document], Tokenizer]:
+    """The corpus and the vocabulary of a run folder, made on the first call and loaded on later ones."""
+    if not (out / "corpus.jsonl.gz").exists():
+        corpus.build(folders or corpus.default_folders(), out)
+    documents = corpus.load(out)
+    vocabulary = out / "tokenizer.json"
+    if not vocabulary.exists():
+        say(f"vocabulary: {shape.vocabulary} tokens …")
+        train_documents, _ = data.split(documents)
+        sampler = data.Sampler(train_documents, dict(recipe.weights), recipe.seed)
+        trained = tokenizer.train((sampler.document().text for _ in range(TOKENIZER_SAMPLES)), shape.vocabulary)
+        trained.save(str(vocabulary))
+    return documents, tokenizer.load(vocabulary)
+
+
+def train_target(
+    out: Path,
+    folders: Sequence[Path] = (),
+    recipe: Recipe | None = None,
+    shape: Shape = TARGET,
+    max_steps: int | None = None,
+) -> Run:
+    """Train, or go on training, the target of a run folder."""
+    recipe = recipe or Recipe()
+    documents, vocabulary = prepare(out, folders, shape, recipe)
+    train_documents, _ = data.split(documents)
+    run = Run(shape, recipe, vocabulary, out / "target")
+    run.train(train_documents, max_steps)
+    return run
+
+
+def load_model(folder: Path) -> Llama:
+    """The model of a checkpoint folder, for inference.
+
+    Raises:
+        FileNotFoundError: there is no checkpoint.
+    """
+    state = torch.load(folder / "checkpoint.pt", map_location="cpu", weights_only=True)
+    model = Llama(Shape(**state["shape"]))
+    model.load_state_dict(state["model"])
+    return model.eval().requires_grad_(False)
+
+
+def train_draft(
+    out: Path,
+    language: str,
+    recipe: Recipe | None = None,
+    shape: Shape = DRAFT,
+    max_steps: int | None = None,
+) -> Run:
+    """Distil, or go on distilling, a draft for one language on the target of the same run folder.
+
+    Raises:
+        ValueError: the corpus holds nothing in that language.
+    """
+    recipe = recipe or Recipe(minutes=20.0, weights=((language, 1.0),))
+    documents, vocabulary = prepare(out, (), shape, recipe)
+    train_documents = [d for d in data.split(documents)[0] if d.language == language]
+    if not train_documents:
+        raise ValueError(f"no {language} files in {out / 'corpus.jsonl.gz'}; build the corpus with some (--corpus)")
+    run = Run(shape, recipe, vocabulary, out / f"draft-{language}", teacher=load_model(out / "target"))
+    run.train(train_documents, max_steps)
+    return run

@@ -1,0 +1,225 @@
+"""The training loop of targets (next-token loss) and drafts (distilled on the target's distribution)."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from tokenizers import Tokenizer
+from torch import Tensor
+from torch.nn import functional
+from tqdm import tqdm
+
+from codespec.train import data
+from codespec.train import tokenizer as special
+from codespec.train.corpus import Document
+from codespec.train.model import Llama, Shape
+from codespec.train.muon import Muon
+
+IGNORED = -100
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How to train.
+
+    Attributes:
+        minutes: time budget of the whole run, all its resumed parts together; the schedule follows it.
+        distillation: weight of the teacher's distribution against the true next token.
+    """
+
+    minutes: float = 75.0
+    rows: int = 8
+    muon_rate: float = 0.02
+    adam_rate: float = 0.004
+    warm_up: float = 0.02
+    decay: float = 0.3
+    distillation: float = 0.9
+    checkpoint_minutes: float = 3.0
+    seed: int = 1
+    weights: tuple[tuple[str, float], ...] = (("python", 0.86), ("javascript", 0.07), ("json", 0.07))
+
+
+def rate_factor(progress: float, recipe: Recipe) -> float:
+    """Warm-up, stable, decay: the learning rate's factor at ``progress`` in 0..1 (arXiv 2404.06395)."""
+    if progress < recipe.warm_up:
+        return max(progress / recipe.warm_up, 0.02)
+    if progress > 1 - recipe.decay:
+        return max((1 - progress) / recipe.decay, 0.0)
+    return 1.0
+
+
+def device_and_precision() -> tuple[torch.device, bool]:
+    """Where to train, and whether bfloat16 is faster there."""
+    if torch.cuda.is_available():
+        return torch.device("cuda"), True
+    capability = torch.backends.cpu.get_cpu_capability()
+    return torch.device("cpu"), capability == "AVX512" and torch.cpu._is_amx_tile_supported()
+
+
+def optimizers(model: Llama, recipe: Recipe, bfloat16: bool) -> list[torch.optim.Optimizer]:
+    """Muon for the matrices inside the blocks, AdamW for embeddings and norms (github.com/KellerJordan/Muon)."""
+    matrices = [p for n, p in model.named_parameters() if p.ndim == 2 and "embd" not in n]
+    others = [p for n, p in model.named_parameters() if p.ndim != 2 or "embd" in n]
+    return [
+        Muon(matrices, lr=recipe.muon_rate, dtype=torch.bfloat16 if bfloat16 else torch.float32),
+        torch.optim.AdamW(others, lr=recipe.adam_rate, betas=(0.9, 0.95), weight_decay=0.0),
+    ]
+
+
+def labels_of(batch: Tensor, separators: tuple[int, ...]) -> Tensor:
+    """Next tokens; where a new sample starts is chance, so nothing is to be learnt from it."""
+    labels = batch[:, 1:].clone()
+    for token in separators:
+        labels[labels == token] = IGNORED
+    return labels
+
+
+def loss_of(logits: Tensor, labels: Tensor, teacher: Tensor | None, weight: float) -> Tensor:
+    """Cross entropy with the next token, mixed with that against the teacher's distribution; nats per token."""
+    hard = functional.cross_entropy(logits.flatten(0, 1).float(), labels.flatten(), ignore_index=IGNORED)
+    if teacher is None:
+        return hard
+    kept = (labels != IGNORED).unsqueeze(-1)
+    log_probs = functional.log_softmax(logits.float(), dim=-1)
+    soft = -(teacher * log_probs * kept).sum() / kept.sum()
+    return weight * soft + (1 - weight) * hard
+
+
+class Run:
+    """One model in training, with everything that a resumed run needs.
+
+    Args:
+        folder: where checkpoints and the log go; a checkpoint found there is continued.
+        teacher: the target to distil from, or None to learn from the text alone.
+    """
+
+    def __init__(
+        self, shape: Shape, recipe: Recipe, tokenizer: Tokenizer, folder: Path, teacher: Llama | None = None
+    ) -> None:
+        self.shape, self.recipe, self.tokenizer, self.folder, self.teacher = shape, recipe, tokenizer, folder, teacher
+        self.device, self.use_bfloat16 = device_and_precision()
+        torch.manual_seed(recipe.seed)
+        self.model = Llama(shape).to(self.device)
+        self.optimizers = optimizers(self.model, recipe, self.use_bfloat16)
+        self.seconds = 0.0
+        self.steps = 0
+        self.separators = tuple(
+            tokenizer.token_to_id(t) for t in (special.FILE_SEPARATOR, special.REPO_NAME, special.FIM_PREFIX)
+        )
+        folder.mkdir(parents=True, exist_ok=True)
+        if self.checkpoint.exists():
+            self._load(torch.load(self.checkpoint, map_location=self.device, weights_only=True))
+
+    @property
+    def checkpoint(self) -> Path:
+        return self.folder / "checkpoint.pt"
+
+    @property
+    def tokens(self) -> int:
+        """Tokens seen so far."""
+        return self.steps * self.recipe.rows * self.shape.context
+
+    def _load(self, state: dict[str, Any]) -> None:
+        if state["shape"] != asdict(self.shape):
+            raise ValueError(f"{self.checkpoint}: another shape of model was trained here; choose another --out")
+        self.model.load_state_dict(state["model"])
+        for optimizer, saved in zip(self.optimizers, state["optimizers"], strict=True):
+            optimizer.load_state_dict(saved)
+        self.seconds, self.steps = state["seconds"], state["steps"]
+
+    def save(self) -> None:
+        """Write the checkpoint; an interrupted write leaves the old one whole."""
+        temporary = self.checkpoint.with_suffix(".tmp")
+        state = {
+            "shape": asdict(self.shape),
+            "model": self.model.state_dict(),
+            "optimizers": [o.state_dict() for o in self.optimizers],
+            "seconds": self.seconds,
+            "steps": self.steps,
+        }
+        torch.save(state, temporary)
+        os.replace(temporary, self.checkpoint)
+
+    def _autocast(self) -> contextlib.AbstractContextManager[Any]:
+        return torch.autocast(self.device.type, torch.bfloat16, enabled=self.use_bfloat16)
+
+    def step(self, batch: Tensor, factor: float) -> float:
+        """One optimizer step on int64 [rows, context + 1]; the loss in nats per token."""
+        for optimizer in self.optimizers:
+            for group in optimizer.param_groups:
+                group["lr"] = factor * (
+                    self.recipe.muon_rate if isinstance(optimizer, Muon) else self.recipe.adam_rate
+                )
+        inputs, labels = batch[:, :-1], labels_of(batch, self.separators)
+        with self._autocast():
+            teacher = None
+            if self.teacher is not None:
+                with torch.no_grad():
+                    teacher = self.teacher(inputs).float().softmax(dim=-1)
+            loss = loss_of(self.model(inputs), labels, teacher, self.recipe.distillation)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
+        for optimizer in self.optimizers:
+            optimizer.step()
+            optimizer.zero_grad(set_to_none=True)
+        self.steps += 1
+        return loss.item()
+
+    def train(self, documents: list[Document], max_steps: int | None = None) -> None:
+        """Train until the time budget or ``max_steps`` is spent; a log line every 20 steps."""
+        recipe = self.recipe
+        rows = data.Rows(
+            data.Sampler(documents, dict(recipe.weights), recipe.seed * 1_000_003 + self.steps),
+            self.tokenizer,
+            self.shape.context,
+        )
+        budget = recipe.minutes * 60
+        since_save, smoothed = time.monotonic(), math.nan
+        with tqdm(total=round(budget), initial=round(self.seconds), unit="s", desc=self.folder.name) as bar:
+            while self.seconds < budget and (max_steps is None or self.steps < max_steps):
+                began = time.monotonic()
+                progress = self.seconds / budget
+                if max_steps is not None:
+                    progress = max(progress, self.steps / max_steps)
+                batch = torch.from_numpy(rows.batch(recipe.rows)).to(self.device)
+                loss = self.step(batch, rate_factor(progress, recipe))
+                smoothed = loss if math.isnan(smoothed) else 0.98 * smoothed + 0.02 * loss
+                elapsed = time.monotonic() - began
+                self.seconds += elapsed
+                bar.update(round(self.seconds) - bar.n)
+                if self.steps % 20 == 0:
+                    speed = recipe.rows * self.shape.context / elapsed
+                    bar.set_postfix_str(f"loss {smoothed:.3f}, {self.tokens / 1e6:.2f}M tokens, {speed:,.0f}/s")
+                    self._log(loss=round(smoothed, 4), tokens=self.tokens, seconds=round(self.seconds, 1))
+                if time.monotonic() - since_save > recipe.checkpoint_minutes * 60:
+                    self.save()
+                    since_save = time.monotonic()
+        self.save()
+
+    def _log(self, **entry: float) -> None:
+        with (self.folder / "log.jsonl").open("a", encoding="utf-8") as file:
+            file.write(json.dumps(entry) + "\n")
+
+
+@torch.no_grad()
+def bits_per_byte(model: Llama, tokenizer: Tokenizer, documents: list[Document], max_documents: int = 60) -> float:
+    """Bits per byte of UTF-8 over the first context of each document, left to right, without its path."""
+    device = next(model.parameters()).device
+    nats = 0.0
+    size = 0
+    start = tokenizer.token_to_id(special.FILE_SEPARATOR)
+    for document in documents[:max_documents]:
+        ids = tokenizer.encode(document.text[: model.shape.context * 8]).ids[: model.shape.context - 1]
+        tokens = torch.tensor([[start, *ids]], device=device)
+        logits = model(tokens[:, :-1]).float()
+        nats += functional.cross_entropy(logits[0], tokens[0, 1:], reduction="sum").item()
+        size += len(tokenizer.decode(ids).encode())
+    return nats / math.log(2) / size
