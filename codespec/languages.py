@@ -15,8 +15,9 @@ class Language:
         suffixes: of file names, with the dot.
         line_comment: what starts a comment, or empty.
         indented: whether blocks are made by indentation.
-        grammar: name of the shipped grammar of a whole file, or empty.
+        grammar: name of the shipped grammar, or empty.
         draft: name of the embedded draft, or empty.
+        grammar_scope: ``file`` if the grammar is of a whole file, ``line`` if it is of lines from any one on.
     """
 
     id: str
@@ -25,12 +26,13 @@ class Language:
     indented: bool = False
     grammar: str = ""
     draft: str = ""
+    grammar_scope: str = "file"
 
 
 LANGUAGES = {
     language.id: language
     for language in (
-        Language("python", (".py", ".pyi"), "#", indented=True, draft="python"),
+        Language("python", (".py", ".pyi"), "#", indented=True, draft="python", grammar="python", grammar_scope="line"),
         Language("json", (".json",), grammar="json"),
         Language("javascript", (".js", ".mjs", ".cjs", ".jsx"), "//"),
         Language("typescript", (".ts", ".tsx", ".mts"), "//"),

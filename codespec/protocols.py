@@ -1,17 +1,25 @@
 """The seams between the parts of codespec, and the plain data that crosses them.
 
 Three seams carry everything: ``Target`` (a model that decodes), ``GrammarState`` (what may come next)
-and ``Draft`` (what probably comes next). Every other module may import this one; it imports none.
+and ``Draft`` (what probably comes next). Every other module may import this one; it imports only the errors.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, runtime_checkable
+from typing import Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
+
+from codespec.errors import Aborted, CodespecError, ContextFull
+
+__all__ = [
+    "Aborted", "Bits", "Cancel", "Chunk", "CodespecError", "ContextFull", "Draft", "FinishReason", "GrammarState",
+    "Limits", "Logits", "Pick", "Proposal", "Round", "Sampler", "Sampling", "SourceCount", "Statistics", "Target",
+    "Vocabulary",
+]  # fmt: skip
 
 Logits = npt.NDArray[np.float32]
 """float32 [rows, vocabulary]."""
@@ -21,10 +29,6 @@ Bits = npt.NDArray[np.uint32]
 
 FinishReason = Literal["stop", "length", "time", "cancelled", "grammar"]
 """``stop``: end token, stop rule, or a complete grammar with no continuation. ``grammar``: a dead end."""
-
-
-class CodespecError(Exception):
-    """What went wrong and what to do about it, in one line fit for a user."""
 
 
 class Vocabulary(Protocol):
@@ -64,7 +68,8 @@ class Target(Protocol):
         ``last=0`` only fills the KV cache.
 
         Raises:
-            CodespecError: the context is full, or decoding failed; the sequence is as before the call.
+            ContextFull: no room for ``tokens``; the sequence is as before the call.
+            CodespecError: decoding failed; the sequence is as before the call.
             Aborted: another thread asked to stop; the sequence is as before the call.
         """
         ...
@@ -76,10 +81,6 @@ class Target(Protocol):
     def fork(self) -> Target:
         """Another sequence that shares this one's tokens so far."""
         ...
-
-
-class Aborted(Exception):
-    """A decode was stopped from another thread."""
 
 
 class GrammarState(Protocol):
@@ -293,12 +294,3 @@ class Chunk:
     text: str
     round: Round | None = None
     finish_reason: FinishReason | None = None
-
-
-@runtime_checkable
-class Closeable(Protocol):
-    """Something that holds memory outside Python."""
-
-    def close(self) -> None:
-        """Free it; a second call does nothing."""
-        ...

@@ -2,17 +2,94 @@
 
 from __future__ import annotations
 
+import ctypes
+import logging
 import os
+from collections import deque
+from functools import cache
 from types import ModuleType
+from typing import Any
+
+log = logging.getLogger("codespec.llama")
 
 # libgomp's threads spin without bound by default: with one other busy process on the machine a decode of
 # 1 ms takes up to 1 s. Sleeping at every barrier (OMP_WAIT_POLICY=passive) costs 10x on an idle machine.
 # A bounded spin is good in both. Only the first load of libgomp in a process reads it.
 os.environ.setdefault("GOMP_SPINCOUNT", "20000")
 
+_COMPLAINTS = (3, 4)  # warnings and errors, enum ggml_log_level
+_errors: deque[str] = deque(maxlen=20)
+_references: list[Any] = []  # callbacks that native code holds
 
+
+@cache
 def library() -> ModuleType:
-    """llama.cpp's C API (``llama_cpp.llama_cpp``), loaded on the first call."""
-    from llama_cpp import llama_cpp
+    """llama.cpp's C API (``llama_cpp.llama_cpp``), loaded on the first call; its log goes to ``codespec.llama``.
 
-    return llama_cpp
+    Raises:
+        ImportError: llama-cpp-python is missing or does not load.
+    """
+    import llama_cpp  # installs a log callback of its own; ours replaces it
+
+    api: ModuleType = llama_cpp.llama_cpp
+    callback = api.llama_log_callback(_on_log)
+    _references.append(callback)
+    api.llama_log_set(callback, None)
+    api.llama_backend_init()
+    return api
+
+
+def _on_log(level: int, text: bytes, _data: object) -> None:
+    # Called from any thread of the library, in the middle of anything: it must never raise.
+    message = text.decode("utf-8", "replace").strip()
+    if level in _COMPLAINTS and message:
+        _errors.append(message)
+    if message.strip("."):  # not the dots of a progress bar
+        log.debug("%s", message)  # what matters of it reaches the user in an exception
+
+
+def clear_errors() -> None:
+    """Forget what the library complained of so far."""
+    _errors.clear()
+
+
+def last_errors() -> list[str]:
+    """What the library has complained of since ``clear_errors``, oldest first."""
+    return list(_errors)
+
+
+@cache
+def abort_callback() -> Any:
+    """A native ``bool (*)(void *)`` that reads a flag, for llama.cpp to call at every node of its graph.
+
+    A Python callback would have to take the interpreter's lock in every compute thread at every node. C's
+    ``strlen`` does what is needed without Python: the length of the string at the flag is 0 until its
+    first byte is set.
+    """
+    api = library()
+    libc = ctypes.CDLL(None) if os.name == "posix" else ctypes.CDLL("msvcrt")
+    address = ctypes.cast(libc.strlen, ctypes.c_void_p).value
+    return ctypes.cast(address or 0, api.ggml_abort_callback)
+
+
+class Cancellation:
+    """A flag to stop a generation with, like ``threading.Event``, that native code sees too.
+
+    Set from any thread; a decode that runs under it stops within one node of its graph.
+    """
+
+    def __init__(self) -> None:
+        self._memory = ctypes.create_string_buffer(2)
+
+    def set(self) -> None:
+        """Ask for the stop. There is no way back: a new generation takes a new flag."""
+        self._memory[0] = b"\x01"
+
+    def is_set(self) -> bool:
+        """Whether the stop was asked for."""
+        return self._memory[0] != b"\0"
+
+    @property
+    def address(self) -> int:
+        """Where the flag lies."""
+        return ctypes.addressof(self._memory)

@@ -50,8 +50,8 @@ class Sampler:
         """One document."""
         return self._random.choices(self._documents, cum_weights=self._cumulative)[0]
 
-    def sample(self, max_tokens: int) -> tuple[str, bool]:
-        """The text of one training sample with its special tokens, and whether it ends where its document does."""
+    def sample(self, max_tokens: int) -> tuple[list[str], bool]:
+        """One training sample in pieces to be tokenized apart, and whether it ends where its document does."""
         rnd = self._random
         document = self.document()
         length = int(max_tokens * CHARACTERS_PER_TOKEN * rnd.uniform(0.3, 1.0))
@@ -63,8 +63,8 @@ class Sampler:
             if rnd.random() < 0.2:
                 header = special.REPO_NAME + document.package + "\n" + header
         if rnd.random() < FIM_RATE and len(body) > 20:
-            return header + fim(rnd, body), True
-        return header + body, end == len(document.text)
+            return [header, *fim(rnd, body)], True
+        return [header, body], end == len(document.text)
 
 
 def window(rnd: random.Random, text: str, length: int) -> tuple[int, int]:
@@ -76,8 +76,11 @@ def window(rnd: random.Random, text: str, length: int) -> tuple[int, int]:
     return start, min(start + length, len(text))
 
 
-def fim(rnd: random.Random, text: str) -> str:
-    """``text`` with a middle taken out, in one of the two orders; ends where the middle ends."""
+def fim(rnd: random.Random, text: str) -> list[str]:
+    """``text`` with a middle taken out, in one of the two orders; ends where the middle ends.
+
+    The middle is a piece of its own in both: a prompt ends at the cursor, so no token spans it.
+    """
     # Middles a person would ask for: the rest of a line, a few lines, now and then a random stretch.
     kind = rnd.random()
     begin = rnd.randrange(len(text))
@@ -95,8 +98,8 @@ def fim(rnd: random.Random, text: str) -> str:
         finish = len(text)
     prefix, middle, suffix = text[:begin], text[begin:finish], text[finish:]
     if rnd.random() < 0.5:
-        return special.FIM_PREFIX + prefix + special.FIM_SUFFIX + suffix + special.FIM_MIDDLE + middle
-    return special.FIM_PREFIX + special.FIM_SUFFIX + suffix + special.FIM_MIDDLE + prefix + middle
+        return [special.FIM_PREFIX + prefix + special.FIM_SUFFIX + suffix + special.FIM_MIDDLE, middle]
+    return [special.FIM_PREFIX + special.FIM_SUFFIX + suffix + special.FIM_MIDDLE + prefix, middle]
 
 
 class Rows:
@@ -113,8 +116,9 @@ class Rows:
         """int64 [rows, length + 1]: inputs are ``[:, :-1]``, labels ``[:, 1:]``."""
         need = rows * (self._length + 1)
         while len(self._pending) < need:
-            text, ends = self._sampler.sample(self._length)
-            self._pending += self._tokenizer.encode(text).ids
+            pieces, ends = self._sampler.sample(self._length)
+            for piece in pieces:
+                self._pending += self._tokenizer.encode(piece).ids
             if ends:
                 self._pending.append(self._end)
         taken, self._pending = self._pending[:need], self._pending[need:]

@@ -32,6 +32,7 @@ class Shape:
 TARGET = Shape(vocabulary=8192, width=256, layers=8, heads=4, kv_heads=2, feed_forward=768, context=512)
 DRAFT = Shape(vocabulary=8192, width=128, layers=2, heads=4, kv_heads=2, feed_forward=256, context=512)
 TINY = Shape(vocabulary=512, width=64, layers=2, heads=2, kv_heads=1, feed_forward=96, context=128)
+TINY_DRAFT = Shape(vocabulary=512, width=32, layers=1, heads=1, kv_heads=1, feed_forward=64, context=128)
 
 
 class Norm(nn.Module):

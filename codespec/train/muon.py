@@ -44,7 +44,7 @@ class Muon(torch.optim.Optimizer):
         self._dtype = dtype
 
     @torch.no_grad()
-    def step(self, closure: Any = None) -> None:  # type: ignore[override]
+    def step(self, closure: Any = None) -> None:
         """Update every parameter that has a gradient."""
         for group in self.param_groups:
             by_shape: dict[torch.Size, list[tuple[Tensor, Tensor]]] = {}

@@ -5,8 +5,12 @@ A run folder holds ``corpus.jsonl.gz``, ``manifest.json.gz``, ``tokenizer.json``
 
 from __future__ import annotations
 
+import argparse
+import json
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
+from itertools import zip_longest
 from pathlib import Path
 
 import torch
@@ -14,8 +18,9 @@ from tokenizers import Tokenizer
 
 from codespec.train import corpus, data, tokenizer
 from codespec.train.corpus import Document
-from codespec.train.model import DRAFT, TARGET, Llama, Shape
-from codespec.train.train import Recipe, Run
+from codespec.train.export import write_gguf
+from codespec.train.model import DRAFT, TARGET, TINY, TINY_DRAFT, Llama, Shape
+from codespec.train.train import Recipe, Run, bits_per_byte
 
 TOKENIZER_SAMPLES = 6_000
 
@@ -88,3 +93,50 @@ def train_draft(
     run = Run(shape, recipe, vocabulary, out / f"draft-{language}", teacher=load_model(out / "target"))
     run.train(train_documents, max_steps)
     return run
+
+
+def evaluate(run: Run, documents: list[Document]) -> dict[str, float]:
+    """Bits per byte on held-out files, per language."""
+    held_out = data.split(documents)[1]
+    languages = sorted({d.language for d in held_out} & dict(run.recipe.weights).keys())
+    model = load_model(run.folder)
+    return {
+        language: round(bits_per_byte(model, run.tokenizer, _spread(held_out, language)), 3) for language in languages
+    }
+
+
+def _spread(documents: Sequence[Document], language: str) -> list[Document]:
+    """The documents of a language, one of each package in turn, so that the first few are of many packages."""
+    by_package: dict[str, list[Document]] = {}
+    for document in documents:
+        if document.language == language:
+            by_package.setdefault(document.package, []).append(document)
+    rounds = zip_longest(*by_package.values())
+    return [document for each in rounds for document in each if document is not None]
+
+
+def run(options: argparse.Namespace) -> int:
+    """``codespec train target|draft``: train within the time budget, evaluate, export."""
+    recipe = Recipe(minutes=options.minutes)
+    tiny = options.size == "tiny"
+    if options.model == "target":
+        trained = train_target(options.out, options.corpus, recipe, TINY if tiny else TARGET, options.max_steps)
+        name = "target"
+    else:
+        recipe = replace(recipe, weights=((options.language, 1.0),))
+        trained = train_draft(options.out, options.language, recipe, TINY_DRAFT if tiny else DRAFT, options.max_steps)
+        name = f"draft-{options.language}"
+    path = options.out / f"{name}.gguf"
+    write_gguf(trained.model, trained.tokenizer, path, f"codespec {name}", options.quantization)
+    scores = evaluate(trained, corpus.load(options.out))
+    summary = {
+        "parameters": trained.model.parameter_count(),
+        "steps": trained.steps,
+        "tokens": trained.tokens,
+        "minutes": round(trained.seconds / 60, 1),
+        "bits_per_byte": scores,
+        "bytes": path.stat().st_size,
+    }
+    (options.out / f"{name}.json").write_text(json.dumps(summary, indent=1) + "\n", "utf-8")
+    say(f"{path}: {summary['parameters']:,} parameters, {trained.tokens:,} tokens seen, bits per byte {scores}")
+    return 0

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import math
-import os
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -36,9 +35,9 @@ class Recipe:
     """
 
     minutes: float = 75.0
-    rows: int = 8
-    muon_rate: float = 0.02
-    adam_rate: float = 0.004
+    rows: int = 4
+    muon_rate: float = 0.01
+    adam_rate: float = 0.002
     warm_up: float = 0.02
     decay: float = 0.3
     distillation: float = 0.9
@@ -111,6 +110,7 @@ class Run:
         self.optimizers = optimizers(self.model, recipe, self.use_bfloat16)
         self.seconds = 0.0
         self.steps = 0
+        self.tokens = 0  # seen so far
         self.separators = tuple(
             tokenizer.token_to_id(t) for t in (special.FILE_SEPARATOR, special.REPO_NAME, special.FIM_PREFIX)
         )
@@ -122,18 +122,13 @@ class Run:
     def checkpoint(self) -> Path:
         return self.folder / "checkpoint.pt"
 
-    @property
-    def tokens(self) -> int:
-        """Tokens seen so far."""
-        return self.steps * self.recipe.rows * self.shape.context
-
     def _load(self, state: dict[str, Any]) -> None:
         if state["shape"] != asdict(self.shape):
             raise ValueError(f"{self.checkpoint}: another shape of model was trained here; choose another --out")
         self.model.load_state_dict(state["model"])
         for optimizer, saved in zip(self.optimizers, state["optimizers"], strict=True):
             optimizer.load_state_dict(saved)
-        self.seconds, self.steps = state["seconds"], state["steps"]
+        self.seconds, self.steps, self.tokens = state["seconds"], state["steps"], state["tokens"]
 
     def save(self) -> None:
         """Write the checkpoint; an interrupted write leaves the old one whole."""
@@ -144,9 +139,10 @@ class Run:
             "optimizers": [o.state_dict() for o in self.optimizers],
             "seconds": self.seconds,
             "steps": self.steps,
+            "tokens": self.tokens,
         }
         torch.save(state, temporary)
-        os.replace(temporary, self.checkpoint)
+        temporary.replace(self.checkpoint)
 
     def _autocast(self) -> contextlib.AbstractContextManager[Any]:
         return torch.autocast(self.device.type, torch.bfloat16, enabled=self.use_bfloat16)
@@ -155,9 +151,7 @@ class Run:
         """One optimizer step on int64 [rows, context + 1]; the loss in nats per token."""
         for optimizer in self.optimizers:
             for group in optimizer.param_groups:
-                group["lr"] = factor * (
-                    self.recipe.muon_rate if isinstance(optimizer, Muon) else self.recipe.adam_rate
-                )
+                group["lr"] = factor * (self.recipe.muon_rate if isinstance(optimizer, Muon) else self.recipe.adam_rate)
         inputs, labels = batch[:, :-1], labels_of(batch, self.separators)
         with self._autocast():
             teacher = None
@@ -171,6 +165,7 @@ class Run:
             optimizer.step()
             optimizer.zero_grad(set_to_none=True)
         self.steps += 1
+        self.tokens += inputs.numel()
         return loss.item()
 
     def train(self, documents: list[Document], max_steps: int | None = None) -> None:

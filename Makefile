@@ -1,0 +1,62 @@
+# make demo     complete a file with the embedded models, in colour
+# make test     run the tests
+# make lint     ruff and mypy
+# make serve    run the language server over stdio
+# make clean    remove .venv and caches
+
+PYTHON ?= python3
+VENV ?= .venv
+ifeq ($(OS),Windows_NT)
+BIN := $(VENV)/Scripts
+else
+BIN := $(VENV)/bin
+endif
+
+# GCC 12 drops stores that AMX needs, and the library then crashes on CPUs that have it: these two passes stay off.
+# pip reuses a wheel that it built before, whatever the flags say now, so this one package bypasses its cache; the
+# build of 5 to 10 minutes happens once a virtual environment.
+LLAMA := llama-cpp-python==0.3.36
+LLAMA_FLAGS := -DCMAKE_CXX_FLAGS='-fno-tree-dse -fno-dse' -DLLAVA_BUILD=OFF
+
+.PHONY: demo test lint format serve clean
+
+demo: $(VENV)/installed
+	@echo
+	@$(BIN)/codespec complete examples/shapes.py:24 --grammar auto --show
+
+test: $(VENV)/installed-test
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/installed-dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+serve: $(VENV)/installed
+	@$(BIN)/codespec serve
+
+$(VENV)/llama:
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	@echo "building llama.cpp: about 5 minutes, once"
+	CMAKE_ARGS="$(LLAMA_FLAGS)" $(BIN)/python -m pip install --quiet --no-cache-dir --no-binary llama-cpp-python $(LLAMA)
+	@touch $@
+
+$(VENV)/installed: pyproject.toml | $(VENV)/llama
+	$(BIN)/python -m pip install --quiet --editable .
+	@touch $@
+
+$(VENV)/installed-test: pyproject.toml | $(VENV)/llama
+	$(BIN)/python -m pip install --quiet --editable ".[test]"
+	@touch $@ $(VENV)/installed
+
+$(VENV)/installed-dev: pyproject.toml | $(VENV)/llama
+	$(BIN)/python -m pip install --quiet --editable ".[dev]"
+	@touch $@ $(VENV)/installed $(VENV)/installed-test
+
+clean:
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache

@@ -1,0 +1,242 @@
+"""A completion for a position in a document."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from codespec.completion.local import LocalEngine
+from codespec.completion.postprocess import trim_suffix_overlap
+from codespec.completion.prompt import fim_prompt, tail
+from codespec.completion.stop import StopRule
+from codespec.config import Config
+from codespec.grammar import Grammar
+from codespec.languages import Language, by_id
+from codespec.models.fim import fim_format
+from codespec.models.registry import find_draft, find_target
+from codespec.protocols import Cancel, Chunk, CodespecError, FinishReason, GrammarState, Limits, Round, Sampling
+
+# Of alternatives the first is what was asked for, the others are drawn at no less than this temperature.
+ALTERNATIVE_TEMPERATURE = 0.8
+
+
+@dataclass(frozen=True)
+class Request:
+    """Where a completion is wanted.
+
+    Attributes:
+        text: the whole document.
+        offset: of the cursor, in characters of ``text``.
+        language: LSP identifier.
+        path: file name or URI, may be empty.
+        count: how many different completions are wanted at most.
+        max_tokens: None follows the settings.
+    """
+
+    text: str
+    offset: int
+    language: str
+    path: str = ""
+    count: int = 1
+    max_tokens: int | None = None
+
+
+@dataclass(frozen=True)
+class Completion:
+    """A text to insert at the cursor, and how it came about.
+
+    Attributes:
+        text: after stop rules and trimming; may be empty.
+        finish_reason: why it ends where it ends.
+        rounds: the passes of the target, in order, before any trimming.
+        report: the fields of ``--json`` other than the first two.
+    """
+
+    text: str
+    finish_reason: FinishReason
+    rounds: tuple[Round, ...]
+    report: dict[str, Any]
+
+    def as_json(self) -> dict[str, Any]:
+        """What ``--json`` prints."""
+        return {"text": self.text, "finish_reason": self.finish_reason, **self.report}
+
+
+class Completer:
+    """Completes documents with one engine. One request at a time; only ``abort`` may come from another thread."""
+
+    def __init__(self, engine: LocalEngine, config: Config, sampling: Sampling | None = None) -> None:
+        self.engine = engine
+        self._config = config
+        self._sampling = sampling or Sampling(temperature=config.temperature, seed=config.seed)
+        self._layout = fim_format(engine.model)
+        self._grammars: dict[str, Grammar] = {}
+
+    def complete(self, request: Request, cancel: Cancel | None = None) -> list[Completion]:
+        """Different completions, best first; empty once ``cancel`` is set.
+
+        Raises:
+            CodespecError: the draft or grammar of the settings cannot be used.
+        """
+        text = request.text.replace("\r\n", "\n")
+        offset = request.offset - request.text.count("\r\n", 0, request.offset)
+        prefix, suffix = text[:offset], text[offset:]
+        language = by_id(request.language)
+        settings = self._config.for_language(request.language)
+        self.engine.use_draft(find_draft(settings.draft, language))
+        limits = Limits(request.max_tokens or self._config.max_tokens, self._config.time_budget_ms or None)
+        prompt = self._prompt(prefix, suffix, request.path, limits)
+        rule = StopRule.at(prefix, suffix, language)
+        found: dict[str, Completion] = {}
+        for index in range(request.count):
+            sampling = replace(self._sampling, sample=self._sampling.sample + index)
+            if index > 0:
+                sampling = replace(sampling, temperature=max(sampling.temperature, ALTERNATIVE_TEMPERATURE))
+            grammar, note = self._grammar(settings.grammar, language, prefix)
+            chunks = self.engine.generate(prompt, grammar, sampling, limits, cancel)
+            completion = self._finish(chunks, rule, suffix, note)
+            if completion.finish_reason == "cancelled":
+                return []
+            found.setdefault(completion.text, completion)
+        return list(found.values())
+
+    def generate(
+        self,
+        prompt: str,
+        grammar: Grammar | None = None,
+        count: int = 1,
+        limits: Limits | None = None,
+        draft: str = "auto",
+        language: str = "python",
+    ) -> Iterator[Completion]:
+        """Texts that follow ``prompt`` and match ``grammar``, one after the other, with no stop rules or trimming.
+
+        Raises:
+            CodespecError: the prompt is too long, or the draft cannot be used.
+        """
+        self.engine.use_draft(find_draft(draft, by_id(language)))
+        vocabulary = self.engine.vocabulary
+        separator = self._layout.file_separator if self._layout else None
+        start = [t for t in (vocabulary.beginning, separator) if t is not None] or sorted(vocabulary.end_tokens)[:1]
+        tokens = [*start, *vocabulary.tokenize(prompt)]
+        for index in range(count):
+            sampling = replace(self._sampling, sample=self._sampling.sample + index)
+            state = self.engine.grammar_state(grammar) if grammar else None
+            chunks = self.engine.generate(tokens, state, sampling, limits)
+            yield self._finish(chunks, None, "", grammar.name if grammar else "none")
+
+    def _prompt(self, prefix: str, suffix: str, path: str, limits: Limits) -> list[int]:
+        vocabulary = self.engine.vocabulary
+        # One more row than tokens: exact decoding pads.
+        budget = self.engine.context_length - min(limits.max_tokens, self.engine.context_length // 2) - 1
+        if self._layout is not None:
+            return fim_prompt(vocabulary, self._layout, prefix, suffix, path, budget)
+        start = [vocabulary.beginning] if vocabulary.beginning is not None else []
+        tokens = [*start, *tail(vocabulary, prefix, budget - len(start))]
+        return tokens or sorted(vocabulary.end_tokens)[:1]
+
+    def _grammar(self, name: str, language: Language, prefix: str) -> tuple[GrammarState | None, str]:
+        """The grammar's state at the cursor and what to report of it; no state where the text is not in the grammar."""
+        if name == "auto":
+            name = language.grammar or "none"
+        if name == "none":
+            return None, "none"
+        if name not in self._grammars:
+            self._grammars[name] = Grammar.load(name)
+        state = self.engine.grammar_state(self._grammars[name])
+        by_lines = name == language.grammar and language.grammar_scope == "line"
+        before = prefix.rsplit("\n", 1)[-1] if by_lines else prefix
+        tokens = self.engine.vocabulary.tokenize(before)
+        if state.accept(tokens) < len(tokens):
+            return None, f"none ({name}: the text before the cursor does not match it)"
+        return state, name
+
+    def _finish(self, chunks: Iterator[Chunk], rule: StopRule | None, suffix: str, grammar: str) -> Completion:
+        text = ""
+        rounds: list[Round] = []
+        reason: FinishReason = "length"
+        with closing(chunks):  # type: ignore[type-var]  # the engine's are generators
+            for chunk in chunks:
+                text += chunk.text
+                if chunk.round is not None:
+                    rounds.append(chunk.round)
+                cut = rule.cut(text) if rule else None
+                if cut is not None:
+                    text, reason = text[:cut], "stop"
+                    break
+                if chunk.finish_reason is not None:
+                    reason = chunk.finish_reason
+        if rule is not None:
+            text = trim_suffix_overlap(text, suffix)
+        return Completion(text, reason, tuple(rounds), self._report(grammar))
+
+    def _report(self, grammar: str) -> dict[str, Any]:
+        s = self.engine.statistics
+        draft = self.engine.draft
+        return {
+            "tokens": s.tokens,
+            "target_calls": s.target_calls,
+            "drafted": s.drafted,
+            "accepted": s.accepted,
+            "by_source": {name: asdict(count) for name, count in s.by_source.items()},
+            "prefill_tokens": s.prefill_tokens,
+            "reused_tokens": s.reused_tokens,
+            "grammar": grammar,
+            "draft": draft.stem if draft else "none",
+            "target": self.engine.model.path.stem,
+            "timings_ms": {
+                name: round(getattr(s, f"{name}_ms"), 3) for name in ("prefill", "draft", "verify", "grammar", "total")
+            },
+        }
+
+    def abort(self) -> None:
+        """Stop the running request at once; from any thread."""
+        self.engine.abort()
+
+    def close(self) -> None:
+        """Free the models."""
+        self.engine.close()
+
+
+def load_completer(
+    config: Config,
+    progress: Callable[[str, int], None] | None = None,
+    *,
+    exact: bool = False,
+    sampling: Sampling | None = None,
+) -> Completer:
+    """Load the target of the settings; takes seconds for a large one.
+
+    Args:
+        progress: called with a message and percent.
+
+    Raises:
+        CodespecError: the model cannot be loaded; names the file and the remedy.
+    """
+    target = find_target(config.target.path)
+    told = -1
+
+    def report(fraction: float) -> bool:
+        nonlocal told
+        percent = int(fraction * 100)
+        if progress is not None and percent > told:
+            progress(f"loading {Path(target).name}", percent)
+            told = percent
+        return True
+
+    try:
+        engine = LocalEngine(
+            target,
+            context_length=config.target.context,
+            threads=config.target.threads,
+            gpu_layers=config.target.gpu_layers,
+            draft_length=config.draft_length,
+            exact=exact,
+            progress=report,
+        )
+    except ImportError as error:
+        raise CodespecError(f"llama-cpp-python does not load ({error}); reinstall it, see `codespec doctor`") from error
+    return Completer(engine, config, sampling)

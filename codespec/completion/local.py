@@ -1,0 +1,156 @@
+"""The engine on this machine: target and drafts loaded with llama.cpp, the speculative loop over them."""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+
+from codespec.draft.compose import FirstOf
+from codespec.draft.forced import ForcedDraft
+from codespec.draft.model import ModelDraft
+from codespec.grammar import Grammar
+from codespec.llama.context import Context
+from codespec.llama.llguidance_tokenizer import tokenizer_from_vocab
+from codespec.llama.model import Model
+from codespec.llama.runtime import Cancellation
+from codespec.models.registry import check_pair
+from codespec.protocols import Cancel, Chunk, CodespecError, Draft, GrammarState, Limits, Sampling, Statistics
+from codespec.speculative.generate import Generator
+
+LONGEST_AUTOMATIC_CONTEXT = 8192
+
+
+class LocalEngine:
+    """A target, its drafts and their KV caches. One generation at a time, from one thread at a time.
+
+    Args:
+        target: a GGUF file.
+        context_length: in tokens; 0 is what the target was trained with, at most 8,192.
+        threads: 0 chooses by the size of the model.
+        draft_length: how many tokens a draft proposes at a time.
+        exact: the same text whatever the draft, at the cost of speed: every decode has the same numerics.
+        progress: called with 0..1 while the target loads.
+
+    Raises:
+        CodespecError: the target cannot be loaded.
+    """
+
+    def __init__(
+        self,
+        target: Path,
+        *,
+        context_length: int = 0,
+        threads: int = 0,
+        gpu_layers: int = 0,
+        draft_length: int = 4,
+        exact: bool = False,
+        progress: Callable[[float], bool] | None = None,
+    ) -> None:
+        if exact and gpu_layers:
+            raise CodespecError("exact decoding works on the CPU only; set gpu_layers = 0")
+        self.model = Model(target, gpu_layers=gpu_layers, plain_buffers=exact, progress=progress)
+        self._threads = threads
+        self._gpu_layers = gpu_layers
+        try:
+            length = context_length or min(self.model.trained_context, LONGEST_AUTOMATIC_CONTEXT)
+            self._context = Context(self.model, context_length=length, threads=threads, exact=exact)
+        except CodespecError:
+            self.model.close()
+            raise
+        self.vocabulary = self.model.vocabulary
+        self.context_length = self._context.length
+        self._drafts: dict[Path, tuple[Model, Context, ModelDraft]] = {}
+        self._forced = ForcedDraft(self.vocabulary)
+        # FIM markers and the like are no text; the end tokens among the control tokens stay possible.
+        self._banned = dict.fromkeys(self.vocabulary.control_tokens - self.vocabulary.end_tokens, float("-inf"))
+        self._cancellation = Cancellation()
+        self._generator = Generator(self._context.sequence(), None, self.vocabulary.end_tokens, draft_length)
+        self.draft: Path | None = None
+
+    @property
+    def statistics(self) -> Statistics:
+        """Of the current or last generation."""
+        return self._generator.statistics
+
+    def use_draft(self, path: Path | None) -> None:
+        """Draft with this model from the next generation on; None for no draft model. Loads it the first time.
+
+        Raises:
+            CodespecError: it cannot be loaded or has another vocabulary; the draft stays what it was.
+        """
+        if path is not None and path not in self._drafts:
+            self._drafts[path] = self._load_draft(path)
+        self.draft = path
+
+    def _load_draft(self, path: Path) -> tuple[Model, Context, ModelDraft]:
+        model = Model(path, gpu_layers=self._gpu_layers)
+        try:
+            check_pair(self.model, model)
+            context = Context(model, context_length=self.context_length, threads=self._threads)
+        except CodespecError:
+            model.close()
+            raise
+        return model, context, ModelDraft(context.sequence(), self.vocabulary.end_tokens)
+
+    def grammar_state(self, grammar: Grammar) -> GrammarState:
+        """The start state of a grammar over this model's vocabulary."""
+        return grammar.state(tokenizer_from_vocab(self.vocabulary))
+
+    def generate(
+        self,
+        prompt: Sequence[int],
+        grammar: GrammarState | None = None,
+        sampling: Sampling | None = None,
+        limits: Limits | None = None,
+        cancel: Cancel | None = None,
+        speculate: bool = True,
+    ) -> Iterator[Chunk]:
+        """Text as it comes, whole characters at a time; close the iterator to stop early.
+
+        Args:
+            prompt: token ids.
+            grammar: constrains the text, starting from this state, which is advanced.
+            speculate: False decodes one token at a time with the target alone.
+
+        Raises:
+            CodespecError: the prompt is too long, or decoding failed.
+        """
+        sampling = sampling or Sampling()
+        sampling = replace(sampling, logit_bias={**self._banned, **sampling.logit_bias})
+        self._generator.draft = self._draft_for(grammar is not None) if speculate else None
+        self._cancellation = Cancellation()
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        with self._cancellable(self._cancellation):
+            for step in self._generator.generate(prompt, sampling, limits or Limits(), grammar, cancel):
+                last = step.finish_reason is not None
+                data = b"".join(self.vocabulary.token_bytes(token) for token in step.tokens)
+                yield Chunk(decoder.decode(data, final=last), step, step.finish_reason)
+
+    def _cancellable(self, cancellation: Cancellation) -> ExitStack:
+        stack = ExitStack()
+        stack.enter_context(self._context.cancellable(cancellation))
+        if self.draft is not None:
+            stack.enter_context(self._drafts[self.draft][1].cancellable(cancellation))
+        return stack
+
+    def _draft_for(self, constrained: bool) -> Draft | None:
+        drafts: list[Draft] = [self._forced] if constrained else []
+        if self.draft is not None:
+            drafts.append(self._drafts[self.draft][2])
+        return FirstOf(drafts) if drafts else None
+
+    def abort(self) -> None:
+        """Stop the running generation within one node of llama.cpp's graph; from any thread."""
+        self._cancellation.set()
+
+    def close(self) -> None:
+        """Free models and caches; a second call does nothing."""
+        for model, context, _ in self._drafts.values():
+            context.close()
+            model.close()
+        self._drafts.clear()
+        self._context.close()
+        self.model.close()

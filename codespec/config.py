@@ -1,0 +1,323 @@
+"""``codespec.toml`` and the options of the language server: the same keys, read into frozen dataclasses.
+
+A bad key or value never stops anything: it gives a message and keeps the value from before.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+import platformdirs
+
+from codespec.languages import LANGUAGES
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+FILE_NAME = "codespec.toml"
+
+USER_ONLY = frozenset({"remote"})
+"""Sections that a workspace may not set: they could send code away or start a program."""
+
+_LARGEST_FILE = 1 << 20
+_GRAMMAR_SUFFIXES = (".gbnf", ".lark", ".json")
+_MODEL_SUFFIXES = (".gguf",)
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What values an option takes, besides having the type of its default.
+
+    Attributes:
+        minimum, maximum: of numbers, both included.
+        choices: of text; empty is any.
+        file: ``model`` or ``grammar`` where the text may be a path.
+    """
+
+    minimum: float = 0
+    maximum: float = 2**31 - 1
+    choices: tuple[str, ...] = ()
+    file: str = ""
+
+
+def _option(default: T, rule: Rule | None = None) -> T:
+    value: T = field(default=default, metadata={"rule": rule or Rule()})
+    return value
+
+
+@dataclass(frozen=True)
+class TargetConfig:
+    """The target model.
+
+    Attributes:
+        path: a GGUF file, or the name of one in the models folder; empty is the embedded model.
+        gpu_layers: how many layers run on the GPU.
+        threads: 0 is chosen by measuring.
+        context: tokens; 0 is what the model was trained with, within reason.
+        kv_type: the type of the KV cache.
+        flash_attention: ``auto`` is llama.cpp's choice.
+    """
+
+    path: str = _option("", Rule(file="model"))
+    gpu_layers: int = _option(0, Rule(maximum=10_000))
+    threads: int = _option(0, Rule(maximum=1024))
+    context: int = _option(0, Rule(maximum=1 << 20))
+    kv_type: str = _option("f16", Rule(choices=("f32", "f16", "bf16", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0")))
+    flash_attention: str = _option("auto", Rule(choices=("auto", "on", "off")))
+
+
+@dataclass(frozen=True)
+class LanguageConfig:
+    """What one language does differently; empty and None follow the general setting."""
+
+    draft: str = _option("", Rule(file="model"))
+    grammar: str = _option("", Rule(file="grammar"))
+    enabled: bool | None = _option(None)
+
+
+@dataclass(frozen=True)
+class Config:
+    """Every setting.
+
+    Attributes:
+        target: the large model.
+        draft: ``auto`` (the language's own), ``none``, a GGUF file or a name.
+        grammar: ``auto`` (the language's own), ``none``, a grammar file or a name.
+        enabled: whether the editor gets completions.
+        max_tokens: of one completion.
+        time_budget_ms: of one completion; 0 is no limit.
+        temperature: 0 is greedy.
+        seed: same seed, same text.
+        draft_length: tokens that the draft proposes at a time.
+        log_level: of the messages on standard error.
+        language: by LSP language identifier.
+    """
+
+    target: TargetConfig = field(default_factory=TargetConfig)
+    draft: str = _option("auto", Rule(file="model"))
+    grammar: str = _option("none", Rule(file="grammar"))
+    enabled: bool = _option(True)
+    max_tokens: int = _option(128, Rule(minimum=1, maximum=8192))
+    time_budget_ms: int = _option(2000, Rule(maximum=600_000))
+    temperature: float = _option(0.0, Rule(maximum=10))
+    seed: int = _option(0)
+    draft_length: int = _option(4, Rule(maximum=64))
+    log_level: str = _option("warning", Rule(choices=("error", "warning", "info", "debug")))
+    language: Mapping[str, LanguageConfig] = field(default_factory=dict)
+
+    def for_language(self, identifier: str) -> LanguageConfig:
+        """The settings that hold for one language, nothing left open."""
+        own = self.language.get(identifier, LanguageConfig())
+        return LanguageConfig(
+            draft=own.draft or self.draft,
+            grammar=own.grammar or self.grammar,
+            enabled=self.enabled and own.enabled is not False,
+        )
+
+    def apply(
+        self,
+        options: Mapping[str, Any],
+        source: str = "",
+        folder: Path | None = None,
+        trusted: bool = True,
+    ) -> tuple[Config, list[str]]:
+        """These settings with ``options`` over them, and a message for every option that does not count.
+
+        Args:
+            options: keys and values as in the file; None leaves a key as it is.
+            source: what the messages name as their origin.
+            folder: where relative paths start; None leaves them as they are.
+            trusted: False for a workspace's own file, which may not choose files outside the known folders.
+        """
+        reader = _Reader(source, folder, trusted)
+        return reader.config(self, options), reader.messages
+
+
+def is_path(text: str) -> bool:
+    """Whether the value of ``draft``, ``grammar`` or ``target.path`` means a file rather than a name."""
+    return bool(re.search(r"[/\\:]", text)) or text.lower().endswith(_MODEL_SUFFIXES + _GRAMMAR_SUFFIXES)
+
+
+def models_folder() -> Path:
+    """Where a user's models live."""
+    return Path(platformdirs.user_data_dir("codespec")) / "models"
+
+
+def user_file() -> Path:
+    """The user's own configuration file."""
+    return Path(platformdirs.user_config_dir("codespec")) / FILE_NAME
+
+
+def load(workspace: Path | None = None) -> tuple[Config, list[str]]:
+    """The defaults, the user's file over them, and over that the file of ``workspace``, which is not trusted."""
+    config = Config()
+    messages: list[str] = []
+    files = [(user_file(), True)] + ([(workspace / FILE_NAME, False)] if workspace else [])
+    for path, trusted in files:
+        options, problems = _read(path)
+        config, more = config.apply(options, str(path), path.parent, trusted)
+        messages += problems + more
+    return config, messages
+
+
+def _read(path: Path) -> tuple[dict[str, Any], list[str]]:
+    try:
+        # is_file(), because opening a pipe of that name would wait for ever.
+        if not path.is_file():
+            return {}, []
+        with path.open("rb") as file:
+            data = file.read(_LARGEST_FILE + 1)
+        if len(data) > _LARGEST_FILE:
+            return {}, [f"{path}: larger than 1 MiB; the file is ignored"]
+        return tomllib.loads(data.decode("utf-8")), []
+    except OSError as error:
+        return {}, [f"{path}: cannot be read ({error.strerror}); the file is ignored"]
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        return {}, [f"{path}: not UTF-8 (at line {line}); the file is ignored"]
+    except ValueError as error:  # TOMLDecodeError, whose text gives line and column, or a number of thousands of digits
+        return {}, [f"{path}: {error}; the file is ignored"]
+    except RecursionError:
+        return {}, [f"{path}: nested too deeply; the file is ignored"]
+
+
+class _Reader:
+    """Reads one mapping of options into the dataclasses and collects what was wrong with it."""
+
+    def __init__(self, source: str, folder: Path | None, trusted: bool) -> None:
+        self._source = source
+        self._folder = folder
+        self._trusted = trusted
+        self.messages: list[str] = []
+
+    def config(self, config: Config, options: Mapping[str, Any]) -> Config:
+        options = dict(options)
+        for section in USER_ONLY & options.keys():
+            remedy = "not supported by this version" if self._trusted else "a workspace may not set it"
+            self._say(f'"{section}" is ignored: {remedy}')
+            del options[section]
+        nested = {"target": partial(self._table, config.target), "language": partial(self._languages, config.language)}
+        return self._table(config, "", options, nested)
+
+    def _table(self, old: T, prefix: str, options: Any, nested: Mapping[str, Any] | None = None) -> T:
+        """``old``, a dataclass, with the good ones of ``options``."""
+        nested = nested or {}
+        if not isinstance(options, Mapping):
+            self._say(f'"{prefix[:-1]}" must be a table, not {_show(options)}; keeping what was set before')
+            return old
+        known = {each.name: each for each in fields(old)}  # type: ignore[arg-type]
+        changes = {}
+        for key, value in options.items():
+            if value is None:
+                continue
+            if key not in known:
+                self._say(f'unknown key "{prefix}{key}"; {_nearest(str(key), known)}')
+            elif key in nested:
+                changes[key] = nested[key](f"{key}.", value)
+            else:
+                rule = known[key].metadata["rule"]
+                changes[key] = self._value(prefix + key, value, getattr(old, key), known[key].default, rule)
+        return replace(old, **changes)  # type: ignore[type-var]
+
+    def _languages(self, old: Mapping[str, LanguageConfig], prefix: str, options: Any) -> Mapping[str, LanguageConfig]:
+        if not isinstance(options, Mapping):
+            self._say(f'"language" must be a table, not {_show(options)}; keeping what was set before')
+            return old
+        languages = dict(old)
+        for identifier, settings in options.items():
+            if settings is None:
+                continue
+            # Editors may know languages that the table does not, so an unknown one counts; a slip gets a hint.
+            close = difflib.get_close_matches(str(identifier), LANGUAGES, n=1, cutoff=0.85)
+            if identifier not in LANGUAGES and close:
+                self._say(f'unknown language "{identifier}"; did you mean "{close[0]}"?')
+            languages[identifier] = self._table(
+                languages.get(identifier, LanguageConfig()), f"{prefix}{identifier}.", settings
+            )
+        return languages
+
+    def _value(self, key: str, value: Any, old: Any, default: Any, rule: Rule) -> Any:
+        kind: type = bool if default is None else type(default)
+        good = isinstance(value, (int, float) if kind is float else kind) and (
+            kind is bool or not isinstance(value, bool)
+        )
+        # `not (a <= v <= b)` also refuses nan.
+        if good and kind in (int, float):
+            good = rule.minimum <= value <= rule.maximum
+        if good and rule.choices:
+            good = value in rule.choices
+        if not good:
+            kept = "the general setting" if old is None else _show(old)
+            self._say(f'"{key}" must be {_expected(kind, rule)}, not {_show(value)}; keeping {kept}')
+            return old
+        if rule.file and is_path(value):
+            path, problem = self._path(value, rule.file)
+            if problem:
+                self._say(f'"{key}" = {_show(value)} is ignored: {problem}; keeping {_show(old)}')
+                return old
+            return path
+        return kind(value)
+
+    def _path(self, value: str, kind: str) -> tuple[str, str]:
+        """The file that ``value`` names, and why it may not be used, or an empty string."""
+        try:
+            return self._resolve(value, kind)
+        except (OSError, RuntimeError, ValueError):  # no such user, a loop of links, a null character
+            return value, "not a file name"
+
+    def _resolve(self, value: str, kind: str) -> tuple[str, str]:
+        if self._trusted:
+            path = Path(value).expanduser() if value.startswith("~") else Path(value)
+            if kind == "model" and not re.search(r"[/\\:]", value):
+                path = models_folder() / value
+            elif self._folder and not path.is_absolute():
+                path = self._folder / path
+            return str(path), ""
+        # A bare name must not be looked up in the current folder, which may well be the workspace.
+        home = models_folder() if kind == "model" else (self._folder or Path())
+        path = (home / value).resolve()
+        if path.is_relative_to(home.resolve()):
+            return str(path), ""
+        where = f"a workspace may only choose models in {home}" if kind == "model" else "it is outside the workspace"
+        return value, where
+
+    def _say(self, message: str) -> None:
+        self.messages.append(f"{self._source}: {message}" if self._source else message)
+
+
+def _nearest(key: str, known: Mapping[str, Any]) -> str:
+    close = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
+    return f'did you mean "{close[0]}"?' if close else "known are " + ", ".join(known)
+
+
+def _expected(kind: type, rule: Rule) -> str:
+    if rule.choices:
+        return "one of " + ", ".join(map(_show, rule.choices))
+    if kind is bool:
+        return "true or false"
+    if kind is str:
+        return "text"
+    return f"a {'whole ' if kind is int else ''}number from {rule.minimum:g} to {rule.maximum:.10g}"
+
+
+def _show(value: Any) -> str:
+    """A value as a user would write it, not too long."""
+    try:
+        text = json.dumps(value, ensure_ascii=False)
+    except TypeError:
+        text = str(value)  # a date in TOML
+    except (ValueError, RecursionError):
+        text = "a value too long to show"
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,294 @@
+"""A context of a model: sequences that decode tokens, roll back, fork, and can be aborted from another thread."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from codespec.llama.model import Model
+from codespec.llama.runtime import Cancellation, abort_callback, clear_errors, last_errors, library
+from codespec.protocols import Aborted, CodespecError, ContextFull, Logits
+
+BATCH = 512
+# In exact mode every decode has at least 2 rows and fewer than 64: CPU kernels differ at 1 row and from 64 on.
+EXACT_MIN_ROWS = 2
+EXACT_CHUNK = 32
+
+ONE_THREAD_BELOW = 50_000_000
+
+_DECODE_ABORTED = 2
+_DECODE_NO_SLOT = 1
+
+
+class Context:
+    """Memory for the tokens of one or more sequences of a model.
+
+    Not for use from two threads at a time, except ``Cancellation.set``.
+
+    Args:
+        context_length: tokens of all sequences together; 0 is what the model was trained with.
+        sequences: how many sequences at most.
+        threads: for decoding; 0 is chosen by the size of the model, see ``default_threads``.
+        exact: same logits whatever the tokens are batched with (CPU, about 1.5 times slower at one token).
+
+    Raises:
+        CodespecError: too little memory for a context of that length.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        *,
+        context_length: int = 0,
+        sequences: int = 1,
+        threads: int = 0,
+        exact: bool = False,
+    ) -> None:
+        self.model = model
+        self.exact = exact
+        self.pointer: Any = None
+        api = self._api = library()
+        length = context_length or model.trained_context
+        check_memory(model, length)
+        parameters = api.llama_context_default_params()
+        parameters.n_ctx = length
+        parameters.n_batch = parameters.n_ubatch = min(BATCH, length)
+        parameters.n_seq_max = sequences
+        parameters.kv_unified = True
+        parameters.no_perf = True
+        threads = threads or default_threads(model)
+        parameters.n_threads = parameters.n_threads_batch = threads
+        parameters.abort_callback = abort_callback()
+        clear_errors()
+        self.pointer = api.llama_init_from_model(model.pointer, parameters)
+        if not self.pointer:
+            reason = (last_errors() or ["no reason given"])[-1][:200]
+            raise CodespecError(
+                f"{model.path}: no context of {length:,} tokens could be made ({reason}); set a smaller `context`"
+            )
+        self.length: int = api.llama_n_ctx(self.pointer)
+        self.memory = api.llama_get_memory(self.pointer)
+        self.batch_size: int = EXACT_CHUNK if exact else api.llama_n_batch(self.pointer)
+        self.abort_data = Cancellation()
+        self._install(self.abort_data)
+        self._batch = api.llama_batch_init(max(self.batch_size, EXACT_MIN_ROWS), 0, 1)
+        self._free = list(range(sequences - 1, -1, -1))
+        self._fill_constant_columns()
+
+    def _fill_constant_columns(self) -> None:
+        capacity = max(self.batch_size, EXACT_MIN_ROWS)
+        batch = self._batch
+        self._tokens = np.ctypeslib.as_array(batch.token, (capacity,))
+        self._positions = np.ctypeslib.as_array(batch.pos, (capacity,))
+        self._wanted = np.ctypeslib.as_array(batch.logits, (capacity,))
+        for i in range(capacity):
+            batch.n_seq_id[i] = 1
+
+    def _install(self, cancellation: Cancellation) -> None:
+        # The reference keeps the flag's memory alive as long as native code may read it.
+        self.abort_data = cancellation
+        self._api.llama_set_abort_callback(self.pointer, abort_callback(), ctypes.c_void_p(cancellation.address))
+
+    @contextmanager
+    def cancellable(self, cancellation: Cancellation) -> Iterator[None]:
+        """Decodes inside the block raise ``Aborted`` soon after ``cancellation`` is set."""
+        self._install(cancellation)
+        try:
+            yield
+        finally:
+            if self.pointer:
+                self._install(Cancellation())
+
+    def sequence(self) -> LlamaSequence:
+        """A new, empty sequence.
+
+        Raises:
+            CodespecError: as many as the context was made for are in use.
+        """
+        if not self._free:
+            raise CodespecError("every sequence of this context is in use; close one or make it with more")
+        return LlamaSequence(self, self._free.pop())
+
+    def release(self, sequence_id: int) -> None:
+        """Take a sequence's tokens out and let the next one have its place."""
+        if self.pointer:
+            self._api.llama_memory_seq_rm(self.memory, sequence_id, -1, -1)
+            self._free.append(sequence_id)
+
+    def decode_chunk(self, sequence_id: int, position: int, tokens: Sequence[int], last: int) -> Logits:
+        """Decode at most ``batch_size`` tokens at ``position``; logits of the last ``last`` rows.
+
+        Raises:
+            Aborted: the flag was set; nothing of the chunk remains.
+            CodespecError: the context is full (``ContextFull``), or decoding failed; nothing of the chunk remains.
+        """
+        count = len(tokens)
+        rows = max(count, EXACT_MIN_ROWS) if self.exact else count
+        self._tokens[:count] = tokens
+        self._tokens[count:rows] = 0
+        self._positions[:rows] = range(position, position + rows)
+        self._wanted[:rows] = 0
+        self._wanted[count - last : count] = 1
+        batch = self._batch
+        for i in range(rows):
+            batch.seq_id[i][0] = sequence_id
+        batch.n_tokens = rows
+        status = self._api.llama_decode(self.pointer, batch)
+        if status != 0:
+            self._api.llama_memory_seq_rm(self.memory, sequence_id, position, -1)
+            raise self._failure(status)
+        if rows > count:
+            self._api.llama_memory_seq_rm(self.memory, sequence_id, position + count, -1)
+        return self._logits(last)
+
+    def _logits(self, rows: int) -> Logits:
+        size = self.model.vocabulary.size
+        if rows == 0:
+            return np.empty((0, size), np.float32)
+        pointer = self._api.llama_get_logits(self.pointer)
+        return np.ctypeslib.as_array(pointer, (rows, size))
+
+    def _failure(self, status: int) -> Exception:
+        if status == _DECODE_ABORTED:
+            return Aborted()
+        if status == _DECODE_NO_SLOT:
+            return ContextFull(f"the context of {self.length:,} tokens is full; set a larger `context`")
+        reason = (last_errors() or ["no reason given"])[-1][:200]
+        return CodespecError(f"llama.cpp failed to decode ({status}: {reason}); run `codespec doctor`")
+
+    def close(self) -> None:
+        """Free the memory; a second call does nothing."""
+        if self.pointer:
+            self._api.llama_batch_free(self._batch)
+            self._api.llama_free(self.pointer)
+            self.pointer = None
+
+    def __enter__(self) -> Context:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class LlamaSequence:
+    """One sequence of a context; implements ``protocols.Target``. Made by ``Context.sequence``."""
+
+    def __init__(self, context: Context, sequence_id: int, n_past: int = 0) -> None:
+        self.context = context
+        self._id = sequence_id
+        self._n_past = n_past
+
+    @property
+    def n_past(self) -> int:
+        """How many tokens have been decoded and kept."""
+        return self._n_past
+
+    def decode(self, tokens: Sequence[int], last: int | None = None) -> Logits:
+        """Append ``tokens``; logits float32 [last or len(tokens), V], valid until the context's next decode.
+
+        More tokens than one batch holds are decoded batch by batch; ``last`` may then be at most one batch.
+
+        Raises:
+            ContextFull: no room for ``tokens``; the sequence is as before the call.
+            CodespecError: decoding failed; the sequence is as before the call.
+            Aborted: the context's cancellation was set; the sequence is as before the call.
+        """
+        context = self.context
+        wanted = len(tokens) if last is None else last
+        if not tokens or not 0 <= wanted <= len(tokens):
+            raise ValueError(f"{len(tokens)} tokens to decode, logits of {wanted} wanted")
+        padding = EXACT_MIN_ROWS - 1 if context.exact else 0
+        if self._n_past + len(tokens) + padding > context.length:
+            raise ContextFull(
+                f"{self._n_past + len(tokens):,} tokens do not fit into a context of {context.length:,}; "
+                "set a larger `context` or shorten the prompt"
+            )
+        begin = self._n_past
+        chunks = list(self._chunks(len(tokens), wanted))
+        try:
+            for start, end in chunks[:-1]:
+                context.decode_chunk(self._id, begin + start, tokens[start:end], 0)
+                self._n_past = begin + end
+            start, end = chunks[-1]
+            logits = context.decode_chunk(self._id, begin + start, tokens[start:end], wanted)
+        except BaseException:
+            self.rollback(begin)
+            raise
+        self._n_past = begin + len(tokens)
+        return logits
+
+    def _chunks(self, count: int, wanted: int) -> Iterator[tuple[int, int]]:
+        """Bounds of the batches; the last one holds every row whose logits are wanted."""
+        size = self.context.batch_size
+        # In exact mode the prefill is cut at fixed places of the sequence, wherever it begins.
+        aligned = self.context.exact and count > size
+        first = size - self._n_past % size if aligned else count % size or size
+        bounds = [0, *range(first, count, size), count]
+        if count - bounds[-2] < wanted:
+            raise ValueError(f"logits of {wanted} tokens wanted, the last batch holds {count - bounds[-2]}")
+        return pairwise(bounds)
+
+    def rollback(self, n_past: int) -> None:
+        """Forget everything after the first ``n_past`` tokens.
+
+        Raises:
+            ValueError: there are fewer.
+            CodespecError: this model's memory cannot go back (recurrent architectures).
+        """
+        if not 0 <= n_past <= self._n_past:
+            raise ValueError(f"cannot roll back to {n_past}: {self._n_past} tokens are held")
+        if n_past < self._n_past:
+            context = self.context
+            if not context._api.llama_memory_seq_rm(context.memory, self._id, n_past, -1):
+                raise CodespecError(f"{context.model.path}: its memory cannot be rolled back; choose another model")
+            self._n_past = n_past
+
+    def fork(self) -> LlamaSequence:
+        """Another sequence that shares this one's tokens so far."""
+        other = self.context.sequence()
+        context = self.context
+        context._api.llama_memory_seq_cp(context.memory, self._id, other._id, 0, -1)
+        other._n_past = self._n_past
+        return other
+
+    def close(self) -> None:
+        """Give the sequence back to its context; a second call does nothing."""
+        if self._id >= 0:
+            self.context.release(self._id)
+            self._id = -1
+
+
+def default_threads(model: Model) -> int:
+    """Threads to decode with: the CPUs this process may use, at most 8; a small model gets one.
+
+    At 8M parameters a second thread gains at most a factor of 1.5, while a busy machine that keeps one of two
+    threads waiting at each of 250 barriers costs a factor of 70 (1.6 ms and 110 ms a token, measured).
+    """
+    if model.parameter_count < ONE_THREAD_BELOW:
+        return 1
+    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, min(8, available))
+
+
+def check_memory(model: Model, length: int) -> None:
+    """Refuse a context that the machine's memory cannot hold, before the system kills the process over it.
+
+    Raises:
+        CodespecError: with the figures.
+    """
+    try:
+        total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return  # not known on this system: llama.cpp's own failure is reported instead
+    need = model.size + model.kv_bytes_per_token * length
+    if need > total:
+        raise CodespecError(
+            f"{model.path}: {need / 2**30:,.1f} GiB are needed for a context of {length:,} tokens and the machine has "
+            f"{total / 2**30:,.1f}; set a smaller `context` or choose a smaller model"
+        )

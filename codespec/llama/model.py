@@ -1,0 +1,205 @@
+"""A GGUF model and its vocabulary."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from codespec.llama import probe
+from codespec.llama.runtime import clear_errors, last_errors, library
+from codespec.protocols import CodespecError
+
+GGUF_MAGIC = b"GGUF"
+
+
+class LlamaVocabulary:
+    """The tokens of one model; implements ``protocols.Vocabulary``. Valid while its model is open."""
+
+    def __init__(self, pointer: Any) -> None:
+        self.pointer = pointer
+        self._api = library()
+        self.size: int = self._api.llama_vocab_n_tokens(pointer)
+        self._pieces: dict[int, bytes] = {}
+
+    @cached_property
+    def end_tokens(self) -> frozenset[int]:
+        """Every token that ends a generation."""
+        return frozenset(t for t in range(self.size) if self._api.llama_vocab_is_eog(self.pointer, t))
+
+    @cached_property
+    def control_tokens(self) -> frozenset[int]:
+        """Tokens that are no text: FIM markers, separators, end tokens."""
+        return frozenset(t for t in range(self.size) if self._api.llama_vocab_is_control(self.pointer, t))
+
+    def tokenize(self, text: str, special: bool = False) -> list[int]:
+        """Token ids of ``text``, no beginning-of-text token added.
+
+        Args:
+            special: whether the names of special tokens in ``text`` become those tokens.
+        """
+        data = text.encode("utf-8", "surrogatepass")
+        size = len(data) + 8
+        buffer = (self._api.llama_token * size)()
+        count = self._api.llama_tokenize(self.pointer, data, len(data), buffer, size, False, special)
+        if count < 0:
+            raise CodespecError(f"the tokenizer refused a text of {len(data):,} bytes")
+        return list(buffer[:count])
+
+    def token_bytes(self, token: int) -> bytes:
+        """The text of one token; empty for control tokens.
+
+        Raises:
+            IndexError: no such token.
+        """
+        piece = self._pieces.get(token)
+        if piece is None:
+            if not 0 <= token < self.size:
+                raise IndexError(f"token {token} is not in a vocabulary of {self.size:,}")
+            piece = self._pieces[token] = self._piece(token)
+        return piece
+
+    def _piece(self, token: int) -> bytes:
+        size = 64
+        while True:
+            buffer = ctypes.create_string_buffer(size)
+            count = self._api.llama_token_to_piece(self.pointer, token, buffer, size, 0, False)
+            if count >= 0:
+                return buffer.raw[:count]
+            size = -count
+
+    def fim_token(self, name: str) -> int | None:
+        """A fill-in-the-middle token by llama.cpp's name for it (``pre suf mid pad rep sep``), None if it has none."""
+        token: int = getattr(self._api, f"llama_vocab_fim_{name}")(self.pointer)
+        return token if token >= 0 else None
+
+    @property
+    def beginning(self) -> int | None:
+        """The token that every text begins with, None if the model was trained without."""
+        if not self._api.llama_vocab_get_add_bos(self.pointer):
+            return None
+        token: int = self._api.llama_vocab_bos(self.pointer)
+        return token if token >= 0 else None
+
+
+class Model:
+    """A loaded GGUF file.
+
+    Args:
+        gpu_layers: layers to put on a GPU; -1 is all that fit, 0 none.
+        plain_buffers: never repack weights for faster kernels; ``exact`` decoding needs that.
+        vocabulary_only: load no weights.
+        progress: called with 0..1 while loading; returning False stops it.
+
+    Raises:
+        CodespecError: the file is missing, damaged, no GGUF, of an unknown architecture or too large; names the remedy.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        gpu_layers: int = 0,
+        plain_buffers: bool = False,
+        vocabulary_only: bool = False,
+        progress: Callable[[float], bool] | None = None,
+    ) -> None:
+        self.path = Path(path)
+        self.pointer: Any = None
+        check_file(self.path)
+        api = self._api = library()
+        parameters = api.llama_model_default_params()
+        parameters.n_gpu_layers = gpu_layers
+        parameters.vocab_only = vocabulary_only
+        parameters.use_extra_bufts = not plain_buffers and probe.extra_buffers_work()
+        if progress is not None:
+            report = progress
+            self._progress = api.llama_progress_callback(lambda value, _data: bool(report(value)))
+            parameters.progress_callback = self._progress
+        clear_errors()
+        self.pointer = api.llama_model_load_from_file(os.fsencode(self.path), parameters)
+        if not self.pointer:
+            raise CodespecError(explain_load_failure(self.path, last_errors()))
+        self.vocabulary = LlamaVocabulary(api.llama_model_get_vocab(self.pointer))
+
+    @cached_property
+    def trained_context(self) -> int:
+        """Tokens of context that the model was trained with."""
+        return int(self._api.llama_model_n_ctx_train(self.pointer))
+
+    @cached_property
+    def parameter_count(self) -> int:
+        """Parameters."""
+        return int(self._api.llama_model_n_params(self.pointer))
+
+    @cached_property
+    def size(self) -> int:
+        """Bytes of its tensors."""
+        return int(self._api.llama_model_size(self.pointer))
+
+    @cached_property
+    def kv_bytes_per_token(self) -> int:
+        """Bytes of key and value cache that one token takes at 16 bits."""
+        api, p = self._api, self.pointer
+        head_width = api.llama_model_n_embd(p) // max(1, api.llama_model_n_head(p))
+        return int(4 * api.llama_model_n_layer(p) * api.llama_model_n_head_kv(p) * head_width)
+
+    def metadata(self, key: str) -> str | None:
+        """A metadata value as text, None if the file has no such key."""
+        size = 256
+        while True:
+            buffer = ctypes.create_string_buffer(size)
+            count = self._api.llama_model_meta_val_str(self.pointer, key.encode(), buffer, size)
+            if count < 0:
+                return None
+            if count < size:
+                return buffer.value.decode("utf-8", "replace")
+            size = count + 1
+
+    def close(self) -> None:
+        """Free the weights. Close its contexts first; a second call does nothing."""
+        if self.pointer:
+            self._api.llama_model_free(self.pointer)
+            self.pointer = None
+
+    def __enter__(self) -> Model:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def check_file(path: Path) -> None:
+    """Refuse what cannot be a model before the library sees it.
+
+    Raises:
+        CodespecError: with the reason and the remedy.
+    """
+    try:
+        with path.open("rb") as file:
+            magic = file.read(4)
+    except FileNotFoundError:
+        raise CodespecError(f"{path}: no such model file; check `target` and `draft` in your settings") from None
+    except IsADirectoryError:
+        raise CodespecError(f"{path}: is a folder; name the .gguf file in it") from None
+    except OSError as error:
+        raise CodespecError(f"{path}: cannot be read ({error.strerror}); check its permissions") from error
+    if magic != GGUF_MAGIC:
+        raise CodespecError(f"{path}: not a GGUF file; convert the model with llama.cpp's convert_hf_to_gguf.py")
+
+
+def explain_load_failure(path: Path, errors: list[str]) -> str:
+    """One line for a user from llama.cpp's complaints about a file."""
+    text = " ".join(errors)
+    if "unknown model architecture" in text:
+        name = text.split("unknown model architecture:")[1].split("'")[1]
+        return f"{path}: architecture {name!r} is unknown to this llama.cpp; upgrade llama-cpp-python"
+    if "not within the file bounds" in text or "incomplete" in text or "failed to read" in text:
+        return f"{path}: the file is damaged or incomplete; fetch it again"
+    if "unable to allocate" in text or "failed to allocate" in text or "out of memory" in text:
+        return f"{path}: not enough memory to load it; choose a smaller model or a stronger quantization"
+    detail = next((e for e in errors if "error" in e.lower()), errors[-1] if errors else "no reason given")
+    return f"{path}: llama.cpp cannot load it ({detail.splitlines()[0][:200]}); try another GGUF of this model"

@@ -1,0 +1,131 @@
+"""Whether llama.cpp's repacked-weight kernels work on this machine, found out once in a child process.
+
+Some builds die at the first batched matrix product: GCC 12 declares only 8 of the 64 bytes that
+``_tile_loadconfig`` reads, drops the stores to the rest, and AMX then runs with a garbage
+configuration. A crash cannot be caught in the process it happens in, so a child tries it, and the
+verdict is remembered for this library and this CPU.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+import platform
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+from codespec.protocols import CodespecError
+
+log = logging.getLogger("codespec.llama")
+
+REMEDY = (
+    "llama.cpp's fast matrix kernels crash on this CPU as built; codespec runs without them, more slowly. "
+    "To rebuild: CMAKE_ARGS=\"-DCMAKE_CXX_FLAGS='-fno-tree-dse -fno-dse'\" "
+    "pip install --force-reinstall --no-cache-dir --no-deps llama-cpp-python"
+)
+TIMEOUT_SECONDS = 60
+BATCHES = (1, 2, 16, 32)
+
+
+def default_model() -> Path:
+    """The smallest model at hand: the embedded draft."""
+    return Path(__file__).parent.parent / "data" / "draft-python.gguf"
+
+
+def fingerprint() -> str:
+    """A key for this build of the library on this CPU."""
+    import importlib.util
+
+    spec = importlib.util.find_spec("llama_cpp")
+    if spec is None or spec.origin is None:
+        raise CodespecError("llama-cpp-python is not installed; run: pip install llama-cpp-python==0.3.36")
+    folder = Path(spec.origin).parent / "lib"
+    parts = [f"{p.name}:{p.stat().st_size}:{p.stat().st_mtime_ns}" for p in sorted(folder.glob("*")) if p.is_file()]
+    parts += [platform.machine(), platform.processor(), _cpu_description()]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:24]
+
+
+def _cpu_description() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
+    except OSError:
+        return platform.platform()
+    return "\n".join(sorted({line for line in lines if line.startswith(("model name", "flags", "Features"))}))
+
+
+def _verdict_file() -> Path:
+    import platformdirs
+
+    return Path(platformdirs.user_cache_dir("codespec")) / "probe.json"
+
+
+def _remembered() -> dict[str, bool]:
+    try:
+        verdicts = json.loads(_verdict_file().read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    if not isinstance(verdicts, dict):
+        return {}
+    return {k: v for k, v in verdicts.items() if isinstance(k, str) and isinstance(v, bool)}
+
+
+def _remember(key: str, works: bool) -> None:
+    path = _verdict_file()
+    temporary = path.with_suffix(f".{os.getpid()}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary.write_text(json.dumps({**_remembered(), key: works}), "utf-8")
+        temporary.replace(path)
+    except OSError as error:
+        log.warning("%s: cannot remember the crash probe's verdict (%s); it runs again next time", path, error)
+
+
+@cache
+def extra_buffers_work() -> bool:
+    """Whether models may be loaded with repacked weights; asks a child process the first time on a machine."""
+    if os.environ.get("CODESPEC_PROBE") == "child":
+        return True
+    model = default_model()
+    if not model.exists():
+        return True
+    key = fingerprint()
+    works = _remembered().get(key)
+    if works is None:
+        works = survives(model)
+        _remember(key, works)
+    if not works:
+        log.warning("%s", REMEDY)
+    return works
+
+
+def survives(model: Path) -> bool:
+    """Whether a child process that decodes a few batches with ``model`` comes back."""
+    environment = {**os.environ, "CODESPEC_PROBE": "child"}
+    command = [sys.executable, "-m", "codespec.llama.probe", str(model)]
+    try:
+        done = subprocess.run(
+            command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=TIMEOUT_SECONDS
+        )
+    except subprocess.TimeoutExpired:
+        return False
+    if done.returncode != 0:
+        log.debug("crash probe: exit %d, %s", done.returncode, done.stderr[-2000:].decode("utf-8", "replace"))
+    return done.returncode == 0
+
+
+def _decode_batches(path: str) -> None:
+    from codespec.llama.context import Context
+    from codespec.llama.model import Model
+
+    with Model(path) as model, Context(model, context_length=128) as context:
+        sequence = context.sequence()
+        for count in BATCHES:
+            sequence.decode([token % model.vocabulary.size for token in range(count)])
+
+
+if __name__ == "__main__":
+    _decode_batches(sys.argv[1])

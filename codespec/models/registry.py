@@ -1,0 +1,90 @@
+"""Where models are found: embedded in the package, in the user's models folder, or at a path."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import platformdirs
+
+from codespec.languages import Language
+from codespec.llama.model import LlamaVocabulary, Model
+from codespec.llama.runtime import library
+from codespec.protocols import CodespecError
+
+EMBEDDED = Path(__file__).parent.parent / "data"
+EMBEDDED_TARGET = EMBEDDED / "target.gguf"
+
+
+def models_folder() -> Path:
+    """Where a user's models live; it need not exist."""
+    return Path(platformdirs.user_data_dir("codespec")) / "models"
+
+
+def find_target(name: str = "") -> Path:
+    """The file of a target: a path, a name in the user's models folder, or the embedded one for an empty name.
+
+    Raises:
+        CodespecError: there is none of that name.
+    """
+    return _find(name, "target") if name else EMBEDDED_TARGET
+
+
+def find_draft(name: str, language: Language) -> Path | None:
+    """The file of a draft, None where no draft model is wanted or known.
+
+    Args:
+        name: ``none``, ``auto`` (the embedded draft of the language, if any), a name or a path.
+
+    Raises:
+        CodespecError: a draft that was asked for by name does not exist.
+    """
+    if name == "none":
+        return None
+    if name != "auto":
+        return _find(name, "draft")
+    path = EMBEDDED / f"draft-{language.draft}.gguf"
+    return path if language.draft and path.exists() else None
+
+
+def _find(name: str, role: str) -> Path:
+    path = Path(name).expanduser()
+    if path.suffix == ".gguf" and path.is_file():
+        return path
+    places = [EMBEDDED / f"{name}.gguf", EMBEDDED / f"{role}-{name}.gguf", models_folder() / f"{name}.gguf"]
+    found = next((p for p in places if p.is_file()), None)
+    if found is None:
+        raise CodespecError(f"no {role} model {name!r}; give the path of a .gguf file or one of: {', '.join(known())}")
+    return found
+
+
+def known() -> list[str]:
+    """Names of the models at hand."""
+    return sorted({p.stem for folder in (EMBEDDED, models_folder()) for p in folder.glob("*.gguf")})
+
+
+def vocabulary_hash(vocabulary: LlamaVocabulary) -> str:
+    """Equal for two vocabularies if every token has the same text."""
+    api = library()
+    digest = hashlib.sha256()
+    for token in range(vocabulary.size):
+        digest.update(api.llama_vocab_get_text(vocabulary.pointer, token) or b"")
+        digest.update(b"\0")
+    return digest.hexdigest()
+
+
+def check_pair(target: Model, draft: Model) -> None:
+    """Refuse a draft whose tokens are not the target's.
+
+    Raises:
+        CodespecError: names both and the first token that differs.
+    """
+    if vocabulary_hash(target.vocabulary) == vocabulary_hash(draft.vocabulary):
+        return
+    a, b = target.vocabulary, draft.vocabulary
+    differing = next((t for t in range(min(a.size, b.size)) if a.token_bytes(t) != b.token_bytes(t)), None)
+    detail = f"{a.size:,} and {b.size:,} tokens" if differing is None else f"the first that differs is {differing}"
+    raise CodespecError(
+        f"{draft.path}: its vocabulary is not that of the target {target.path.name} ({detail}); "
+        "choose a draft trained for this target, or `draft = none`"
+    )

@@ -1,0 +1,82 @@
+"""A completion on a terminal: where each token came from, in colour."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from codespec.protocols import Round, Vocabulary
+
+STYLES = {
+    "accepted": "\033[32m",  # green: drafted, and the target agreed
+    "target": "\033[0m",  # plain: the target's own
+    "forced": "\033[36m",  # cyan: the grammar left no choice
+    "rejected": "\033[31;9m",  # red, struck out: drafted, and the target disagreed
+    "dim": "\033[2m",
+}
+RESET = "\033[0m"
+# Without colour the same is said by brackets.
+MARKS = {"accepted": ("", ""), "target": ("", ""), "forced": ("", ""), "rejected": ("⟦", "⟧"), "dim": ("", "")}
+
+
+def wants_colour(stream: TextIO) -> bool:
+    """Whether to print colours: on a terminal, unless NO_COLOR says no or FORCE_COLOR yes (no-color.org)."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    return bool(os.environ.get("FORCE_COLOR")) or (stream.isatty() and os.environ.get("TERM") != "dumb")
+
+
+def paint(text: str, style: str, colour: bool) -> str:
+    """``text`` in one of ``STYLES``, or between its marks."""
+    if not text:
+        return ""
+    if not colour:
+        before, after = MARKS[style]
+        return before + text + after
+    # The terminal's own colours end at each line, so that a pager shows them too.
+    return "\n".join(STYLES[style] + line + RESET if line else "" for line in text.split("\n"))
+
+
+def rounds(steps: Sequence[Round], vocabulary: Vocabulary, length: int, colour: bool) -> str:
+    """The generated text with the source of each token, up to ``length`` characters of it; rejected tokens between."""
+    out: list[str] = []
+    room = length
+    for step in steps:
+        pieces = [
+            (token, "forced" if step.source == "forced" else "accepted") for token in step.tokens[: step.accepted]
+        ]
+        pieces += [(token, "target") for token in step.tokens[step.accepted :]]
+        for index, (token, style) in enumerate(pieces):
+            if room <= 0:
+                return "".join(out)
+            rejected = step.proposed[step.accepted :]
+            if index == step.accepted and rejected and style == "target":
+                out.append(paint(text_of(rejected, vocabulary).replace("\n", "⏎"), "rejected", colour))
+            text = text_of([token], vocabulary)[:room]
+            room -= len(text)
+            out.append(paint(text, style, colour))
+    return "".join(out)
+
+
+def text_of(tokens: Sequence[int], vocabulary: Vocabulary) -> str:
+    """The text of ``tokens``; a character that is cut apart shows as the replacement character."""
+    return b"".join(vocabulary.token_bytes(token) for token in tokens).decode("utf-8", "replace")
+
+
+def legend(colour: bool) -> str:
+    """What the colours mean, in one line."""
+    parts = [
+        paint("drafted and accepted", "accepted", colour),
+        paint("target's own", "target", colour),
+        paint("forced by the grammar", "forced", colour),
+        paint("drafted and rejected", "rejected", colour),
+    ]
+    return " · ".join(parts)
+
+
+def error(message: str) -> None:
+    """One line on standard error."""
+    print(f"codespec: {message}", file=sys.stderr)

@@ -1,0 +1,101 @@
+"""A trained model as a GGUF file that llama.cpp loads."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import gguf
+import numpy as np
+from gguf.quants import quantize
+from tokenizers import Tokenizer
+
+from codespec.train import tokenizer as special
+from codespec.train.model import NORM_EPSILON, ROPE_BASE, Llama
+
+QUANTIZATIONS = {
+    "q8_0": gguf.GGMLQuantizationType.Q8_0,
+    "q4_0": gguf.GGMLQuantizationType.Q4_0,
+    "f16": gguf.GGMLQuantizationType.F16,
+    "f32": gguf.GGMLQuantizationType.F32,
+}
+
+
+def write_gguf(model: Llama, tokenizer: Tokenizer, path: Path, name: str, quantization: str = "q8_0") -> None:
+    """Write ``model`` with its vocabulary; an interrupted write leaves an older file whole.
+
+    Raises:
+        KeyError: an unknown quantization.
+    """
+    kind = QUANTIZATIONS[quantization]
+    temporary = path.with_suffix(".tmp")
+    writer = gguf.GGUFWriter(str(temporary), "llama")
+    _write_metadata(writer, model, tokenizer, name, kind)
+    for key, value in model.state_dict().items():
+        data = value.float().cpu().numpy()
+        if data.ndim == 1 or kind == gguf.GGMLQuantizationType.F32:
+            writer.add_tensor(key, data)
+        else:
+            writer.add_tensor(key, quantize(data, kind), raw_dtype=kind)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    temporary.replace(path)
+
+
+def _write_metadata(
+    writer: gguf.GGUFWriter, model: Llama, tokenizer: Tokenizer, name: str, kind: gguf.GGMLQuantizationType
+) -> None:
+    shape = model.shape
+    writer.add_name(name)
+    writer.add_license("MIT")
+    writer.add_context_length(shape.context)
+    writer.add_embedding_length(shape.width)
+    writer.add_block_count(shape.layers)
+    writer.add_feed_forward_length(shape.feed_forward)
+    writer.add_head_count(shape.heads)
+    writer.add_head_count_kv(shape.kv_heads)
+    writer.add_layer_norm_rms_eps(NORM_EPSILON)
+    writer.add_rope_freq_base(ROPE_BASE)
+    writer.add_rope_dimension_count(shape.head_width)
+    writer.add_vocab_size(shape.vocabulary)
+    writer.add_file_type(
+        {
+            gguf.GGMLQuantizationType.Q8_0: gguf.LlamaFileType.MOSTLY_Q8_0,
+            gguf.GGMLQuantizationType.Q4_0: gguf.LlamaFileType.MOSTLY_Q4_0,
+            gguf.GGMLQuantizationType.F16: gguf.LlamaFileType.MOSTLY_F16,
+            gguf.GGMLQuantizationType.F32: gguf.LlamaFileType.ALL_F32,
+        }[kind]
+    )
+    # Which orders of fill-in-the-middle prompts the model has seen, the preferred one first.
+    writer.add_array("codespec.fim.orders", ["spm", "psm"])
+    _write_vocabulary(writer, tokenizer, shape.vocabulary)
+
+
+def _write_vocabulary(writer: gguf.GGUFWriter, tokenizer: Tokenizer, size: int) -> None:
+    bpe = json.loads(tokenizer.to_str())["model"]
+    tokens: list[str] = [f"<|unused_{i}|>" for i in range(size)]
+    kinds = np.full(size, int(gguf.TokenType.UNUSED))
+    for token, index in bpe["vocab"].items():
+        tokens[index] = token
+        kinds[index] = int(gguf.TokenType.CONTROL if token in special.SPECIAL_TOKENS else gguf.TokenType.NORMAL)
+    writer.add_tokenizer_model("gpt2")
+    writer.add_tokenizer_pre("qwen2")
+    writer.add_token_list(tokens)
+    writer.add_token_types(kinds.tolist())
+    writer.add_token_merges([" ".join(pair) for pair in bpe["merges"]])
+    end = tokenizer.token_to_id(special.END_OF_TEXT)
+    writer.add_eos_token_id(end)
+    writer.add_eot_token_id(end)
+    writer.add_pad_token_id(tokenizer.token_to_id(special.FIM_PAD))
+    writer.add_add_bos_token(False)
+    for key, token in (
+        ("pre", special.FIM_PREFIX),
+        ("suf", special.FIM_SUFFIX),
+        ("mid", special.FIM_MIDDLE),
+        ("pad", special.FIM_PAD),
+        ("rep", special.REPO_NAME),
+        ("sep", special.FILE_SEPARATOR),
+    ):
+        writer.add_uint32(f"tokenizer.ggml.fim_{key}_token_id", tokenizer.token_to_id(token))
