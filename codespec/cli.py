@@ -218,17 +218,22 @@ def load_config(options: argparse.Namespace) -> Config:
     for message in messages:
         show.error(message)
     if options.target is not None:
-        config = replace(config, target=replace(config.target, path=options.target))
+        config = replace(config, target=replace(config.target, path=_file_or_name(options.target)))
     for key in ("draft", "grammar"):
         value = getattr(options, key, None)
         if value is not None:
-            config = replace(config, **{key: value}, language={})
+            config = replace(config, **{key: _file_or_name(value)}, language={})
     for key in ("max_tokens", "temperature", "seed", "draft_length"):
         value = getattr(options, key)
         if value is not None:
             config = replace(config, **{key: value})
     # A person at a terminal waits for the whole text; the settings' budget is an editor's.
     return replace(config, time_budget_ms=options.time_budget or 0)
+
+
+def _file_or_name(value: str) -> str:
+    """What a person means on a command line: a file of the current folder, if there is one of that name."""
+    return str(Path(value).resolve()) if Path(value).is_file() else value
 
 
 def sampling_of(options: argparse.Namespace, config: Config) -> Sampling:
@@ -369,11 +374,9 @@ def _progress() -> Callable[[str, int], None] | None:
 
 def run_serve(options: argparse.Namespace) -> int:
     """``codespec serve``."""
-    from codespec.completion.completer import load_completer
     from codespec.lsp import serve
 
-    serve(stdio=not (options.tcp or options.ws), tcp=options.tcp, ws=options.ws, load=load_completer)
-    return DONE
+    return serve(stdio=not (options.tcp or options.ws), tcp=options.tcp, ws=options.ws)
 
 
 def run_grammar_check(options: argparse.Namespace) -> int:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import os
 import re
 import sys
 from collections.abc import Mapping
@@ -18,6 +19,7 @@ from typing import Any, TypeVar
 import platformdirs
 
 from codespec.languages import LANGUAGES
+from codespec.models.registry import models_folder
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -150,11 +152,6 @@ def is_path(text: str) -> bool:
     return bool(re.search(r"[/\\:]", text)) or text.lower().endswith(_MODEL_SUFFIXES + _GRAMMAR_SUFFIXES)
 
 
-def models_folder() -> Path:
-    """Where a user's models live."""
-    return Path(platformdirs.user_data_dir("codespec")) / "models"
-
-
 def user_file() -> Path:
     """The user's own configuration file."""
     return Path(platformdirs.user_config_dir("codespec")) / FILE_NAME
@@ -273,9 +270,11 @@ class _Reader:
     def _path(self, value: str, kind: str) -> tuple[str, str]:
         """The file that ``value`` names, and why it may not be used, or an empty string."""
         try:
-            return self._resolve(value, kind)
-        except (OSError, RuntimeError, ValueError):  # no such user, a loop of links, a null character
-            return value, "not a file name"
+            if "\0" not in value:
+                return self._resolve(value, kind)
+        except (OSError, RuntimeError):  # too long, no such user, a loop of links
+            pass
+        return value, "not a file name"
 
     def _resolve(self, value: str, kind: str) -> tuple[str, str]:
         if self._trusted:
@@ -285,10 +284,11 @@ class _Reader:
             elif self._folder and not path.is_absolute():
                 path = self._folder / path
             return str(path), ""
-        # A bare name must not be looked up in the current folder, which may well be the workspace.
-        home = models_folder() if kind == "model" else (self._folder or Path())
-        path = (home / value).resolve()
-        if path.is_relative_to(home.resolve()):
+        # A bare name must not be looked up in the current folder, which may well be the workspace. Links count as
+        # where they lie in the models folder, which is the user's own, and as where they lead in a workspace.
+        home = models_folder() if kind == "model" else (self._folder or Path()).resolve()
+        path = Path(os.path.normpath(home / value))
+        if (path if kind == "model" else path.resolve()).is_relative_to(home):
             return str(path), ""
         where = f"a workspace may only choose models in {home}" if kind == "model" else "it is outside the workspace"
         return value, where

@@ -235,6 +235,8 @@ def load_completer(
             gpu_layers=config.target.gpu_layers,
             draft_length=config.draft_length,
             exact=exact,
+            kv_type=config.target.kv_type,
+            flash_attention=config.target.flash_attention,
             progress=report,
         )
     except ImportError as error:

@@ -6,12 +6,13 @@ import codecs
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 
 from codespec.draft.compose import FirstOf
 from codespec.draft.forced import ForcedDraft
 from codespec.draft.model import ModelDraft
-from codespec.grammar import Grammar
+from codespec.grammar import Grammar, Tokenizer
 from codespec.llama.context import Context
 from codespec.llama.llguidance_tokenizer import tokenizer_from_vocab
 from codespec.llama.model import Model
@@ -31,6 +32,7 @@ class LocalEngine:
         context_length: in tokens; 0 is what the target was trained with, at most 8,192.
         threads: 0 chooses by the size of the model.
         draft_length: how many tokens a draft proposes at a time.
+        kv_type, flash_attention: of the target's KV cache, see ``Context``.
         exact: the same text whatever the draft, at the cost of speed: every decode has the same numerics.
         progress: called with 0..1 while the target loads.
 
@@ -47,6 +49,8 @@ class LocalEngine:
         gpu_layers: int = 0,
         draft_length: int = 4,
         exact: bool = False,
+        kv_type: str = "f16",
+        flash_attention: str = "auto",
         progress: Callable[[float], bool] | None = None,
     ) -> None:
         if exact and gpu_layers:
@@ -56,7 +60,14 @@ class LocalEngine:
         self._gpu_layers = gpu_layers
         try:
             length = context_length or min(self.model.trained_context, LONGEST_AUTOMATIC_CONTEXT)
-            self._context = Context(self.model, context_length=length, threads=threads, exact=exact)
+            self._context = Context(
+                self.model,
+                context_length=length,
+                threads=threads,
+                exact=exact,
+                kv_type=kv_type,
+                flash_attention=flash_attention,
+            )
         except CodespecError:
             self.model.close()
             raise
@@ -97,7 +108,11 @@ class LocalEngine:
 
     def grammar_state(self, grammar: Grammar) -> GrammarState:
         """The start state of a grammar over this model's vocabulary."""
-        return grammar.state(tokenizer_from_vocab(self.vocabulary))
+        return grammar.state(self._grammar_tokenizer)
+
+    @cached_property
+    def _grammar_tokenizer(self) -> Tokenizer:
+        return tokenizer_from_vocab(self.vocabulary.pointer)
 
     def generate(
         self,

@@ -13,14 +13,17 @@ def trim_suffix_overlap(text: str, suffix: str) -> str:
 
     ``foo(|)`` and ``a, b)`` give ``a, b``; ``foo(|)`` and ``bar()`` stay ``bar()``.
     """
-    following = suffix.lstrip(" \t") if not text.endswith((" ", "\t")) else suffix
-    for size in range(min(len(text), len(following)), 0, -1):
-        if not text.endswith(following[:size]):
-            continue
-        overlap = following[:size]
-        if len(overlap.strip()) >= SURE_OVERLAP or "\n" in overlap.rstrip() or _is_one_too_many(text, overlap):
-            return text[:-size]
+    # White space at the cursor may or may not have been generated again.
+    for following in dict.fromkeys((suffix, suffix.lstrip(" \t"))):
+        for size in range(min(len(text), len(following)), 0, -1):
+            overlap = following[:size]
+            if text.endswith(overlap) and _is_repetition(text, overlap):
+                return text[:-size]
     return text
+
+
+def _is_repetition(text: str, overlap: str) -> bool:
+    return len(overlap.strip()) >= SURE_OVERLAP or "\n" in overlap.rstrip() or _is_one_too_many(text, overlap)
 
 
 def _is_one_too_many(text: str, overlap: str) -> bool:
@@ -28,8 +31,10 @@ def _is_one_too_many(text: str, overlap: str) -> bool:
         return False
     if any(c in CLOSERS for c in overlap):
         return unmatched_closers(text) >= sum(c in CLOSERS for c in overlap)
-    quote = overlap.strip()[:1]
-    return bool(quote) and quote in "\"'`" and text.count(quote) % 2 == 1
+    mark = overlap.strip()[:1]
+    if mark in ('"', "'", "`"):
+        return text.count(mark) % 2 == 1
+    return mark != ""
 
 
 def unmatched_closers(text: str) -> int:

@@ -20,6 +20,9 @@ BATCH = 512
 EXACT_MIN_ROWS = 2
 EXACT_CHUNK = 32
 
+# enum ggml_type
+KV_TYPES = {"f32": 0, "f16": 1, "q4_0": 2, "q4_1": 3, "q5_0": 6, "q5_1": 7, "q8_0": 8, "bf16": 30}
+FLASH_ATTENTION = {"auto": -1, "off": 0, "on": 1}  # enum llama_flash_attn_type
 ONE_THREAD_BELOW = 50_000_000
 
 _DECODE_ABORTED = 2
@@ -35,6 +38,8 @@ class Context:
         context_length: tokens of all sequences together; 0 is what the model was trained with.
         sequences: how many sequences at most.
         threads: for decoding; 0 is chosen by the size of the model, see ``default_threads``.
+        kv_type: of the key and value cache: ``f16``, ``f32``, ``bf16``, ``q8_0``, ``q4_0`` …
+        flash_attention: ``auto``, ``on`` or ``off``; a quantized cache needs it.
         exact: same logits whatever the tokens are batched with (CPU, about 1.5 times slower at one token).
 
     Raises:
@@ -49,6 +54,8 @@ class Context:
         sequences: int = 1,
         threads: int = 0,
         exact: bool = False,
+        kv_type: str = "f16",
+        flash_attention: str = "auto",
     ) -> None:
         self.model = model
         self.exact = exact
@@ -61,6 +68,8 @@ class Context:
         parameters.n_batch = parameters.n_ubatch = min(BATCH, length)
         parameters.n_seq_max = sequences
         parameters.kv_unified = True
+        parameters.type_k = parameters.type_v = KV_TYPES[kv_type]
+        parameters.flash_attn_type = FLASH_ATTENTION[flash_attention]
         parameters.no_perf = True
         threads = threads or default_threads(model)
         parameters.n_threads = parameters.n_threads_batch = threads

@@ -1,46 +1,68 @@
-"""A llama.cpp vocabulary as llguidance wants it."""
+"""A vocabulary as llguidance wants it: the tokens of a loaded model."""
 
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import llguidance
 
-from codespec.grammar.tokenizer import Tokenizer
 from codespec.llama.runtime import library
 
 _SPECIAL_MARK = b"\xff"  # llguidance takes a token that starts with this byte, which no UTF-8 holds, as special
 
 
+class Tokenizer:
+    """One vocabulary, built once and shared by every grammar and state of its model.
+
+    Attributes:
+        raw: llguidance's own object.
+        size: number of tokens.
+        end_tokens: every token that ends a generation, in order.
+        barred: tokens that no grammar may produce as text: control tokens, end tokens and those without text.
+        tokenize: the tokens of a text in which the names of special tokens mean those tokens.
+    """
+
+    def __init__(
+        self,
+        raw: llguidance.LLTokenizer,
+        end_tokens: Sequence[int],
+        barred: frozenset[int],
+        tokenize: Callable[[str], Sequence[int]],
+    ) -> None:
+        self.raw = raw
+        self.size: int = raw.vocab_size
+        self.end_tokens = tuple(sorted(set(end_tokens)))
+        self.barred = barred | frozenset(end_tokens)
+        self.tokenize = tokenize
+
+
 def tokenizer_from_vocab(vocab: Any) -> Tokenizer:
     """The tokens of a loaded model's vocabulary (a ``llama_vocab`` pointer) for grammars.
 
-    Takes 0.3 to 1 s at 150,000 tokens: build one per model and keep it. The model must stay open as long as
-    the tokenizer is used.
+    Takes 1 to 2 s at 150,000 tokens: build one per model and keep it. The model must stay open as long as the
+    tokenizer is used.
 
     llguidance's own converter takes only control tokens as special. Here everything is that llama.cpp ends a
     generation with, or marks as unknown or unused, so that no grammar can produce its name as text.
     """
     api = library()
-    size: int = api.llama_vocab_n_tokens(vocab)
-    special_attributes = api.LLAMA_TOKEN_ATTR_CONTROL | api.LLAMA_TOKEN_ATTR_UNKNOWN | api.LLAMA_TOKEN_ATTR_UNUSED
+    special = api.LLAMA_TOKEN_ATTR_CONTROL | api.LLAMA_TOKEN_ATTR_UNKNOWN | api.LLAMA_TOKEN_ATTR_UNUSED
+    user_defined = api.LLAMA_TOKEN_ATTR_USER_DEFINED
     tokens: list[bytes] = []
     ends: list[int] = []
     barred: set[int] = set()
-    for token in range(size):
-        text = _piece(api, vocab, token)
+    for token, text in enumerate(_pieces(api, vocab)):
         attributes = api.llama_vocab_get_attr(vocab, token)
         is_end = bool(api.llama_vocab_is_eog(vocab, token))
-        marker = attributes & api.LLAMA_TOKEN_ATTR_USER_DEFINED and text.startswith(b"<") and text.endswith(b">")
         if is_end:
             ends.append(token)
-        if is_end or marker or attributes & special_attributes:
+        marker = attributes & user_defined and text.startswith(b"<") and text.endswith(b">")
+        is_special = is_end or marker or attributes & special
+        if is_special or not text:
             barred.add(token)
-            text = _SPECIAL_MARK + text
-        elif not text:
-            barred.add(token)
-        tokens.append(text)
+        tokens.append(_SPECIAL_MARK + text if is_special else text)
     function = ctypes.cast(api._lib.llama_tokenize, ctypes.c_void_p).value
     eos = ends or [int(api.llama_vocab_eos(vocab))]
     raw = llguidance.LLTokenizer.from_llamacpp(
@@ -49,14 +71,17 @@ def tokenizer_from_vocab(vocab: Any) -> Tokenizer:
     return Tokenizer(raw, eos, frozenset(barred), lambda text: _tokenize(api, vocab, text))
 
 
-def _piece(api: Any, vocab: Any, token: int) -> bytes:
-    size = 64
-    while True:
-        buffer = ctypes.create_string_buffer(size)
-        count: int = api.llama_token_to_piece(vocab, token, buffer, size, 0, True)
-        if count >= 0:
-            return buffer.raw[:count]
-        size = -count
+def _pieces(api: Any, vocab: Any) -> list[bytes]:
+    """The text of every token, the names of special ones included."""
+    buffer = ctypes.create_string_buffer(256)
+    pieces = []
+    for token in range(api.llama_vocab_n_tokens(vocab)):
+        count: int = api.llama_token_to_piece(vocab, token, buffer, len(buffer), 0, True)
+        if count < 0:
+            buffer = ctypes.create_string_buffer(-count)
+            count = api.llama_token_to_piece(vocab, token, buffer, len(buffer), 0, True)
+        pieces.append(buffer.raw[:count])
+    return pieces
 
 
 def _tokenize(api: Any, vocab: Any, text: str) -> list[int]:

@@ -46,7 +46,7 @@ def fim_format(model: Model, order: Order | None = None) -> FimFormat | None:
     prefix, suffix, middle = (vocabulary.fim_token(name) for name in ("pre", "suf", "mid"))
     if prefix is None or suffix is None or middle is None:
         return None
-    preferred: Order = "spm" if (model.metadata("codespec.fim.orders") or "").startswith('["spm"') else "psm"
+    preferred: Order = "spm" if model.metadata("codespec.fim.order") == "spm" else "psm"
     return FimFormat(
         prefix=prefix,
         suffix=suffix,

@@ -49,7 +49,8 @@ def find_draft(name: str, language: Language) -> Path | None:
 
 def _find(name: str, role: str) -> Path:
     path = Path(name).expanduser()
-    if path.suffix == ".gguf" and path.is_file():
+    # Never a bare name: the current folder may be a workspace that somebody else has filled.
+    if path.is_absolute():
         return path
     places = [EMBEDDED / f"{name}.gguf", EMBEDDED / f"{role}-{name}.gguf", models_folder() / f"{name}.gguf"]
     found = next((p for p in places if p.is_file()), None)

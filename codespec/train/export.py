@@ -33,6 +33,8 @@ def write_gguf(model: Llama, tokenizer: Tokenizer, path: Path, name: str, quanti
     _write_metadata(writer, model, tokenizer, name, kind)
     for key, value in model.state_dict().items():
         data = value.float().cpu().numpy()
+        if key == "output_norm.weight":
+            data = data * np.float32(model.output_scale)
         if data.ndim == 1 or kind == gguf.GGMLQuantizationType.F32:
             writer.add_tensor(key, data)
         else:
@@ -68,8 +70,8 @@ def _write_metadata(
             gguf.GGMLQuantizationType.F32: gguf.LlamaFileType.ALL_F32,
         }[kind]
     )
-    # Which orders of fill-in-the-middle prompts the model has seen, the preferred one first.
-    writer.add_array("codespec.fim.orders", ["spm", "psm"])
+    # It has seen both orders of fill-in-the-middle prompts; in this one a keystroke changes only the prompt's end.
+    writer.add_string("codespec.fim.order", "spm")
     _write_vocabulary(writer, tokenizer, shape.vocabulary)
 
 

@@ -94,7 +94,12 @@ class Block(nn.Module):
 
 
 class Llama(nn.Module):
-    """Token ids [B, T] to logits [B, T, V]; input and output embeddings are tied."""
+    """Token ids [B, T] to logits [B, T, V]; input and output embeddings are tied.
+
+    Embeddings are of unit scale, so that what the blocks add does not drown them, and the last normalisation
+    is scaled down by ``output_scale``, so that the tie does not make the model repeat its input at first; a GGUF
+    holds the product as its weight.
+    """
 
     def __init__(self, shape: Shape) -> None:
         super().__init__()
@@ -102,13 +107,14 @@ class Llama(nn.Module):
         self.token_embd = nn.Embedding(shape.vocabulary, shape.width)
         self.blk = nn.ModuleList(Block(shape) for _ in range(shape.layers))
         self.output_norm = Norm(shape.width)
+        self.output_scale = 4 / shape.width
         cos, sin = rotary(shape.context, shape.head_width)
         self.register_buffer("cos", cos, persistent=False)
         self.register_buffer("sin", sin, persistent=False)
         self._initialise()
 
     def _initialise(self) -> None:
-        nn.init.normal_(self.token_embd.weight, std=0.02)
+        nn.init.normal_(self.token_embd.weight)
         for name, parameter in self.named_parameters():
             if parameter.ndim == 2 and "embd" not in name:
                 nn.init.normal_(parameter, std=parameter.shape[1] ** -0.5 / 2)
@@ -116,12 +122,12 @@ class Llama(nn.Module):
                     nn.init.zeros_(parameter)  # each block starts as the identity
 
     def hidden(self, tokens: Tensor) -> Tensor:
-        """Normalised last hidden states, [B, T, width]."""
+        """Normalised last hidden states times ``output_scale``, [B, T, width]."""
         x = self.token_embd(tokens)
         cos, sin = self.cos[: tokens.shape[1]], self.sin[: tokens.shape[1]]
         for block in self.blk:
             x = block(x, cos, sin)
-        out: Tensor = self.output_norm(x)
+        out: Tensor = self.output_norm(x) * self.output_scale
         return out
 
     def forward(self, tokens: Tensor) -> Tensor:

@@ -37,7 +37,7 @@ class Muon(torch.optim.Optimizer):
         parameters: Iterable[Tensor],
         lr: float,
         momentum: float = 0.95,
-        weight_decay: float = 0.01,
+        weight_decay: float = 0.1,
         dtype: torch.dtype = torch.float32,
     ) -> None:
         super().__init__(parameters, {"lr": lr, "momentum": momentum, "weight_decay": weight_decay})

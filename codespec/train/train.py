@@ -36,8 +36,8 @@ class Recipe:
 
     minutes: float = 75.0
     rows: int = 4
-    muon_rate: float = 0.01
-    adam_rate: float = 0.002
+    muon_rate: float = 0.008
+    adam_rate: float = 0.01
     warm_up: float = 0.02
     decay: float = 0.3
     distillation: float = 0.9
@@ -177,7 +177,7 @@ class Run:
             self.shape.context,
         )
         budget = recipe.minutes * 60
-        since_save, smoothed = time.monotonic(), math.nan
+        since_save, smoothed, weight = time.monotonic(), 0.0, 0.0
         with tqdm(total=round(budget), initial=round(self.seconds), unit="s", desc=self.folder.name) as bar:
             while self.seconds < budget and (max_steps is None or self.steps < max_steps):
                 began = time.monotonic()
@@ -186,14 +186,14 @@ class Run:
                     progress = max(progress, self.steps / max_steps)
                 batch = torch.from_numpy(rows.batch(recipe.rows)).to(self.device)
                 loss = self.step(batch, rate_factor(progress, recipe))
-                smoothed = loss if math.isnan(smoothed) else 0.98 * smoothed + 0.02 * loss
+                smoothed, weight = 0.98 * smoothed + 0.02 * loss, 0.98 * weight + 0.02
                 elapsed = time.monotonic() - began
                 self.seconds += elapsed
                 bar.update(round(self.seconds) - bar.n)
                 if self.steps % 20 == 0:
                     speed = recipe.rows * self.shape.context / elapsed
-                    bar.set_postfix_str(f"loss {smoothed:.3f}, {self.tokens / 1e6:.2f}M tokens, {speed:,.0f}/s")
-                    self._log(loss=round(smoothed, 4), tokens=self.tokens, seconds=round(self.seconds, 1))
+                    bar.set_postfix_str(f"loss {smoothed / weight:.3f}, {self.tokens / 1e6:.2f}M tokens, {speed:,.0f}/s")
+                    self._log(loss=round(smoothed / weight, 4), tokens=self.tokens, seconds=round(self.seconds, 1))
                 if time.monotonic() - since_save > recipe.checkpoint_minutes * 60:
                     self.save()
                     since_save = time.monotonic()

@@ -1,0 +1,60 @@
+"""A smaller model as the draft."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from codespec.draft.sequence import HeldSequence
+from codespec.protocols import GrammarState, Proposal, Sampler, Target
+
+
+class ModelDraft:
+    """Proposes what a smaller model with the target's vocabulary would generate, chosen by the target's sampler.
+
+    The KV cache is kept between calls: a call decodes only what the model has not seen.
+
+    Args:
+        model: the small model's own sequence.
+        end_tokens: tokens after which there is nothing to propose; one may end a proposal.
+    """
+
+    source = "model"
+
+    def __init__(self, model: Target, end_tokens: frozenset[int]) -> None:
+        self._sequence = HeldSequence(model)
+        self._end_tokens = end_tokens
+
+    def propose(
+        self,
+        tokens: Sequence[int],
+        grammar: GrammarState | None,
+        sampler: Sampler,
+        more: Callable[[float], bool],
+    ) -> Proposal:
+        """As ``protocols.Draft.propose``; ends early at an end token or where the grammar allows nothing.
+
+        Raises:
+            CodespecError, Aborted: the model could not decode (``tokens`` may be too long for its context);
+                ``grammar`` is as before the call.
+        """
+        proposed: list[int] = []
+        if not tokens or not more(1.0):
+            return Proposal((), source=self.source)
+        try:
+            logits, _ = self._sequence.bring_to(tokens)
+            while True:
+                # The sequence now holds `tokens` and `proposed`: the history that the sampler asks for.
+                pick = sampler.pick(logits[-1], self._sequence.tokens, grammar)
+                if pick is None or (grammar is not None and not grammar.accept((pick.token,))):
+                    break
+                proposed.append(pick.token)
+                if pick.token in self._end_tokens or (grammar is not None and grammar.finished):
+                    break
+                if not more(pick.confidence):
+                    break
+                logits = self._sequence.extend((pick.token,), 1)
+        except BaseException:
+            if grammar is not None:
+                grammar.rollback(len(proposed))
+            raise
+        return Proposal(tuple(proposed), source=self.source)

@@ -1,0 +1,58 @@
+"""A model's sequence that knows which tokens it holds, and so what of a new text it need not decode again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from codespec.protocols import Logits, Target
+
+
+class HeldSequence:
+    """A ``Target`` together with the tokens in its KV cache.
+
+    Args:
+        target: the sequence; nobody else may decode into it.
+        held: the tokens that it holds already, where it was forked or restored.
+    """
+
+    def __init__(self, target: Target, held: Sequence[int] = ()) -> None:
+        if len(held) > target.n_past:
+            raise ValueError(f"{len(held)} tokens said to be held, the sequence has {target.n_past}")
+        self._target = target
+        self.tokens = list(held)
+
+    def bring_to(self, tokens: Sequence[int]) -> tuple[Logits, int]:
+        """Make the sequence hold exactly ``tokens`` (at least one); the logits after the last, float32 [1, V].
+
+        Keeps the longest common prefix and decodes the rest, the last token always.
+
+        Returns:
+            The logits, and how many tokens were decoded.
+
+        Raises:
+            CodespecError, Aborted: as ``Target.decode``; the sequence holds the common prefix.
+        """
+        kept = min(common_prefix(self.tokens, tokens), len(tokens) - 1)
+        self.rollback(kept)
+        return self.extend(tokens[kept:], 1), len(tokens) - kept
+
+    def extend(self, tokens: Sequence[int], last: int | None = None) -> Logits:
+        """``Target.decode``."""
+        logits = self._target.decode(tokens, last)
+        self.tokens.extend(tokens)
+        return logits
+
+    def rollback(self, count: int) -> None:
+        """Hold only the first ``count`` tokens, if there are more."""
+        if count < self._target.n_past:
+            self._target.rollback(count)
+        del self.tokens[count:]
+
+
+def common_prefix(a: Sequence[int], b: Sequence[int]) -> int:
+    """How many tokens ``a`` and ``b`` begin with in common."""
+    shorter = min(len(a), len(b))
+    # Whole slices first: lists compare in C, and one text mostly continues the other.
+    if list(a[:shorter]) == list(b[:shorter]):
+        return shorter
+    return next(i for i in range(shorter) if a[i] != b[i])

@@ -1,0 +1,243 @@
+"""A grammar from any of its sources, and the states that models generate under."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+import weakref
+from pathlib import Path
+
+import llguidance
+import numpy as np
+
+from codespec.grammar import gbnf
+from codespec.grammar.deep import with_deep_stack
+from codespec.grammar.errors import GrammarError, did_you_mean
+from codespec.grammar.lower import lower
+from codespec.grammar.rules import Rules, TokenRef, walk
+from codespec.grammar.state import LlguidanceState, explain
+from codespec.grammar.tokenizer import Tokenizer, token_ranges
+from codespec.protocols import CodespecError
+
+MAX_LARK, MAX_LARK_RULES = 1024 * 1024, 20_000
+"""Characters and rules of a Lark grammar."""
+MAX_FILE = 4 * 1024 * 1024
+"""Bytes of a grammar file."""
+
+_LIMITS = llguidance.LLParserLimits(verbose_errors=False)
+
+# Where the grammar forces text, llguidance's mask holds only the first token of that text's usual spelling,
+# while it goes on to accept any other. A draft must see the tokens that the target may take: all of them.
+_FREE = '%llguidance {"no_forcing": true}\n'
+_POSITION = re.compile(r"(?:at )?(\d+)\((\d+)\): (.*)", re.DOTALL)
+
+
+class Grammar:
+    """What a text must match.
+
+    Build one with ``from_gbnf``, ``from_json_schema``, ``from_lark``, ``from_regex`` or ``load``; then
+    ``state`` gives a fresh state for a model's tokens. Any number of threads may share a grammar.
+
+    Attributes:
+        name: file or name, for messages.
+        rules: the rules of a GBNF grammar; None of the others.
+    """
+
+    def __init__(self, name: str, source: str | None, rules: Rules | None = None) -> None:
+        """``source`` is what llguidance compiles; None where ``rules`` must be lowered for each vocabulary."""
+        self.name, self.rules, self._source = name, rules, source
+        self._user_lark = False
+        self._lock = threading.Lock()
+        self._compiled: weakref.WeakKeyDictionary[Tokenizer, tuple[llguidance.LLMatcher, bool]] = (
+            weakref.WeakKeyDictionary()
+        )
+
+    @classmethod
+    def from_gbnf(cls, text: str, name: str = "grammar", strict: bool = False) -> Grammar:
+        """The grammar of a GBNF text, with exactly the language that llama.cpp gives it.
+
+        Raises:
+            GrammarError: with line and column; see ``codespec.grammar.gbnf.parse``.
+        """
+        rules = gbnf.parse(text, name, strict)
+        if any(isinstance(node, TokenRef) for rule in rules.rules.values() for node, _ in walk(rule.body)):
+            return cls(name, None, rules)
+        return cls(name, _FREE + lower(rules), rules)._checked()
+
+    @classmethod
+    def from_json_schema(cls, text: str, name: str = "schema") -> Grammar:
+        """The JSON texts that satisfy a JSON Schema, as llguidance compiles it: no insignificant leading space.
+
+        Raises:
+            GrammarError: not JSON, or a keyword that cannot be enforced.
+        """
+        try:
+            schema = json.loads(text)
+        except json.JSONDecodeError as error:
+            raise GrammarError(name, f"not JSON: {error.msg}", "", error.lineno, error.colno) from None
+        except RecursionError:
+            raise GrammarError(name, "the schema is nested too deeply") from None
+        if not isinstance(schema, dict | bool):
+            raise GrammarError(name, "a JSON Schema is an object", "write {...}, true or false")
+        return cls(name, f"{_FREE}start: %json {text}")._checked()
+
+    @classmethod
+    def from_lark(cls, text: str, name: str = "grammar") -> Grammar:
+        """A grammar in llguidance's dialect of Lark; its terminals match as much as they can.
+
+        Raises:
+            GrammarError: llguidance refuses it.
+        """
+        if len(text) > MAX_LARK or text.count(":") > MAX_LARK_RULES:
+            raise GrammarError(name, "the grammar is too large", f"at most {MAX_LARK_RULES} rules are allowed")
+        grammar = cls(name, _FREE + text)
+        grammar._user_lark = True
+        return grammar._checked()
+
+    @classmethod
+    def from_regex(cls, pattern: str, name: str = "regex") -> Grammar:
+        """The texts that match ``pattern`` (Rust's syntax, without look-around) as a whole.
+
+        Raises:
+            GrammarError: llguidance refuses it.
+        """
+        return cls(
+            name, f"{_FREE}start: /{llguidance.regex_to_lark(pattern)}/" if pattern else f'{_FREE}start: ""'
+        )._checked()
+
+    @classmethod
+    def load(cls, name_or_path: str | Path) -> Grammar:
+        """A shipped grammar by its name, or a file: ``.gbnf``, ``.lark`` or ``.json`` (a JSON Schema).
+
+        Raises:
+            CodespecError: no such grammar, an unreadable file, or an unknown kind of file.
+            GrammarError: what the file holds is no grammar.
+        """
+        known = shipped()
+        path = known.get(str(name_or_path)) or Path(name_or_path)
+        readers = {".gbnf": cls.from_gbnf, ".lark": cls.from_lark, ".json": cls.from_json_schema}
+        if not path.is_file():
+            hint = did_you_mean(str(name_or_path), known) or "shipped: " + ", ".join(known)
+            raise CodespecError(f"{name_or_path}: no such grammar; {hint}, or give a file")
+        if path.suffix.lower() not in readers:
+            raise CodespecError(f"{path}: unknown kind of grammar; name it {', '.join(readers)} (a JSON Schema)")
+        return readers[path.suffix.lower()](read_text(path, MAX_FILE), str(name_or_path))
+
+    @property
+    def needs_vocabulary(self) -> bool:
+        """Whether it names tokens, so that only a model's vocabulary can tell what it means."""
+        return self._source is None
+
+    def state(self, tokenizer: Tokenizer) -> LlguidanceState:
+        """A state at the start of the grammar. The first one for a tokenizer compiles, later ones are copies.
+
+        Raises:
+            GrammarError: the grammar needs tokens that this vocabulary does not have.
+        """
+        with self._lock:
+            compiled = self._compiled.get(tokenizer)
+            if compiled is None:
+                compiled = self._compiled[tokenizer] = self._compile(tokenizer)
+        pristine, only_empty = compiled
+
+        def fresh() -> llguidance.LLMatcher:
+            with self._lock:
+                return pristine.deep_copy()
+
+        return LlguidanceState(fresh, tokenizer, self.name, only_empty)
+
+    def _compile(self, tokenizer: Tokenizer) -> tuple[llguidance.LLMatcher, bool]:
+        source = self._source
+        if source is None:
+            assert self.rules is not None
+            try:
+                lark = lower(self.rules, lambda ref: token_ranges(tokenizer, ref))
+            except GrammarError as error:
+                raise GrammarError(self.name, error.cause, error.remedy, error.line, error.column) from None
+            source = _FREE + lark
+        matcher = with_deep_stack(lambda: llguidance.LLMatcher(tokenizer.raw, source, log_level=0, limits=_LIMITS))
+        if matcher.is_error():
+            raise self._refused(matcher.get_error())
+        return matcher, _matches_only_empty(matcher, tokenizer)
+
+    def _checked(self) -> Grammar:
+        if self._source is not None:
+            validate = llguidance.LLMatcher.validate_grammar_with_warnings
+            failed, messages = with_deep_stack(lambda: validate(self._source, None, limits=_LIMITS))
+            if failed:
+                raise self._refused(messages[0])
+        return self
+
+    def _refused(self, message: str) -> GrammarError:
+        """llguidance's message in one line, with its position where that is one in the user's text."""
+        match = _POSITION.match(message)
+        cause = match[3] if match else message
+        # A bad regular expression comes with a drawing of several lines; its last one says why.
+        reason = re.search(r"^error: (.+)", cause, re.MULTILINE)
+        cause = f"bad regular expression: {reason[1]}" if reason else explain(cause.split("\n")[0])
+        if match and self._user_lark:
+            return GrammarError(self.name, cause, "", max(1, int(match[1]) - _FREE.count("\n")), int(match[2]))
+        return GrammarError(self.name, cause)
+
+
+def _matches_only_empty(matcher: llguidance.LLMatcher, tokenizer: Tokenizer) -> bool:
+    """Whether a fresh matcher is complete and can take no token, which llguidance notices only after a token."""
+    if not matcher.is_accepting():
+        return False
+    probe = matcher.deep_copy()
+    bits = np.zeros((tokenizer.size + 31) // 32, np.uint32)
+    probe.unsafe_compute_mask_ptr(bits.ctypes.data, bits.nbytes)
+    for token in tokenizer.end_tokens:
+        bits[token >> 5] &= ~np.uint32(1 << (token & 31))
+    return not bits.any()
+
+
+def shipped() -> dict[str, Path]:
+    """The grammars that come with codespec, by name."""
+    package = Path(__file__).resolve().parents[1]
+    # In a wheel they lie inside the package, in a checkout beside it.
+    for folder in (package / "grammars", package.parent / "grammars"):
+        found = {path.stem: path for path in sorted(folder.glob("*.gbnf"))}
+        if found:
+            return found
+    return {}
+
+
+def read_text(path: Path, limit: int) -> str:
+    """The text of a UTF-8 file of at most ``limit`` bytes, a byte order mark dropped.
+
+    Raises:
+        CodespecError: missing, unreadable, too large, or not UTF-8.
+    """
+    return decode(read_bytes(path, limit), path).removeprefix("\ufeff")
+
+
+def read_bytes(path: Path, limit: int) -> bytes:
+    """The content of a file of at most ``limit`` bytes.
+
+    Raises:
+        CodespecError: missing, unreadable or too large.
+    """
+    try:
+        if path.stat().st_size > limit:
+            raise CodespecError(f"{path}: larger than {limit} bytes; give a smaller file")
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise CodespecError(f"{path}: no such file; check the path") from None
+    except OSError as error:
+        raise CodespecError(f"{path}: cannot be read: {error.strerror}; give a readable file") from None
+
+
+def decode(content: bytes, path: Path) -> str:
+    """``content`` as UTF-8.
+
+    Raises:
+        CodespecError: it is not; names line and column of the first wrong byte.
+    """
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        before = content[: error.start].decode()
+        line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
+        raise CodespecError(f"{path}:{line}:{column}: not UTF-8; save the file as UTF-8") from None

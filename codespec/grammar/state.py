@@ -1,0 +1,164 @@
+"""The llguidance engine behind the ``GrammarState`` protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import llguidance
+import numpy as np
+
+from codespec.grammar.errors import one_line
+from codespec.grammar.tokenizer import Tokenizer
+from codespec.protocols import Bits, CodespecError
+
+
+class LlguidanceState:
+    """Where in a grammar a sequence of tokens stands. One thread at a time.
+
+    End tokens never reach llguidance, which knows the length of only one of them when it rolls back: this
+    class allows them where the text is complete and remembers that one was taken.
+    """
+
+    __slots__ = ("_ended", "_fresh", "_matcher", "_name", "_only_empty", "_taken", "_tokenizer")
+
+    def __init__(
+        self, fresh: Callable[[], llguidance.LLMatcher], tokenizer: Tokenizer, name: str, only_empty: bool = False
+    ) -> None:
+        """``fresh`` gives a matcher at the start of the grammar; ``only_empty``: it matches only the empty text."""
+        self._fresh, self._tokenizer, self._name, self._only_empty = fresh, tokenizer, name, only_empty
+        self._matcher = fresh()
+        self._taken: list[int] = []
+        self._ended = False
+
+    def copy(self) -> LlguidanceState:
+        """An independent deep copy, in time linear in the tokens taken so far."""
+        other = object.__new__(LlguidanceState)
+        other._fresh, other._tokenizer, other._name = self._fresh, self._tokenizer, self._name
+        other._only_empty = self._only_empty
+        other._matcher = self._matcher.deep_copy()
+        other._taken = self._taken.copy()
+        other._ended = self._ended
+        return other
+
+    def __deepcopy__(self, memo: dict[int, object]) -> LlguidanceState:
+        return self.copy()
+
+    def accept(self, tokens: Sequence[int]) -> int:
+        """Advance over ``tokens``; return how many were taken. A refused token changes nothing.
+
+        Raises:
+            CodespecError: the engine gave up (the text is too ambiguous for its limits); the state is unusable.
+        """
+        if self._ended:
+            return 0
+        tokens = [int(token) for token in tokens]
+        size, ends = self._tokenizer.size, self._tokenizer.end_tokens
+        text = next((i for i, token in enumerate(tokens) if token in ends or not 0 <= token < size), len(tokens))
+        taken = 0
+        if text and not self._only_empty:
+            taken = self._matcher.try_consume_tokens(tokens[:text])
+            self._check()
+            self._taken += tokens[:taken]
+        if taken == text and text < len(tokens) and tokens[text] in ends and self.can_end:
+            self._ended = True
+            self._taken.append(tokens[text])
+            taken += 1
+        return taken
+
+    def allows(self, token: int) -> bool:
+        """Whether ``token`` may come next; no change of state.
+
+        Raises:
+            CodespecError: the engine gave up; the state is unusable.
+        """
+        if self._ended:
+            return False
+        if token in self._tokenizer.end_tokens:
+            return self.can_end
+        if not 0 <= token < self._tokenizer.size or self.finished:
+            return False
+        allowed: int = self._matcher.validate_tokens([token])
+        self._check()
+        return allowed == 1
+
+    def mask_into(self, bits: Bits) -> None:
+        """Write the set of tokens that may come next, end tokens included.
+
+        Raises:
+            ValueError: ``bits`` is not a contiguous uint32 array of (vocabulary + 31) // 32 words.
+            CodespecError: the engine gave up; the state is unusable.
+        """
+        words = (self._tokenizer.size + 31) // 32
+        if bits.dtype != np.uint32 or bits.shape != (words,) or not bits.flags.c_contiguous:
+            raise ValueError(f"bits must be a contiguous uint32 array of {words} words")
+        if self.finished:
+            bits[:] = 0
+        else:
+            self._matcher.unsafe_compute_mask_ptr(bits.ctypes.data, bits.nbytes)
+            if self._matcher.is_error():
+                self._after_failed_mask(bits)
+        can_end = self.can_end and not self._ended
+        for token in self._tokenizer.end_tokens:
+            word, bit = token >> 5, np.uint32(1 << (token & 31))
+            bits[word] = bits[word] | bit if can_end else bits[word] & ~bit
+
+    def rollback(self, n: int) -> None:
+        """Undo the last ``n`` accepted tokens.
+
+        Raises:
+            ValueError: ``n`` is negative, or fewer tokens were accepted.
+        """
+        if not 0 <= n <= len(self._taken):
+            raise ValueError(f"cannot undo {n} of {len(self._taken)} tokens")
+        if n == 0:
+            return
+        text = n - self._ended
+        self._ended = False
+        del self._taken[len(self._taken) - n :]
+        if text:
+            self._matcher.rollback(text)
+            self._check()
+
+    def forced(self) -> bytes:
+        """Text that has no alternative from here; empty where there is a choice, ending being one.
+
+        It may stop in the middle of a character.
+        """
+        if self.finished:
+            return b""
+        forced: bytes = self._matcher.compute_ff_bytes()
+        self._check()
+        return forced
+
+    @property
+    def can_end(self) -> bool:
+        """Whether the text so far is complete."""
+        return self._ended or bool(self._matcher.is_accepting())
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing can follow: the text is complete and has no continuation, or an end token was accepted."""
+        return self._ended or self._only_empty or bool(self._matcher.is_stopped())
+
+    def _after_failed_mask(self, bits: Bits) -> None:
+        """No token of the vocabulary continues the text: a dead end, which llguidance counts as an error."""
+        if "NoExtensionBias" not in self._matcher.get_error():
+            self._check()
+        bits[:] = 0
+        self._matcher = self._fresh()
+        self._matcher.try_consume_tokens(self._taken)
+        self._check()
+
+    def _check(self) -> None:
+        if self._matcher.is_error():
+            raise CodespecError(f"{self._name}: {explain(self._matcher.get_error())} after {len(self._taken)} tokens")
+
+
+def explain(error: str) -> str:
+    """One line from llguidance's message of many."""
+    first = one_line(error.split("<state>")[0].split("\n\n")[0], 200)
+    if "Current row has" in first or "max_items_in_row" in first:
+        return "the text can be read in too many ways; make the grammar less ambiguous, or recursive on the left"
+    if "symbols.len()" in first or "too big" in first:
+        return "the grammar is too large for the engine; shorten it"
+    return first

@@ -1,0 +1,199 @@
+"""The one thread that owns the models: it loads them, decodes for one request at a time, and frees them."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, InvalidStateError
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from codespec.completion.completer import Completer, Completion, Request
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(eq=False)
+class Job:
+    """A request on its way through the decode thread.
+
+    Attributes:
+        document: the jobs of one document replace each other.
+        future: the completions, or None where the request was superseded, given up or failed.
+        cancel: set once nobody wants the answer any more.
+    """
+
+    document: str
+    request: Request
+    future: Future[list[Completion] | None] = field(default_factory=Future)
+    cancel: threading.Event = field(default_factory=threading.Event)
+
+    def resolve(self, completions: list[Completion] | None) -> None:
+        """Answer, unless somebody else has."""
+        try:
+            if not self.future.done():
+                self.future.set_result(completions)
+        except InvalidStateError:
+            pass  # cancelled between the two lines
+
+
+class DecodeThread:
+    """Runs requests one after the other, at most one per document: a newer one takes the older one's place.
+
+    Every method may be called from any thread and returns at once, except ``close``.
+    """
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._waiting: dict[str, Job] = {}
+        self._running: Job | None = None
+        self._load: tuple[Callable[[], Completer], Callable[[Exception | None], None]] | None = None
+        self._completer: Completer | None = None
+        self._failed = False
+        self._closing = False
+        # A daemon, because a model that is being loaded cannot be interrupted and must not hold up the exit.
+        self._thread = threading.Thread(target=self._run, name="decode", daemon=True)
+
+    def load(self, load: Callable[[], Completer], done: Callable[[Exception | None], None]) -> None:
+        """Replace the completer by what ``load`` returns; the requests that wait get the new one.
+
+        Args:
+            load: runs in the decode thread, after the old completer was closed.
+            done: called there afterwards, with what ``load`` raised.
+        """
+        with self._changed:
+            if self._closing:
+                return
+            self._load = (load, done)
+            self._failed = False
+            self._stop(self._running)
+            if not self._thread.is_alive():
+                self._thread.start()
+            self._changed.notify()
+
+    def submit(self, document: str, request: Request) -> Job:
+        """Ask for completions. An older job of the same document stops and resolves to None."""
+        job = Job(document, request)
+        with self._changed:
+            if self._running is not None and self._running.document == document:
+                self._stop(self._running)
+            if self._closing or self._failed:
+                job.resolve(None)
+                return job
+            # Taking the older job's place in the dict keeps its turn: busy documents neither starve nor jump the queue.
+            older = self._waiting.get(document)
+            self._waiting[document] = job
+            if older is not None:
+                self._stop(older)
+            self._changed.notify()
+        return job
+
+    def cancel(self, job: Job) -> None:
+        """Nobody wants this job's answer any more: it stops within one call of the target."""
+        with self._changed:
+            self._forget(job)
+            self._stop(job)
+
+    def cancel_document(self, document: str) -> None:
+        """Stop whatever runs or waits for a document."""
+        with self._changed:
+            for job in (self._running, self._waiting.pop(document, None)):
+                if job is not None and job.document == document:
+                    self._stop(job)
+
+    def give_up(self, job: Job) -> None:
+        """Answer None if the job has not started yet."""
+        with self._changed:
+            if self._forget(job):
+                self._stop(job)
+
+    def close(self, timeout: float) -> bool:
+        """Stop everything and free the models; whether that was done within ``timeout`` seconds."""
+        with self._changed:
+            self._closing = True
+            for job in self._waiting.values():
+                job.resolve(None)
+            self._waiting.clear()
+            self._stop(self._running)
+            self._changed.notify()
+        if self._thread.is_alive():
+            self._thread.join(timeout)
+        return not self._thread.is_alive()
+
+    def _forget(self, job: Job) -> bool:
+        if self._waiting.get(job.document) is not job:
+            return False
+        del self._waiting[job.document]
+        return True
+
+    def _stop(self, job: Job | None) -> None:
+        """Lock held, so that the abort cannot hit the job after this one."""
+        if job is None:
+            return
+        job.cancel.set()
+        if job is self._running and self._completer is not None:
+            self._completer.abort()
+        job.resolve(None)
+
+    def _ready(self) -> bool:
+        return self._closing or self._load is not None or (self._completer is not None and bool(self._waiting))
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(self._ready)
+                if self._closing:
+                    break
+                load, self._load = self._load, None
+                if load is None:
+                    document = next(iter(self._waiting))
+                    self._running = self._waiting.pop(document)
+            if load is not None:
+                self._replace(*load)
+            else:
+                self._decode()
+        self._free()
+
+    def _decode(self) -> None:
+        job, completer = self._running, self._completer
+        assert job is not None
+        assert completer is not None
+        completions = None
+        try:
+            completions = completer.complete(job.request, job.cancel)
+        except Exception:
+            # An abort may surface as an exception: then it is no news.
+            if not job.cancel.is_set():
+                logger.exception("completion failed")
+        with self._changed:
+            self._running = None
+        job.resolve(None if job.cancel.is_set() else completions)
+
+    def _replace(self, load: Callable[[], Completer], done: Callable[[Exception | None], None]) -> None:
+        self._free()
+        failure: Exception | None = None
+        completer = None
+        try:
+            completer = load()
+        except Exception as error:
+            failure = error
+        with self._changed:
+            self._completer = completer
+            # A newer load may be on its way: then the requests wait for that one.
+            self._failed = failure is not None and self._load is None
+            if self._failed:
+                for job in self._waiting.values():
+                    job.resolve(None)
+                self._waiting.clear()
+        done(failure)
+
+    def _free(self) -> None:
+        with self._changed:
+            completer, self._completer = self._completer, None
+        if completer is not None:
+            try:
+                completer.close()
+            except Exception:
+                logger.exception("the models could not be freed")

@@ -1,0 +1,72 @@
+"""A progress bar in the editor, for clients that have one."""
+
+from __future__ import annotations
+
+import logging
+import uuid
+
+from lsprotocol import types
+from pygls.lsp.server import LanguageServer
+
+logger = logging.getLogger(__name__)
+
+_STEP_PERCENT = 5
+
+
+class Progress:
+    """One piece of work shown to the user; where the client cannot show it every method does nothing."""
+
+    def __init__(self, server: LanguageServer, title: str) -> None:
+        self._server = server
+        self._title = title
+        self._token = str(uuid.uuid4())
+        self._latest = types.WorkDoneProgressReport(message="", percentage=0)
+        self._sent = self._latest
+        self._shown = False
+        self._ended = False
+
+    async def start(self) -> None:
+        """Ask the client for the bar and show it. The work need not wait for this."""
+        window = self._server.client_capabilities.window
+        if window is None or not window.work_done_progress:
+            return
+        try:
+            params = types.WorkDoneProgressCreateParams(token=self._token)
+            await self._server.window_work_done_progress_create_async(params)
+        except Exception as error:
+            logger.info("the client refused a progress bar: %s", error)
+            return
+        if self._ended:
+            return
+        self._shown = True
+        self._sent = self._latest
+        self._send(
+            types.WorkDoneProgressBegin(
+                title=self._title,
+                cancellable=False,
+                message=self._latest.message,
+                percentage=self._latest.percentage,
+            )
+        )
+
+    def report(self, message: str, percent: int) -> None:
+        """Where the work stands."""
+        # The protocol wants percentages that never go down.
+        percent = max(min(percent, 100), self._latest.percentage or 0)
+        self._latest = types.WorkDoneProgressReport(message=message, percentage=percent)
+        # A library that reports every percent within a tenth of a second would only flood the client.
+        news = message != self._sent.message or percent >= (self._sent.percentage or 0) + _STEP_PERCENT
+        if self._shown and not self._ended and news:
+            self._sent = self._latest
+            self._send(self._latest)
+
+    def end(self, message: str) -> None:
+        """The work is over."""
+        if self._shown and not self._ended:
+            self._send(types.WorkDoneProgressEnd(message=message))
+        self._ended = True
+
+    def _send(
+        self, value: types.WorkDoneProgressBegin | types.WorkDoneProgressReport | types.WorkDoneProgressEnd
+    ) -> None:
+        self._server.progress(types.ProgressParams(token=self._token, value=value))

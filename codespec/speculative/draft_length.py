@@ -1,0 +1,25 @@
+"""How far a draft may run ahead."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+
+class FixedLength:
+    """Always the same number of tokens."""
+
+    def __init__(self, length: int) -> None:
+        if length < 0:
+            raise ValueError(f"a draft of {length} tokens")
+        self.length = length
+
+    def more(self, limit: int) -> Callable[[float], bool]:
+        """The callback of one proposal (``protocols.Draft.propose``) of at most ``limit`` useful tokens."""
+        left = min(self.length, limit)
+
+        def ask(confidence: float) -> bool:
+            nonlocal left
+            left -= 1
+            return left >= 0
+
+        return ask

@@ -1,0 +1,285 @@
+"""The loop: draft, one pass of the target, accept, roll back. Token ids only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+
+from codespec.draft.sequence import HeldSequence
+from codespec.protocols import (
+    Aborted,
+    Cancel,
+    CodespecError,
+    ContextFull,
+    Draft,
+    FinishReason,
+    GrammarState,
+    Limits,
+    Logits,
+    Proposal,
+    Round,
+    Sampling,
+    SourceCount,
+    Statistics,
+    Target,
+)
+from codespec.speculative.draft_length import FixedLength
+from codespec.speculative.sampling import LogitSampler
+from codespec.speculative.timed import TimedGrammar
+from codespec.speculative.verify import Verdict, verify_coupled
+
+_NOTHING = Proposal(())
+
+
+class Generator:
+    """Generates with a target and a draft; the text is the one that the target alone would give, with any draft.
+
+    Speculative decoding (Leviathan, Kalman, Matias, arXiv 2211.17192, algorithm 1) with coupled choices instead of
+    rejection sampling (``verify.py``). The target's KV cache is kept between generations: what two prompts begin
+    with in common is decoded once. One generation at a time.
+
+    Args:
+        target: the target's sequence; nobody else may decode into it.
+        draft: None decodes one token at a time.
+        end_tokens: tokens that end a generation and are not part of the text.
+        draft_length: how many tokens the draft may propose at a time.
+        held: the tokens that ``target`` holds already, where it was forked or restored.
+
+    Attributes:
+        draft: may be exchanged; counts from the next generation on.
+        statistics: of the current or last generation. ``grammar_ms`` (every call of either grammar state) lies
+            inside ``draft_ms`` and ``verify_ms`` (target pass, choice of tokens, rollback).
+    """
+
+    def __init__(
+        self,
+        target: Target,
+        draft: Draft | None,
+        end_tokens: frozenset[int],
+        draft_length: int = 4,
+        held: Sequence[int] = (),
+    ) -> None:
+        self._sequence = HeldSequence(target, held)
+        self.draft = draft
+        self._end_tokens = end_tokens
+        self._length = FixedLength(draft_length)
+        self.statistics = Statistics()
+
+    def generate(
+        self,
+        prompt: Sequence[int],
+        sampling: Sampling,
+        limits: Limits,
+        grammar: GrammarState | None = None,
+        cancel: Cancel | None = None,
+        draft_grammar: GrammarState | None = None,
+    ) -> Iterator[Round]:
+        """One ``Round`` for each pass of the target, the last with a ``finish_reason``; close it to stop early.
+
+        Args:
+            prompt: at least one token.
+            sampling: how tokens are chosen, in target and draft.
+            limits: when to stop at the latest; ``time_budget_ms`` is checked between passes.
+            grammar: advances over exactly the tokens of the rounds.
+            cancel: checked between passes; ends the generation as ``cancelled``, as an aborted decode does.
+            draft_grammar: the draft's state, at the same place as ``grammar``; None: a copy of it.
+
+        Raises:
+            CodespecError: an empty or too long prompt, settings out of range, a failed decode; from here or while
+                iterating. The KV cache stays usable; ``grammar`` may be further than the rounds given.
+        """
+        if not prompt:
+            raise CodespecError("the prompt is empty; give at least one token, such as the model's beginning-of-text")
+        statistics = self.statistics = Statistics()
+        if self.draft is not None and draft_grammar is None and grammar is not None:
+            draft_grammar = grammar.copy()
+        run = _Run(
+            tokens=list(prompt),
+            end=len(prompt) + limits.max_tokens,
+            sampler=LogitSampler(sampling, len(prompt)),
+            grammar=None if grammar is None else TimedGrammar(grammar, statistics),
+            draft=self.draft,
+            draft_grammar=None if draft_grammar is None else TimedGrammar(draft_grammar, statistics),
+            cancel=cancel,
+            statistics=statistics,
+            time_budget_ms=limits.time_budget_ms,
+            began=perf_counter(),
+        )
+        return self._rounds(run)
+
+    def _rounds(self, run: _Run) -> Iterator[Round]:
+        # The KV cache is rolled back before every yield, so a consumer may leave at any of them.
+        current = self._first_round(run)
+        yield current
+        while current.finish_reason is None:
+            current = self._next_round(run)
+            yield current
+
+    def _first_round(self, run: _Run) -> Round:
+        """Prefill; the logits after the prompt give the first token."""
+        self._check_turn(run)
+        reason = run.interrupted() or run.over_from_the_start()
+        if reason is not None:
+            return _ended(run, reason)
+        try:
+            logits = self._prefill(run)
+        except Aborted:
+            return _ended(run, "cancelled")
+        return self._settle(run, _NOTHING, logits)
+
+    def _next_round(self, run: _Run) -> Round:
+        """Draft, one pass of the target, accept, roll back."""
+        self._check_turn(run)
+        reason = run.interrupted()
+        if reason is not None:
+            return _ended(run, reason)
+        try:
+            proposal = self._propose(run)
+            if run.cancelled():
+                return _ended(run, "cancelled")
+            proposal, logits = self._target_pass(run, proposal)
+        except Aborted:
+            return _ended(run, "cancelled")
+        except ContextFull:
+            return _ended(run, "length")
+        return self._settle(run, proposal, logits)
+
+    def _check_turn(self, run: _Run) -> None:
+        if run.statistics is not self.statistics:
+            raise CodespecError("another generation has begun on this target; finish or close the first one before")
+
+    def _prefill(self, run: _Run) -> Logits:
+        """Bring the target to the prompt, with what it holds already; logits float32 [1, V]."""
+        began = perf_counter()
+        logits, decoded = self._sequence.bring_to(run.tokens)
+        statistics = run.statistics
+        statistics.prefill_tokens = decoded
+        statistics.reused_tokens = len(run.tokens) - decoded
+        statistics.target_calls += 1
+        statistics.prefill_ms = _since(began)
+        return logits
+
+    def _propose(self, run: _Run) -> Proposal:
+        """What the draft thinks comes next; never more than the text has room for beside the target's own token."""
+        limit = min(self._length.length, run.room - 1)
+        run.ahead = 0
+        if run.draft is None or limit < 1:
+            return _NOTHING
+        began = perf_counter()
+        try:
+            proposal = run.draft.propose(run.tokens, run.draft_grammar, run.sampler, self._length.more(limit))
+        except CodespecError:
+            # A draft only saves time: its full context, say, must not end the text.
+            run.draft = run.draft_grammar = None
+            return _NOTHING
+        finally:
+            run.statistics.draft_ms += _since(began)
+        run.ahead = len(proposal.tokens)
+        return proposal if run.ahead <= limit else Proposal(proposal.tokens[:limit], source=proposal.source)
+
+    def _target_pass(self, run: _Run, proposal: Proposal) -> tuple[Proposal, Logits]:
+        """Decode the last token of the text, which the KV cache lacks, and the proposal; float32 [1 + proposed, V]."""
+        began = perf_counter()
+        try:
+            logits = self._sequence.extend((run.tokens[-1], *proposal.tokens))
+        except ContextFull:
+            if not proposal.tokens:
+                raise
+            proposal = _NOTHING
+            logits = self._sequence.extend(run.tokens[-1:])
+        run.statistics.target_calls += 1
+        run.statistics.verify_ms += _since(began)
+        return proposal, logits
+
+    def _settle(self, run: _Run, proposal: Proposal, logits: Logits) -> Round:
+        """Accept what the target agrees to, roll everything else back, and count."""
+        began = perf_counter()
+        before = len(run.tokens)
+        verdict = verify_coupled(
+            logits, proposal.tokens, run.tokens, run.grammar, run.sampler.choose, self._end_tokens, run.room
+        )
+        # The target's own token is not in the KV cache yet; an accepted end token is, and leaves it.
+        self._sequence.rollback(before + min(verdict.accepted, len(verdict.tokens)))
+        if verdict.finish_reason is None:
+            _bring_along_draft_grammar(run, verdict)
+        statistics = run.statistics
+        if proposal.tokens:
+            count = statistics.by_source.setdefault(proposal.source, SourceCount())
+            count.drafted += len(proposal.tokens)
+            count.accepted += verdict.accepted
+        statistics.tokens += len(verdict.tokens)
+        statistics.verify_ms += _since(began)
+        statistics.total_ms = _since(run.began)
+        return Round(
+            verdict.tokens,
+            tuple(proposal.tokens),
+            verdict.accepted,
+            proposal.source if proposal.tokens else None,
+            verdict.finish_reason or run.interrupted(),
+        )
+
+
+@dataclass
+class _Run:
+    """One generation.
+
+    ``tokens`` is the text, prompt included; the target's KV cache holds all of it but the last generated token.
+    ``ahead`` is by how many tokens ``draft_grammar`` has run ahead of it.
+    """
+
+    tokens: list[int]
+    end: int
+    sampler: LogitSampler
+    grammar: TimedGrammar | None
+    draft: Draft | None
+    draft_grammar: TimedGrammar | None
+    cancel: Cancel | None
+    statistics: Statistics
+    time_budget_ms: float | None
+    began: float
+    ahead: int = 0
+
+    @property
+    def room(self) -> int:
+        return self.end - len(self.tokens)
+
+    def cancelled(self) -> bool:
+        return self.cancel is not None and self.cancel.is_set()
+
+    def interrupted(self) -> FinishReason | None:
+        if self.cancelled():
+            return "cancelled"
+        if self.time_budget_ms is not None and _since(self.began) >= self.time_budget_ms:
+            return "time"
+        return None
+
+    def over_from_the_start(self) -> FinishReason | None:
+        if self.grammar is not None and self.grammar.finished:
+            return "stop"
+        return "length" if self.room < 1 else None
+
+
+def _bring_along_draft_grammar(run: _Run, verdict: Verdict) -> None:
+    """Undo what was not accepted, advance over the target's own token."""
+    if run.draft_grammar is None or run.grammar is None:
+        return
+    own = verdict.tokens[verdict.accepted :]
+    try:
+        if run.ahead > verdict.accepted:
+            run.draft_grammar.rollback(run.ahead - verdict.accepted)
+        in_step = run.draft_grammar.accept(own) == len(own)
+    except ValueError:
+        in_step = False
+    if not in_step:
+        # The draft did not advance its state over what it proposed; the text is safe, later proposals would suffer.
+        run.draft_grammar = run.grammar.copy()
+
+
+def _ended(run: _Run, reason: FinishReason) -> Round:
+    run.statistics.total_ms = _since(run.began)
+    return Round((), finish_reason=reason)
+
+
+def _since(began: float) -> float:
+    return (perf_counter() - began) * 1e3

@@ -1,0 +1,239 @@
+"""Driving a language server: through pytest-lsp's client, and byte by byte where the client is too well behaved."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import queue
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest_lsp
+from lsprotocol import types
+from pygls.lsp.client import LanguageClient
+from pygls.protocol import default_converter
+from pytest_lsp.client import register_lsp_features
+
+import codespec
+
+STUB = [sys.executable, str(Path(__file__).with_name("stub_server.py"))]
+ROOT = Path(codespec.__file__).parents[1]
+URI = "file:///work/example.py"
+
+
+class Client(pytest_lsp.LanguageClient):
+    """pytest-lsp's client, which keeps what the server writes to standard error."""
+
+    def __init__(self) -> None:
+        super().__init__(converter_factory=default_converter)
+        register_lsp_features(self)
+        self.stderr = ""
+
+    async def start_io(self, cmd: str, *args: str, **kwargs: Any) -> None:
+        await LanguageClient.start_io(self, cmd, *args, **kwargs)
+        self._stderr_forwarder = asyncio.create_task(self._collect())
+
+    async def _collect(self) -> None:
+        while line := await self._server.stderr.readline():
+            self.stderr += line.decode()
+            sys.stderr.write(line.decode())
+
+
+class Server:
+    """A server process and a client that has finished the handshake."""
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+        self.result: types.InitializeResult
+
+    @property
+    def stderr(self) -> str:
+        return self.client.stderr
+
+    @property
+    def shown(self) -> list[str]:
+        """The texts of ``window/showMessage``."""
+        return [each.message for each in self.client.messages]
+
+    def said(self, text: str) -> bool:
+        """Whether the stand-in completer has reported something."""
+        return f"stub: {text}" in self.stderr
+
+    def open(self, text: str, uri: str = URI, language: str = "python") -> None:
+        self.client.text_document_did_open(
+            types.DidOpenTextDocumentParams(types.TextDocumentItem(uri, language, 1, text))
+        )
+
+    def change(self, change: Any, uri: str = URI, version: int = 2) -> None:
+        document = types.VersionedTextDocumentIdentifier(version, uri)
+        self.client.text_document_did_change(types.DidChangeTextDocumentParams(document, [change]))
+
+    def ask(self, line: int, character: int, uri: str = URI, id: str | None = None, invoked: bool = False) -> Any:
+        """Send a request for completions; await what this returns."""
+        kind = types.InlineCompletionTriggerKind
+        params = types.InlineCompletionParams(
+            types.InlineCompletionContext(kind.Invoked if invoked else kind.Automatic),
+            types.TextDocumentIdentifier(uri),
+            types.Position(line, character),
+        )
+        return self.client.protocol.send_request_async(types.TEXT_DOCUMENT_INLINE_COMPLETION, params, msg_id=id)
+
+    def cancel(self, id: str) -> None:
+        self.client.cancel_request(types.CancelParams(id))
+
+
+@contextlib.asynccontextmanager
+async def running(
+    tmp_path: Path,
+    command: list[str] = STUB,
+    env: dict[str, str] | None = None,
+    options: Any = None,
+    encodings: list[types.PositionEncodingKind] | None = None,
+    progress: bool = True,
+    configuration: dict[str, Any] | None = None,
+    folder: Path | None = None,
+) -> AsyncIterator[Server]:
+    """A session with a server, ended in good order."""
+    client = Client()
+    client.set_configuration(configuration or {})
+    capabilities = types.ClientCapabilities(
+        general=types.GeneralClientCapabilities(position_encodings=encodings),
+        window=types.WindowClientCapabilities(work_done_progress=progress),
+        workspace=types.WorkspaceClientCapabilities(configuration=configuration is not None),
+    )
+    await client.start_io(*command, env=environment(tmp_path, env))
+    server = Server(client)
+    try:
+        server.result = await client.initialize_session(
+            types.InitializeParams(
+                capabilities=capabilities,
+                initialization_options=options,
+                root_uri=folder.as_uri() if folder else None,
+            )
+        )
+        yield server
+        await client.shutdown_session()
+    finally:
+        if client._server.returncode is None:  # a test has failed
+            client._server.kill()
+        await client.stop()
+
+
+def environment(tmp_path: Path, more: dict[str, str] | None = None) -> dict[str, str]:
+    """The environment of a server: the codespec that the tests import, and nothing of the user's own settings."""
+    own = {
+        "HOME": str(tmp_path),
+        "XDG_CONFIG_HOME": str(tmp_path / "config"),
+        "XDG_DATA_HOME": str(tmp_path / "data"),
+        "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")])),
+    }
+    return {**os.environ, **own, **(more or {})}
+
+
+async def until(condition: Callable[[], bool], timeout: float = 5.0) -> None:
+    """Poll."""
+    end = time.monotonic() + timeout
+    while not condition():
+        assert time.monotonic() < end, "it did not happen in time"
+        await asyncio.sleep(0.005)
+
+
+class Raw:
+    """A server at the end of a pipe, spoken to in bytes."""
+
+    def __init__(self, process: subprocess.Popen[bytes], reader: Any, writer: Any) -> None:
+        self.process = process
+        self._reader = reader
+        self._writer = writer
+        self._messages: queue.Queue[Any] = queue.Queue()
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def send(self, message: Any) -> None:
+        self.send_body(json.dumps(message).encode())
+
+    def send_body(self, body: bytes) -> None:
+        self.send_bytes(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
+
+    def send_bytes(self, data: bytes) -> None:
+        self._writer.write(data)
+        self._writer.flush()
+
+    def request(self, id: int, method: str, params: Any = None) -> None:
+        self.send({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
+
+    def notify(self, method: str, params: Any = None) -> None:
+        self.send({"jsonrpc": "2.0", "method": method, "params": params})
+
+    def handshake(self, capabilities: Any = None) -> None:
+        self.request(0, "initialize", {"processId": None, "rootUri": None, "capabilities": capabilities or {}})
+        self.answer(0)
+        self.notify("initialized", {})
+
+    def open(self, text: str) -> None:
+        item = {"uri": URI, "languageId": "python", "version": 1, "text": text}
+        self.notify("textDocument/didOpen", {"textDocument": item})
+
+    def complete(self, id: int, line: int, character: int) -> None:
+        params = {
+            "textDocument": {"uri": URI},
+            "position": {"line": line, "character": character},
+            "context": {"triggerKind": 2},
+        }
+        self.request(id, "textDocument/inlineCompletion", params)
+
+    def answer(self, id: int, timeout: float = 5.0) -> Any:
+        """The response to a request; whatever comes before it is dropped."""
+        return self._wait(lambda message: message.get("id") == id and "method" not in message, timeout)
+
+    def asked(self, method: str, timeout: float = 5.0) -> Any:
+        """A request or notification of the server; whatever comes before it is dropped."""
+        return self._wait(lambda message: message.get("method") == method, timeout)
+
+    def _wait(self, wanted: Callable[[Any], bool], timeout: float) -> Any:
+        end = time.monotonic() + timeout
+        while True:
+            message = self._messages.get(timeout=max(0.0, end - time.monotonic()))
+            assert isinstance(message, dict), message
+            if wanted(message):
+                return message
+
+    def _read(self) -> None:
+        stdout = self._reader
+        try:
+            while header := stdout.readline():
+                assert header.startswith(b"Content-"), header
+                length = int(header.split(b":")[1]) if header.startswith(b"Content-Length") else 0
+                while (line := stdout.readline()) != b"\r\n":
+                    assert line.startswith(b"Content-"), line
+                self._messages.put(json.loads(stdout.read(length)))
+        except Exception as error:
+            self._messages.put(error)
+
+
+@contextlib.contextmanager
+def raw(tmp_path: Path, command: list[str] = STUB, env: dict[str, str] | None = None) -> Iterator[Raw]:
+    """A server process that is killed at the end, if it still lives."""
+    with (tmp_path / "stderr").open("wb") as stderr:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            env=environment(tmp_path, env),
+        )
+    server = Raw(process, process.stdout, process.stdin)
+    try:
+        yield server
+    finally:
+        process.kill()
+        process.wait()
+        for stream in (process.stdin, process.stdout):
+            with contextlib.suppress(BrokenPipeError):
+                stream.close()  # type: ignore[union-attr]

@@ -1,0 +1,87 @@
+"""Lines, positions and incremental changes."""
+
+from __future__ import annotations
+
+import random
+import re
+
+import pytest
+from lsprotocol import types
+from pygls.workspace import PositionCodec
+
+from codespec.lsp.documents import Document, split_lines
+
+UNITS = {
+    types.PositionEncodingKind.Utf8: lambda text: len(text.encode()),
+    types.PositionEncodingKind.Utf16: lambda text: len(text.encode("utf-16-le")) // 2,
+    types.PositionEncodingKind.Utf32: len,
+}
+
+
+def document(text: str, encoding=types.PositionEncodingKind.Utf16) -> Document:
+    return Document("file:///a.py", text, 1, "python", position_codec=PositionCodec(encoding))
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("", [""]),
+        ("a", ["a"]),
+        ("a\n", ["a\n", ""]),
+        ("a\r\nb\rc\n\r", ["a\r\n", "b\r", "c\n", "\r", ""]),
+        ("a\x0bb\x0cc\x85d\u2028e\n", ["a\x0bb\x0cc\x85d\u2028e\n", ""]),  # str.splitlines() would cut at each
+    ],
+)
+def test_lines(text, lines):
+    assert split_lines(text) == lines
+
+
+@pytest.mark.parametrize("encoding", list(UNITS))
+def test_positions(encoding):
+    text = 'x = "😋é"\r\nend'
+    there = document(text, encoding)
+    for column in range(9):
+        units = UNITS[encoding](text[:column])
+        assert there.locate(types.Position(0, units)) == (0, column)
+        assert there.position(0, column) == types.Position(0, units)
+    assert there.locate(types.Position(0, 99)) == (0, 8)
+    assert there.locate(types.Position(1, 99)) == (1, 3)
+    assert there.locate(types.Position(2, 0)) == (1, 3)
+    assert there.offset(1, 2) == len(text) - 1
+
+
+@pytest.mark.parametrize("encoding", list(UNITS))
+def test_random_edits(encoding):
+    """A thousand changes, against the same on a plain string."""
+    chance = random.Random(3)
+    text = "first\nsecond 😋\r\nthird"
+    there = document(text, encoding)
+    for _ in range(1000):
+        start, end = sorted(chance.randrange(len(text) + 1) for _ in range(2))
+        end = min(end, start + 8)
+        # A position cannot lie between \r and \n.
+        start, end = (i - (text[i - 1 : i + 1] == "\r\n") for i in (start, end))
+        new = "".join(chance.choice(["a", "é", "😋", "\n", "\r\n", "\r", "\x0c"]) for _ in range(chance.randrange(5)))
+        place = types.Range(position(text, start, encoding), position(text, end, encoding))
+        there.apply_change(types.TextDocumentContentChangePartial(place, new))
+        text = text[:start] + new + text[end:]
+        assert there.source == text
+        assert list(there.lines) == split_lines(text)
+
+
+def position(text: str, offset: int, encoding) -> types.Position:
+    starts = [0, *(each.end() for each in re.finditer("\r\n|\r|\n", text))]
+    line = max(index for index, start in enumerate(starts) if start <= offset)
+    return types.Position(line, UNITS[encoding](text[starts[line] : offset]))
+
+
+def test_replacing_everything_by_a_range_beyond_the_end():
+    there = document("a\nb\n")
+    everything = types.Range(types.Position(0, 0), types.Position(99, 0))
+    there.apply_change(types.TextDocumentContentChangePartial(everything, "new"))
+    assert there.source == "new"
+
+
+def test_text_is_valid_unicode():
+    assert document("a\ud83d b").text() == "a\ufffd b"
+    assert document("a😋 b").text() == "a😋 b"

@@ -1,0 +1,157 @@
+"""The decode thread, without a server around it."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from codespec.lsp.executor import DecodeThread
+
+WAIT_S = 5.0
+
+
+class Gate:
+    """A completer whose requests take until they are let through or stopped."""
+
+    def __init__(self) -> None:
+        self.order: list[str] = []
+        self.begun = threading.Semaphore(0)
+        self.through = threading.Semaphore(0)
+        self.aborts = 0
+        self.closed = threading.Event()
+
+    def complete(self, request, cancel):
+        self.order.append(request)
+        self.begun.release()
+        while not self.through.acquire(timeout=0.005):
+            if cancel.is_set():
+                return []
+        return [f"{request} done"]
+
+    def abort(self):
+        self.aborts += 1
+
+    def close(self):
+        self.closed.set()
+
+
+@pytest.fixture
+def gate():
+    return Gate()
+
+
+@pytest.fixture
+def thread():
+    decode = DecodeThread()
+    yield decode
+    assert decode.close(WAIT_S)
+
+
+def load(thread, make):
+    loaded = threading.Event()
+    errors = []
+    thread.load(make, lambda error: (errors.append(error), loaded.set()))
+    return loaded, errors
+
+
+def test_documents_take_turns_and_a_newer_request_keeps_the_turn(thread, gate):
+    load(thread, lambda: gate)
+    jobs = [thread.submit("a", "a1")]
+    assert gate.begun.acquire(timeout=WAIT_S)
+    jobs += [thread.submit("b", "b1"), thread.submit("c", "c1"), thread.submit("b", "b2")]
+    for _ in range(3):
+        gate.through.release()
+    assert [job.future.result(WAIT_S) for job in jobs] == [["a1 done"], None, ["c1 done"], ["b2 done"]]
+    assert gate.order == ["a1", "b2", "c1"]
+    assert gate.aborts == 0
+
+
+def test_an_older_request_is_answered_before_it_has_stopped(thread, gate):
+    load(thread, lambda: gate)
+    older = thread.submit("a", "a1")
+    assert gate.begun.acquire(timeout=WAIT_S)
+    newer = thread.submit("a", "a2")
+    assert older.future.result(timeout=0) is None
+    assert gate.aborts == 1
+    assert gate.begun.acquire(timeout=WAIT_S)
+    gate.through.release()
+    assert newer.future.result(WAIT_S) == ["a2 done"]
+
+
+def test_only_a_job_that_waits_can_be_given_up(thread, gate):
+    load(thread, lambda: gate)
+    runs = thread.submit("a", "a1")
+    assert gate.begun.acquire(timeout=WAIT_S)
+    waits = thread.submit("b", "b1")
+    thread.give_up(runs)
+    thread.give_up(waits)
+    assert waits.future.result(timeout=0) is None
+    gate.through.release()
+    assert runs.future.result(WAIT_S) == ["a1 done"]
+    assert gate.order == ["a1"]
+
+
+def test_cancelling_a_job_that_is_done_does_not_abort_the_next(thread, gate):
+    load(thread, lambda: gate)
+    first = thread.submit("a", "a1")
+    gate.through.release()
+    first.future.result(WAIT_S)
+    second = thread.submit("b", "b1")
+    assert gate.begun.acquire(timeout=WAIT_S)
+    assert gate.begun.acquire(timeout=WAIT_S)
+    thread.cancel(first)
+    gate.through.release()
+    assert second.future.result(WAIT_S) == ["b1 done"]
+    assert gate.aborts == 0
+
+
+def test_a_new_load_stops_what_runs_and_serves_what_waits(thread, gate):
+    load(thread, lambda: gate)
+    runs = thread.submit("a", "a1")
+    assert gate.begun.acquire(timeout=WAIT_S)
+    waits = thread.submit("b", "b1")
+    other = Gate()
+    other.through.release()
+    loaded, errors = load(thread, lambda: other)
+    assert runs.future.result(WAIT_S) is None
+    assert waits.future.result(WAIT_S) == ["b1 done"]
+    assert loaded.wait(WAIT_S)
+    assert errors == [None]
+    assert gate.closed.is_set()
+    assert other.order == ["b1"]
+
+
+def test_after_a_failed_load_requests_get_nothing_until_one_succeeds(thread, gate):
+    def fail():
+        raise ValueError("no model")
+
+    early = thread.submit("a", "a1")
+    loaded, errors = load(thread, fail)
+    assert early.future.result(WAIT_S) is None
+    assert loaded.wait(WAIT_S)
+    assert str(errors[0]) == "no model"
+    assert thread.submit("a", "a2").future.result(timeout=0) is None
+    load(thread, lambda: gate)
+    gate.through.release()
+    assert thread.submit("a", "a3").future.result(WAIT_S) == ["a3 done"]
+
+
+def test_closing_while_loading(gate):
+    thread = DecodeThread()
+    begun, may_end = threading.Event(), threading.Event()
+
+    def slow():
+        begun.set()
+        may_end.wait(WAIT_S)
+        return gate
+
+    load(thread, slow)
+    job = thread.submit("a", "a1")
+    assert begun.wait(WAIT_S)
+    assert not thread.close(timeout=0.01)
+    assert job.future.result(timeout=0) is None
+    may_end.set()
+    assert thread.close(WAIT_S)
+    assert gate.closed.is_set()
+    assert thread.submit("a", "a2").future.result(timeout=0) is None

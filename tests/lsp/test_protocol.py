@@ -1,0 +1,138 @@
+"""What a client should not do, and the ends of a session."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import socket
+import subprocess
+import time
+
+import pytest
+
+from .helpers import STUB, Raw, raw
+
+
+def ended(process: subprocess.Popen[bytes], within: float = 3.0) -> int:
+    """The exit status."""
+    return process.wait(timeout=within)
+
+
+def begun(server: Raw, stderr, text: str = "stub: begin", timeout: float = 5.0) -> None:
+    end = time.monotonic() + timeout
+    while text not in stderr.read_text():
+        assert time.monotonic() < end
+        time.sleep(0.005)
+
+
+@pytest.fixture(scope="module")
+def patient(tmp_path_factory):
+    """A server that has seen everything."""
+    with raw(tmp_path_factory.mktemp("patient")) as server:
+        server.handshake({"workspace": {"didChangeConfiguration": {"dynamicRegistration": True}}})
+        request = server.asked("client/registerCapability")
+        assert request["params"]["registrations"][0]["method"] == "workspace/didChangeConfiguration"
+        server.send({"jsonrpc": "2.0", "id": request["id"], "error": {"code": -32601, "message": "no"}})
+        server.open("x = \n")
+        yield server
+
+
+def test_malformed_messages(patient):
+    for body in (
+        b"{",
+        b"nonsense",
+        b"\xff\xfe",
+        b"[]",
+        b"42",
+        b"null",
+        b"{}",
+        b'{"jsonrpc": "1.0", "id": 1, "method": "shutdown"}',
+        b'{"jsonrpc": "2.0"}',
+        b'{"jsonrpc": "2.0", "id": 7}',
+        b'{"jsonrpc": "2.0", "id": 7, "result": 1}',
+        b'{"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": 99}}',
+        b'{"jsonrpc": "2.0", "method": "no/such/notification", "params": {}}',
+        b"[" * 100_000,
+    ):
+        patient.send_body(body)
+    patient.send_bytes(b"Content-Length: 0\r\n\r\n")
+    patient.send_bytes(b"X-Unknown: 1\r\n")
+    missing = {"textDocument": {"uri": "file:///not/open", "version": 1}, "contentChanges": [{"text": "x"}]}
+    patient.notify("textDocument/didChange", missing)
+    patient.complete(8, 0, 4)
+    assert patient.answer(8)["result"]["items"]
+
+
+def test_requests_that_cannot_be_served_get_an_error(patient):
+    patient.request(1, "no/such/method", {})
+    assert patient.answer(1)["error"]["code"] == -32601
+    patient.request(2, "textDocument/inlineCompletion", {"position": "here"})
+    assert patient.answer(2)["error"]["code"] == -32602
+    patient.send({"jsonrpc": "2.0", "id": 3, "method": "no/such/method"})
+    assert "error" in patient.answer(3)
+    patient.open("x = \n")
+    patient.complete(4, -5, -1)
+    assert "error" in patient.answer(4)
+    patient.complete(5, 0, 4)
+    assert patient.answer(5)["result"]["items"]
+
+
+def test_shutdown_and_exit(tmp_path):
+    with raw(tmp_path) as server:
+        server.handshake()
+        server.open("x = \n")
+        server.complete(1, 0, 4)
+        assert server.answer(1)["result"]["items"]
+        server.request(2, "shutdown")
+        assert server.answer(2)["result"] is None
+        server.notify("exit")
+        assert ended(server.process) == 0
+        text = (tmp_path / "stderr").read_text()
+        assert "stub: closed" in text
+        assert "Traceback" not in text
+        # What the models print must not get between the messages: Raw would have choked on it.
+        assert "a line on standard output" in text
+
+
+def test_exit_without_shutdown(tmp_path):
+    with raw(tmp_path) as server:
+        server.handshake()
+        server.notify("exit")
+        assert ended(server.process) == 1
+
+
+@pytest.mark.parametrize("at", ["decoding", "loading"])
+def test_a_killed_client_ends_the_server(tmp_path, at):
+    with raw(tmp_path, env={"STUB_STEP_S": "0.01", "STUB_LOAD_S": "60" if at == "loading" else "0"}) as server:
+        server.handshake()
+        server.open("steps=5000\n")
+        server.complete(1, 0, 10)
+        if at == "decoding":
+            begun(server, tmp_path / "stderr")
+        server.process.stdin.close()
+        server.process.stdout.close()
+        assert ended(server.process, within=5.0) in (0, 1)
+
+
+def test_tcp(tmp_path):
+    """A browser that a web page has misled is turned away; then a client is served, which vanishes in a message."""
+    with raw(tmp_path, [*STUB, "--tcp"]) as process:
+        begun(process, tmp_path / "stderr", "listening on 127.0.0.1:")
+        port = int(re.search(r"listening on 127.0.0.1:(\d+)", (tmp_path / "stderr").read_text())[1])
+        with socket.create_connection(("127.0.0.1", port)) as browser:
+            browser.settimeout(5)
+            body = b'{"jsonrpc": "2.0", "id": 1, "method": "shutdown"}'
+            browser.sendall(b"POST / HTTP/1.1\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
+            with contextlib.suppress(ConnectionResetError):
+                assert browser.recv(1000) == b""
+        with socket.create_connection(("127.0.0.1", port)) as connection, connection.makefile("rwb") as stream:
+            server = Raw(process.process, stream, stream)
+            server.handshake()
+            server.open("steps=500\n")
+            server.complete(1, 1, 0)
+            assert server.answer(1)["result"]["items"]
+            server.complete(2, 0, 9)
+            server.send_bytes(b"Content-Length: 100\r\n\r\n{")
+            connection.shutdown(socket.SHUT_RDWR)
+        assert ended(process.process) == 1
+        assert "Traceback" not in (tmp_path / "stderr").read_text()

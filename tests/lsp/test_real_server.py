@@ -1,0 +1,133 @@
+"""``codespec serve`` with the embedded models."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import os
+import sys
+import time
+
+import pytest
+import pytest_asyncio
+from lsprotocol import types
+from pygls.exceptions import JsonRpcRequestCancelled
+
+from .helpers import ROOT, URI, raw, running, until
+
+SERVE = [sys.executable, "-m", "codespec", "serve"]
+
+TEXT = 'import os\r\n\r\nname = "😋"; path = os.path.\r\n\r\n\r\ndef main():\r\n    '
+LONG = "".join(f"def function_{n}(value):\n    return value * {n} + {n % 7}\n\n\n" for n in range(2000))
+"""More than fits any context, so that the prompt alone takes a while."""
+
+MISSING = [
+    what
+    for what, there in (
+        ("the command line", importlib.util.find_spec("codespec.cli") is not None),
+        ("the embedded models", len(list((ROOT / "codespec" / "data").glob("*.gguf"))) >= 2),
+    )
+    if not there
+]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def complete_checkout():
+    if MISSING:
+        reason = f"not in this checkout: {' and '.join(MISSING)}"
+        if os.environ.get("CI") == "true":
+            pytest.fail(reason)
+        pytest.skip(reason)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def real(tmp_path_factory, complete_checkout):
+    async with running(tmp_path_factory.mktemp("real"), command=SERVE, options={"max_tokens": 24}) as server:
+        server.open(TEXT)
+        server.early = asyncio.create_task(server.ask(2, 28))
+        yield server
+        assert "Traceback" not in server.stderr
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_a_request_before_the_model_is_loaded(real):
+    [item] = (await asyncio.wait_for(real.early, 30)).items
+    typed = 'name = "😋"; path = os.path.'
+    assert item.insert_text.startswith(typed)
+    assert item.insert_text != typed
+    assert "\r" not in item.insert_text
+    assert item.range == types.Range(types.Position(2, 0), types.Position(2, 28))
+    assert not real.shown
+    await until(lambda: any("loaded" in each.message for each in real.client.log_messages))
+    [reports] = real.client.progress_reports.values()
+    assert isinstance(reports[-1], types.WorkDoneProgressEnd)
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_the_same_place_gives_the_same_text(real):
+    first, second = [await real.ask(6, 4) for _ in range(2)]
+    assert first == second
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_cancelling_and_superseding(real):
+    uri = "file:///work/long.py"
+    real.open(LONG, uri)
+    bottom = LONG.count("\n")
+    request = asyncio.create_task(real.ask(bottom, 0, uri, id="first"))
+    await asyncio.sleep(0.05)
+    start = time.monotonic()
+    real.cancel("first")
+    with pytest.raises(JsonRpcRequestCancelled):
+        await request
+    older = asyncio.create_task(real.ask(bottom, 0, uri))
+    newer = asyncio.create_task(real.ask(6, 4))
+    newest = asyncio.create_task(real.ask(1, 0, uri))
+    assert await older is None
+    assert await newer is not None
+    assert await newest is not None
+    assert time.monotonic() - start < 10
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_a_storm_of_requests(real):
+    requests = []
+    for number in range(100):
+        requests.append(asyncio.create_task(real.ask(2, 13 + number % 14, id=f"storm-{number}")))
+        await asyncio.sleep(0.02)
+        if number % 3 == 0:
+            real.cancel(f"storm-{number}")
+    answers = await asyncio.wait_for(asyncio.gather(*requests, return_exceptions=True), 20)
+    for answer in answers:
+        assert answer is None or isinstance(answer, (types.InlineCompletionList, JsonRpcRequestCancelled))
+    assert (await asyncio.wait_for(real.ask(2, 28), 20)).items
+
+
+def test_a_killed_client_ends_the_server(tmp_path):
+    with raw(tmp_path, SERVE) as server:
+        server.handshake()
+        item = {"uri": URI, "languageId": "python", "version": 1, "text": LONG}
+        server.notify("textDocument/didOpen", {"textDocument": item})
+        server.complete(1, 10, 0)
+        assert "result" in server.answer(1, timeout=30)
+        server.complete(2, LONG.count("\n"), 0)
+        time.sleep(0.05)  # in the middle of the prompt, or else idle: either way it must end
+        server.process.stdin.close()
+        server.process.stdout.close()
+        assert server.process.wait(timeout=5) in (0, 1)
+
+
+def test_a_model_that_does_not_exist(tmp_path):
+    with raw(tmp_path, SERVE) as server:
+        options = {"target": {"path": "/nowhere/model.gguf"}}
+        params = {"processId": None, "rootUri": None, "capabilities": {}, "initializationOptions": options}
+        server.request(0, "initialize", params)
+        server.answer(0)
+        server.notify("initialized", {})
+        server.open("x = \n")
+        server.complete(1, 0, 4)
+        assert server.answer(1, timeout=20)["result"] is None
+        server.request(2, "shutdown")
+        server.answer(2)
+        server.notify("exit")
+        assert server.process.wait(timeout=5) == 0

@@ -1,0 +1,176 @@
+"""Commands as a person calls them: output, exit codes, one-line errors."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from codespec.cli import main, read_position
+from codespec.errors import CodespecError
+
+EXAMPLE = Path(__file__).parent.parent / "examples" / "shapes.py"
+
+FIELDS = {
+    "text", "finish_reason", "tokens", "target_calls", "drafted", "accepted", "by_source", "prefill_tokens",
+    "reused_tokens", "grammar", "draft", "target", "timings_ms",
+}  # fmt: skip
+
+
+def test_complete_as_json(capsys):
+    assert main(["complete", f"{EXAMPLE}:24", "--json", "--max-tokens", "20"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer.keys() == FIELDS
+    assert answer["by_source"].keys() == {"model", "ngram", "forced"}
+    assert answer["timings_ms"].keys() == {"prefill", "draft", "verify", "grammar", "total"}
+    assert answer["draft"] == "draft-python"
+    assert answer["target"] == "target"
+    assert answer["drafted"] == sum(count["drafted"] for count in answer["by_source"].values()) > 0
+    assert answer["tokens"] <= 20
+
+
+def test_complete_with_a_grammar_says_which(capsys):
+    assert main(["complete", f"{EXAMPLE}:24", "--grammar", "auto", "--json", "--max-tokens", "10"]) == 0
+    assert json.loads(capsys.readouterr().out)["grammar"] == "python"
+
+
+def test_a_grammar_that_the_text_does_not_match_is_said_to_be_off(capsys, tmp_path):
+    path = tmp_path / "broken.json"
+    path.write_text("{,\n")
+    assert main(["complete", f"{path}:2", "--grammar", "auto", "--json", "--max-tokens", "4"]) == 0
+    assert json.loads(capsys.readouterr().out)["grammar"].startswith("none (json: the text before the cursor")
+
+
+def test_complete_shows_where_tokens_came_from(capsys):
+    assert main(["complete", f"{EXAMPLE}:24", "--show", "--max-tokens", "20"]) == 0
+    out = capsys.readouterr().out
+    assert "drafted and accepted" in out
+    assert "target calls" in out
+
+
+def test_seeds_and_samples_give_different_texts(capsys):
+    arguments = ["generate", "import ", "--temperature", "1.5", "--max-tokens", "12", "--n", "3", "--json"]
+    texts = []
+    for seed in ("1", "2", "1"):
+        assert main([*arguments, "--seed", seed]) == 0
+        texts.append([json.loads(line)["text"] for line in capsys.readouterr().out.splitlines()])
+    assert texts[0] == texts[2] != texts[1]
+    assert len(set(texts[0])) == 3
+
+
+def test_generate_a_regular_expression(capsys):
+    assert main(["generate", "--regex", "[0-9]{3}-[a-f]+;", "--json", "--max-tokens", "60", "--temperature", "1"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["finish_reason"] in ("stop", "length")
+    assert answer["text"][3] == "-"
+
+
+def test_generate_a_schema(capsys, tmp_path):
+    schema = tmp_path / "schema.json"
+    schema.write_text(json.dumps({"type": "object", "properties": {"answer": {"enum": [True, False]}},
+                                  "required": ["answer"], "additionalProperties": False}))  # fmt: skip
+    assert main(["generate", "--json-schema", str(schema), "--max-tokens", "100"]) == 0
+    assert json.loads(capsys.readouterr().out)["answer"] in (True, False)
+
+
+def test_grammar_check(capsys, tmp_path):
+    assert main(["grammar", "check", "json"]) == 0
+    path = tmp_path / "bad.gbnf"
+    path.write_text('root ::= "a" | itm\nitem ::= "b"\n')
+    assert main(["grammar", "check", str(path)]) == 1
+    assert "bad.gbnf:1:16" in capsys.readouterr().out
+
+
+def test_grammar_accepts(capsys, tmp_path):
+    good, bad = tmp_path / "good.json", tmp_path / "bad.json"
+    good.write_text('{"a": [1, 2.5e3, "é"]}')
+    bad.write_text('{\n  "a": 01}')
+    assert main(["grammar", "accepts", "json", str(good)]) == 0
+    assert capsys.readouterr().out == f"{good}: accepted\n"
+    assert main(["grammar", "accepts", "json", str(good), str(bad)]) == 1
+    assert f"{bad}: rejected at 2:9, expected " in capsys.readouterr().out
+    assert main(["grammar", "accepts", "json", str(good), str(bad), "--json"]) == 1
+    assert json.loads(capsys.readouterr().out) == [
+        {"file": str(good), "accepted": True, "line": None, "column": None},
+        {"file": str(bad), "accepted": False, "line": 2, "column": 9},
+    ]
+
+
+def test_models_list(capsys):
+    assert main(["models", "list"]) == 0
+    assert {"target", "draft-python"} <= {line.split()[0] for line in capsys.readouterr().out.splitlines()}
+
+
+ERRORS = [
+    (["complete", "nowhere.py:1"], "nowhere.py: cannot be read (No such file or directory)"),
+    (["complete", str(EXAMPLE)], "no line given; write FILE:LINE or FILE:LINE:COL"),
+    (["complete", f"{EXAMPLE}:999"], "shapes.py:999: the file has "),
+    (["complete", f"{EXAMPLE}:0"], "shapes.py:0: the file has "),
+    (["complete", f"{EXAMPLE}:3:99"], "line 3 has 11 characters"),
+    (["complete", f"{EXAMPLE}:3", "--target", "nonesuch"], "no target model 'nonesuch'; give the path of a .gguf file or one of: "),
+    (["complete", f"{EXAMPLE}:3", "--draft", "nonesuch"], "no draft model 'nonesuch'"),
+    (["complete", f"{EXAMPLE}:3", "--grammar", "jsn"], "jsn: no such grammar; "),
+    (["generate", "--grammar", "none.gbnf"], "none.gbnf: no such grammar"),
+    (["generate", "x" * 5_000], "do not fit into a context of 512"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("arguments", "message"), ERRORS, ids=lambda value: str(value)[:40])
+def test_bad_input_is_one_line_that_names_cause_and_remedy(arguments, message, capsys):
+    assert main(arguments) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("codespec: ")
+    assert message in captured.err
+    assert captured.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "arguments", [["complete"], ["nonsense"], ["generate", "--temperature", "-1"], ["generate", "--top-p", "2"]]
+)
+def test_bad_usage(arguments, capsys):
+    with pytest.raises(SystemExit) as caught:
+        main(arguments)
+    assert caught.value.code == 2
+
+
+def test_not_utf8(tmp_path, capsys):
+    path = tmp_path / "latin.py"
+    path.write_bytes(b"x = '\xe9'\n")
+    assert main(["complete", f"{path}:1"]) == 2
+    assert "latin.py: not UTF-8 (byte 5); convert the file" in capsys.readouterr().err
+
+
+def test_positions(tmp_path):
+    path = tmp_path / "a b:c.py"
+    path.write_bytes("eins\r\nzwei🦙x\nend".encode())
+    assert read_position(f"{path}:1")[2] == 4
+    assert read_position(f"{path}:2:5")[2] == 10
+    assert read_position(f"{path}:2")[2] == 12
+    assert read_position(f"{path}:3:1")[2] == 13
+    with pytest.raises(CodespecError, match="has 6 characters"):
+        read_position(f"{path}:2:8")
+
+
+def test_help_imports_nothing_heavy():
+    code = (
+        "import sys; from codespec.cli import build_parser; build_parser().format_help()\n"
+        "print([m for m in ('numpy', 'llama_cpp', 'pygls', 'lark', 'llguidance', 'platformdirs') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_a_reader_that_goes_away_is_no_failure():
+    command = [sys.executable, "-m", "codespec", "generate", "--n", "20", "--max-tokens", "200", "--temperature", "1"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ})
+    assert process.stdout is not None
+    process.stdout.read(1)
+    process.stdout.close()
+    assert process.stderr is not None
+    error = process.stderr.read()
+    process.stderr.close()
+    process.wait(timeout=60)
+    assert b"Traceback" not in error

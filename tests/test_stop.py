@@ -1,0 +1,62 @@
+"""Where a completion ends: text before and after the rule."""
+
+import pytest
+
+from codespec.completion.stop import StopRule, extent
+from codespec.languages import by_id
+
+PYTHON, JAVASCRIPT = by_id("python"), by_id("javascript")
+
+
+@pytest.mark.parametrize(
+    ("prefix", "suffix", "language", "expected"),
+    [
+        ("x = ", "\n", PYTHON, "line"),
+        ("x = f(", ")\n", PYTHON, "line"),
+        ("def f():", "\n", PYTHON, "block"),
+        ("def f():\n    ", "\n", PYTHON, "block"),
+        ("", "", PYTHON, "block"),
+        ("x = [", "\n]", PYTHON, "block"),
+        ("if (x) {", "\n}", JAVASCRIPT, "block"),
+        ("case 1:", "\n", JAVASCRIPT, "line"),
+    ],
+)
+def test_extent(prefix, suffix, language, expected):
+    assert extent(prefix, suffix, language) == expected
+
+
+CASES = [
+    # prefix, suffix, generated, what is left of it (None: go on)
+    ("x = ", "\n", "1\ny = 2\n", "1"),
+    ("x = ", "\n", "1", None),
+    ("x = 1", "\n", "\ny = 2\nz", "\ny = 2"),
+    ("def f():\n    ", "\n", "a = 1\n    return a\n\ndef g", "a = 1\n    return a"),
+    ("def f():\n    ", "\n", "a = 1\n    return a\n\n", None),
+    ("def f():\n    ", "\n", "a = 1\n\n    return a\n", None),
+    ("def f():\n    ", "\n", "a = 1\n\n\n    return a\n", "a = 1"),
+    ("def f():", "\n", "\n    return 1\nx = 2", "\n    return 1"),
+    ("def f():", "\n", "\n    return 1\n    ", None),
+    ("class A:\n    def f(self):\n        ", "\n", "return 1\n    def g", "return 1"),
+    ("def f():\n    ", "\n    return a\n", "a = 1\n    return a\n    b = 2", "a = 1"),
+    ("if (x) {\n    ", "\n}", "y();\n}\n", "y();"),
+    ("def f():\n\t", "\n", "a = 1\n\tb = 2\nc", "a = 1\n\tb = 2"),
+    ("", "", "import os\nimport sys\n\n\nx = 1", "import os\nimport sys"),
+]
+
+
+@pytest.mark.parametrize(("prefix", "suffix", "generated", "expected"), CASES)
+def test_cut(prefix, suffix, generated, expected):
+    language = JAVASCRIPT if "{" in prefix else PYTHON
+    cut = StopRule.at(prefix, suffix, language).cut(generated)
+    assert (None if cut is None else generated[:cut]) == expected
+
+
+@pytest.mark.parametrize(("prefix", "suffix", "generated", "expected"), CASES)
+def test_a_cut_does_not_depend_on_how_the_text_arrives(prefix, suffix, generated, expected):
+    rule = StopRule.at(prefix, suffix, JAVASCRIPT if "{" in prefix else PYTHON)
+    first = next(
+        (rule.cut(generated[:n]) for n in range(len(generated) + 1) if rule.cut(generated[:n]) is not None), None
+    )
+    for more in ("", "x", "\n\n\nx", "    y\n"):
+        if first is not None:
+            assert rule.cut(generated + more) == first
