@@ -1,5 +1,6 @@
 # make demo     complete a file with the embedded models, in colour
 # make test     run the tests
+# make test-train  run the tests of training (installs torch)
 # make lint     ruff and mypy
 # make serve    run the language server over stdio
 # make clean    remove .venv and caches
@@ -18,7 +19,7 @@ endif
 LLAMA := llama-cpp-python==0.3.36
 LLAMA_FLAGS := -DCMAKE_CXX_FLAGS='-fno-tree-dse -fno-dse' -DLLAVA_BUILD=OFF
 
-.PHONY: demo test lint format serve clean
+.PHONY: demo test test-train lint format serve clean
 
 demo: $(VENV)/installed
 	@echo
@@ -26,6 +27,13 @@ demo: $(VENV)/installed
 
 test: $(VENV)/installed-test
 	$(BIN)/python -m pytest
+
+# The tests of training need torch, which is large; TORCH chooses the build, such as "torch==2.13.0".
+TORCH ?= torch
+test-train: $(VENV)/installed-test
+	$(BIN)/python -m pip install --quiet "$(TORCH)"
+	$(BIN)/python -m pip install --quiet --editable ".[train]"
+	$(BIN)/python -m pytest tests/test_train.py
 
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check .

@@ -8,7 +8,7 @@ import logging
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from codespec import show
 from codespec.errors import CodespecError
@@ -219,14 +219,14 @@ def load_config(options: argparse.Namespace) -> Config:
         show.error(message)
     if options.target is not None:
         config = replace(config, target=replace(config.target, path=_file_or_name(options.target)))
+    chosen: dict[str, Any] = {}
     for key in ("draft", "grammar"):
-        value = getattr(options, key, None)
-        if value is not None:
-            config = replace(config, **{key: _file_or_name(value)}, language={})
+        if getattr(options, key, None) is not None:
+            chosen |= {key: _file_or_name(getattr(options, key)), "language": {}}
     for key in ("max_tokens", "temperature", "seed", "draft_length"):
-        value = getattr(options, key)
-        if value is not None:
-            config = replace(config, **{key: value})
+        if getattr(options, key) is not None:
+            chosen[key] = getattr(options, key)
+    config = replace(config, **chosen)
     # A person at a terminal waits for the whole text; the settings' budget is an editor's.
     return replace(config, time_budget_ms=options.time_budget or 0)
 
@@ -436,7 +436,10 @@ def run_train(options: argparse.Namespace) -> int:
         raise CodespecError(
             f"training needs the extra: pip install 'codespec[train]' ({error.name} is missing)"
         ) from None
-    return pipeline.run(options)
+    try:
+        return pipeline.run(options)
+    except ValueError as error:
+        raise CodespecError(str(error)) from error
 
 
 def run_doctor(options: argparse.Namespace) -> int:

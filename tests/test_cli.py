@@ -109,7 +109,7 @@ ERRORS = [
     (["complete", f"{EXAMPLE}:999"], "shapes.py:999: the file has "),
     (["complete", f"{EXAMPLE}:0"], "shapes.py:0: the file has "),
     (["complete", f"{EXAMPLE}:3:99"], "line 3 has 11 characters"),
-    (["complete", f"{EXAMPLE}:3", "--target", "nonesuch"], "no target model 'nonesuch'; give the path of a .gguf file or one of: "),
+    (["complete", f"{EXAMPLE}:3", "--target", "nonesuch"], "no target model 'nonesuch'; give the path of a .gguf file"),
     (["complete", f"{EXAMPLE}:3", "--draft", "nonesuch"], "no draft model 'nonesuch'"),
     (["complete", f"{EXAMPLE}:3", "--grammar", "jsn"], "jsn: no such grammar; "),
     (["generate", "--grammar", "none.gbnf"], "none.gbnf: no such grammar"),

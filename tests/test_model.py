@@ -79,7 +79,7 @@ def test_missing_file(tmp_path):
 
 
 def test_folder(tmp_path):
-    with pytest.raises(CodespecError, match="is a folder; name the .gguf file in it"):
+    with pytest.raises(CodespecError, match=r"is a folder; name the \.gguf file in it"):
         Model(tmp_path)
 
 

@@ -74,7 +74,7 @@ def test_the_mask_is_computed_only_after_refusals() -> None:
         assert pick is not None
         assert pick.token >= 3
         assert near.calls["mask_into"] == 0
-        far = one_state(range(50, 100))
+        far = one_state(range(80, 100))
         LogitSampler(sampling, 0).pick(logits, [], far)
         assert far.calls["mask_into"] >= 1
     best = one_state([0])

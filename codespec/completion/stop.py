@@ -64,7 +64,7 @@ class StopRule:
     def _end_of_block(self, text: str) -> int | None:
         position = text.find("\n")
         blank = 0
-        while 0 <= position:
+        while position >= 0:
             end = text.find("\n", position + 1)
             line = text[position + 1 : end if end >= 0 else len(text)]
             if not line.strip():

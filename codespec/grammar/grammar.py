@@ -25,11 +25,15 @@ MAX_LARK, MAX_LARK_RULES = 1024 * 1024, 20_000
 MAX_FILE = 4 * 1024 * 1024
 """Bytes of a grammar file."""
 
-_LIMITS = llguidance.LLParserLimits(verbose_errors=False)
+# With lexemes of one code point a mask visits many more items than llguidance expects: up to 60 ms for the Python
+# grammar, where its own limit gives up with an error after 12.
+_LIMITS = llguidance.LLParserLimits(verbose_errors=False, step_max_items=5_000_000, step_lexer_fuel=20_000_000)
 
 # Where the grammar forces text, llguidance's mask holds only the first token of that text's usual spelling,
 # while it goes on to accept any other. A draft must see the tokens that the target may take: all of them.
 _FREE = '%llguidance {"no_forcing": true}\n'
+# Between the tokens of a JSON text: any layout that a printer makes, but no endless run for a weak model to fall into.
+_JSON_SPACE = r"( |\r?\n[ \t]{0,60})?"
 _POSITION = re.compile(r"(?:at )?(\d+)\((\d+)\): (.*)", re.DOTALL)
 
 
@@ -67,7 +71,8 @@ class Grammar:
 
     @classmethod
     def from_json_schema(cls, text: str, name: str = "schema") -> Grammar:
-        """The JSON texts that satisfy a JSON Schema, as llguidance compiles it: no insignificant leading space.
+        """The JSON texts that satisfy a JSON Schema, as llguidance compiles it; one space or one line break with its
+        indentation between tokens, none before the first. ``x-guidance`` in the schema sets other rules.
 
         Raises:
             GrammarError: not JSON, or a keyword that cannot be enforced.
@@ -80,6 +85,8 @@ class Grammar:
             raise GrammarError(name, "the schema is nested too deeply") from None
         if not isinstance(schema, dict | bool):
             raise GrammarError(name, "a JSON Schema is an object", "write {...}, true or false")
+        if isinstance(schema, dict) and "x-guidance" not in schema:
+            text = json.dumps({**schema, "x-guidance": {"whitespace_pattern": _JSON_SPACE}})
         return cls(name, f"{_FREE}start: %json {text}")._checked()
 
     @classmethod

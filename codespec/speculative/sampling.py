@@ -25,8 +25,8 @@ Scores = npt.NDArray[np.float32]
 Ids = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-REFUSALS = 16
-"""Tokens that the grammar may refuse before its whole mask is computed, which costs as much as 5 to 200 of them."""
+REFUSALS = 64
+"""Tokens that the grammar may refuse before its whole mask is computed, which costs as much as 5 to 20,000 of them."""
 
 _WORD = (1 << 64) - 1
 _GOLDEN = 0x9E3779B97F4A7C15

@@ -192,7 +192,9 @@ class Run:
                 bar.update(round(self.seconds) - bar.n)
                 if self.steps % 20 == 0:
                     speed = recipe.rows * self.shape.context / elapsed
-                    bar.set_postfix_str(f"loss {smoothed / weight:.3f}, {self.tokens / 1e6:.2f}M tokens, {speed:,.0f}/s")
+                    bar.set_postfix_str(
+                        f"loss {smoothed / weight:.3f}, {self.tokens / 1e6:.2f}M tokens, {speed:,.0f}/s"
+                    )
                     self._log(loss=round(smoothed / weight, 4), tokens=self.tokens, seconds=round(self.seconds, 1))
                 if time.monotonic() - since_save > recipe.checkpoint_minutes * 60:
                     self.save()

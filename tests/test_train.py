@@ -1,0 +1,186 @@
+"""The training pipeline on a small corpus: about two minutes, resumed on the way, loaded by llama.cpp at the end."""
+
+import gzip
+import json
+import math
+import random
+import sysconfig
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="torch is not installed; `make test-train` installs it and runs this file")
+pytest.importorskip("tokenizers", reason="tokenizers is not installed; `make test-train` installs it")
+
+from codespec.cli import main  # noqa: E402
+from codespec.completion.local import LocalEngine  # noqa: E402
+from codespec.llama.context import Context  # noqa: E402
+from codespec.llama.model import Model  # noqa: E402
+from codespec.protocols import Limits  # noqa: E402
+from codespec.train import corpus, data, export, muon, pipeline, tokenizer  # noqa: E402
+from codespec.train.model import TINY  # noqa: E402
+from codespec.train.train import IGNORED, Recipe, Run, labels_of, rate_factor  # noqa: E402
+
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
+
+STANDARD_LIBRARY = Path(sysconfig.get_path("stdlib"))
+
+
+@pytest.fixture(scope="module")
+def run_folder(tmp_path_factory):
+    """A tiny target and draft, trained by the command line in two parts each."""
+    source = tmp_path_factory.mktemp("source")
+    for path in sorted(STANDARD_LIBRARY.glob("*.py"))[:120]:
+        (source / path.name).write_bytes(path.read_bytes())
+    out = tmp_path_factory.mktemp("run")
+    target = ["train", "target", "--out", str(out), "--corpus", str(source), "--size", "tiny", "--quantization", "f32"]
+    assert main([*target, "--minutes", "1", "--max-steps", "30"]) == 0
+    assert main([*target, "--minutes", "1"]) == 0
+    draft = ["train", "draft", "--language", "python", "--out", str(out), "--size", "tiny"]
+    assert main([*draft, "--minutes", "0.5"]) == 0
+    return out
+
+
+def test_it_learns(run_folder):
+    log = [json.loads(line) for line in (run_folder / "target" / "log.jsonl").read_text().splitlines()]
+    assert log[-1]["loss"] < 0.75 * math.log(TINY.vocabulary)
+    summary = json.loads((run_folder / "target.json").read_text())
+    assert summary["steps"] > 30
+    assert 0.5 < summary["bits_per_byte"]["python"] < 4
+
+
+def test_a_resumed_run_goes_on_where_it_was(run_folder):
+    steps = [json.loads(line)["tokens"] for line in (run_folder / "target" / "log.jsonl").read_text().splitlines()]
+    assert steps == sorted(steps)
+    vocabulary = tokenizer.load(run_folder / "tokenizer.json")
+    again = Run(TINY, Recipe(), vocabulary, run_folder / "target")
+    assert (again.steps, again.tokens) == (again.steps, again.steps * 4 * TINY.context)
+    assert again.seconds > 50
+
+
+def test_another_shape_does_not_overwrite_a_run(run_folder):
+    vocabulary = tokenizer.load(run_folder / "tokenizer.json")
+    with pytest.raises(ValueError, match="another shape of model was trained here"):
+        Run(pipeline.DRAFT, Recipe(), vocabulary, run_folder / "target")
+
+
+def test_llama_cpp_computes_the_same_logits(run_folder):
+    model = pipeline.load_model(run_folder / "target")
+    vocabulary = tokenizer.load(run_folder / "tokenizer.json")
+    ids = vocabulary.encode(Path(__file__).read_text("utf-8")).ids[:100]
+    with torch.no_grad():
+        expected = model(torch.tensor([ids]))[0].numpy()
+    with Model(run_folder / "target.gguf") as loaded, Context(loaded, exact=False) as context:
+        logits = context.sequence().decode(ids)
+        # The cache is of 16-bit floats.
+        assert np.abs(logits - expected).max() < 0.05 * np.abs(expected).max()
+        assert (logits.argmax(axis=1) == expected.argmax(axis=1)).mean() > 0.95
+
+
+def test_llama_cpp_cuts_text_into_the_same_tokens(run_folder):
+    vocabulary = tokenizer.load(run_folder / "tokenizer.json")
+    texts = [Path(__file__).read_text("utf-8"), "a  b\n\n\n\tc 12345 'don't' naïve 🦙\r\n", " ", "\n \n", "x" * 500]
+    with Model(run_folder / "target.gguf", vocabulary_only=True) as model:
+        for text in texts:
+            assert model.vocabulary.tokenize(text) == vocabulary.encode(text).ids
+
+
+def test_the_pair_completes(run_folder):
+    engine = LocalEngine(run_folder / "target.gguf")
+    try:
+        engine.use_draft(run_folder / "draft-python.gguf")
+        prompt = engine.vocabulary.tokenize("import os\nimport sys\n\ndef main(")
+        list(engine.generate(prompt, limits=Limits(60)))
+        assert engine.statistics.accepted > 0
+    finally:
+        engine.close()
+
+
+def test_every_file_is_in_the_manifest_with_its_licence(run_folder):
+    packages = json.loads(gzip.decompress((run_folder / "manifest.json.gz").read_bytes()))
+    documents = corpus.load(run_folder)
+    listed = {(p["package"], file) for p in packages for file in p["files"]}
+    assert listed == {(d.package, d.path) for d in documents}
+    assert all(p["licence"] for p in packages)
+
+
+def test_standard_library_and_site_packages_are_recognised(tmp_path):
+    sources = {source.package: source for source, _ in corpus.collect([STANDARD_LIBRARY / "json"])}
+    assert set(sources) == {"json"}
+    library = {source.licence for source, _ in corpus._candidates(STANDARD_LIBRARY)}
+    assert library == {"PSF-2.0"}
+
+
+@pytest.mark.parametrize(
+    ("licence", "expected"),
+    [
+        ("MIT", True),
+        ("BSD-3-Clause AND MIT", True),
+        ("Apache Software License", True),
+        ("PSF-2.0", True),
+        ("GPL-3.0-or-later", False),
+        ("GNU Lesser General Public License v3 (LGPLv3)", False),
+        ("MPL-2.0 AND MIT", False),
+        ("", False),
+        ("Proprietary", False),
+    ],
+)
+def test_licences(licence, expected):
+    assert corpus.is_permissive(licence) is expected
+
+
+def test_secrets_stay_out(tmp_path):
+    good, bad = tmp_path / "good.py", tmp_path / "bad.py"
+    good.write_text("value = 1\n" * 30)
+    bad.write_text("value = 1\n" * 30 + "-----BEGIN RSA PRIVATE KEY-----\n")
+    assert [document.path for _, document in corpus.collect([tmp_path])] == [f"{tmp_path.name}/good.py"]
+
+
+def test_fim_pieces_hold_the_whole_text():
+    rnd = random.Random(3)
+    text = "".join(f"line {n}\n" for n in range(30))
+    orders = set()
+    for _ in range(200):
+        prompt, middle = data.fim(rnd, text)
+        rest = prompt.removeprefix("<|fim_prefix|>")
+        if rest.startswith("<|fim_suffix|>"):
+            orders.add("spm")
+            suffix, prefix = rest.removeprefix("<|fim_suffix|>").split("<|fim_middle|>")
+        else:
+            orders.add("psm")
+            prefix, suffix = rest.removesuffix("<|fim_middle|>").split("<|fim_suffix|>")
+        assert prefix + middle + suffix == text
+    assert orders == {"psm", "spm"}
+
+
+def test_nothing_is_learnt_from_where_samples_meet():
+    batch = torch.tensor([[5, 6, 7, 8]])
+    assert labels_of(batch, (7,)).tolist() == [[6, IGNORED, 8]]
+
+
+def test_rates_warm_up_hold_and_decay():
+    recipe = Recipe(warm_up=0.1, decay=0.2)
+    factors = [rate_factor(p, recipe) for p in (0.0, 0.05, 0.5, 0.79, 0.9, 1.0)]
+    assert factors == pytest.approx([0.02, 0.5, 1.0, 1.0, 0.5, 0.0])
+
+
+@pytest.mark.parametrize("shape", [(3, 8, 8), (2, 16, 4), (1, 4, 16)])
+def test_orthogonalized_matrices_have_singular_values_near_one(shape):
+    torch.manual_seed(0)
+    values = torch.linalg.svdvals(muon.orthogonalize(torch.randn(shape)))
+    assert 0.6 < values.min() <= values.max() < 1.3
+
+
+def test_a_draft_for_a_language_without_files(run_folder):
+    with pytest.raises(ValueError, match="no cobol files"):
+        pipeline.train_draft(run_folder, "cobol")
+
+
+def test_an_unfinished_export_leaves_the_old_file(run_folder, monkeypatch, tmp_path):
+    path = tmp_path / "model.gguf"
+    path.write_bytes(b"old")
+    model = pipeline.load_model(run_folder / "target")
+    with pytest.raises(KeyError):
+        export.write_gguf(model, tokenizer.load(run_folder / "tokenizer.json"), path, "x", "q3_k")
+    assert path.read_bytes() == b"old"
