@@ -21,7 +21,7 @@ class Job:
 
     Attributes:
         document: the jobs of one document replace each other.
-        future: the completions, or None where the request was superseded, given up or failed.
+        future: the completions, None where the request was superseded or given up, or what the completer raised.
         cancel: set once nobody wants the answer any more.
     """
 
@@ -37,6 +37,14 @@ class Job:
                 self.future.set_result(completions)
         except InvalidStateError:
             pass  # cancelled between the two lines
+
+    def fail(self, error: Exception) -> None:
+        """Answer with an error, unless somebody else has answered."""
+        try:
+            if not self.future.done():
+                self.future.set_exception(error)
+        except InvalidStateError:
+            pass
 
 
 class DecodeThread:
@@ -163,10 +171,10 @@ class DecodeThread:
         completions = None
         try:
             completions = completer.complete(job.request, job.cancel)
-        except Exception:
+        except Exception as error:
             # An abort may surface as an exception: then it is no news.
             if not job.cancel.is_set():
-                logger.exception("completion failed")
+                job.fail(error)
         with self._changed:
             self._running = None
         job.resolve(None if job.cancel.is_set() else completions)

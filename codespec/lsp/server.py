@@ -91,6 +91,7 @@ class CodespecServer(LanguageServer):
         self._loaded: Config | None = None
         self._progress: Progress | None = None
         self._told: list[str] = []
+        self._last_failure = ""
         self._tasks: set[asyncio.Task[None]] = set()
 
     def document(self, uri: str) -> Document | None:
@@ -154,6 +155,7 @@ class CodespecServer(LanguageServer):
     def _load(self, config: Config) -> None:
         """Load the models in the decode thread and show how far that is."""
         loop = asyncio.get_running_loop()
+        self._last_failure = ""
         if self._progress is not None:
             self._progress.end("replaced")
         self._progress = progress = Progress(self, "codespec")
@@ -167,7 +169,7 @@ class CodespecServer(LanguageServer):
         def loaded(error: Exception | None) -> None:
             progress.end("failed" if error else "ready")
             if error is not None:
-                self._tell_failure(error)
+                self.tell_failure(error)
             else:
                 self.log("the model is loaded")
 
@@ -183,10 +185,14 @@ class CodespecServer(LanguageServer):
         if self._server is not None:
             self._server.close()
 
-    def _tell_failure(self, error: Exception) -> None:
+    def tell_failure(self, error: Exception) -> None:
+        """Show why there are no completions, once until something else goes wrong."""
         if not isinstance(error, CodespecError):
             logger.error("the model could not be loaded", exc_info=error)
         text = f"codespec: {str(error) or type(error).__name__}"
+        if text == self._last_failure:
+            return
+        self._last_failure = text
         self.window_show_message(types.ShowMessageParams(types.MessageType.Error, text))
         self.log(text, types.MessageType.Error)
 
@@ -264,6 +270,9 @@ async def inline_completion(
         if completions is None:
             return None
         return types.InlineCompletionList([to_item(each, document, row, column) for each in completions if each.text])
+    except CodespecError as error:
+        ls.tell_failure(error)
+        return None
     except Exception:
         logger.exception("textDocument/inlineCompletion failed")
         return None

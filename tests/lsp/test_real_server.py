@@ -92,7 +92,7 @@ async def test_cancelling_and_superseding(real):
 @pytest.mark.asyncio(loop_scope="module")
 async def test_a_storm_of_requests(real):
     requests = []
-    for number in range(100):
+    for number in range(200):
         requests.append(asyncio.create_task(real.ask(2, 13 + number % 14, id=f"storm-{number}")))
         await asyncio.sleep(0.02)
         if number % 3 == 0:
@@ -131,3 +131,12 @@ def test_a_model_that_does_not_exist(tmp_path):
         server.answer(2)
         server.notify("exit")
         assert server.process.wait(timeout=5) == 0
+
+
+@pytest.mark.asyncio
+async def test_a_draft_that_does_not_exist_is_told_once(tmp_path):
+    async with running(tmp_path, command=SERVE, options={"draft": "nonesuch"}) as server:
+        server.open(TEXT)
+        assert [await server.ask(2, 28) for _ in range(3)] == [None] * 3
+        [message] = server.shown
+        assert message.startswith("codespec: no draft model 'nonesuch'; give the path of a .gguf file")

@@ -187,6 +187,9 @@ function M.attach(buffer, client_id, debounce_ms)
   on('BufDelete', function()
     attached[buffer] = nil
   end)
+  if buffer == api.nvim_get_current_buf() and api.nvim_get_mode().mode == 'i' then
+    changed()
+  end
 end
 
 -- Insert what is shown; whether there was something.

@@ -101,8 +101,20 @@ local function start_client(root)
   config.root_dir = root
   config.capabilities = vim.lsp.protocol.make_client_capabilities()
   config.capabilities.textDocument.inlineCompletion = { dynamicRegistration = false }
-  config.on_exit = function()
+  -- Only now is the document open, and can be completed.
+  config.on_attach = function(client, buffer)
+    local ghost_text = require('codespec.ghost_text')
+    ghost_text.attach(buffer, client.id, options.debounce_ms)
+    map_keys(buffer, ghost_text.accept_keys, ghost_text.dismiss_keys)
+  end
+  config.on_exit = function(code)
     clients[root or ''] = nil
+    if code ~= 0 then
+      vim.schedule(function()
+        local message = 'codespec: the server has ended with code %d; %s says why, :edit starts it again'
+        vim.notify(message:format(code, vim.lsp.get_log_path()), vim.log.levels.ERROR)
+      end)
+    end
   end
   return vim.lsp.start_client(config)
 end
@@ -115,10 +127,8 @@ local function attach(buffer)
   local root = root_of(path)
   local id = clients[root or ''] or start_client(root)
   clients[root or ''] = id
-  if id and vim.lsp.buf_attach_client(buffer, id) then
-    local ghost_text = require('codespec.ghost_text')
-    ghost_text.attach(buffer, id, options.debounce_ms)
-    map_keys(buffer, ghost_text.accept_keys, ghost_text.dismiss_keys)
+  if id then
+    vim.lsp.buf_attach_client(buffer, id)
   end
 end
 
