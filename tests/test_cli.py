@@ -98,6 +98,30 @@ def test_grammar_accepts(capsys, tmp_path):
     ]
 
 
+UPSTREAM = [
+    case
+    for case in json.loads((Path(__file__).parent / "data" / "gbnf_upstream.json").read_text("utf-8"))
+    if case["kind"] == "grammar"
+]
+
+
+@pytest.mark.parametrize("case", UPSTREAM, ids=lambda case: case["name"])
+def test_upstream_grammars(case, capsys, tmp_path):
+    grammar = tmp_path / "g.gbnf"
+    grammar.write_bytes(case["source"].encode())
+    expected = []
+    for accepted, texts in ((True, case["accept"]), (False, case["reject"])):
+        for text in texts:
+            path = tmp_path / f"{len(expected)}.txt"
+            path.write_bytes(text.encode())
+            expected.append((str(path), accepted))
+    main(["grammar", "check", str(grammar)])  # warnings are welcome, errors would show below
+    capsys.readouterr()
+    assert main(["grammar", "accepts", str(grammar), *(file for file, _ in expected), "--json"]) == 1
+    answers = json.loads(capsys.readouterr().out)
+    assert [(answer["file"], answer["accepted"]) for answer in answers] == expected
+
+
 def test_models_list(capsys):
     assert main(["models", "list"]) == 0
     assert {"target", "draft-python"} <= {line.split()[0] for line in capsys.readouterr().out.splitlines()}

@@ -10,7 +10,10 @@ import importlib.util
 import json
 import os
 import shutil
+import signal
+import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -86,30 +89,38 @@ class Editor:
         self.wait(lambda: self.screen()[: len(self.buffer())] != self.buffer())
 
 
-@contextlib.contextmanager
-def editing(folder: Path, server: list[str], text: str, quiet: bool = True) -> Iterator[Editor]:
-    import pynvim
-
-    path = folder / "example.py"
-    path.write_text(text)
+def write_init(folder: Path, server: list[str]) -> Path:
     init = folder / "init.lua"
-    plugin = json.dumps(str(ROOT / "editors" / "neovim"))
     command = ", ".join(map(json.dumps, server))
     init.write_text(
-        f"vim.opt.runtimepath:prepend({plugin})\n"
+        f"vim.opt.runtimepath:prepend({json.dumps(str(ROOT / 'editors' / 'neovim'))})\n"
         "vim.opt.shortmess:append('I')\n"
         "vim.opt.fillchars = { eob = ' ' }\n"
         f"require('codespec').setup{{ cmd = {{ {command} }}, settings = {{ max_tokens = 20 }} }}\n"
     )
-    nvim = pynvim.attach("child", argv=[NVIM, "--embed", "--clean", "-n", "-u", str(init), str(path)])
+    return init
+
+
+@contextlib.contextmanager
+def editing(folder: Path, server: list[str], text: str) -> Iterator[Editor]:
+    import pynvim
+
+    path = folder / "example.py"
+    path.write_text(text)
+    argv = [NVIM, "--embed", "--clean", "-n", "-u", str(write_init(folder, server)), str(path)]
+    nvim = pynvim.attach("child", argv=argv)
+    # Neovim answers nothing while it asks the user something; a test must fail then, not wait.
+    watchdog = threading.Timer(90, os.kill, (nvim.funcs.getpid(), signal.SIGKILL))
+    watchdog.start()
     try:
         nvim.ui_attach(100, 24, rgb=True, ext_linegrid=True)
         editor = Editor(nvim, path)
         yield editor
-        assert not quiet or "rror" not in editor.messages(), editor.messages()
+        assert "rror" not in editor.messages(), editor.messages()
     finally:
         with contextlib.suppress(EOFError, OSError):  # it ends without an answer
             nvim.command("qall!")
+        watchdog.cancel()
         nvim.close()
 
 
@@ -177,5 +188,7 @@ def test_dismissed_then_tab_is_a_tab(folder):
 
 
 def test_a_program_that_does_not_exist(folder):
-    with editing(folder, ["no-such-codespec"], "", quiet=False) as editor:
-        editor.wait(lambda: "codespec: there is no program no-such-codespec; install it" in editor.messages())
+    init = write_init(folder, ["no-such-codespec"])
+    command = [NVIM, "--headless", "--clean", "-n", "-u", str(init), "-c", "qall!"]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=30)
+    assert "codespec: there is no program no-such-codespec; install it, or" in result.stderr
