@@ -91,7 +91,7 @@ def _add_sampling(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--top-p", type=_share, default=0.95, metavar="P", help="1 is off (default: 0.95)")
     group.add_argument("--min-p", type=_share, default=0.05, metavar="P", help="0 is off (default: 0.05)")
     group.add_argument("--seed", type=int, default=None, metavar="N", help="same seed, same text (default: 0)")
-    group.add_argument("--n", type=_positive, default=1, metavar="N", help="how many texts (default: 1)")
+    group.add_argument("--n", type=_positive, default=1, metavar="N", help="how many different texts (default: 1)")
     group.add_argument(
         "--draft-length", type=int, default=None, metavar="K", help="tokens drafted at a time (default: 4)"
     )
@@ -333,8 +333,13 @@ def run_generate(options: argparse.Namespace) -> int:
     config = load_config(options)
     completer = load_completer(config, _progress(), exact=options.exact, sampling=sampling_of(options, config))
     limits = Limits(config.max_tokens, config.time_budget_ms or None)
+    texts = completer.generate(
+        prompt, grammar, options.n, limits, config.draft, options.language, _file_name(options, grammar)
+    )
+    count = 0
     try:
-        for completion in completer.generate(prompt, grammar, options.n, limits, config.draft, options.language):
+        for completion in texts:
+            count += 1
             if options.json:
                 print(json.dumps(completion.as_json()), flush=True)
             elif options.show:
@@ -343,7 +348,19 @@ def run_generate(options: argparse.Namespace) -> int:
                 print(completion.text, flush=True)
     finally:
         completer.close()
+    if count < options.n:
+        remedy = "raise --temperature" if config.temperature else "set a --temperature above 0"
+        show.error(f"only {count} of {options.n} texts: further draws repeat them; {remedy}, if there are any others")
     return DONE
+
+
+def _file_name(options: argparse.Namespace, grammar: Grammar | None) -> str:
+    """A name for what is generated, where the grammar says what kind of file it is."""
+    from codespec.languages import LANGUAGES
+
+    name = "json" if options.json_schema else grammar.name if grammar else ""
+    suffix = next((language.suffixes[0] for language in LANGUAGES.values() if name and language.grammar == name), "")
+    return f"output{suffix}" if suffix else ""
 
 
 def _grammar_of(options: argparse.Namespace) -> Grammar | None:

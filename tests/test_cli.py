@@ -60,6 +60,19 @@ def test_seeds_and_samples_give_different_texts(capsys):
     assert len(set(texts[0])) == 3
 
 
+def test_texts_are_different_and_a_lack_of_them_is_told(capsys):
+    assert (
+        main(["generate", "--regex", "[ab]c?", "--n", "10", "--temperature", "9", "--top-p", "1", "--min-p", "0"]) == 0
+    )
+    captured = capsys.readouterr()
+    assert sorted(captured.out.split()) == ["a", "ac", "b", "bc"]
+    assert captured.err == (
+        "codespec: only 4 of 10 texts: further draws repeat them; raise --temperature, if there are any others\n"
+    )
+    assert main(["generate", "--regex", "[ab]c?", "--n", "2"]) == 0
+    assert "only 1 of 2 texts: further draws repeat them; set a --temperature above 0" in capsys.readouterr().err
+
+
 def test_generate_a_regular_expression(capsys):
     assert main(["generate", "--regex", "[0-9]{3}-[a-f]+;", "--json", "--max-tokens", "60", "--temperature", "1"]) == 0
     answer = json.loads(capsys.readouterr().out)

@@ -10,7 +10,7 @@ from typing import Any
 
 from codespec.completion.local import LocalEngine
 from codespec.completion.postprocess import trim_suffix_overlap
-from codespec.completion.prompt import fim_prompt, tail
+from codespec.completion.prompt import file_header, fim_prompt, tail
 from codespec.completion.stop import StopRule
 from codespec.config import Config
 from codespec.grammar import Grammar
@@ -21,6 +21,7 @@ from codespec.protocols import Cancel, Chunk, CodespecError, FinishReason, Gramm
 
 # Of alternatives the first is what was asked for, the others are drawn at no less than this temperature.
 ALTERNATIVE_TEMPERATURE = 0.8
+REPEATS = 50
 
 
 @dataclass(frozen=True)
@@ -111,22 +112,36 @@ class Completer:
         limits: Limits | None = None,
         draft: str = "auto",
         language: str = "python",
+        file_name: str = "",
     ) -> Iterator[Completion]:
-        """Texts that follow ``prompt`` and match ``grammar``, one after the other, with no stop rules or trimming.
+        """Different texts that follow ``prompt`` and match ``grammar``, with no stop rules or trimming.
+
+        A text that came before is dropped and another one drawn; fewer than ``count`` come where ``REPEATS`` in a
+        row brought nothing new, and one at temperature 0.
+
+        Args:
+            file_name: tells a model that was trained with file names what it is writing.
 
         Raises:
             CodespecError: the prompt is too long, or the draft cannot be used.
         """
         self.engine.use_draft(find_draft(draft, by_id(language)))
         vocabulary = self.engine.vocabulary
-        separator = self._layout.file_separator if self._layout else None
-        start = [t for t in (vocabulary.beginning, separator) if t is not None] or sorted(vocabulary.end_tokens)[:1]
-        tokens = [*start, *vocabulary.tokenize(prompt)]
-        for index in range(count):
+        header = file_header(vocabulary, self._layout, file_name) if self._layout else []
+        start = [vocabulary.beginning] if vocabulary.beginning is not None else []
+        tokens = [*start, *header, *vocabulary.tokenize(prompt)] or sorted(vocabulary.end_tokens)[:1]
+        seen: set[str] = set()
+        index = repeats = 0
+        while len(seen) < count and repeats < (REPEATS if self._sampling.temperature else 1):
             sampling = replace(self._sampling, sample=self._sampling.sample + index)
             state = self.engine.grammar_state(grammar) if grammar else None
             chunks = self.engine.generate(tokens, state, sampling, limits)
-            yield self._finish(chunks, None, "", grammar.name if grammar else "none")
+            completion = self._finish(chunks, None, "", grammar.name if grammar else "none")
+            index += 1
+            repeats = repeats + 1 if completion.text in seen else 0
+            if not repeats:
+                seen.add(completion.text)
+                yield completion
 
     def _prompt(self, prefix: str, suffix: str, path: str, limits: Limits) -> list[int]:
         vocabulary = self.engine.vocabulary

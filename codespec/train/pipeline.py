@@ -73,6 +73,15 @@ def load_model(folder: Path) -> Llama:
     return model.eval().requires_grad_(False)
 
 
+@torch.no_grad()
+def inherit_embeddings(model: Llama, teacher: Llama) -> None:
+    """Start from the teacher's embeddings in their first principal directions, at unit scale: most of a small model."""
+    u, s, _ = torch.linalg.svd(teacher.token_embd.weight.float(), full_matrices=False)
+    width = min(model.shape.width, len(s))
+    embeddings = u[:, :width] * s[:width]
+    model.token_embd.weight[:, :width] = (embeddings / embeddings.pow(2).mean().sqrt()).to(model.token_embd.weight)
+
+
 def train_draft(
     out: Path,
     language: str,
@@ -90,7 +99,10 @@ def train_draft(
     train_documents = [d for d in data.split(documents)[0] if d.language == language]
     if not train_documents:
         raise ValueError(f"no {language} files in {out / 'corpus.jsonl.gz'}; build the corpus with some (--corpus)")
-    run = Run(shape, recipe, vocabulary, out / f"draft-{language}", teacher=load_model(out / "target"))
+    teacher = load_model(out / "target")
+    run = Run(shape, recipe, vocabulary, out / f"draft-{language}", teacher=teacher)
+    if run.steps == 0:
+        inherit_embeddings(run.model, teacher)
     run.train(train_documents, max_steps)
     return run
 

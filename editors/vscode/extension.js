@@ -4,12 +4,12 @@ const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
 const vscode = require('vscode');
-const { LanguageClient } = require('vscode-languageclient/node');
+const { CloseAction, ErrorAction, LanguageClient } = require('vscode-languageclient/node');
 
 const SECTION = 'codespec';
 
 // Settings that are the extension's own; all others are passed on to the server.
-const OWN = new Set(['command', 'enabled', 'trace.server']);
+const OWN = new Set(['command', 'enabled']);
 
 let log;
 let client;
@@ -61,11 +61,18 @@ async function start() {
     complain(`There is no program ${JSON.stringify(name)}. Install codespec, or name it in the setting codespec.command.`);
     return;
   }
+  let standard; // how errors are dealt with once the server runs
   // Not the workspace: a program must not be found there, nor a Python module.
   const options = { cwd: os.homedir() };
   client = new LanguageClient(SECTION, 'codespec', { command, args, options }, {
     documentSelector: [{ scheme: 'file' }, { scheme: 'untitled' }],
     outputChannel: log,
+    initializationFailedHandler: () => false,
+    errorHandler: {
+      // A server that ends before it has begun would do so again: no restart, and one message, below.
+      error: (...args) => standard?.error(...args) ?? { action: ErrorAction.Continue, handled: true },
+      closed: () => standard?.closed() ?? { action: CloseAction.DoNotRestart, handled: true },
+    },
     middleware: {
       workspace: { configuration: ({ items }) => items.map(serverOptions) },
       provideInlineCompletionItems: (document, position, context, token, next) =>
@@ -74,8 +81,10 @@ async function start() {
   });
   try {
     await client.start();
+    standard = client.createDefaultErrorHandler();
   } catch (error) {
-    complain(`The server ${command} did not start: ${error.message ?? error}`);
+    const line = [command, ...args].join(' ');
+    complain(`The server did not start: ${error.message ?? error}. Run "${line}" in a terminal to see why.`);
   }
 }
 
