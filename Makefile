@@ -23,7 +23,9 @@ LLAMA_FLAGS := -DCMAKE_CXX_FLAGS='-fno-tree-dse -fno-dse' -DLLAVA_BUILD=OFF
 
 demo: $(VENV)/installed
 	@echo
-	@$(BIN)/codespec complete examples/shapes.py:24 --grammar auto --show
+	@$(BIN)/codespec complete examples/shapes.py:22 --grammar auto --show
+	@echo
+	@$(BIN)/codespec generate --json-schema examples/project.schema.json --temperature 0.8 --seed 2 --show
 
 test: $(VENV)/installed-test
 	$(BIN)/python -m pytest

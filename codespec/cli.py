@@ -308,9 +308,10 @@ def _show_completion(completer: Completer, completion: object, prefix: str, suff
 
     assert isinstance(completion, Completion)
     colour = show.wants_colour(sys.stdout)
-    before = "\n".join(prefix.split("\n")[-12:])
+    before = "\n".join(prefix[: len(prefix) - completion.backed_up].split("\n")[-12:])
     after = "\n".join(suffix.split("\n")[:6])
-    shown = show.rounds(completion.rounds, completer.engine.vocabulary, len(completion.text), colour)
+    length = completion.backed_up + len(completion.text)
+    shown = show.rounds(completion.rounds, completer.engine.vocabulary, length, colour)
     report = completion.report
     print(show.paint(before, "dim", colour) + shown + show.paint(after, "dim", colour))
     print()

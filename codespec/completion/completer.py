@@ -53,6 +53,7 @@ class Completion:
         text: after stop rules and trimming; may be empty.
         finish_reason: why it ends where it ends.
         rounds: the passes of the target, in order, before any trimming.
+        backed_up: how many characters before the cursor the rounds begin with; they are not part of ``text``.
         report: the fields of ``--json`` other than the first two.
     """
 
@@ -60,6 +61,7 @@ class Completion:
     finish_reason: FinishReason
     rounds: tuple[Round, ...]
     report: dict[str, Any]
+    backed_up: int = 0
 
     def as_json(self) -> dict[str, Any]:
         """What ``--json`` prints."""
@@ -89,16 +91,20 @@ class Completer:
         settings = self._config.for_language(request.language)
         self.engine.use_draft(find_draft(settings.draft, language))
         limits = Limits(request.max_tokens or self._config.max_tokens, self._config.time_budget_ms or None)
-        prompt = self._prompt(prefix, suffix, request.path, limits)
+        # Tokens begin with the space before a word: behind a space that stands alone a model would add a second one.
+        context = prefix.removesuffix(" ")
+        prompt = self._prompt(context, suffix, request.path, limits)
         rule = StopRule.at(prefix, suffix, language)
         found: dict[str, Completion] = {}
         for index in range(request.count):
             sampling = replace(self._sampling, sample=self._sampling.sample + index)
             if index > 0:
                 sampling = replace(sampling, temperature=max(sampling.temperature, ALTERNATIVE_TEMPERATURE))
-            grammar, note = self._grammar(settings.grammar, language, prefix)
+            grammar, note = self._grammar(settings.grammar, language, context)
             chunks = self.engine.generate(prompt, grammar, sampling, limits, cancel)
             completion = self._finish(chunks, rule, suffix, note)
+            if context != prefix and completion.text.startswith(" "):
+                completion = replace(completion, text=completion.text[1:], backed_up=1)
             if completion.finish_reason == "cancelled":
                 return []
             found.setdefault(completion.text, completion)
