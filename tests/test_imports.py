@@ -11,7 +11,7 @@ PACKAGE = Path(__file__).parent.parent / "codespec"
 LAYERS = [
     {"errors"},
     {"protocols"},
-    {"languages", "show"},
+    {"languages", "options", "show"},
     {"llama"},
     {"grammar", "models"},
     {"draft"},

@@ -1,0 +1,164 @@
+"""The options of the command line. Imports nothing heavy, so that ``--help`` stays fast."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The parser of all commands."""
+    parser = argparse.ArgumentParser(
+        prog="codespec", description="Inline completions from a local code model, drafted per language."
+    )
+    parser.add_argument("--debug", action="store_true", help="log everything and show tracebacks")
+    parser.add_argument("--version", action="version", version=f"codespec {version()}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
+    _add_complete(commands)
+    _add_generate(commands)
+    _add_serve(commands)
+    _add_grammar(commands)
+    _add_models(commands)
+    _add_bench(commands)
+    _add_train(commands)
+    doctor = commands.add_parser("doctor", help="say what runs here and what is wrong with it")
+    doctor.set_defaults(command="doctor")
+    return parser
+
+
+def version() -> str:
+    """The installed version."""
+    from importlib.metadata import PackageNotFoundError
+    from importlib.metadata import version as installed
+
+    try:
+        return installed("codespec")
+    except PackageNotFoundError:
+        return "0 (not installed)"
+
+
+def _add_sampling(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("sampling")
+    group.add_argument("--target", default=None, metavar="NAME|PATH", help="target model (default: settings, embedded)")
+    group.add_argument("--draft", default=None, metavar="NAME|PATH|auto|none", help="draft model (default: auto)")
+    group.add_argument("--max-tokens", type=_positive, default=None, metavar="N", help="tokens at most (default: 128)")
+    group.add_argument("--temperature", type=_not_negative, default=None, metavar="T", help="0 is greedy (default: 0)")
+    group.add_argument("--top-k", type=int, default=40, metavar="K", help="0 is off (default: 40)")
+    group.add_argument("--top-p", type=_share, default=0.95, metavar="P", help="1 is off (default: 0.95)")
+    group.add_argument("--min-p", type=_share, default=0.05, metavar="P", help="0 is off (default: 0.05)")
+    group.add_argument("--seed", type=int, default=None, metavar="N", help="same seed, same text (default: 0)")
+    group.add_argument("--n", type=_positive, default=1, metavar="N", help="how many different texts (default: 1)")
+    group.add_argument(
+        "--draft-length", type=int, default=None, metavar="K", help="tokens drafted at a time (default: 4)"
+    )
+    group.add_argument("--verify", choices=["gumbel"], default="gumbel", help="how drafts are verified")
+    group.add_argument("--exact", action="store_true", help="the same text with any draft or none, more slowly")
+    group.add_argument("--time-budget", type=_positive, default=None, metavar="MS", help="stop after so long")
+    group.add_argument("--json", action="store_true", help="one JSON object per text")
+
+
+def _positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError("must be at least 1")
+    return value
+
+
+def _not_negative(text: str) -> float:
+    value = float(text)
+    if not 0 <= value < float("inf"):
+        raise argparse.ArgumentTypeError("must be 0 or more")
+    return value
+
+
+def _share(text: str) -> float:
+    value = float(text)
+    if not 0 <= value <= 1:
+        raise argparse.ArgumentTypeError("must be between 0 and 1")
+    return value
+
+
+def _add_complete(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser("complete", help="complete a file at a position")
+    parser.add_argument("position", metavar="FILE:LINE[:COL]", help="both count from 1; no COL is the end of the line")
+    parser.add_argument("--language", metavar="ID", help="LSP language identifier (default: by the file's name)")
+    parser.add_argument("--grammar", metavar="NAME|PATH|auto|none", default=None, help="constrain (default: none)")
+    parser.add_argument("--show", action="store_true", help="show where each token came from")
+    _add_sampling(parser)
+    parser.set_defaults(command="complete")
+
+
+def _add_generate(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser("generate", help="generate text that matches a grammar")
+    parser.add_argument("prompt", nargs="?", default="", metavar="PROMPT | -", help="text to go on from; - reads it")
+    kinds = parser.add_mutually_exclusive_group()
+    kinds.add_argument("--grammar", metavar="NAME|FILE", help="a shipped grammar, .gbnf, .lark or .json (schema)")
+    kinds.add_argument("--json-schema", metavar="FILE", help="a JSON Schema")
+    kinds.add_argument("--lark", metavar="FILE", help="a grammar in Lark's notation")
+    kinds.add_argument("--regex", metavar="RE", help="a regular expression")
+    parser.add_argument("--language", metavar="ID", default="python", help="whose draft to use (default: python)")
+    parser.add_argument("--show", action="store_true", help="show where each token came from")
+    _add_sampling(parser)
+    parser.set_defaults(command="generate")
+
+
+def _add_serve(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser("serve", help="run the language server")
+    ways = parser.add_mutually_exclusive_group()
+    ways.add_argument("--stdio", action="store_true", help="over standard input and output (default)")
+    ways.add_argument("--tcp", metavar="HOST:PORT", type=_address, help="over TCP")
+    ways.add_argument("--ws", metavar="HOST:PORT", type=_address, help="over a web socket")
+    parser.set_defaults(command="serve")
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    if not host or not port.isdigit() or int(port) > 65535:
+        raise argparse.ArgumentTypeError("give HOST:PORT, such as 127.0.0.1:8765")
+    return host, int(port)
+
+
+def _add_grammar(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser("grammar", help="check grammars, and files against them")
+    actions = parser.add_subparsers(required=True, metavar="ACTION")
+    check = actions.add_parser("check", help="say what is wrong with a grammar")
+    check.add_argument("file", metavar="FILE", help="a shipped name, .gbnf, .lark or .json")
+    check.set_defaults(command="grammar check")
+    accepts = actions.add_parser("accepts", help="say whether files match a grammar, and where not")
+    accepts.add_argument("grammar", metavar="GRAMMAR")
+    accepts.add_argument("files", nargs="+", metavar="FILE")
+    accepts.add_argument("--json", action="store_true", help="a list of {file, accepted, line, column}")
+    accepts.set_defaults(command="grammar accepts")
+
+
+def _add_models(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser("models", help="the models at hand")
+    actions = parser.add_subparsers(required=True, metavar="ACTION")
+    actions.add_parser("list", help="name them").set_defaults(command="models list")
+
+
+def _add_bench(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser("bench", help="measure")
+    actions = parser.add_subparsers(required=True, metavar="ACTION")
+    decode = actions.add_parser("decode", help="speed and acceptance with the draft against the target alone")
+    decode.add_argument("files", nargs="*", type=Path, metavar="FILE", help="text to complete (default: examples)")
+    decode.add_argument("--out", type=Path, metavar="DIR", help="write decode.json there")
+    decode.add_argument("--positions", type=_positive, default=50, metavar="N")
+    decode.add_argument("--draft-length", type=_positive, default=4, metavar="K")
+    decode.set_defaults(command="bench decode")
+
+
+def _add_train(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser("train", help="train a target, or a draft for one (needs codespec[train])")
+    actions = parser.add_subparsers(required=True, metavar="ACTION")
+    for name, text in (("target", "train a target"), ("draft", "distil a draft on the target of the same --out")):
+        action = actions.add_parser(name, help=text)
+        action.add_argument("--out", type=Path, required=True, metavar="DIR", help="run folder; continued if it exists")
+        action.add_argument("--corpus", type=Path, nargs="*", default=[], metavar="DIR", help="source folders")
+        action.add_argument("--minutes", type=float, default=75.0 if name == "target" else 20.0, metavar="M")
+        action.add_argument("--max-steps", type=_positive, default=None, metavar="N")
+        action.add_argument("--size", choices=["small", "tiny"], default="small", help="tiny is for trying things out")
+        action.add_argument("--quantization", default="q8_0", choices=["q8_0", "q4_0", "f16", "f32"])
+        if name == "draft":
+            action.add_argument("--language", required=True, metavar="ID")
+        action.set_defaults(command="train", model=name)
