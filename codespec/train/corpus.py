@@ -41,6 +41,9 @@ SECRET = re.compile(
     r"-----BEGIN [A-Z ]*PRIVATE KEY-----|\bAKIA[0-9A-Z]{16}\b|\bghp_[A-Za-z0-9]{36}\b|\bxox[bp]-[0-9A-Za-z-]{20,}"
 )
 
+# In a training sample these names are the tokens themselves.
+SPECIAL_NAMES = re.compile(r"<\|(endoftext|fim_\w+|repo_name|file_sep)\|>")
+
 MAX_CHARS = 120_000
 MIN_CHARS = 120
 HELD_OUT_PERCENT = 4
@@ -136,7 +139,7 @@ def _read(path: Path) -> str | None:
         text = path.read_bytes().decode("utf-8")
     except (OSError, UnicodeDecodeError):
         return None
-    if not MIN_CHARS <= len(text) <= MAX_CHARS or SECRET.search(text):
+    if not MIN_CHARS <= len(text) <= MAX_CHARS or SECRET.search(text) or SPECIAL_NAMES.search(text):
         return None
     lines = text.splitlines()
     looks_generated = "\0" in text or len(text) / len(lines) > 90 or max(map(len, lines)) > 1_000
