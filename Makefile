@@ -52,7 +52,7 @@ serve: $(VENV)/installed
 $(VENV)/llama:
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	@echo "building llama.cpp: about 5 minutes, once"
+	@echo "building llama.cpp: 5 to 10 minutes, once"
 	CMAKE_ARGS="$(LLAMA_FLAGS)" $(BIN)/python -m pip install --quiet --no-cache-dir --no-binary llama-cpp-python $(LLAMA)
 	@touch $@
 
