@@ -72,7 +72,20 @@ class Repeat:
     max: int | None
 
 
-Node: TypeAlias = "Literal | CharClass | RuleRef | TokenRef | Sequence | Choice | Repeat"
+@dataclass(frozen=True)
+class Except:
+    """The texts of ``item`` that are not texts of ``excluded``; neither may be recursive."""
+
+    item: Node
+    excluded: Node
+
+
+@dataclass(frozen=True)
+class Boundary:
+    """No text, where the next character is no word character or the text ends."""
+
+
+Node: TypeAlias = "Literal | CharClass | RuleRef | TokenRef | Sequence | Choice | Repeat | Except | Boundary"
 
 EMPTY = Literal(())
 
@@ -113,6 +126,8 @@ def walk(node: Node) -> Iterator[tuple[Node, int]]:
         parts: tuple[Node, ...] = ()
         if isinstance(top, Repeat):
             parts = (top.item,)
+        elif isinstance(top, Except):
+            parts = (top.item, top.excluded)
         elif isinstance(top, Sequence):
             parts = top.items
         elif isinstance(top, Choice):
