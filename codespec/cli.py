@@ -66,8 +66,8 @@ def load_config(options: argparse.Namespace) -> Config:
     for key in ("draft", "grammar"):
         if getattr(options, key, None) is not None:
             chosen |= {key: _file_or_name(getattr(options, key)), "language": {}}
-    for key in ("max_tokens", "temperature", "seed", "draft_length"):
-        if getattr(options, key) is not None:
+    for key in ("max_tokens", "temperature", "seed", "draft_length", "gate"):
+        if getattr(options, key, None) is not None:
             chosen[key] = getattr(options, key)
     config = replace(config, **chosen)
     # A person at a terminal waits for the whole text; the settings' budget is an editor's.

@@ -97,6 +97,8 @@ class Config:
         target: the large model.
         draft: ``auto`` (the language's own), ``none``, a GGUF file or a name.
         grammar: ``auto`` (the language's own), ``none``, a grammar file or a name.
+        gate: how much of what follows the cursor must fit behind a completion: ``window`` (its first kilobyte),
+            ``whole``, or ``off``.
         enabled: whether the editor gets completions.
         max_tokens: of one completion.
         time_budget_ms: of one completion; 0 is no limit.
@@ -110,6 +112,7 @@ class Config:
     target: TargetConfig = field(default_factory=TargetConfig)
     draft: str = _option("auto", Rule(file="model"))
     grammar: str = _option("none", Rule(file="grammar"))
+    gate: str = _option("window", Rule(choices=("window", "whole", "off")))
     enabled: bool = _option(True)
     max_tokens: int = _option(128, Rule(minimum=1, maximum=8192))
     time_budget_ms: int = _option(2000, Rule(maximum=600_000))

@@ -18,6 +18,7 @@ class Language:
         grammar: name of the shipped grammar, or empty.
         draft: name of the embedded draft, or empty.
         grammar_scope: ``file`` if the grammar is of a whole file, ``line`` if it is of lines from any one on.
+        parser: the tree-sitter module, and the function that gives the language where it is not ``language``.
     """
 
     id: str
@@ -27,26 +28,38 @@ class Language:
     grammar: str = ""
     draft: str = ""
     grammar_scope: str = "file"
+    parser: str = ""
 
 
 LANGUAGES = {
     language.id: language
     for language in (
-        Language("python", (".py", ".pyi"), "#", indented=True, draft="python", grammar="python", grammar_scope="line"),
-        Language("json", (".json",), grammar="json"),
-        Language("javascript", (".js", ".mjs", ".cjs", ".jsx"), "//"),
-        Language("typescript", (".ts", ".tsx", ".mts"), "//"),
-        Language("c", (".c", ".h"), "//"),
-        Language("cpp", (".cpp", ".cc", ".hpp", ".cxx"), "//"),
-        Language("go", (".go",), "//"),
-        Language("rust", (".rs",), "//"),
-        Language("java", (".java",), "//"),
-        Language("shellscript", (".sh", ".bash"), "#"),
-        Language("sql", (".sql",), "--"),
-        Language("yaml", (".yaml", ".yml"), "#", indented=True),
-        Language("toml", (".toml",), "#"),
+        Language(
+            "python",
+            (".py", ".pyi"),
+            "#",
+            indented=True,
+            grammar="python",
+            draft="python",
+            grammar_scope="line",
+            parser="tree_sitter_python",
+        ),
+        Language("json", (".json",), grammar="json", parser="tree_sitter_json"),
+        Language("javascript", (".js", ".mjs", ".cjs"), "//", parser="tree_sitter_javascript"),
+        Language("javascriptreact", (".jsx",), "//", parser="tree_sitter_javascript"),
+        Language("typescript", (".ts", ".mts", ".cts"), "//", parser="tree_sitter_typescript:language_typescript"),
+        Language("typescriptreact", (".tsx",), "//", parser="tree_sitter_typescript:language_tsx"),
+        Language("c", (".c", ".h"), "//", parser="tree_sitter_c"),
+        Language("cpp", (".cpp", ".cc", ".hpp", ".cxx"), "//", parser="tree_sitter_cpp"),
+        Language("go", (".go",), "//", parser="tree_sitter_go"),
+        Language("rust", (".rs",), "//", parser="tree_sitter_rust"),
+        Language("java", (".java",), "//", parser="tree_sitter_java"),
+        Language("shellscript", (".sh", ".bash"), "#", parser="tree_sitter_bash"),
+        Language("sql", (".sql",), "--", parser="tree_sitter_sql"),
+        Language("yaml", (".yaml", ".yml"), "#", indented=True, parser="tree_sitter_yaml"),
+        Language("toml", (".toml",), "#", parser="tree_sitter_toml"),
         Language("markdown", (".md",)),
-        Language("html", (".html", ".htm")),
+        Language("html", (".html", ".htm"), parser="tree_sitter_html"),
     )
 }
 

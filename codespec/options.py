@@ -83,6 +83,12 @@ def _add_complete(commands: argparse._SubParsersAction[argparse.ArgumentParser])
     parser.add_argument("position", metavar="FILE:LINE[:COL]", help="both count from 1; no COL is the end of the line")
     parser.add_argument("--language", metavar="ID", help="LSP language identifier (default: by the file's name)")
     parser.add_argument("--grammar", metavar="NAME|PATH|auto|none", default=None, help="constrain (default: none)")
+    gate = parser.add_mutually_exclusive_group()
+    gate.add_argument(
+        "--gate", choices=["window", "whole", "off"], default=None,
+        help="how much of what follows the cursor must fit behind a completion (default: window, about 1 KB)",
+    )  # fmt: skip
+    gate.add_argument("--no-gate", dest="gate", action="store_const", const="off", help="the same as --gate off")
     parser.add_argument("--show", action="store_true", help="show where each token came from")
     _add_sampling(parser)
     parser.set_defaults(command="complete")

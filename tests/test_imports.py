@@ -12,6 +12,7 @@ LAYERS = [
     {"errors"},
     {"protocols"},
     {"languages", "options", "show"},
+    {"syntax"},
     {"llama"},
     {"grammar", "models"},
     {"draft"},
@@ -30,6 +31,7 @@ HOMES = {
     "lsprotocol": {"lsp"},
     "lark": {"grammar"},
     "torch": {"train"},
+    "tree_sitter": {"syntax"},
     "tokenizers": {"train"},
 }
 

@@ -6,18 +6,20 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
+from codespec.completion.ending import Ended, Ending
+from codespec.completion.fitting import OpenDocuments
 from codespec.completion.local import LocalEngine
-from codespec.completion.postprocess import trim_suffix_overlap
 from codespec.completion.prompt import file_header, fim_prompt, tail
 from codespec.completion.stop import StopRule
 from codespec.config import Config
 from codespec.grammar import Grammar
-from codespec.languages import Language, by_id
+from codespec.languages import by_id
 from codespec.models.fim import fim_format
 from codespec.models.registry import find_draft, find_target
-from codespec.protocols import Cancel, Chunk, CodespecError, FinishReason, GrammarState, Limits, Round, Sampling
+from codespec.protocols import Cancel, Chunk, CodespecError, FinishReason, Limits, Round, Sampling
 
 # Of alternatives the first is what was asked for, the others are drawn at no less than this temperature.
 ALTERNATIVE_TEMPERATURE = 0.8
@@ -76,7 +78,7 @@ class Completer:
         self._config = config
         self._sampling = sampling or Sampling(temperature=config.temperature, seed=config.seed)
         self._layout = fim_format(engine.model)
-        self._grammars: dict[str, Grammar] = {}
+        self._documents = OpenDocuments(engine)
 
     def complete(self, request: Request, cancel: Cancel | None = None) -> list[Completion]:
         """Different completions, best first; empty once ``cancel`` is set.
@@ -91,8 +93,10 @@ class Completer:
         settings = self._config.for_language(request.language)
         self.engine.use_draft(find_draft(settings.draft, language))
         limits = Limits(request.max_tokens or self._config.max_tokens, self._config.time_budget_ms or None)
-        # Tokens begin with the space before a word: behind a space that stands alone a model would add a second one.
-        context = prefix.removesuffix(" ")
+        began = perf_counter()
+        spot = self._documents.spot(request.path, language, settings.grammar, text, offset, self._config.gate)
+        before_ms = (perf_counter() - began) * 1e3
+        context = prefix[: len(prefix) - len(spot.lead)]
         prompt = self._prompt(context, suffix, request.path, limits)
         rule = StopRule.at(prefix, suffix, language)
         found: dict[str, Completion] = {}
@@ -100,11 +104,11 @@ class Completer:
             sampling = replace(self._sampling, sample=self._sampling.sample + index)
             if index > 0:
                 sampling = replace(sampling, temperature=max(sampling.temperature, ALTERNATIVE_TEMPERATURE))
-            grammar, note = self._grammar(settings.grammar, language, context)
-            chunks = self.engine.generate(prompt, grammar, sampling, limits, cancel)
-            completion = self._finish(chunks, rule, suffix, note)
-            if context != prefix and completion.text.startswith(" "):
-                completion = replace(completion, text=completion.text[1:], backed_up=1)
+            chunks = self.engine.generate(prompt, spot.state(self.engine), sampling, limits, cancel)
+            ending = Ending(rule, spot.gate, suffix, "unavailable" if spot.unavailable else "off")
+            completion = self._finish(chunks, ending, spot.place.note, 0.0 if index else before_ms)
+            if spot.lead and completion.text.startswith(spot.lead):
+                completion = replace(completion, text=completion.text[len(spot.lead) :], backed_up=len(spot.lead))
             if completion.finish_reason == "cancelled":
                 return []
             found.setdefault(completion.text, completion)
@@ -142,7 +146,7 @@ class Completer:
             sampling = replace(self._sampling, sample=self._sampling.sample + index)
             state = self.engine.grammar_state(grammar) if grammar else None
             chunks = self.engine.generate(tokens, state, sampling, limits)
-            completion = self._finish(chunks, None, "", grammar.name if grammar else "none")
+            completion = self._finish(chunks, Ending(None, None, ""), grammar.name if grammar else "none")
             index += 1
             repeats = repeats + 1 if completion.text in seen else 0
             if not repeats:
@@ -159,42 +163,34 @@ class Completer:
         tokens = [*start, *tail(vocabulary, prefix, budget - len(start))]
         return tokens or sorted(vocabulary.end_tokens)[:1]
 
-    def _grammar(self, name: str, language: Language, prefix: str) -> tuple[GrammarState | None, str]:
-        """The grammar's state at the cursor and what to report of it; no state where the text is not in the grammar."""
-        if name == "auto":
-            name = language.grammar or "none"
-        if name == "none":
-            return None, "none"
-        if name not in self._grammars:
-            self._grammars[name] = Grammar.load(name)
-        state = self.engine.grammar_state(self._grammars[name])
-        by_lines = name == language.grammar and language.grammar_scope == "line"
-        before = prefix.rsplit("\n", 1)[-1] if by_lines else prefix
-        tokens = self.engine.vocabulary.tokenize(before)
-        if state.accept(tokens) < len(tokens):
-            return None, f"none ({name}: the text before the cursor does not match it)"
-        return state, name
-
-    def _finish(self, chunks: Iterator[Chunk], rule: StopRule | None, suffix: str, grammar: str) -> Completion:
+    def _finish(self, chunks: Iterator[Chunk], ending: Ending, grammar: str, before_ms: float = 0.0) -> Completion:
+        """Generate up to the end. ``before_ms`` went into the grammar before that."""
         text = ""
         rounds: list[Round] = []
         reason: FinishReason = "length"
+        ended: Ended | None = None
+        gate_ms = before_ms
         with closing(chunks):  # type: ignore[type-var]  # the engine's are generators
             for chunk in chunks:
                 text += chunk.text
                 if chunk.round is not None:
                     rounds.append(chunk.round)
-                cut = rule.cut(text) if rule else None
-                if cut is not None:
-                    text, reason = text[:cut], "stop"
+                began = perf_counter()
+                ended = ending.stop(text)
+                gate_ms += (perf_counter() - began) * 1e3
+                if ended is not None:
                     break
                 if chunk.finish_reason is not None:
                     reason = chunk.finish_reason
-        if rule is not None:
-            text = trim_suffix_overlap(text, suffix)
-        return Completion(text, reason, tuple(rounds), self._report(grammar))
+        began = perf_counter()
+        ended = ended or ending.finish(text, reason)
+        gate_ms += (perf_counter() - began) * 1e3
+        statistics = self.engine.statistics
+        statistics.grammar_ms += gate_ms
+        statistics.total_ms += gate_ms
+        return Completion(ended.text, ended.reason, tuple(rounds), self._report(grammar, ended.gate))
 
-    def _report(self, grammar: str) -> dict[str, Any]:
+    def _report(self, grammar: str, gate: str) -> dict[str, Any]:
         s = self.engine.statistics
         draft = self.engine.draft
         return {
@@ -206,6 +202,7 @@ class Completer:
             "prefill_tokens": s.prefill_tokens,
             "reused_tokens": s.reused_tokens,
             "grammar": grammar,
+            "gate": gate,
             "draft": draft.stem if draft else "none",
             "target": self.engine.model.path.stem,
             "timings_ms": {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -55,6 +56,25 @@ class StopRule:
     def cut(self, text: str) -> int | None:
         """Length to cut ``text`` to, None where it is to go on."""
         return self._end_of_line(text) if self.extent == "line" else self._end_of_block(text)
+
+    def cuts(self, text: str, after: int = -1) -> Iterator[int]:
+        """Every length beyond ``after`` that ``text`` may be cut to: the one of ``cut``, then the end of each line.
+
+        The later ones are for when what follows the cursor does not fit behind the first.
+        """
+        first = self.cut(text)
+        if first is None:
+            return
+        if first > after:
+            yield first
+        last = max(first, after)
+        newline = text.find("\n", first)
+        while newline >= 0:
+            length = len(text[:newline].rstrip())
+            if length > last:
+                last = length
+                yield length
+            newline = text.find("\n", newline + 1)
 
     def _end_of_line(self, text: str) -> int | None:
         start = len(text) - len(text.lstrip())

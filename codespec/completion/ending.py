@@ -1,0 +1,94 @@
+"""Where a generated text ends: at a stop rule where what follows the cursor fits, or cut back to where it does."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from codespec.completion.postprocess import trim_suffix_overlap
+from codespec.completion.stop import StopRule
+from codespec.grammar.fit import SuffixGate
+from codespec.protocols import FinishReason
+
+Verdict = Literal["passed", "cut", "dropped", "off", "unavailable"]
+"""What the gate did: ``passed`` where the text ended, ``cut`` back to where it passed, ``dropped`` for want of such a
+place, ``off`` in the settings, ``unavailable`` without grammar and tree-sitter parser."""
+
+REFUSED_STOPS = 6
+"""Stops that the gate may refuse before the generation ends: with each the text gets a line longer."""
+MOST_CUTS = 64
+"""Places that are tried when cutting back."""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A text with its end."""
+
+    text: str
+    reason: FinishReason
+    gate: Verdict
+
+
+class Ending:
+    """Follows one generated text.
+
+    Args:
+        rule: None never stops.
+        gate: None where it is off or has nothing to ask.
+        suffix: what follows the cursor; a text that ends with its beginning is trimmed.
+        without: what to report where there is no gate.
+    """
+
+    def __init__(self, rule: StopRule | None, gate: SuffixGate | None, suffix: str, without: Verdict = "off") -> None:
+        self._rule, self._gate, self._suffix, self._without = rule, gate, suffix, without
+        self._refused: list[int] = []
+
+    def stop(self, text: str) -> Ended | None:
+        """The end, once there is one. Called as the text grows; the answer does not depend on how it grew."""
+        if self._rule is None:
+            return None
+        for cut in self._rule.cuts(text, after=self._refused[-1] if self._refused else -1):
+            if self._gate is None:
+                return Ended(trim_suffix_overlap(text[:cut], self._suffix), "stop", self._without)
+            fitting = self._gate.fit(text[:cut])
+            if fitting is not None:
+                return Ended(fitting, "stop", "passed")
+            self._refused.append(cut)
+            if len(self._refused) >= REFUSED_STOPS:
+                return self._cut_back(text, "length")
+        return None
+
+    def finish(self, text: str, reason: FinishReason) -> Ended:
+        """The end of a generation that did not end at a stop rule."""
+        if reason == "cancelled":
+            return Ended("", reason, self._without if self._gate is None else "dropped")
+        if self._gate is None:
+            return Ended(trim_suffix_overlap(text, self._suffix) if self._rule else text, reason, self._without)
+        fitting = self._gate.fit(text)
+        if fitting is not None and not self._refused:
+            return Ended(fitting, reason, "passed")
+        if fitting is not None and reason == "stop":
+            return Ended(fitting, reason, "passed")
+        return self._cut_back(text, reason)
+
+    def _cut_back(self, text: str, reason: FinishReason) -> Ended:
+        """The longest beginning that fits, no longer than the first stop that was refused."""
+        assert self._gate is not None
+        limit = self._refused[0] if self._refused else len(text)
+        for length in places(text[:limit])[:MOST_CUTS]:
+            fitting = self._gate.fit(text[:length])
+            if fitting is not None and fitting.strip():
+                return Ended(fitting, reason, "cut")
+        return Ended("", reason, "dropped")
+
+
+def places(text: str) -> Sequence[int]:
+    """Lengths that a text may be cut to, longest first: the ends of its words and signs."""
+    return list(_places(text))[::-1]
+
+
+def _places(text: str) -> Iterator[int]:
+    for match in re.finditer(r"\w+|[^\w\s]", text):
+        yield match.end()

@@ -1,0 +1,154 @@
+"""What the completer knows of each open document: its grammar at the cursor, its tree, and from both the gate."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from codespec.completion.local import LocalEngine
+from codespec.completion.postprocess import trim_suffix_overlap
+from codespec.grammar import Grammar
+from codespec.grammar.document import GrammarDocument, Place
+from codespec.grammar.fit import FittedState, FreeState, SuffixGate
+from codespec.languages import Language
+from codespec.protocols import GrammarState
+from codespec.syntax import Problems, SyntaxTree, syntax_tree
+
+MOST_DOCUMENTS = 8
+"""Open documents whose states are kept."""
+
+
+@dataclass(frozen=True)
+class Spot:
+    """A place in a document where a completion is wanted.
+
+    Attributes:
+        place: the grammar there, before ``lead``.
+        gate: None where it is off, or nothing could be said.
+        lead: text before the cursor that the model writes again.
+        unavailable: the gate is on, but there is neither grammar nor parser.
+    """
+
+    place: Place
+    gate: SuffixGate | None
+    lead: str
+    unavailable: bool
+
+    def state(self, engine: LocalEngine) -> GrammarState | None:
+        """A fresh state for one generation; None where anything goes."""
+        if self.place.state is None and self.gate is None:
+            return None
+        inner = FreeState() if self.place.state is None else self.place.state.copy()
+        return FittedState(inner, self.gate, engine.vocabulary, self.lead)
+
+
+class OpenDocuments:
+    """The documents that completions were wanted in lately."""
+
+    def __init__(self, engine: LocalEngine) -> None:
+        self._engine = engine
+        self._grammars = Grammars(engine)
+        self._documents: OrderedDict[tuple[str, str, str], GrammarDocument] = OrderedDict()
+        self._trees: OrderedDict[tuple[str, str], SyntaxTree | None] = OrderedDict()
+
+    def spot(self, path: str, language: Language, grammar: str, text: str, offset: int, gate: str) -> Spot:
+        """What holds at ``offset`` of the current version of a document.
+
+        Args:
+            grammar: a name, a file, ``auto`` (the language's own) or ``none``.
+            gate: ``window``, ``whole`` or ``off``.
+
+        Raises:
+            CodespecError: the grammar cannot be used.
+        """
+        # Tokens begin with the space before a word: behind a space that stands alone a model would add a second one.
+        lead = " " if text.endswith(" ", 0, offset) else ""
+        tree = self._tree(path, language)
+        if tree is not None and not tree.update(text):
+            tree = None
+        place = self._place(path, language, grammar, text, offset - len(lead), tree)
+        if gate == "off":
+            return Spot(place, None, lead, False)
+        suffix = text[offset:]
+        check = TreeCheck(tree, offset, lead) if tree is not None else None
+
+        def variants(generated: str) -> Sequence[str]:
+            return trim_suffix_overlap(generated, suffix), generated
+
+        state = place.state.copy() if place.state is not None else None
+        fit = SuffixGate(self._engine.vocabulary, suffix, state, check, variants, place.outside, whole=gate == "whole")
+        return Spot(place, fit if fit.available else None, lead, not fit.available)
+
+    def _tree(self, path: str, language: Language) -> SyntaxTree | None:
+        key = (path, language.id)
+        if key not in self._trees:
+            self._trees[key] = syntax_tree(language)
+            if len(self._trees) > MOST_DOCUMENTS:
+                self._trees.popitem(last=False)
+        self._trees.move_to_end(key)
+        return self._trees[key]
+
+    def _place(
+        self, path: str, language: Language, grammar: str, text: str, offset: int, tree: SyntaxTree | None
+    ) -> Place:
+        name = (language.grammar or "none") if grammar == "auto" else grammar
+        if name == "none":
+            return Place(None, "none")
+        key = (path, language.id, name)
+        if key not in self._documents:
+            self._documents[key] = self._grammars.document(name, language, tree)
+            if len(self._documents) > MOST_DOCUMENTS:
+                self._documents.popitem(last=False)
+        self._documents.move_to_end(key)
+        return self._documents[key].at(text, offset)
+
+
+class Grammars:
+    """Compiled grammars by name, start symbol and levels."""
+
+    def __init__(self, engine: LocalEngine) -> None:
+        self._engine = engine
+        self._loaded: dict[tuple[str, str], Grammar] = {}
+
+    def document(self, name: str, language: Language, tree: SyntaxTree | None) -> GrammarDocument:
+        """An empty document of this grammar.
+
+        Raises:
+            CodespecError: the grammar cannot be loaded.
+        """
+        self._load(name, "root")
+        return GrammarDocument(
+            name,
+            lambda symbol, levels: self._open(name, symbol),
+            self._engine.vocabulary.tokenize,
+            starts=tree.starts if tree is not None else None,
+            by_lines=name == language.grammar and language.grammar_scope == "line",
+            indented=language.indented,
+        )
+
+    def _open(self, name: str, symbol: str) -> GrammarState | None:
+        return self._engine.grammar_state(self._load(name, symbol)) if symbol == "root" else None
+
+    def _load(self, name: str, symbol: str) -> Grammar:
+        key = (name, symbol)
+        if key not in self._loaded:
+            self._loaded[key] = Grammar.load(name)
+        return self._loaded[key]
+
+
+class TreeCheck:
+    """Whether a text put in at the cursor leaves the document as free of syntax errors as what it does not touch."""
+
+    def __init__(self, tree: SyntaxTree, offset: int, lead: str) -> None:
+        self._tree, self._offset, self._lead = tree, offset, len(lead)
+
+    def __call__(self, text: str) -> bool:
+        added = text[self._lead :]
+        problems = self._tree.problems_with(self._offset, added)
+        return not problems.count or problems.no_worse_than(self._elsewhere, len(added))
+
+    @cached_property
+    def _elsewhere(self) -> Problems:
+        return self._tree.problems_elsewhere(self._offset)

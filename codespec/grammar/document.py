@@ -1,0 +1,227 @@
+"""A grammar in the middle of a file: its state at any place of a document that is being edited.
+
+One matcher stands behind the last line that was asked for, with the number of tokens accepted up to the end of every
+line before. After an edit it is rolled back to the line that changed (microseconds, at any depth) and fed from there
+(1 to 3 ms per kilobyte of Python).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Protocol
+
+from codespec.protocols import CodespecError, GrammarState
+
+LONGEST_PREFIX = 200_000
+"""Characters before the cursor that are fed from the start of the file; beyond, only the enclosing block is."""
+MOST_STARTS = 8
+"""Places that are tried at most where the file's beginning does not match."""
+
+Open = Callable[[str, tuple[str, ...] | None], GrammarState | None]
+"""(start symbol, levels) to a state at the start; None where the grammar has no such symbol."""
+
+
+class Start(Protocol):
+    """A place from which the text may be read on its own; see ``codespec.syntax``."""
+
+    @property
+    def offset(self) -> int: ...
+    @property
+    def top_level(self) -> bool: ...
+
+
+@dataclass(frozen=True)
+class Place:
+    """The grammar at one place of a document.
+
+    Attributes:
+        state: a copy that stands there; None where the text before it is not in the language.
+        note: ``python``, ``python (from line 40)`` or ``none (python: line 12 does not match it)``.
+        outside: given what follows the cursor, and where in it the state refused to go on, whether that lies outside
+            of the block that the state began in; None where it began with the file.
+    """
+
+    state: GrammarState | None
+    note: str
+    outside: Callable[[str, int], bool] | None = None
+
+
+class Feed:
+    """A matcher that follows a text by lines, from one place on."""
+
+    def __init__(self, state: GrammarState, tokenize: Callable[[str], Sequence[int]]) -> None:
+        self._state, self._tokenize = state, tokenize
+        self._lines: list[str] = []
+        self._counts = [0]
+        self._partial = 0
+        self.broken = False
+
+    def reach(self, lines: Sequence[str]) -> int | None:
+        """Bring the state behind ``lines`` (with their ends; the last one, up to the cursor, is not kept).
+
+        Returns:
+            None, or the index of the first line that it refused.
+
+        Raises:
+            CodespecError: the engine gave up; ``broken`` from then on.
+        """
+        whole = lines[:-1]
+        kept = _common_lines(self._lines, whole)
+        try:
+            self._state.rollback(self._counts[-1] - self._counts[kept] + self._partial)
+            self._partial = 0
+            del self._lines[kept:], self._counts[kept + 1 :]
+            for index in range(kept, len(whole)):
+                if not self._take(whole[index]):
+                    return index
+            tokens = self._tokenize(lines[-1])
+            self._partial = self._state.accept(tokens)
+        except CodespecError:
+            self.broken = True
+            raise
+        return None if self._partial == len(tokens) else len(whole)
+
+    def _take(self, line: str) -> bool:
+        tokens = self._tokenize(line)
+        taken = self._state.accept(tokens)
+        if taken < len(tokens):
+            self._state.rollback(taken)
+            return False
+        self._lines.append(line)
+        self._counts.append(self._counts[-1] + taken)
+        return True
+
+    def copy(self) -> GrammarState:
+        """The state where ``reach`` has brought it."""
+        return self._state.copy()
+
+
+class GrammarDocument:
+    """The grammar of one open document, whatever version of it comes next.
+
+    Args:
+        name: of the grammar.
+        open_state: gives states at the start of the grammar, for a start symbol and a set of levels.
+        tokenize: the tokens of a text; any cut will do.
+        levels: the indentations of a text, for a grammar that depends on them.
+        starts: the places where the text that leads up to an offset may be read on its own, outermost first.
+        by_lines: the grammar is of lines from any one on: only the cursor's own line is fed.
+        indented: whether less indentation ends a block, otherwise a closing bracket does.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        open_state: Open,
+        tokenize: Callable[[str], Sequence[int]],
+        levels: Callable[[str], tuple[str, ...]] | None = None,
+        starts: Callable[[int], Iterable[Start]] | None = None,
+        by_lines: bool = False,
+        indented: bool = False,
+    ) -> None:
+        self._name, self._open, self._tokenize = name, open_state, tokenize
+        self._detect, self._starts = levels, starts
+        self._by_lines, self._indented = by_lines, indented
+        self._feeds: dict[tuple[str, int, tuple[str, ...] | None], Feed] = {}
+
+    def at(self, text: str, offset: int) -> Place:
+        """The grammar at ``offset`` (in characters) of the current version."""
+        prefix = text[:offset]
+        levels = self._levels(text, offset)
+        if self._by_lines:
+            prefix = prefix.rsplit("\n", 1)[-1]
+        refused: int | None = None
+        if len(prefix) <= LONGEST_PREFIX:
+            state, refused = self._try("root", 0, prefix, levels)
+            if state is not None:
+                return Place(state, self._name)
+        found = self._restart(prefix, levels)
+        if found is not None:
+            return found
+        if refused is None:
+            return Place(None, f"none ({self._name}: the text before the cursor is too long)")
+        row = text.count("\n", 0, offset) if self._by_lines else refused
+        return Place(None, f"none ({self._name}: line {row + 1} does not match it)")
+
+    def _levels(self, text: str, offset: int) -> tuple[str, ...] | None:
+        """Of the document without the cursor's own line, which is still being written; those before if they do."""
+        if self._detect is None:
+            return None
+        start, end = text.rfind("\n", 0, offset) + 1, text.find("\n", offset)
+        return self._detect(text[:start] + (text[end:] if end >= 0 else ""))
+
+    def _try(
+        self, symbol: str, start: int, text: str, levels: tuple[str, ...] | None
+    ) -> tuple[GrammarState | None, int | None]:
+        """The state behind ``text`` read as ``symbol``, or the index of the line that it refused."""
+        key = (symbol, start, levels)
+        feed = self._feeds.get(key)
+        if feed is None:
+            fresh = self._open(symbol, levels)
+            if fresh is None:
+                return None, None
+            feed = self._feeds[key] = Feed(fresh, self._tokenize)
+            self._forget_all_but(key)
+        try:
+            refused = feed.reach(_lines(text))
+        except CodespecError:
+            del self._feeds[key]
+            return None, len(_lines(text)) - 1
+        return (feed.copy(), None) if refused is None else (None, refused)
+
+    def _forget_all_but(self, key: tuple[str, int, tuple[str, ...] | None]) -> None:
+        """Keep what was used last: the file's own feed, and two others."""
+        others = [each for each in self._feeds if each != key and (each[0], each[1]) != ("root", 0)]
+        stale = [each for each in self._feeds if each != key and (each[0], each[1]) == (key[0], key[1])]
+        for each in {*others[:-2], *stale}:
+            del self._feeds[each]
+
+    def _restart(self, prefix: str, levels: tuple[str, ...] | None) -> Place | None:
+        """The state from the outermost enclosing block, or statement in one, whose text up to the cursor matches."""
+        if self._starts is None or self._by_lines:
+            return None
+        near = [start for start in self._starts(len(prefix)) if len(prefix) - start.offset <= LONGEST_PREFIX]
+        for start in near[-MOST_STARTS:]:
+            text = prefix[start.offset :]
+            indent = text[: len(text) - len(text.lstrip(" \t"))]
+            inner = levels and tuple(level for level in levels if level.startswith(indent))
+            for symbol in ("root", "statements") if start.top_level else ("statements",):
+                state, _ = self._try(symbol, start.offset, text, inner)
+                if state is not None:
+                    row = prefix.count("\n", 0, start.offset) + 1
+                    return Place(state, f"{self._name} (from line {row})", self._outside(indent, start.top_level))
+        return None
+
+    def _outside(self, indent: str, top_level: bool) -> Callable[[str, int], bool] | None:
+        """Whether the text that was refused comes after the block that ``indent`` is the indentation of."""
+        if top_level:
+            return None
+        return partial(_dedents, len(indent)) if self._indented else _closes
+
+
+def _closes(text: str, position: int) -> bool:
+    return text[position:].lstrip()[:1] == "}"
+
+
+def _dedents(columns: int, text: str, position: int) -> bool:
+    start = text.rfind("\n", 0, position) + 1
+    if text[position:].startswith("\n"):
+        start = position + 1
+    line = next((line for line in text[start:].split("\n") if line.strip()), "")
+    return start > 0 and len(line) - len(line.lstrip(" \t")) < columns
+
+
+def _lines(text: str) -> list[str]:
+    """The lines with their ends; the last one has none and may be empty."""
+    lines = text.split("\n")
+    return [line + "\n" for line in lines[:-1]] + lines[-1:]
+
+
+def _common_lines(old: Sequence[str], new: Sequence[str]) -> int:
+    """How many lines both begin with."""
+    for index, (one, other) in enumerate(zip(old, new, strict=False)):
+        if one != other:
+            return index
+    return min(len(old), len(new))

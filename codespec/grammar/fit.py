@@ -1,0 +1,279 @@
+"""The suffix gate: a generated text may end only where what follows the cursor still fits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import numpy as np
+
+from codespec.protocols import Bits, CodespecError, GrammarState
+
+WINDOW = 1000
+"""Characters after the cursor that must fit, and on to the end of their line."""
+LONGEST_WINDOW = 4000
+"""Where that line does not end."""
+
+
+class TokenText(Protocol):
+    """What the gate needs of a vocabulary."""
+
+    @property
+    def size(self) -> int: ...
+    @property
+    def end_tokens(self) -> frozenset[int]: ...
+    def tokenize(self, text: str) -> list[int]: ...
+    def token_bytes(self, token: int) -> bytes: ...
+
+
+def window(suffix: str, size: int = WINDOW) -> str:
+    """The beginning of ``suffix`` that must fit: ``size`` characters and the rest of that line."""
+    if len(suffix) <= size:
+        return suffix
+    end = suffix.find("\n", size, LONGEST_WINDOW)
+    return suffix[: end + 1] if end >= 0 else suffix[: max(size, min(len(suffix), LONGEST_WINDOW))]
+
+
+class SuffixGate:
+    """Whether what follows the cursor fits behind a text; every answer is remembered.
+
+    Args:
+        vocabulary: of the model, whose tokens ``state`` takes.
+        suffix: all the text after the cursor.
+        state: the grammar's state at the cursor, this object's own from now on; None where no grammar holds there.
+        check: a second judge of the text put in at the cursor, such as tree-sitter; None without one.
+        variants: the texts that may stand for a generated one, the preferred first: trimmed, and as it is.
+        outside: given the suffix and where in it the grammar refused to go on, whether that no longer belongs to what
+            ``state`` knows; None where it knows the whole file.
+        whole: the suffix must fit as a whole, not only its beginning.
+    """
+
+    def __init__(
+        self,
+        vocabulary: TokenText,
+        suffix: str,
+        state: GrammarState | None = None,
+        check: Callable[[str], bool] | None = None,
+        variants: Callable[[str], Sequence[str]] | None = None,
+        outside: Callable[[str, int], bool] | None = None,
+        whole: bool = False,
+    ) -> None:
+        self._vocabulary, self._state, self._check = vocabulary, state, check
+        self._variants = variants or (lambda text: (text,))
+        self._outside = outside
+        self._window = suffix if whole else window(suffix)
+        self._to_the_end = len(self._window) == len(suffix)
+        self._tokens: list[int] | None = None
+        self._answers: dict[str, str | None] = {}
+        self._reached: dict[str, int] = {}
+
+    @property
+    def available(self) -> bool:
+        """Whether anything can be said at all."""
+        return self._state is not None or self._check is not None
+
+    def fit(self, text: str) -> str | None:
+        """``text``, or the variant of it that fits; None where it may not end here."""
+        if text not in self._answers:
+            fitting = (variant for variant in dict.fromkeys(self._variants(text)) if self._fits(variant))
+            self._answers[text] = next(fitting, None)
+        return self._answers[text]
+
+    def _fits(self, text: str) -> bool:
+        return self._follows(text) and (self._check is None or self._check(text))
+
+    def _follows(self, text: str) -> bool:
+        """Whether the grammar takes ``text`` and the window after it. The state is as before."""
+        state = self._state
+        if state is None:
+            return True
+        if self._tokens is None:
+            self._tokens = self._vocabulary.tokenize(self._window)
+        try:
+            own = self._vocabulary.tokenize(text)
+            taken = state.accept(own)
+            further = state.accept(self._tokens) if taken == len(own) else 0
+            complete = further == len(self._tokens) and (not self._to_the_end or state.can_end)
+            state.rollback(taken + further)
+        except CodespecError:
+            # The engine gave up on a text that can be read in too many ways: the grammar has nothing more to say.
+            self._state = None
+            return True
+        if taken < len(own):
+            return False
+        reached = self._reached[text] = self._length(further)
+        return complete or (
+            reached < len(self._window) and self._outside is not None and self._outside(self._window, reached)
+        )
+
+    def _length(self, taken: int) -> int:
+        """How many characters of the window its first ``taken`` tokens are."""
+        assert self._tokens is not None
+        read = b"".join(self._vocabulary.token_bytes(token) for token in self._tokens[:taken])
+        return len(read.decode("utf-8", "ignore"))
+
+
+class FreeState:
+    """A grammar state without a grammar: any text may come, and the text is never complete by itself."""
+
+    __slots__ = ("_taken",)
+
+    def __init__(self, taken: int = 0) -> None:
+        self._taken = taken
+
+    def copy(self) -> FreeState:
+        return FreeState(self._taken)
+
+    def __deepcopy__(self, memo: dict[int, object]) -> FreeState:
+        return self.copy()
+
+    def accept(self, tokens: Sequence[int]) -> int:
+        self._taken += len(tokens)
+        return len(tokens)
+
+    def allows(self, token: int) -> bool:
+        return True
+
+    def mask_into(self, bits: Bits) -> None:
+        bits.fill(0xFFFFFFFF)
+
+    def rollback(self, n: int) -> None:
+        if not 0 <= n <= self._taken:
+            raise ValueError(f"cannot undo {n} of {self._taken} tokens")
+        self._taken -= n
+
+    def forced(self) -> bytes:
+        return b""
+
+    @property
+    def can_end(self) -> bool:
+        return False
+
+    @property
+    def finished(self) -> bool:
+        return False
+
+
+class FittedState:
+    """A grammar state that allows end tokens where the gate passes, and nowhere else.
+
+    Copies share the gate and what it remembers, so that target and draft agree and nothing is asked twice.
+
+    Args:
+        state: of the grammar, at the cursor; advanced along with this one.
+        gate: None allows the end anywhere.
+        vocabulary: of the model.
+        lead: text that comes first, because the document has it already.
+    """
+
+    __slots__ = ("_ended", "_gate", "_lead", "_pieces", "_state", "_vocabulary")
+
+    def __init__(self, state: GrammarState, gate: SuffixGate | None, vocabulary: TokenText, lead: str = "") -> None:
+        self._state, self._gate, self._vocabulary = state, gate, vocabulary
+        self._lead = lead.encode()
+        self._pieces: list[bytes] = []
+        self._ended = False
+
+    def copy(self) -> FittedState:
+        """An independent copy but for the gate."""
+        other = object.__new__(FittedState)
+        other._state, other._gate, other._vocabulary = self._state.copy(), self._gate, self._vocabulary
+        other._lead, other._pieces, other._ended = self._lead, self._pieces.copy(), self._ended
+        return other
+
+    def __deepcopy__(self, memo: dict[int, object]) -> FittedState:
+        return self.copy()
+
+    def accept(self, tokens: Sequence[int]) -> int:
+        """As ``GrammarState.accept``."""
+        taken = 0
+        for token in tokens:
+            if not self._take(token):
+                break
+            taken += 1
+        return taken
+
+    def _take(self, token: int) -> bool:
+        if self._ended:
+            return False
+        if token in self._vocabulary.end_tokens:
+            self._ended = self.can_end
+            return self._ended
+        piece = self._vocabulary.token_bytes(token)
+        if not self._leads(piece) or not self._state.accept((token,)):
+            return False
+        self._pieces.append(piece)
+        return True
+
+    def _leads(self, piece: bytes) -> bool:
+        if not self._lead:
+            return True
+        missing = self._lead[sum(map(len, self._pieces)) :]
+        return piece.startswith(missing) or (bool(piece) and missing.startswith(piece))
+
+    def allows(self, token: int) -> bool:
+        """As ``GrammarState.allows``; the gate is asked only about end tokens."""
+        if self._ended:
+            return False
+        if token in self._vocabulary.end_tokens:
+            return self.can_end
+        return self._state.allows(token) and self._leads(self._vocabulary.token_bytes(token))
+
+    def mask_into(self, bits: Bits) -> None:
+        """As ``GrammarState.mask_into``."""
+        if self._ended:
+            bits.fill(0)
+            return
+        self._state.mask_into(bits)
+        if self._lead[sum(map(len, self._pieces)) :]:
+            self._only_leading(bits)
+        can_end = self.can_end
+        for token in self._vocabulary.end_tokens:
+            word, bit = token >> 5, np.uint32(1 << (token & 31))
+            bits[word] = bits[word] | bit if can_end else bits[word] & ~bit
+
+    def _only_leading(self, bits: Bits) -> None:
+        """Clear what does not begin as the text must; once in a generation at most, so it may take its time."""
+        allowed = np.unpackbits(bits.astype("<u4").view(np.uint8), bitorder="little")
+        for token in np.flatnonzero(allowed[: self._vocabulary.size]).tolist():
+            if not self._leads(self._vocabulary.token_bytes(token)):
+                bits[token >> 5] &= ~np.uint32(1 << (token & 31))
+
+    def rollback(self, n: int) -> None:
+        """As ``GrammarState.rollback``."""
+        if not 0 <= n <= len(self._pieces) + self._ended:
+            raise ValueError(f"cannot undo {n} of {len(self._pieces) + self._ended} tokens")
+        if n == 0:
+            return
+        text = n - self._ended
+        self._ended = False
+        if text:
+            self._state.rollback(text)
+            del self._pieces[len(self._pieces) - text :]
+
+    def forced(self) -> bytes:
+        """As ``GrammarState.forced``."""
+        if self._ended:
+            return b""
+        missing = self._lead[sum(map(len, self._pieces)) :]
+        return missing or self._state.forced()
+
+    @property
+    def can_end(self) -> bool:
+        """Whether the text may end here: the gate passes, or there is none."""
+        if self._ended:
+            return True
+        if self._gate is None:
+            return True
+        data = b"".join(self._pieces)
+        if len(data) < len(self._lead):
+            data = self._lead
+        try:
+            return self._gate.fit(data.decode()) is not None
+        except UnicodeDecodeError:
+            return False  # in the middle of a character
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing can follow: an end token was accepted, or the grammar is at its end and the gate passes."""
+        return self._ended or (self._state.finished and self.can_end)

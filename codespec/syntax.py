@@ -1,0 +1,222 @@
+"""tree-sitter: where a document has errors, and which blocks enclose a place.
+
+The only module that imports tree-sitter. A language whose parser is not installed has no syntax, and still completes.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from codespec.languages import Language
+
+if TYPE_CHECKING:
+    import tree_sitter
+
+LARGEST = 2_000_000
+"""Bytes of a document that is parsed at all: a first parse takes about 120 ms per megabyte."""
+
+LISTS = frozenset(
+    {
+        "module", "program", "source_file", "translation_unit", "document", "stream",
+        "block", "statement_block", "compound_statement", "statement_list", "declaration_list",
+        "class_body", "object_type", "interface_body", "field_declaration_list", "switch_body",
+    }
+)  # fmt: skip
+"""Nodes that hold statements or declarations, in the grammars of tree-sitter."""
+
+# The first line of something at the top level: not indented, not what opens or closes a block, and no label of C.
+_TOP_LEVEL = re.compile(rb"^(?:[A-Za-z_\x80-\xff](?!\w*:[ \t]*$)|[@#/<$])", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Problems:
+    """What tree-sitter could not make sense of.
+
+    Attributes:
+        count: ERROR and MISSING nodes.
+        extent: bytes that the ERROR nodes cover.
+    """
+
+    count: int = 0
+    extent: int = 0
+
+    def __add__(self, other: Problems) -> Problems:
+        return Problems(self.count + other.count, self.extent + other.extent)
+
+    def no_worse_than(self, other: Problems, added: int = 0) -> bool:
+        """Whether there are no more of them, and over no more text, ``added`` bytes of new text aside."""
+        return self.count <= other.count and self.extent <= other.extent + added
+
+
+NO_PROBLEMS = Problems()
+
+
+@dataclass(frozen=True)
+class Start:
+    """A place from which the text may be read on its own.
+
+    Attributes:
+        offset: in characters.
+        top_level: whether what stands there is a part of the file itself, not of a block in it.
+    """
+
+    offset: int
+    top_level: bool
+
+
+def syntax_tree(language: Language) -> SyntaxTree | None:
+    """A tree for one document of a language; None without a parser for it."""
+    found = _parser(language.parser) if language.parser else None
+    return SyntaxTree(found) if found else None
+
+
+@functools.cache
+def _parser(name: str) -> tree_sitter.Parser | None:
+    """The parser that ``module`` or ``module:function`` gives; None where it is not installed or does not load."""
+    module, _, function = name.partition(":")
+    try:
+        import tree_sitter
+
+        return tree_sitter.Parser(tree_sitter.Language(getattr(import_module(module), function or "language")()))
+    except (ImportError, AttributeError, ValueError):
+        # A ValueError is a wheel built for another version of tree-sitter.
+        return None
+
+
+class SyntaxTree:
+    """The tree of one document, parsed again incrementally as the document changes. One thread at a time."""
+
+    def __init__(self, parser: tree_sitter.Parser) -> None:
+        self._parser = parser
+        self._data = b""
+        self._tree: tree_sitter.Tree | None = None
+
+    def update(self, text: str) -> bool:
+        """Parse the current version; False where the document is too large, and the tree must not be asked."""
+        data = _encode(text)
+        if len(data) > LARGEST:
+            return False
+        if self._tree is None:
+            self._tree = self._parser.parse(data)
+        elif data != self._data:
+            start, old_end, new_end = _difference(self._data, data)
+            self._tree = self._parse(data, start, old_end, new_end)
+        self._data = data
+        return True
+
+    def _problems_in(self, start: int, end: int) -> Problems:
+        return _problems(self._parser.parse(self._data[start:end]).root_node) if start < end else NO_PROBLEMS
+
+    def _parse(self, data: bytes, start: int, old_end: int, new_end: int) -> tree_sitter.Tree:
+        """The tree of ``data``, which has ``start..new_end`` where this one has ``start..old_end``."""
+        assert self._tree is not None
+        old = self._tree.copy()
+        points = (_point(self._data, start), _point(self._data, old_end), _point(data, new_end))
+        old.edit(start, old_end, new_end, *points)
+        return self._parser.parse(data, old)
+
+    def problems(self) -> Problems:
+        """Of the current version."""
+        assert self._tree is not None
+        return _problems(self._tree.root_node)
+
+    def problems_elsewhere(self, offset: int) -> Problems:
+        """Those of the current version that what is written at ``offset`` (in characters) did not cause.
+
+        They lie before the part of the file that ``offset`` is in, or show when what follows that part is parsed on
+        its own. Errors in that part itself may come from what is missing at ``offset``, and are not among them.
+        """
+        assert self._tree is not None
+        root = self._tree.root_node
+        if not root.has_error:
+            return NO_PROBLEMS
+        place = self._byte(offset)
+        starts = [match.start() for match in _TOP_LEVEL.finditer(self._data)]
+        own = max((start for start in starts if start <= place), default=0)
+        next_own = min((start for start in starts if start > place), default=len(self._data))
+        return self._problems_in(0, own) + self._problems_in(next_own, len(self._data))
+
+    def problems_with(self, offset: int, text: str) -> Problems:
+        """Of the current version with ``text`` put in at ``offset``, in characters; the tree stays as it is."""
+        added = _encode(text)
+        place = self._byte(offset)
+        data = self._data[:place] + added + self._data[place:]
+        return _problems(self._parse(data, place, place, place + len(added)).root_node)
+
+    def starts(self, offset: int) -> Iterator[Start]:
+        """Where text that leads up to ``offset`` (in characters) may be read on its own, outermost first.
+
+        For each list of statements around it: its first statement (not of the file, where that is the whole text),
+        then the statement that ``offset`` is in.
+        """
+        assert self._tree is not None
+        place = self._byte(offset)
+        node: tree_sitter.Node | None = self._tree.root_node
+        seen = {0}
+        while node is not None:
+            inner = [child for child in node.children if child.start_byte < place and not child.is_missing]
+            if node.type in LISTS or node.parent is None:
+                named = [child for child in inner if child.is_named]
+                for child in named[:1] + named[-1:]:
+                    at = self._line_start(child.start_byte)
+                    if at not in seen:
+                        seen.add(at)
+                        yield Start(len(self._data[:at].decode()), node.parent is None)
+            holders = [child for child in inner if child.end_byte >= place or child is inner[-1]]
+            node = holders[-1] if holders else None
+
+    def _line_start(self, byte: int) -> int:
+        """The start of the line, if only white space stands before ``byte``."""
+        start = self._data.rfind(b"\n", 0, byte) + 1
+        return start if not self._data[start:byte].strip() else byte
+
+    def _byte(self, offset: int) -> int:
+        return len(self._data.decode()[:offset].encode())
+
+
+def _encode(text: str) -> bytes:
+    return text.encode("utf-8", "replace")
+
+
+def _point(data: bytes, byte: int) -> tuple[int, int]:
+    return data.count(b"\n", 0, byte), byte - data.rfind(b"\n", 0, byte) - 1
+
+
+def _difference(old: bytes, new: bytes) -> tuple[int, int, int]:
+    """Start, end in ``old`` and end in ``new`` of what differs."""
+    shorter = min(len(old), len(new))
+    start = _common(lambda size: old[:size] == new[:size], shorter)
+    end = _common(lambda size: old[len(old) - size :] == new[len(new) - size :], shorter - start)
+    return start, len(old) - end, len(new) - end
+
+
+def _common(equal: Callable[[int], bool], limit: int) -> int:
+    """The largest size up to ``limit`` for which ``equal`` holds; it holds for all smaller ones."""
+    low, high = 0, limit
+    while low < high:
+        middle = (low + high + 1) // 2
+        if equal(middle):
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _problems(root: tree_sitter.Node) -> Problems:
+    count = extent = 0
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        if node.is_missing:
+            count += 1
+        elif node.is_error:
+            count += 1
+            extent += node.end_byte - node.start_byte
+        elif node.has_error:
+            waiting += node.children
+    return Problems(count, extent)
