@@ -289,6 +289,28 @@ def run_bench_decode(options: argparse.Namespace) -> int:
     return run(options.files, options.positions, options.draft_length, options.out)
 
 
+def run_bench_sources(options: argparse.Namespace) -> int:
+    """``codespec bench sources``."""
+    from codespec.bench.sources import run
+
+    return run(options.grammar, options.paths, options.limit, options.out, judged=not options.no_judge)
+
+
+def run_bench_gate(options: argparse.Namespace) -> int:
+    """``codespec bench gate``."""
+    from codespec.bench.gate import run
+
+    return run(
+        options.language,
+        options.files,
+        options.cuts,
+        options.seed,
+        options.out,
+        grammar=not options.no_grammar,
+        max_tokens=options.max_tokens,
+    )
+
+
 def run_train(options: argparse.Namespace) -> int:
     """``codespec train``."""
     try:
@@ -319,5 +341,7 @@ COMMANDS = {
     "grammar accepts": run_grammar_accepts,
     "models list": run_models_list,
     "bench decode": run_bench_decode,
+    "bench gate": run_bench_gate,
+    "bench sources": run_bench_sources,
     "train": run_train,
 }

@@ -152,6 +152,22 @@ def _add_bench(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     decode.add_argument("--positions", type=_positive, default=50, metavar="N")
     decode.add_argument("--draft-length", type=_positive, default=4, metavar="K")
     decode.set_defaults(command="bench decode")
+    gate = actions.add_parser("gate", help="do completions leave files that parse, with the suffix gate and without")
+    gate.add_argument("--language", metavar="ID", required=True, help="LSP language identifier")
+    gate.add_argument("files", nargs="+", type=Path, metavar="PATH", help="files and folders to cut pieces out of")
+    gate.add_argument("--cuts", type=_positive, default=1000, metavar="N")
+    gate.add_argument("--seed", type=int, default=1, metavar="N")
+    gate.add_argument("--max-tokens", type=_positive, default=48, metavar="N")
+    gate.add_argument("--no-grammar", action="store_true", help="gate by tree-sitter alone")
+    gate.add_argument("--out", type=Path, metavar="DIR", help="write gate-LANGUAGE.json and .md there")
+    gate.set_defaults(command="bench gate")
+    sources = actions.add_parser("sources", help="how much of real files a shipped grammar takes")
+    sources.add_argument("grammar", metavar="GRAMMAR", help="NAME or NAME:START")
+    sources.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="files, or folders to search")
+    sources.add_argument("--limit", type=_positive, default=None, metavar="N", help="a fixed random sample of N files")
+    sources.add_argument("--out", type=Path, metavar="DIR", help="write sources-GRAMMAR.json there")
+    sources.add_argument("--no-judge", action="store_true", help="count files that the language's own parser refuses")
+    sources.set_defaults(command="bench sources")
 
 
 def _add_train(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -1,0 +1,105 @@
+"""Every shipped grammar against the files in ``tests/grammars/NAME/accept`` and ``reject``, taken as they are.
+
+A file's name may carry a start symbol: ``x.expression.txt`` is fed to ``expression``, ``x.txt`` to the root. A grammar
+names its start symbols in a comment, ``# Start symbols: file, statements, statement, expression.``
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from codespec.grammar import Grammar, byte_tokenizer, levels, shipped
+from codespec.grammar.check import accepts_text
+
+FOLDER = Path(__file__).parent / "grammars"
+SMALL = 2000
+"""Bytes of a file that is fed one by one."""
+_STARTS = re.compile(r"^# Start symbols: ([A-Za-z0-9, -]+)\.?$", re.MULTILINE)
+
+
+@functools.cache
+def load(name: str, start: str | None, found: tuple[str, ...] | None) -> Grammar:
+    return Grammar.load(name, start=start, levels=found)
+
+
+def grammar_for(name: str, start: str | None, text: str) -> Grammar:
+    """The grammar from ``start`` on, with the indentations of ``text`` where it has levels."""
+    grammar = load(name, start, None)
+    return load(name, start, levels.detect(text)) if grammar.leveled else grammar
+
+
+def files(verdict: str) -> Iterator[object]:
+    for path in sorted(FOLDER.glob(f"*/{verdict}/*")):
+        yield pytest.param(path, id=f"{path.parent.parent.name}-{path.name}")
+
+
+def start_of(path: Path) -> str | None:
+    """The start symbol in a file's name, if its last dotted part is one."""
+    rules = load(path.parent.parent.name, None, None).rules
+    start = Path(path.stem).suffix[1:]
+    return start if rules is not None and start in rules.rules else None
+
+
+def read(path: Path) -> str:
+    return path.read_bytes().decode("utf-8")
+
+
+@pytest.mark.parametrize("path", files("accept"))
+def test_accepts(path: Path) -> None:
+    text = read(path)
+    result = accepts_text(grammar_for(path.parent.parent.name, start_of(path), text), text, path.name)
+    assert result.accepted, f"{path.name}:{result.line}:{result.column}: expected {result.expected}"
+
+
+@pytest.mark.parametrize("path", files("reject"))
+def test_rejects(path: Path) -> None:
+    text = read(path)
+    assert not accepts_text(grammar_for(path.parent.parent.name, start_of(path), text), text, path.name).accepted
+
+
+@pytest.mark.parametrize("path", files("accept"))
+def test_mask_holds_what_follows(path: Path) -> None:
+    content = path.read_bytes()
+    if len(content) > SMALL:
+        pytest.skip("too large to feed byte by byte")
+    state = grammar_for(path.parent.parent.name, start_of(path), content.decode()).state(byte_tokenizer())
+    bits = np.zeros((byte_tokenizer().size + 31) // 32, np.uint32)
+    for at, byte in enumerate(content):
+        state.mask_into(bits)
+        assert bits[byte >> 5] >> np.uint32(byte & 31) & 1, f"byte {at}: {content[at : at + 20]!r} is masked"
+        assert state.accept([byte]) == 1
+    assert state.can_end
+
+
+@pytest.mark.parametrize("path", files("accept"))
+def test_every_beginning_can_go_on(path: Path) -> None:
+    """The levels come from what there is of a document so far; they must fit it, and leave something to come."""
+    name, start, text = path.parent.parent.name, start_of(path), read(path)
+    if len(text) > SMALL or not load(name, start, None).leveled:
+        pytest.skip("nothing depends on how much of the text there is")
+    for end in (match.end() for match in re.finditer(r"\n[ \t]*|.\b", text)):
+        content = text[:end].encode()
+        state = grammar_for(name, start, text[:end]).state(byte_tokenizer())
+        assert state.accept(content) == len(content), f"refused as a beginning: …{text[max(0, end - 40) : end]!r}"
+        assert state.can_end or not state.finished
+
+
+@pytest.mark.parametrize("name", shipped())
+def test_start_symbols(name: str) -> None:
+    found = _STARTS.search(shipped()[name].read_text("utf-8"))
+    assert found, f"{name}.gbnf names none; add a line such as '# Start symbols: file, statement, expression.'"
+    for start in found[1].split(","):
+        state = load(name, start.strip(), None).state(byte_tokenizer())
+        assert state.can_end or not state.finished
+
+
+@pytest.mark.parametrize("name", shipped())
+def test_has_files_of_both_kinds(name: str) -> None:
+    for verdict in ("accept", "reject"):
+        assert any((FOLDER / name / verdict).glob("*")), f"no file in tests/grammars/{name}/{verdict}"
