@@ -1,9 +1,8 @@
 """Rules to the text that llguidance compiles.
 
 llguidance splits its input into lexemes by maximal munch and never goes back, so a lexeme that spans several
-characters can change the language. Here every lexeme is exactly one code point: no munch is possible, and the
-Earley parser alone decides. That is exact and slow; joining lexemes where it is provably safe would be one more
-pass between ``normalize`` and ``emit``.
+characters can change the language. ``fuse`` makes lexemes only where it cannot; elsewhere every lexeme is one code
+point, where no munch is possible and the Earley parser alone decides: exact, and slower.
 """
 
 from __future__ import annotations
@@ -11,9 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from codespec.grammar.errors import GrammarError
+from codespec.grammar.fuse import Lexeme, Split, fuse
 from codespec.grammar.normalize import NO_TEXT, Ranges, normalize
-from codespec.grammar.rules import CharClass, Choice, Node, Repeat, RuleRef, Rules, Sequence, TokenRef, walk
+from codespec.grammar.rules import CharClass, Choice, Except, Node, Repeat, RuleRef, Rules, Sequence, TokenRef, walk
 
+VERSION = 2
+"""Of the lowered text, for caches."""
 MAX_ELEMENTS = 60_000
 """Characters, references and groups of a lowered grammar; llguidance has room for 65,535 symbols."""
 
@@ -21,46 +23,63 @@ Tokens = Callable[[TokenRef], Iterable[tuple[int, int]]]
 """The inclusive ranges of token ids that an element stands for."""
 
 
-def lower(rules: Rules, tokens: Tokens | None = None) -> str:
+def lower(rules: Rules, tokens: Tokens | None = None, fused: bool = True) -> str:
     """llguidance's Lark text for exactly the language of ``rules``.
 
-    ``tokens`` resolves token elements; without it they are an error.
+    Args:
+        tokens: resolves token elements; without it they are an error.
+        fused: False makes every character a lexeme: slow, and right without any proof.
 
     Raises:
         GrammarError: the root matches no text, the grammar is too large, or a token element cannot be resolved.
     """
-    normal = normalize(rules)
+    return _Emitter(_small(normalize(rules)), tokens, fused).text()
+
+
+def lexemes(rules: Rules) -> tuple[list[str], list[Split]]:
+    """The lexemes that ``rules`` are read in, as patterns, and those that had to be split, with the reason."""
+    emitter = _Emitter(_small(normalize(rules)), lambda _: [(0, 0)], fused=True)
+    emitter.text()
+    return list(emitter.terminals), emitter.splits
+
+
+def _small(normal: Rules) -> Rules:
     size = sum(1 for rule in normal.rules.values() for _ in walk(rule.body))
     if size > MAX_ELEMENTS:
         raise GrammarError(
-            rules.name, f"the grammar has {size} elements, at most {MAX_ELEMENTS} are allowed", "shorten its literals"
+            normal.name, f"the grammar has {size} elements, at most {MAX_ELEMENTS} are allowed", "shorten its literals"
         )
-    return emit(normal, tokens)
-
-
-def emit(rules: Rules, tokens: Tokens | None = None) -> str:
-    """llguidance's Lark text for normalized ``rules``, one code point per lexeme."""
-    return _Emitter(rules, tokens).text()
+    return normal
 
 
 class _Emitter:
-    def __init__(self, rules: Rules, tokens: Tokens | None) -> None:
+    """The text of one grammar.
+
+    Attributes:
+        terminals: their names by pattern.
+        splits: lexemes that had to be split.
+    """
+
+    def __init__(self, rules: Rules, tokens: Tokens | None, fused: bool) -> None:
         self._rules, self._tokens = rules, tokens
-        self._names = {name: f"r{i}" for i, name in enumerate(rules.rules)}
-        self._terminals: dict[Ranges, str] = {}
+        self._patterns: dict[str, str] = {}
+        result = fuse(rules, self._pattern) if fused else fuse(rules, self._pattern, 0)
+        self._bodies, self.splits = result.bodies, result.splits
+        self._names = {name: f"r{i}" for i, name in enumerate(self._bodies)}
+        self.terminals: dict[str, str] = {}
 
     def text(self) -> str:
-        bodies = {self._names[rule.name]: self._node(rule.body) for rule in self._rules.rules.values()}
+        bodies = {self._names[name]: self._node(body) for name, body in self._bodies.items()}
         lines = [f"start: {self._names[self._rules.root]}"]
         lines += [f"{name}: {body}" for name, body in bodies.items()]
-        lines += [f"{name}: /{_class(ranges)}/" for ranges, name in self._terminals.items()]
+        lines += [f"{name}: {pattern}" for pattern, name in self.terminals.items()]
         return "\n".join(lines) + "\n"
 
-    def _node(self, node: Node) -> str:
+    def _node(self, node: Node | Lexeme) -> str:
+        if isinstance(node, Lexeme):
+            return self.terminals.setdefault(node.text, f"T{len(self.terminals)}")
         if node == NO_TEXT:
             return '""'
-        if isinstance(node, CharClass):
-            return self._terminals.setdefault(node.ranges, f"T{len(self._terminals)}")
         if isinstance(node, RuleRef):
             return self._names[node.name]
         if isinstance(node, Sequence):
@@ -86,6 +105,50 @@ class _Emitter:
         if not ranges:
             raise GrammarError(self._rules.name, f"{node.text} leaves no token", "", node.line, node.column)
         return f"<[{ranges}]>"
+
+    # --- terminals: a regular expression where there is no subtraction, otherwise an expression over some ---
+
+    def _pattern(self, node: Node) -> str:
+        regex = self._regex(node)
+        return self._expression(node) if regex is None else f"/{regex}/"
+
+    def _regex(self, node: Node) -> str | None:
+        if isinstance(node, CharClass):
+            return _class(node.ranges)
+        if isinstance(node, RuleRef):
+            if node.name not in self._patterns:
+                self._patterns[node.name] = self._regex(self._rules.rules[node.name].body) or ""
+            return self._patterns[node.name] or None
+        if isinstance(node, Except):
+            return None
+        if isinstance(node, Repeat):
+            inner = self._regex(node.item)
+            if inner is None:
+                return None
+            group = inner if isinstance(node.item, CharClass) else f"({inner})"
+            return group + _suffix(node.min, node.max)
+        assert isinstance(node, Sequence | Choice)
+        parts = [self._regex(part) for part in (node.items if isinstance(node, Sequence) else node.options)]
+        if None in parts:
+            return None
+        if isinstance(node, Sequence):
+            return "".join(part for part in parts if part) or "()"
+        return "(" + "|".join(part for part in parts if part) + ")"
+
+    def _expression(self, node: Node) -> str:
+        regex = self._regex(node)
+        if regex is not None:
+            return f"/{regex}/"
+        if isinstance(node, RuleRef):
+            return self._expression(self._rules.rules[node.name].body)
+        if isinstance(node, Except):
+            return f"({self._expression(node.item)} & ~({self._expression(node.excluded)}))"
+        if isinstance(node, Repeat):
+            return f"({self._expression(node.item)}){_suffix(node.min, node.max)}"
+        if isinstance(node, Sequence):
+            return "(" + " ".join(self._expression(item) for item in node.items) + ")"
+        assert isinstance(node, Choice)
+        return "(" + " | ".join(self._expression(option) for option in node.options) + ")"
 
 
 def _suffix(minimum: int, maximum: int | None) -> str:

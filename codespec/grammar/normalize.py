@@ -11,11 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from codespec.grammar.automaton import Alphabet, Builder, TooLarge
 from codespec.grammar.errors import GrammarError
 from codespec.grammar.rules import (
     MAX_CODE_POINT,
     CharClass,
     Choice,
+    Except,
     Literal,
     Node,
     Repeat,
@@ -23,6 +25,7 @@ from codespec.grammar.rules import (
     RuleRef,
     Rules,
     Sequence,
+    TokenRef,
     references,
     walk,
 )
@@ -43,7 +46,7 @@ def normalize(rules: Rules) -> Rules:
     Raises:
         GrammarError: the root matches no text at all.
     """
-    bodies = {name: _characters(rule.body) for name, rule in _reachable(rules).items()}
+    bodies = _subtractions({name: _characters(rule.body) for name, rule in _reachable(rules).items()}, rules)
     live = _productive(bodies)
     if rules.root not in live:
         root = rules.rules[rules.root]
@@ -63,7 +66,7 @@ def normalize(rules: Rules) -> Rules:
 
 def dead_rules(rules: Rules) -> list[str]:
     """Rules that match no text at all."""
-    live = _productive({name: _characters(rule.body) for name, rule in rules.rules.items()})
+    live = _productive(_subtractions({name: _characters(rule.body) for name, rule in rules.rules.items()}, rules))
     return [name for name in rules.rules if name not in live]
 
 
@@ -154,6 +157,9 @@ def rebuild(node: Node, leaf: Callable[[Node], Node]) -> Node:
         return choice([rebuild(option, leaf) for option in node.options])
     if isinstance(node, Repeat):
         return repeat(rebuild(node.item, leaf), node.min, node.max)
+    if isinstance(node, Except):
+        item, excluded = rebuild(node.item, leaf), rebuild(node.excluded, leaf)
+        return item if NOTHING in (item, excluded) else Except(item, excluded)
     return leaf(node)
 
 
@@ -169,6 +175,58 @@ def _characters(node: Node) -> Node:
         return RuleRef(node.name) if isinstance(node, RuleRef) else node
 
     return rebuild(node, leaf)
+
+
+def _subtractions(bodies: dict[str, Node], rules: Rules) -> dict[str, Node]:
+    """Subtractions with their rules put in place; nothing where no text is left."""
+    if not any(isinstance(node, Except) for body in bodies.values() for node, _ in walk(body)):
+        return bodies
+    return {name: _resolve(body, bodies, rules.rules[name], rules.name) for name, body in bodies.items()}
+
+
+def _resolve(node: Node, bodies: dict[str, Node], rule: Rule, grammar: str) -> Node:
+    if isinstance(node, Sequence):
+        return sequence([_resolve(item, bodies, rule, grammar) for item in node.items])
+    if isinstance(node, Choice):
+        return choice([_resolve(option, bodies, rule, grammar) for option in node.options])
+    if isinstance(node, Repeat):
+        return repeat(_resolve(node.item, bodies, rule, grammar), node.min, node.max)
+    if not isinstance(node, Except):
+        return node
+    where = (rule.line, rule.column)
+    try:
+        inlined = _inline(node, bodies, ())
+        sets = [inner.ranges for inner, _ in walk(inlined) if isinstance(inner, CharClass)]
+        left = Builder(Alphabet(sets), lambda name: bodies[name]).dfa(inlined)
+    except TooLarge:
+        raise GrammarError(grammar, f"a subtraction in {rule.name!r} is too large", "shorten it", *where) from None
+    except RecursionError:
+        remedy = "both sides of '-' may use only rules that do not refer to themselves, and no token elements"
+        raise GrammarError(grammar, f"a subtraction in {rule.name!r} is recursive", remedy, *where) from None
+    return inlined if left.edges else NOTHING
+
+
+def _inline(node: Node, bodies: dict[str, Node], path: tuple[str, ...]) -> Node:
+    """``node`` with its rules in place.
+
+    Raises:
+        RecursionError: they refer to themselves, or to token elements.
+    """
+    if isinstance(node, RuleRef):
+        if node.name in path:
+            raise RecursionError
+        return _inline(bodies[node.name], bodies, (*path, node.name))
+    if isinstance(node, TokenRef):
+        raise RecursionError
+    if isinstance(node, Sequence):
+        return sequence([_inline(item, bodies, path) for item in node.items])
+    if isinstance(node, Choice):
+        return choice([_inline(option, bodies, path) for option in node.options])
+    if isinstance(node, Repeat):
+        return repeat(_inline(node.item, bodies, path), node.min, node.max)
+    if isinstance(node, Except):
+        return Except(_inline(node.item, bodies, path), _inline(node.excluded, bodies, path))
+    return node
 
 
 def _set(ranges: Ranges) -> Node:
