@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import threading
 import weakref
@@ -14,7 +13,9 @@ import numpy as np
 from codespec.grammar import gbnf
 from codespec.grammar.deep import with_deep_stack
 from codespec.grammar.errors import GrammarError, did_you_mean
+from codespec.grammar.json_engine import compile_schema
 from codespec.grammar.lower import lower
+from codespec.grammar.regex import RegexError, translate
 from codespec.grammar.rules import Rules, TokenRef, walk
 from codespec.grammar.state import LlguidanceState, explain
 from codespec.grammar.tokenizer import Tokenizer, token_ranges
@@ -32,8 +33,6 @@ _LIMITS = llguidance.LLParserLimits(verbose_errors=False, step_max_items=5_000_0
 # Where the grammar forces text, llguidance's mask holds only the first token of that text's usual spelling,
 # while it goes on to accept any other. A draft must see the tokens that the target may take: all of them.
 _FREE = '%llguidance {"no_forcing": true}\n'
-# Between the tokens of a JSON text: any layout that a printer makes, but no endless run for a weak model to fall into.
-_JSON_SPACE = r"( |\r?\n[ \t]{0,60})?"
 _POSITION = re.compile(r"(?:at )?(\d+)\((\d+)\): (.*)", re.DOTALL)
 
 
@@ -46,11 +45,13 @@ class Grammar:
     Attributes:
         name: file or name, for messages.
         rules: the rules of a GBNF grammar; None of the others.
+        warnings: what is not as the author may expect; for a JSON Schema, what is ignored.
     """
 
     def __init__(self, name: str, source: str | None, rules: Rules | None = None) -> None:
         """``source`` is what llguidance compiles; None where ``rules`` must be lowered for each vocabulary."""
         self.name, self.rules, self._source = name, rules, source
+        self.warnings: tuple[str, ...] = ()
         self._user_lark = False
         self._lock = threading.Lock()
         self._compiled: weakref.WeakKeyDictionary[Tokenizer, tuple[llguidance.LLMatcher, bool]] = (
@@ -70,24 +71,19 @@ class Grammar:
         return cls(name, _FREE + lower(rules), rules)._checked()
 
     @classmethod
-    def from_json_schema(cls, text: str, name: str = "schema") -> Grammar:
-        """The JSON texts that satisfy a JSON Schema, as llguidance compiles it; one space or one line break with its
-        indentation between tokens, none before the first. ``x-guidance`` in the schema sets other rules.
+    def from_json_schema(cls, text: str, name: str = "schema", lenient: bool = False) -> Grammar:
+        """The JSON texts that satisfy a JSON Schema, properties in the order of the schema; one space or one line break
+        with its indentation between tokens, none before the first. ``x-guidance`` in the schema sets other rules.
+
+        With ``lenient``, keywords that cannot be enforced are ignored, and ``warnings`` lists them.
 
         Raises:
-            GrammarError: not JSON, or a keyword that cannot be enforced.
+            GrammarError: not JSON, or a keyword that cannot be enforced, named by its JSON pointer.
         """
-        try:
-            schema = json.loads(text)
-        except json.JSONDecodeError as error:
-            raise GrammarError(name, f"not JSON: {error.msg}", "", error.lineno, error.colno) from None
-        except RecursionError:
-            raise GrammarError(name, "the schema is nested too deeply") from None
-        if not isinstance(schema, dict | bool):
-            raise GrammarError(name, "a JSON Schema is an object", "write {...}, true or false")
-        if isinstance(schema, dict) and "x-guidance" not in schema:
-            text = json.dumps({**schema, "x-guidance": {"whitespace_pattern": _JSON_SPACE}})
-        return cls(name, f"{_FREE}start: %json {text}")._checked()
+        source, warnings = compile_schema(text, name, lenient)
+        grammar = cls(name, _FREE + source)
+        grammar.warnings = tuple(warnings)
+        return grammar._checked()
 
     @classmethod
     def from_lark(cls, text: str, name: str = "grammar") -> Grammar:
@@ -106,12 +102,17 @@ class Grammar:
     def from_regex(cls, pattern: str, name: str = "regex") -> Grammar:
         """The texts that match ``pattern`` (Rust's syntax, without look-around) as a whole.
 
+        ``^`` at its start and ``$`` at its end say nothing more; lazy quantifiers match what greedy ones do.
+
         Raises:
-            GrammarError: llguidance refuses it.
+            GrammarError: with the column of what is not supported.
         """
-        return cls(
-            name, f"{_FREE}start: /{llguidance.regex_to_lark(pattern)}/" if pattern else f'{_FREE}start: ""'
-        )._checked()
+        try:
+            pattern = translate(pattern)
+        except RegexError as error:
+            raise GrammarError(name, error.cause, error.remedy, 1, error.position + 1) from None
+        body = f"/{llguidance.regex_to_lark(pattern)}/" if pattern else '""'
+        return cls(name, f"{_FREE}start: {body}")._checked()
 
     @classmethod
     def load(cls, name_or_path: str | Path) -> Grammar:

@@ -1,0 +1,49 @@
+"""The formats of JSON Schema as regular expressions (draft 2020-12, validation, section 7.3).
+
+llguidance has its own for ``duration``, ``email``, ``hostname``, ``uri`` and ``uuid``. For the formats here it has
+none, or one that takes wrong texts (29 February in any year, leap seconds at any minute) or refuses right ones.
+"""
+
+from __future__ import annotations
+
+_BYTE = "(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
+_IPV4 = rf"(?:{_BYTE}\.){{3}}{_BYTE}"
+_LEAP = "(?:[0-9][0-9](?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)"
+_DATE = (
+    "(?:[0-9]{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])|(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)"
+    f"|02-(?:0[1-9]|1[0-9]|2[0-8]))|{_LEAP}-02-29)"
+)
+# RFC 3339 5.7: a leap second falls on 23:59:60 UTC; with an offset other than zero a finite expression would be
+# as long as there are offsets, so only UTC is written with one.
+_TIME = (
+    r"(?:(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]+)?(?:[zZ]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])"
+    r"|23:59:60(?:\.[0-9]+)?(?:[zZ]|[+-]00:00))"
+)
+_H = "[0-9a-fA-F]{1,4}"
+_LS32 = f"(?:{_H}:{_H}|{_IPV4})"
+# RFC 3986, 3.2.2
+_IPV6 = "|".join([
+    f"(?:{_H}:){{6}}{_LS32}",
+    *(f"(?:(?:{_H}:){{0,{n}}}{_H})?::(?:{_H}:){{{4 - n}}}{_LS32}" for n in range(5)),
+    f"::(?:{_H}:){{5}}{_LS32}",
+    f"(?:(?:{_H}:){{0,5}}{_H})?::{_H}",
+    f"(?:(?:{_H}:){{0,6}}{_H})?::",
+])  # fmt: skip
+_POINTER = r"(?:/(?:[^~/]|~[01])*)*"
+
+FORMATS: dict[str, str] = {
+    "date": _DATE,
+    "time": _TIME,
+    "date-time": f"{_DATE}[tT]{_TIME}",
+    "ipv4": _IPV4,
+    "ipv6": _IPV6,
+    "json-pointer": _POINTER,
+    "relative-json-pointer": rf"(?:0|[1-9][0-9]*)(?:#|{_POINTER})",
+}
+"""Expressions in Rust's syntax for the whole text."""
+
+ENGINE_FORMATS = ("duration", "email", "hostname", "uri", "uuid")
+"""Formats that llguidance enforces."""
+
+ANY_TEXT = ("binary", "byte", "password", "path", "file-path", "directory-path", "json-string", "base64url")
+"""Formats outside the specification, written by OpenAPI and pydantic, that say nothing about which texts match."""
