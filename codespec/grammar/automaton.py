@@ -306,10 +306,11 @@ def subtract(a: Dfa, b: Dfa) -> Dfa:
     return _trim(edges, accepting)
 
 
-def overlap(a: Dfa, b: Dfa) -> tuple[bool, int]:
-    """Whether some text is in both, and the classes that may follow a text of ``a`` on the way to a text of ``b``."""
+def overlap(a: Dfa, b: Dfa) -> tuple[bool, int, int]:
+    """Whether some text is in both; the classes that may follow a text of ``a`` on the way to a text of ``b``; and
+    the number of pairs of states looked at."""
     if not a.edges or not b.edges:
-        return False, 0
+        return False, 0, 0
     both, extends = False, 0
     seen = {(0, 0)}
     queue = [(0, 0)]
@@ -322,4 +323,4 @@ def overlap(a: Dfa, b: Dfa) -> tuple[bool, int]:
                 if classes & other and (target, beside) not in seen:
                     seen.add((target, beside))
                     queue.append((target, beside))
-    return both, extends
+    return both, extends, len(seen)

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from codespec.grammar.errors import GrammarError
-from codespec.grammar.fuse import Lexeme, Split, fuse
+from codespec.grammar.fuse import Split, fuse
 from codespec.grammar.normalize import NO_TEXT, Ranges, normalize
+from codespec.grammar.positions import Lexeme
 from codespec.grammar.rules import CharClass, Choice, Except, Node, Repeat, RuleRef, Rules, Sequence, TokenRef, walk
 
 VERSION = 2
