@@ -21,6 +21,8 @@ from codespec.grammar.rules import CharClass, Choice, Except, Node, Repeat, Rule
 
 MAX_LEXEME = 600
 """Characters of a lexeme, repetitions counted."""
+MAX_RULES_DEEP = 16
+"""Rules within rules in a lexeme."""
 MAX_WORK = 1_000_000
 """Steps of a proof, each well under a microsecond, beyond which it is tried again with smaller lexemes."""
 ANY_BYTE = (1 << 256) - 1
@@ -108,7 +110,7 @@ class _Fuser:
             doomed = self._conflicts() if self._largest else set()
             if not doomed:
                 return Fused(self._bodies, list(self._splits))
-            self._bodies |= {name: self._replace(body, doomed) for name, body in self._bodies.items()}
+            self._bodies |= {name: self._replace(body, doomed) for name, body in list(self._bodies.items())}
 
     # --- candidates ---------------------------------------------------------------------------------
 
@@ -123,6 +125,8 @@ class _Fuser:
             text, nullable = self._known(node)
         except TooLarge:
             return self._parts(node)
+        if not self._lexicon.dfas[text].edges:
+            return NO_TEXT
         self._places += 1
         lexeme = Lexeme(node, text, self._places)
         return _choice([lexeme], [NO_TEXT]) if nullable else lexeme
@@ -373,10 +377,12 @@ def _weights(bodies: dict[str, Node]) -> dict[str, int]:
     missing = {name: len(names) for name, names in needs.items()}
     queue = [name for name, count in missing.items() if not count]
     weights: dict[str, int] = {}
+    depths: dict[str, int] = {}
     while queue:
         name = queue.pop()
         weight = _weight(bodies[name], weights)
-        if weight > MAX_LEXEME:
+        depths[name] = 1 + max((depths[needed] for needed in needs[name]), default=0)
+        if weight > MAX_LEXEME or depths[name] > MAX_RULES_DEEP:
             continue
         weights[name] = weight
         for user in users[name]:
