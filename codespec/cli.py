@@ -249,7 +249,25 @@ def run_grammar_check(options: argparse.Namespace) -> int:
         print(problem)
     if not problems:
         print(f"{options.file}: no problems found")
+    if options.lexemes:
+        _print_lexemes(options.file)
     return ANSWER_IS_NO if problems else DONE
+
+
+def _print_lexemes(name: str) -> None:
+    from codespec.grammar import Grammar
+    from codespec.grammar.lower import lexemes
+
+    rules = Grammar.load(name).rules
+    if rules is None:
+        return
+    whole, splits = lexemes(rules)
+    print(f"{len(whole)} lexemes:")
+    for pattern in whole:
+        print(f"  {pattern}")
+    print(f"{len(splits)} split, since what follows the one may also go on in the other:")
+    for split in splits:
+        print(f"  {split.lexeme}\n    after {split.before}: {split.characters!r}")
 
 
 def run_grammar_accepts(options: argparse.Namespace) -> int:
