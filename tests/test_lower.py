@@ -277,6 +277,7 @@ class TestShippedJson:
         [
             "0", "-0.5e+10", '""', "null", "[]", "{}", " [1, 2 , 3]\n", '{"a" : {"b":[true,false]}}\r\n',
             '"\\ud83d\\ude00 \\u0041 \\/ é 😀 \x7f"', "1234567890123456789", "0.12345678901234567",
+            '"\\ud83d"', '"\\ude00\\ud83d"', "[" + " " * 200 + "\n" * 9 + "]",
             json.dumps({"a": [1, {"b": [2.5, None, "x"]}]}, indent=4), '{\n\n\t"a": 1\n}\n',
         ],
     )  # fmt: skip
@@ -287,8 +288,8 @@ class TestShippedJson:
     @pytest.mark.parametrize(
         "text",
         [
-            "", "01", "+1", "1.", ".5", "NaN", "[1,]", "{,}", "{'a': 1}", '{"a"}', '"\t"', '"\\x41"', '"\\ud83d"',
-            '"\\ude00\\ud83d"', "[1 2]", "nul", "tru e", '"a', "[[]", "1 2", "// x\n1", "\ufeff1",
+            "", "01", "+1", "1.", ".5", "NaN", "[1,]", "{,}", "{'a': 1}", '{"a"}', '"\t"', '"\\x41"',
+            "[1 2]", "nul", "tru e", '"a', "[[]", "1 2", "// x\n1", "\ufeff1",
         ],
     )  # fmt: skip
     def test_refuses(self, text: str) -> None:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -34,16 +34,16 @@ def grammar_for(name: str, start: str | None, text: str) -> Grammar:
     return load(name, start, levels.detect(text)) if grammar.leveled else grammar
 
 
-def files(verdict: str) -> Iterator[object]:
-    for path in sorted(FOLDER.glob(f"*/{verdict}/*")):
-        yield pytest.param(path, id=f"{path.parent.parent.name}-{path.name}")
+def files(verdict: str) -> list[Any]:
+    found = sorted(FOLDER.glob(f"*/{verdict}/*"))
+    return [pytest.param(path, id=f"{path.parent.parent.name}-{path.name}") for path in found]
 
 
 def start_of(path: Path) -> str | None:
     """The start symbol in a file's name, if its last dotted part is one."""
-    rules = load(path.parent.parent.name, None, None).rules
+    found = _STARTS.search(shipped()[path.parent.parent.name].read_text("utf-8"))
     start = Path(path.stem).suffix[1:]
-    return start if rules is not None and start in rules.rules else None
+    return start if found and start in found[1].replace(" ", "").split(",") else None
 
 
 def read(path: Path) -> str:
