@@ -51,7 +51,7 @@ class Expanded:
         return before[-1] if before else first
 
 
-def expand(text: str, name: str, folder: Path | None = None, start: str | None = None) -> Expanded:
+def expand(text: str, name: str, folder: Path | str | None = None, start: str | None = None) -> Expanded:
     """``text`` with everything that it imports and all instances of its templates.
 
     Args:
@@ -61,8 +61,9 @@ def expand(text: str, name: str, folder: Path | None = None, start: str | None =
     Raises:
         GrammarError: with file, line and column.
     """
+    beside = Path(folder) if folder is not None else None
     try:
-        return _Expander(Loader(folder).load(text, name, folder), start).run()
+        return _Expander(Loader(beside).load(text, name, beside), start).run()
     except RecursionError:
         raise GrammarError(name, "definitions refer to one another too deeply", "shorten the chain") from None
 

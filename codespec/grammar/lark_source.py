@@ -30,13 +30,14 @@ _TOKEN = re.compile(
     | (?P<special><[^<>\s]+>)
     | (?P<parameter>::\s*(?:\w+(?:\([^()\n]*\))?))
     | (?P<grammar>@[a-zA-Z0-9_\-]+)
-    | (?P<name>[!?]{0,2}_?[A-Za-z][A-Za-z0-9_]*(?:-[A-Za-z0-9_]+)*)
+    | (?P<name>[!?]{0,2}_*[A-Za-z][A-Za-z0-9_]*(?:-[A-Za-z0-9_]+)*)
     | (?P<number>[+-]?[0-9]+(?:\.[0-9]+)?)
     | (?P<newline>(?:\r?\n)+)
     | (?P<op>->|\.\.|[+*?|()\[\]{},.:~&=])
     """,
     re.VERBOSE | re.DOTALL,
 )
+_NAME = re.compile(r"[!?]{0,2}_*(?:[a-z][_a-z0-9\-]*|[A-Z][_A-Z0-9\-]*)")
 _OPEN, _CLOSE = "([{", ")]}"
 
 
@@ -112,6 +113,9 @@ def tokenize(text: str, file: str) -> list[Token]:
         kind, end = str(match.lastgroup), match.end()
         if kind == "json":
             end = _json_end(text, end, here)
+        if kind == "name" and not _NAME.fullmatch(match[0]):
+            remedy = "write rules in small letters, terminals in capitals"
+            raise here.error(f"the name {match[0]!r} mixes small letters and capitals", remedy)
         if kind != "blank":
             tokens.append(Token(kind, text[at:end], file, line, here.column))
         newlines = text.count("\n", at, end)

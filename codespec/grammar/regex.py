@@ -243,7 +243,7 @@ class _Translator:
 
     def _property(self, start: int) -> str:
         match = re.compile(r"\{[^}]+\}|[A-Z]").match(self.text, self.at)
-        if match is None or self.dialect == "python":
+        if match is None:
             raise RegexError(start, "unknown escape \\p", "write the characters out as a class")
         self.at = match.end()
         return self.text[start : self.at]

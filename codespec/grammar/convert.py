@@ -1,0 +1,264 @@
+"""What ``codespec grammar convert`` does: one notation into another."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+from codespec.grammar import gbnf
+from codespec.grammar.errors import GrammarError
+from codespec.grammar.grammar import MAX_FILE, read_text
+from codespec.grammar.json_engine import compile_schema
+from codespec.grammar.lark_expand import Expanded, expand, string_value
+from codespec.grammar.lark_source import Definition, Token, is_terminal
+from codespec.grammar.lower import lower
+from codespec.protocols import CodespecError
+
+# Python's own parser of regular expressions: public until 3.10, renamed since.
+_sre: Any = importlib.import_module("re._parser" if sys.version_info >= (3, 11) else "sre_parse")
+
+_ESCAPES = {"\n": "n", "\r": "r", "\t": "t", '"': '"', "\\": "\\", "[": "[", "]": "]", "-": "-"}
+_WORD = "0-9A-Za-z_\\U00000080-\\U0010FFFF"
+_CATEGORIES = {
+    "CATEGORY_DIGIT": "0-9",
+    "CATEGORY_WORD": _WORD,
+    "CATEGORY_SPACE": " \\t\\n\\r\\x0B\\x0C",
+    "CATEGORY_NOT_DIGIT": "\\x00-/:-\\U0010FFFF",
+    "CATEGORY_NOT_WORD": "\\x00-/:-@\\[-^`{-\\x7F",
+    "CATEGORY_NOT_SPACE": "\\x00-\\x08\\x0E-\\x1F!-\\U0010FFFF",
+}
+
+
+def convert(path: str | Path, to: str, lenient: bool = False) -> tuple[str, list[str]]:
+    """The grammar in the file ``path``, written in the notation ``to``, and warnings of what may differ.
+
+    Args:
+        path: ``.gbnf``, ``.lark`` or ``.json`` (a JSON Schema).
+        to: ``gbnf`` or ``lark``.
+        lenient: of a JSON Schema, ignore what cannot be enforced.
+
+    Raises:
+        CodespecError: the file cannot be read, or there is no way from its notation to that one.
+        GrammarError: with the position of what has no equal.
+    """
+    file = Path(path)
+    kind = file.suffix.lower().removeprefix(".")
+    if (kind, to) not in (("gbnf", "lark"), ("lark", "gbnf"), ("lark", "lark"), ("json", "lark")):
+        ways = "GBNF to lark, Lark to gbnf, Lark to lark (expanded), JSON Schema to lark"
+        raise CodespecError(f"{path}: no conversion from {file.suffix or 'this file'} to {to}; there are: {ways}")
+    text = read_text(file, MAX_FILE)
+    if kind == "gbnf":
+        return lower(gbnf.parse(text, str(path))), []
+    if kind == "json":
+        return compile_schema(text, str(path), lenient)
+    expanded = expand(text, str(path), file.parent)
+    return (expanded.text, expanded.warnings) if to == "lark" else lark_to_gbnf(expanded)
+
+
+def lark_to_gbnf(grammar: Expanded) -> tuple[str, list[str]]:
+    """An expanded Lark grammar as GBNF, and warnings of what may differ.
+
+    Raises:
+        GrammarError: it uses what GBNF does not have; with the position.
+    """
+    return _Writer(grammar).run()
+
+
+class _Writer:
+    def __init__(self, grammar: Expanded) -> None:
+        self.grammar = grammar
+        self.names: dict[str, str] = {}
+        for name in grammar.definitions:
+            self.names[name] = "root" if name == "start" else self._free_name(name)
+        self.ignored = "ignored" if grammar.ignored else ""
+        while self.ignored in self.names.values():
+            self.ignored += "-x"
+
+    def _free_name(self, name: str) -> str:
+        made = re.sub("[^A-Za-z0-9]+", "-", name).strip("-") or "rule"
+        while made in (*self.names.values(), "root"):
+            made += "-x"
+        return made
+
+    def run(self) -> tuple[str, list[str]]:
+        lines = []
+        for definition in self.grammar.definitions.values():
+            body = self._body(definition)
+            if definition.name == "start" and self.ignored:
+                body = f"{self.ignored} ({body})"
+            lines.append(f"{self.names[definition.name]} ::= {body}")
+        lines.sort(key=lambda line: not line.startswith("root ::="))
+        if self.ignored:
+            bodies = (self._tokens(body, terminal=True) for body in self.grammar.ignored)
+            lines.append(f"{self.ignored} ::= ({' | '.join(bodies)})*")
+        return "\n".join(lines) + "\n", self._warnings()
+
+    def _warnings(self) -> list[str]:
+        found = ["in Lark a terminal matches as much as it can, in GBNF also less: the language may be larger"]
+        if self.ignored:
+            found.append("%ignore became optional text at the start and after every terminal")
+        unused = not any(item.terminal for item in self.grammar.definitions.values())
+        return self.grammar.warnings + (found[1:] if unused else found)
+
+    def _body(self, definition: Definition) -> str:
+        for token in definition.attributes:
+            raise token.error(f"GBNF has nothing like {token.text!r}", "leave it out")
+        return self._tokens(definition.body, definition.terminal)
+
+    def _tokens(self, tokens: list[Token], terminal: bool) -> str:
+        out: list[str] = []
+        at = 0
+        while at < len(tokens):
+            token, following = tokens[at], tokens[at + 1].text if at + 1 < len(tokens) else ""
+            if token.text == "[":
+                out.append("(")
+            elif token.text == "]":
+                out.append(")?")
+            elif token.text in ("(", ")", "|", "*", "+", "?"):
+                out.append(token.text)
+            elif (
+                token.text in ("{", "~") and at and tokens[at + 1 : at + 2] and following.isdigit() | (following == ",")
+            ):
+                bounds, at = _bounds(tokens, at)
+                out.append(bounds)
+            elif following == "..":
+                out.append(self._lexeme(_range(token, tokens[at + 2]), terminal))
+                at += 2
+            else:
+                out.append(self._item(token, terminal))
+            at += 1
+        return _joined(out) or '""'
+
+    def _item(self, token: Token, terminal: bool) -> str:
+        if token.kind == "name":
+            name = token.text.lstrip("!?")
+            return self._lexeme(self.names[name], terminal) if is_terminal(name) else self.names[name]
+        if token.kind == "string":
+            return self._lexeme(_literal(*string_value(token)), terminal)
+        if token.kind == "regex":
+            return self._lexeme(_regex(token), terminal)
+        if token.kind == "special":
+            return token.text
+        raise token.error(f"GBNF has nothing like {token.text[:20]!r}", "write it in other terms first")
+
+    def _lexeme(self, text: str, terminal: bool) -> str:
+        """Inside a rule, what is ignored may follow each terminal."""
+        return f"({text} {self.ignored})" if self.ignored and not terminal else text
+
+
+def _joined(parts: list[str]) -> str:
+    """Quantifiers stand directly behind what they repeat."""
+    text = ""
+    for part in parts:
+        text += part if part in ("*", "+", "?") or part.startswith("{") or part == ")?" else f" {part}"
+    return text.replace("( ", "(").strip()
+
+
+def _bounds(tokens: list[Token], at: int) -> tuple[str, int]:
+    """``~ n``, ``~ n..m`` and ``{n,m}`` in GBNF, and the index of their last token."""
+    if tokens[at].text == "~":
+        low = high = tokens[at + 1].text
+        at += 1
+        if [token.text for token in tokens[at + 1 : at + 2]] == [".."]:
+            high, at = tokens[at + 2].text, at + 2
+        return f"{{{low},{high}}}", at
+    end = next(index for index in range(at, len(tokens)) if tokens[index].text == "}")
+    inner = "".join(token.text for token in tokens[at + 1 : end])
+    return "{" + ("0" + inner if inner.startswith(",") else inner) + "}", end
+
+
+def _range(low: Token, high: Token) -> str:
+    return f"[{_char(ord(string_value(low)[0]))}-{_char(ord(string_value(high)[0]))}]"
+
+
+def _literal(text: str, blind: bool) -> str:
+    if blind:
+        return " ".join(f"[{_char(ord(c.lower()))}{_char(ord(c.upper()))}]" for c in text) or '""'
+    return '"' + "".join(char if char in "-[]" else _char(ord(char)) for char in text) + '"'
+
+
+def _char(code: int) -> str:
+    char = chr(code)
+    if char in _ESCAPES:
+        return "\\" + _ESCAPES[char]
+    if char.isalnum() or char in " !#$%&'()*+,./:;<=>?@_`{|}~":
+        return char if code < 128 else f"\\U{code:08X}"
+    return f"\\x{code:02X}" if code < 256 else f"\\U{code:08X}"
+
+
+def _regex(token: Token) -> str:
+    body, _, flags = token.text[1:].rpartition("/")
+    written = f"(?{''.join(flag for flag in flags if flag in 'isx')}:{body})"
+    try:
+        parsed = _sre.parse(written.replace("\\/", "/"))
+    except (re.error, RecursionError, OverflowError) as error:
+        remedy = "write it in Python's syntax, without [[:…:]] and set operators"
+        raise token.error(f"this regular expression cannot be converted: {error}", remedy) from None
+    return f"({_sequence(parsed, token, 'i' in flags, 's' in flags)})"
+
+
+def _sequence(items: Any, token: Token, blind: bool, dotall: bool) -> str:
+    return " ".join(_part(str(kind), value, token, blind, dotall) for kind, value in items) or '""'
+
+
+def _part(kind: str, value: Any, token: Token, blind: bool, dotall: bool) -> str:
+    if kind == "LITERAL":
+        return _literal(chr(value), blind and chr(value).lower() != chr(value).upper())
+    if kind == "NOT_LITERAL":
+        return f"[^{_cases(value, blind)}]"
+    if kind == "ANY":
+        return "." if dotall else "[^\\n]"
+    if kind == "IN":
+        return _class(value, token, blind)
+    if kind == "BRANCH":
+        return "(" + " | ".join(_sequence(option, token, blind, dotall) for option in value[1]) + ")"
+    if kind == "SUBPATTERN":
+        return f"({_sequence(value[3], token, blind, dotall)})"
+    if kind in ("MAX_REPEAT", "MIN_REPEAT"):
+        low, high, inner = value
+        bound = f"{{{low},}}" if str(high) == "MAXREPEAT" else f"{{{low},{high}}}"
+        short = {"{0,}": "*", "{1,}": "+", "{0,1}": "?"}.get(bound, bound)
+        return f"({_sequence(inner, token, blind, dotall)}){short}"
+    if kind == "AT" and str(value) in ("AT_BEGINNING", "AT_END", "AT_BEGINNING_STRING", "AT_END_STRING"):
+        return '""'
+    raise token.error(f"GBNF has nothing like {kind.lower().replace('_', ' ')}", "write it with classes and groups")
+
+
+def _cases(code: int, blind: bool) -> str:
+    char = chr(code)
+    return (
+        _char(code)
+        if not blind or char.lower() == char.upper()
+        else _char(ord(char.lower())) + _char(ord(char.upper()))
+    )
+
+
+def _class(members: Any, token: Token, blind: bool) -> str:
+    out, negated = "", ""
+    for kind, value in members:
+        if str(kind) == "NEGATE":
+            negated = "^"
+        elif str(kind) == "LITERAL":
+            out += _cases(value, blind)
+        elif str(kind) == "RANGE":
+            out += _ranges(value[0], value[1], blind)
+        elif str(kind) == "CATEGORY" and str(value) in _CATEGORIES:
+            out += _CATEGORIES[str(value)]
+        else:
+            raise token.error("this class cannot be converted", "list its characters")
+    return f"[{negated}{out}]"
+
+
+def _ranges(low: int, high: int, blind: bool) -> str:
+    text = f"{_char(low)}-{_char(high)}"
+    if not blind:
+        return text
+    lower, upper = (max(low, 65), min(high, 90)), (max(low, 97), min(high, 122))
+    text += f"{_char(lower[0] + 32)}-{_char(lower[1] + 32)}" if lower[0] <= lower[1] else ""
+    return text + (f"{_char(upper[0] - 32)}-{_char(upper[1] - 32)}" if upper[0] <= upper[1] else "")
+
+
+__all__ = ["GrammarError", "convert", "lark_to_gbnf"]
