@@ -212,14 +212,22 @@ def _grammar_of(options: argparse.Namespace) -> Grammar | None:
     from codespec.grammar.grammar import MAX_FILE, read_text
 
     if options.grammar:
-        return Grammar.load(options.grammar)
+        return _warned(Grammar.load(options.grammar, lenient=options.lenient))
     if options.json_schema:
-        return Grammar.from_json_schema(read_text(Path(options.json_schema), MAX_FILE), options.json_schema)
+        text = read_text(Path(options.json_schema), MAX_FILE)
+        return _warned(Grammar.from_json_schema(text, options.json_schema, options.lenient))
     if options.lark:
-        return Grammar.from_lark(read_text(Path(options.lark), MAX_FILE), options.lark)
+        text = read_text(Path(options.lark), MAX_FILE)
+        return _warned(Grammar.from_lark(text, options.lark, Path(options.lark).parent))
     if options.regex is not None:
         return Grammar.from_regex(options.regex)
     return None
+
+
+def _warned(grammar: Grammar) -> Grammar:
+    for warning in grammar.warnings:
+        show.error(warning)
+    return grammar
 
 
 def _progress() -> Callable[[str, int], None] | None:
@@ -244,7 +252,7 @@ def run_grammar_check(options: argparse.Namespace) -> int:
     """``codespec grammar check``."""
     from codespec.grammar.check import check
 
-    problems = check(options.file)
+    problems = check(options.file, options.lenient)
     for problem in problems:
         print(problem)
     if not problems:
@@ -261,13 +269,15 @@ def _print_lexemes(name: str) -> None:
     rules = Grammar.load(name).rules
     if rules is None:
         return
-    whole, splits = lexemes(rules)
+    whole, splits, given_up = lexemes(rules)
     print(f"{len(whole)} lexemes:")
     for pattern in whole:
         print(f"  {pattern}")
+    if given_up:
+        print("the proof for larger lexemes was too long; these are the first conflicts:")
     print(f"{len(splits)} split, since what follows the one may also go on in the other:")
     for split in splits:
-        print(f"  {split.lexeme}\n    after {split.before}: {split.characters!r}")
+        print(f"  {split.rule}: {split.lexeme}\n    after {split.before_rule}: {split.before}: {split.characters!r}")
 
 
 def run_grammar_accepts(options: argparse.Namespace) -> int:
@@ -275,7 +285,7 @@ def run_grammar_accepts(options: argparse.Namespace) -> int:
     from codespec.grammar import Grammar
     from codespec.grammar.check import accepts
 
-    grammar = Grammar.load(options.grammar)
+    grammar = _warned(Grammar.load(options.grammar, lenient=options.lenient))
     answers = [accepts(grammar, path) for path in options.files]
     if options.json:
         fields = ("file", "accepted", "line", "column")
@@ -288,6 +298,17 @@ def run_grammar_accepts(options: argparse.Namespace) -> int:
                 else f"{a.file}: rejected at {a.line}:{a.column}, expected {a.expected}"
             )
     return DONE if all(answer.accepted for answer in answers) else ANSWER_IS_NO
+
+
+def run_grammar_convert(options: argparse.Namespace) -> int:
+    """``codespec grammar convert``."""
+    from codespec.grammar.convert import convert
+
+    text, warnings = convert(options.file, options.to, options.lenient)
+    for warning in warnings:
+        show.error(f"{options.file}: {warning}")
+    print(text, end="" if text.endswith("\n") else "\n")
+    return DONE
 
 
 def run_models_list(options: argparse.Namespace) -> int:
@@ -357,6 +378,7 @@ COMMANDS = {
     "serve": run_serve,
     "grammar check": run_grammar_check,
     "grammar accepts": run_grammar_accepts,
+    "grammar convert": run_grammar_convert,
     "models list": run_models_list,
     "bench decode": run_bench_decode,
     "bench gate": run_bench_gate,

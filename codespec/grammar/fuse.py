@@ -30,10 +30,18 @@ ANY_BYTE = (1 << 256) - 1
 
 @dataclass(frozen=True)
 class Split:
-    """Why a lexeme was split: after a text of ``before``, ``by`` could go on or something else follow."""
+    """Why a lexeme was split: after a text of ``before``, it could go on or something else follow.
+
+    Attributes:
+        lexeme, rule: what was split, and the rule it stands in.
+        before, before_rule: what may be complete where the lexeme goes on, and the rule it stands in.
+        characters: with which of them.
+    """
 
     lexeme: str
+    rule: str
     before: str
+    before_rule: str
     characters: str
 
 
@@ -44,10 +52,13 @@ class Fused:
     Attributes:
         bodies: by rule name, the root first.
         splits: lexemes that had to be split, with the reason.
+        largest: characters of the largest lexeme that was tried; less than what was asked for where the proof was
+            too long.
     """
 
     bodies: dict[str, Node | Lexeme]
     splits: list[Split]
+    largest: int
 
 
 def fuse(rules: Rules, pattern: Callable[[Node], str], largest: int = MAX_LEXEME) -> Fused:
@@ -57,10 +68,14 @@ def fuse(rules: Rules, pattern: Callable[[Node], str], largest: int = MAX_LEXEME
         pattern: the text by which equal nodes are known.
         largest: characters of a lexeme; 0 makes every character one, which needs no proof.
     """
+    reasons: list[Split] = []
     while True:
+        fuser = _Fuser(rules, pattern, largest)
         try:
-            return _Fuser(rules, pattern, largest).run()
+            fused = fuser.run()
+            return Fused(fused.bodies, reasons or fused.splits, largest)
         except _TooMuchWork:
+            reasons = reasons or list(fuser.splits)
             largest //= 10
 
 
@@ -94,7 +109,7 @@ class _Fuser:
         self._lexicon = _Lexicon(self._alphabet, self._work)
         self._nullable: dict[str, Node | None] = {}
         self._places = 0
-        self._splits: dict[Split, None] = {}
+        self.splits: dict[Split, None] = {}
         self._bodies: dict[str, Node | Lexeme] = {}
         self._fresh: dict[str, str] = {}
 
@@ -109,7 +124,7 @@ class _Fuser:
         while True:
             doomed = self._conflicts() if self._largest else set()
             if not doomed:
-                return Fused(self._bodies, list(self._splits))
+                return Fused(self._bodies, list(self.splits), self._largest)
             self._bodies |= {name: self._replace(body, doomed) for name, body in list(self._bodies.items())}
 
     # --- candidates ---------------------------------------------------------------------------------
@@ -147,6 +162,8 @@ class _Fuser:
             return self._lexeme(node)
         if isinstance(node, RuleRef | TokenRef) and self._weight(node) > self._largest:
             return node
+        if isinstance(node, RuleRef) and self._is_gap(node.name):
+            return self._segment(self._source[node.name])
         if isinstance(node, Sequence):
             if self._is_plain(node):
                 return self._lexeme(node)
@@ -160,6 +177,11 @@ class _Fuser:
         if isinstance(node, Repeat):
             return _repeat(self._segment(node.item), node)
         return self._states(node) if isinstance(node, Except) else node
+
+    def _is_gap(self, name: str) -> bool:
+        """Whether a rule is what may stand between lexemes, rather than one: it may be empty and has parts with names."""
+        body = self._source[name]
+        return _mentions_rules(body) and self._builder.dfa(body).nullable
 
     def _is_plain(self, node: Node) -> bool:
         return self._weight(node) <= self._largest and not _mentions_rules(node)
@@ -246,7 +268,8 @@ class _Fuser:
             doomed.update(positions.places[index] for index in bits(beside))
             if beside:
                 characters = bytes(bits(common)).decode("latin-1")
-                self._splits[Split(other, positions.texts[at], characters)] = None
+                rule = positions.rules[next(iter(bits(beside)))]
+                self.splits[Split(other, rule, positions.texts[at], positions.rules[at], characters)] = None
         return doomed
 
     def _leads(self, positions: Positions, places: int) -> int:

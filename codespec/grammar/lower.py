@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from codespec.grammar.errors import GrammarError
-from codespec.grammar.fuse import Split, fuse
+from codespec.grammar.fuse import MAX_LEXEME, Split, fuse
 from codespec.grammar.normalize import NO_TEXT, Ranges, normalize
 from codespec.grammar.positions import Lexeme
 from codespec.grammar.rules import CharClass, Choice, Except, Node, Repeat, RuleRef, Rules, Sequence, TokenRef, walk
@@ -37,11 +37,12 @@ def lower(rules: Rules, tokens: Tokens | None = None, fused: bool = True) -> str
     return _Emitter(_small(normalize(rules)), tokens, fused).text()
 
 
-def lexemes(rules: Rules) -> tuple[list[str], list[Split]]:
-    """The lexemes that ``rules`` are read in, as patterns, and those that had to be split, with the reason."""
+def lexemes(rules: Rules) -> tuple[list[str], list[Split], bool]:
+    """The lexemes that ``rules`` are read in, as patterns; those that had to be split, with the reason; and whether
+    the proof for larger lexemes was given up."""
     emitter = _Emitter(_small(normalize(rules)), lambda _: [(0, 0)], fused=True)
     emitter.text()
-    return list(emitter.terminals), emitter.splits
+    return list(emitter.terminals), emitter.splits, emitter.given_up
 
 
 def _small(normal: Rules) -> Rules:
@@ -59,6 +60,7 @@ class _Emitter:
     Attributes:
         terminals: their names by pattern.
         splits: lexemes that had to be split.
+        given_up: whether the proof for larger lexemes was too long.
     """
 
     def __init__(self, rules: Rules, tokens: Tokens | None, fused: bool) -> None:
@@ -66,6 +68,7 @@ class _Emitter:
         self._patterns: dict[str, str] = {}
         result = fuse(rules, self._pattern) if fused else fuse(rules, self._pattern, 0)
         self._bodies, self.splits = result.bodies, result.splits
+        self.given_up = fused and result.largest < MAX_LEXEME
         self._names = {name: f"r{i}" for i, name in enumerate(self._bodies)}
         self.terminals: dict[str, str] = {}
 

@@ -29,7 +29,7 @@ class Positions:
     """The leaves of all rules as numbers; sets of them are ints. Token elements have an empty text.
 
     Attributes:
-        texts, places: of the lexeme, by position.
+        texts, places, rules: of the lexeme, and where it stands, by position.
         next: for each position those that may come right after it.
         start: those that a text may begin with.
         with_text: positions by text.
@@ -38,11 +38,15 @@ class Positions:
 
     def __init__(self, bodies: dict[str, Node | Lexeme], root: str) -> None:
         self.places: list[int] = []
+        self.rules: list[str] = []
         self.texts: list[str] = []
         self.with_text: dict[str, int] = {}
         self.leads: dict[int, int] = {}
         self._bodies = bodies
-        self._compiled = {name: self._compile(body) for name, body in bodies.items()}
+        self._compiled = {}
+        for name, body in bodies.items():
+            self._compiled[name] = self._compile(body)
+            self.rules += [name] * (len(self.texts) - len(self.rules))
         self._nullable: set[str] = set()
         self._first: dict[str, int] = dict.fromkeys(bodies, 0)
         self._find_first()
