@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import logging
+import re
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from codespec.protocols import Sampling
 
 DONE, ANSWER_IS_NO, BAD_INPUT, INTERNAL = 0, 1, 2, 3
+MOST_SPLITS = 60
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -272,12 +274,22 @@ def _print_lexemes(name: str) -> None:
     whole, splits, given_up = lexemes(rules)
     print(f"{len(whole)} lexemes:")
     for pattern in whole:
-        print(f"  {pattern}")
+        print(f"  {_short(pattern)}")
     if given_up:
         print("the proof for larger lexemes was too long; these are the first conflicts:")
     print(f"{len(splits)} split, since what follows the one may also go on in the other:")
-    for split in splits:
-        print(f"  {split.rule}: {split.lexeme}\n    after {split.before_rule}: {split.before}: {split.characters!r}")
+    for split in splits[:MOST_SPLITS]:
+        print(f"  {split.rule}: {_short(split.lexeme)}")
+        print(f"    after {split.before_rule}: {_short(split.before)} by {_short(split.characters)!r}")
+    if len(splits) > MOST_SPLITS:
+        print(f"  … and {len(splits) - MOST_SPLITS} more")
+
+
+def _short(pattern: str) -> str:
+    """A lexeme's pattern for people: printable characters as they are, cut to a line."""
+    text = re.sub(r"\\u\{([2-7][0-9a-f])\}", lambda match: chr(int(match[1], 16)), pattern)
+    text = re.sub(r"\[([^\]^\\-])\]", r"\1", text)
+    return text if len(text) <= 90 else text[:60] + "…" + text[-29:]
 
 
 def run_grammar_accepts(options: argparse.Namespace) -> int:

@@ -108,6 +108,7 @@ class _Fuser:
         self._work = _Work()
         self._lexicon = _Lexicon(self._alphabet, self._work)
         self._nullable: dict[str, Node | None] = {}
+        self._phrases: dict[str, bool] = {}
         self._places = 0
         self.splits: dict[Split, None] = {}
         self._bodies: dict[str, Node | Lexeme] = {}
@@ -162,7 +163,7 @@ class _Fuser:
             return self._lexeme(node)
         if isinstance(node, RuleRef | TokenRef) and self._weight(node) > self._largest:
             return node
-        if isinstance(node, RuleRef) and self._is_gap(node.name):
+        if isinstance(node, RuleRef) and self._is_phrase(node.name):
             return self._segment(self._source[node.name])
         if isinstance(node, Sequence):
             if self._is_plain(node):
@@ -178,10 +179,16 @@ class _Fuser:
             return _repeat(self._segment(node.item), node)
         return self._states(node) if isinstance(node, Except) else node
 
-    def _is_gap(self, name: str) -> bool:
-        """Whether a rule is what may stand between lexemes, rather than one: it may be empty and has parts with names."""
-        body = self._source[name]
-        return _mentions_rules(body) and self._builder.dfa(body).nullable
+    def _is_phrase(self, name: str) -> bool:
+        """Whether a rule is rather several lexemes, or the space between them, than one: it has parts with names that
+        may be empty. Only a guess, which saves splitting it later; its parts then stand where it is used."""
+        known = self._phrases.get(name)
+        if known is None:
+            named = [node.name for node, _ in walk(self._source[name]) if isinstance(node, RuleRef)]
+            known = any(self._known(RuleRef(other))[1] or self._is_phrase(other) for other in named)
+            known = known or (bool(named) and self._known(self._source[name])[1])
+            self._phrases[name] = known
+        return known
 
     def _is_plain(self, node: Node) -> bool:
         return self._weight(node) <= self._largest and not _mentions_rules(node)
