@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 import llguidance
 
-from codespec.grammar.rules import CharClass, Choice, Literal, Node, Repeat, RuleRef, Rules
+from codespec.grammar.rules import Boundary, CharClass, Choice, Except, Literal, Node, Repeat, RuleRef, Rules
 from codespec.grammar.rules import Sequence as Series
 from codespec.grammar.tokenizer import Tokenizer
 from codespec.protocols import Bits
@@ -111,47 +111,63 @@ class SetState:
         return self._ended or (self.can_end and all(self._text == t for t in self._texts if t.startswith(self._text)))
 
 
-def matches(rules: Rules, text: str) -> bool:
-    """Whether ``text`` matches: the least fixed point of "rule r matches text[i:j]", computed as it is defined."""
-    codes = [ord(character) for character in text]
-    known: dict[tuple[str, int], frozenset[int]] = {}
-    for name in rules.rules:
-        for start in range(len(codes) + 1):
-            known[name, start] = frozenset()
-    changed = True
-    while changed:
-        changed = False
-        for (name, start), ends in known.items():
-            found = _ends(rules.rules[name].body, start, codes, known)
-            if found != ends:
-                known[name, start] = found
-                changed = True
-    return len(codes) in known[rules.root, 0]
+def matches(rules: Rules, text: str, word: str = "") -> bool:
+    """Whether ``text`` matches: the least fixed point of "rule r matches text[i:j]", computed as it is defined.
+
+    ``word`` holds the word characters, for boundaries.
+    """
+    definition = _Definition(rules, [ord(character) for character in text], {ord(character) for character in word})
+    return len(text) in definition.solve()[rules.root, 0]
 
 
-def _ends(node: Node, start: int, codes: list[int], known: dict[tuple[str, int], frozenset[int]]) -> frozenset[int]:
-    if isinstance(node, Literal):
-        end = start + len(node.code_points)
-        return frozenset([end] if tuple(codes[start:end]) == node.code_points else [])
-    if isinstance(node, CharClass):
-        hit = start < len(codes) and any(low <= codes[start] <= high for low, high in node.ranges) != node.negated
-        return frozenset([start + 1] if hit else [])
-    if isinstance(node, RuleRef):
-        return known[node.name, start]
-    if isinstance(node, Series):
-        at = frozenset([start])
-        for item in node.items:
-            at = frozenset(end for here in at for end in _ends(item, here, codes, known))
-        return at
-    if isinstance(node, Choice):
-        return frozenset(end for option in node.options for end in _ends(option, start, codes, known))
-    assert isinstance(node, Repeat)
-    at, result, count = frozenset([start]), frozenset([start] if node.min == 0 else []), 0
-    seen = set()
-    while at and (node.max is None or count < node.max) and not (count >= node.min and at in seen):
-        seen.add(at)
-        at = frozenset(end for here in at for end in _ends(node.item, here, codes, known))
-        count += 1
-        if count >= node.min:
-            result |= at
-    return result
+class _Definition:
+    def __init__(self, rules: Rules, codes: list[int], word: set[int]) -> None:
+        self._rules, self._codes, self._word = rules, codes, word
+        self._known = {(name, start): frozenset[int]() for name in rules.rules for start in range(len(codes) + 1)}
+
+    def solve(self) -> dict[tuple[str, int], frozenset[int]]:
+        changed = True
+        while changed:
+            changed = False
+            for (name, start), ends in self._known.items():
+                found = self._ends(self._rules.rules[name].body, start)
+                if found != ends:
+                    self._known[name, start] = found
+                    changed = True
+        return self._known
+
+    def _ends(self, node: Node, start: int, inside: bool = False) -> frozenset[int]:
+        """Where ``node`` may end; ``inside`` a subtraction rules are followed, as what is known of them is too little."""
+        codes = self._codes
+        if isinstance(node, Literal):
+            end = start + len(node.code_points)
+            return frozenset([end] if tuple(codes[start:end]) == node.code_points else [])
+        if isinstance(node, CharClass):
+            hit = start < len(codes) and any(low <= codes[start] <= high for low, high in node.ranges) != node.negated
+            return frozenset([start + 1] if hit else [])
+        if isinstance(node, Boundary):
+            return frozenset([start] if start == len(codes) or codes[start] not in self._word else [])
+        if isinstance(node, Except):
+            return self._ends(node.item, start, True) - self._ends(node.excluded, start, True)
+        if isinstance(node, RuleRef):
+            return self._ends(self._rules.rules[node.name].body, start, True) if inside else self._known[node.name, start]
+        if isinstance(node, Series):
+            at = frozenset([start])
+            for item in node.items:
+                at = frozenset(end for here in at for end in self._ends(item, here, inside))
+            return at
+        if isinstance(node, Choice):
+            return frozenset(end for option in node.options for end in self._ends(option, start, inside))
+        assert isinstance(node, Repeat)
+        return self._repeated(node, start, inside)
+
+    def _repeated(self, node: Repeat, start: int, inside: bool) -> frozenset[int]:
+        at, result, count = frozenset([start]), frozenset([start] if node.min == 0 else []), 0
+        seen = set()
+        while at and (node.max is None or count < node.max) and not (count >= node.min and at in seen):
+            seen.add(at)
+            at = frozenset(end for here in at for end in self._ends(node.item, here, inside))
+            count += 1
+            if count >= node.min:
+                result |= at
+        return result

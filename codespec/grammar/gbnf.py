@@ -1,63 +1,186 @@
-"""GBNF text to rules, as llama.cpp's own parser reads it, with a position and a remedy in every error."""
+"""GBNF text to rules, as llama.cpp's own parser reads it, with a position and a remedy in every error.
+
+The extensions (subtraction, word boundaries, templates, levels) are described in ``docs/grammar.md``.
+"""
 
 from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from lark import Lark, Token
 from lark.exceptions import UnexpectedCharacters, UnexpectedToken, VisitError
 from lark.visitors import Transformer_NonRecursive
 
+from codespec.grammar.boundary import eliminate, word_characters
 from codespec.grammar.errors import GrammarError, did_you_mean
+from codespec.grammar.expand import DEFAULT_LEVELS, expand
+from codespec.grammar.recursion import left_recursion
 from codespec.grammar.rules import (
     EMPTY,
+    Boundary,
     CharClass,
     Choice,
+    Except,
     Literal,
     Node,
     Repeat,
-    Rule,
     RuleRef,
     Rules,
     Sequence,
     TokenRef,
-    references,
 )
+from codespec.grammar.source import Source, unescape
+from codespec.grammar.subtraction import check_subtractions
+from codespec.grammar.templates import INDENT, Deeper, Instance, Template, names_in
 
 MAX_SOURCE = 256 * 1024
 """Characters of one grammar."""
 MAX_RULES = 2000
-"""Rules of one grammar; engines recurse along chains of rules."""
+"""Rules of one grammar as written; engines recurse along chains of rules."""
 MAX_NESTING = 64
 """Parentheses within parentheses and repetitions of repetitions, together."""
 MAX_REPETITIONS = 2000
 """llama.cpp's bound: a larger minimum is an error, a larger maximum is no maximum."""
 
-_HEX_DIGITS = {"x": 2, "u": 4, "U": 8}
-_ESCAPES = {"t": 9, "r": 13, "n": 10, "\\": 92, '"': 34, "[": 91, "]": 93, "-": 45}
-_HEX = re.compile(r"[0-9a-fA-F]+")
 _RANGE = re.compile(r"\{\s*(\d+)\s*(?:(,)\s*(\d*)\s*)?\}", re.ASCII)
 _TOKEN_ID = re.compile(r"<\[(\d{1,9})\]>", re.ASCII)
+_BLANKS = re.compile(r"\d{1,3}", re.ASCII)
+_NO_EXTENSIONS = "".join(
+    f"\n%override {terminal}: /(?!.)./" for terminal in ("_LESS.2", "_GREATER", "_COMMA", "_MINUS.2", "BOUNDARY")
+)
 
 
-def parse(text: str, name: str = "grammar", strict: bool = False) -> Rules:
+@dataclass(frozen=True)
+class Written:
+    """A grammar as it is written.
+
+    Attributes:
+        name: file or name, for messages.
+        rules: by name, templates among them.
+        shadowed: rules that a later one of the same name replaced.
+        extensions: whether the extensions are on.
+    """
+
+    name: str
+    rules: dict[str, Template]
+    shadowed: tuple[Template, ...]
+    extensions: bool
+
+    def rules_from(self, start: str | None = None, levels: tuple[str, ...] | None = None) -> Rules:
+        """The rules with templates expanded and word boundaries worked in; see ``parse``."""
+        first = next(self.problems(start or "root"), None)
+        if first is not None:
+            raise first
+        rules = Rules(self.name, dict(self.rules), start or "root", tuple(self.shadowed))
+        if not self.extensions:
+            return rules
+        expanded = expand(rules, DEFAULT_LEVELS if levels is None else levels)
+        check_subtractions(expanded)
+        return eliminate(expanded, word_characters(self.name, self.rules))
+
+    def problems(self, start: str = "root") -> Iterator[GrammarError]:
+        """What makes the grammar unusable, as far as names tell."""
+        if start not in self.rules:
+            near = did_you_mean(start, (rule.name for rule in self.rules.values() if not rule.parameters))
+            yield GrammarError(self.name, f"there is no rule {start!r}", near or f"add: {start} ::= ...")
+        elif self.rules[start].parameters:
+            rule = self.rules[start]
+            remedy = f"add a rule without parameters that uses it, such as: start ::= {start}<...>"
+            yield GrammarError(self.name, f"{start!r} takes parameters and cannot be the start", remedy, rule.line, 1)
+        for rule in self.rules.values():
+            for ref in names_in(rule):
+                yield from self._problem(rule, ref)
+
+    def leveled(self, start: str = "root") -> bool:
+        """Whether the language depends on the levels: ``indent`` is used on the way from ``start``."""
+        return INDENT not in self.rules and any(
+            ref.name == INDENT for name in self.used([start]) for ref in names_in(self.rules[name])
+        )
+
+    def used(self, starts: Iterable[str]) -> set[str]:
+        """Names of rules that ``starts`` can get to, themselves included."""
+        queue = [name for name in starts if name in self.rules]
+        found = set(queue)
+        while queue:
+            for ref in names_in(self.rules[queue.pop()]):
+                if ref.name in self.rules and ref.name not in found:
+                    found.add(ref.name)
+                    queue.append(ref.name)
+        return found
+
+    def _problem(self, rule: Template, ref: RuleRef) -> Iterator[GrammarError]:
+        if isinstance(ref, Deeper) or ref.name not in self.rules:
+            if ref.name == INDENT and self.extensions and INDENT not in self.rules and not isinstance(ref, Instance):
+                return
+            cause, remedy = self._undefined(rule, ref)
+            yield GrammarError(self.name, cause, remedy, ref.line, ref.column)
+            return
+        given, wanted = len(ref.arguments) if isinstance(ref, Instance) else 0, self.rules[ref.name].parameters
+        if given != len(wanted):
+            takes = f"rule {ref.name!r} takes {_count(len(wanted), 'argument')}, {given} given"
+            pattern = f"write {ref.name}<{', '.join(wanted)}>" if wanted else f"write {ref.name} without '<...>'"
+            yield GrammarError(self.name, takes, pattern, ref.line, ref.column)
+
+    def _undefined(self, rule: Template, ref: RuleRef) -> tuple[str, str]:
+        name = ref.name
+        if isinstance(ref, Deeper):
+            remedy = did_you_mean(name, rule.parameters) or "name a parameter that is bound to a level, or indent"
+            return f"{name!r} is no level", remedy
+        if name == "-" and not self.extensions:
+            return "'-' between blanks is an extension of GBNF", "pass --extensions (in Python: extensions=True)"
+        cause = f"rule {name!r} is not defined"
+        if name != name.strip("-") and self.extensions:
+            return cause, "to subtract, write '-' with a blank on both sides"
+        known = [*rule.parameters, *self.rules]
+        return cause, did_you_mean(name, known) or f"add: {name} ::= ..."
+
+
+def parse(
+    text: str,
+    name: str = "grammar",
+    strict: bool = False,
+    extensions: bool = False,
+    start: str | None = None,
+    levels: tuple[str, ...] | None = None,
+) -> Rules:
     """The rules of a GBNF ``text``; ``name`` stands in messages.
 
-    ``strict`` refuses what llama.cpp documents and its code refuses: ``_`` in the name of a rule.
     Of several rules with one name the last wins. A rule may refer to itself in any position.
+
+    Args:
+        strict: refuse what llama.cpp refuses: ``_`` in the name of a rule, left recursion, the extensions.
+        extensions: read codespec's extensions too.
+        start: the start rule; None is ``root``.
+        levels: the indentations that levels stand for, the outermost first; None is 0, 4, … 36 blanks.
 
     Raises:
         GrammarError: the text is no grammar, refers to a rule that is not there, or is too large.
     """
-    source = _Source(text, name)
+    rules = read(text, name, strict, extensions and not strict).rules_from(start, levels)
+    if strict:
+        refuse_left_recursion(rules)
+    return rules
+
+
+def refuse_left_recursion(rules: Rules) -> None:
+    """Raises the error for the first rule that llama.cpp takes for left recursive."""
+    for rule, how in left_recursion(rules):
+        cause = f"rule {rule.name!r} is left recursive ({how})"
+        raise GrammarError(rules.name, cause, "llama.cpp refuses it: use repetition", rule.line, rule.column)
+
+
+def read(text: str, name: str = "grammar", strict: bool = False, extensions: bool = False) -> Written:
+    """The rules of a GBNF ``text`` as they are written, names unchecked; arguments and errors as for ``parse``."""
+    source = Source(text, name, extensions, strict)
     if len(text) > MAX_SOURCE:
         raise GrammarError(name, f"the grammar has {len(text)} characters, at most {MAX_SOURCE} fit", "split it")
     try:
-        tree = _parser().parse(text)
+        tree = _parser(extensions).parse(text)
     except UnexpectedCharacters as error:
         source.fail_at_character(error.pos_in_stream or 0)
     except UnexpectedToken as error:
@@ -65,40 +188,12 @@ def parse(text: str, name: str = "grammar", strict: bool = False) -> Rules:
     except _TooDeep as error:
         source.fail(error.offset, f"more than {MAX_NESTING} levels of nesting", "move inner groups to rules")
     try:
-        found: list[Rule] = _Builder(source, strict).transform(tree)
+        found: list[Template] = _Builder(source, strict).transform(tree)
     except VisitError as error:
         raise error.orig_exc from None
     rules = {rule.name: rule for rule in found}
-    _check_rules(rules, source)
-    return Rules(name, rules, shadowed=tuple(rule for rule in found if rules[rule.name] is not rule))
-
-
-def unescape(text: str, offset: int, source: _Source) -> Iterator[tuple[int, bool]]:
-    """Code points of the inside of a literal or class, each with whether it was written as an escape."""
-    at = 0
-    while at < len(text):
-        if text[at] != "\\":
-            yield ord(text[at]), False
-            at += 1
-            continue
-        kind = text[at + 1]
-        if kind in _ESCAPES:
-            yield _ESCAPES[kind], True
-            at += 2
-        elif kind in _HEX_DIGITS:
-            digits = text[at + 2 : at + 2 + _HEX_DIGITS[kind]]
-            if not (len(digits) == _HEX_DIGITS[kind] and _HEX.fullmatch(digits)):
-                source.fail(
-                    offset + at, f"bad escape '\\{kind}{digits}'", f"'\\{kind}' takes {_HEX_DIGITS[kind]} hex digits"
-                )
-            yield int(digits, 16), True
-            at += 2 + len(digits)
-        else:
-            source.fail(
-                offset + at,
-                f"unknown escape '\\{kind}'",
-                r"""the escapes are \x41 \u0041 \U00000041 \t \r \n \\ \" \[ \] \-""",
-            )
+    shadowed = tuple(rule for rule in found if rules[rule.name] is not rule)
+    return Written(name, rules, shadowed, extensions)
 
 
 class _TooDeep(Exception):
@@ -121,16 +216,16 @@ class _Newlines:
         pending: Token | None = None
         for token in stream:
             if token.type == "_NL":
-                if len(inner) == 1 and previous not in ("_NL", "_ASSIGN", "_BAR"):
+                if len(inner) == 1 and previous not in ("_NL", "_ASSIGN", "_BAR", "_MINUS"):
                     pending = pending or token
                 continue
             if pending is not None:
                 yield pending
                 pending, previous = None, "_NL"
-            if token.type == "_OPEN":
+            if token.type in ("_OPEN", "_LESS"):
                 inner.append(0)
                 item = 0
-            elif token.type == "_CLOSE" and len(inner) > 1:
+            elif token.type in ("_CLOSE", "_GREATER") and len(inner) > 1:
                 item = inner.pop() + 1
             else:
                 item = item + 1 if token.type == "REPEAT" else 0
@@ -142,83 +237,35 @@ class _Newlines:
 
 
 @functools.cache
-def _parser() -> Lark:
+def _parser(extensions: bool) -> Lark:
     text = Path(__file__).with_name("gbnf.lark").read_text(encoding="utf-8")
+    text += "" if extensions else _NO_EXTENSIONS
     return Lark(text, parser="lalr", lexer="basic", postlex=_Newlines(), maybe_placeholders=False)
-
-
-class _Source:
-    """The text, to turn offsets into positions and positions into errors."""
-
-    def __init__(self, text: str, name: str) -> None:
-        self.text, self.name = text, name
-
-    def fail(self, offset: int, cause: str, remedy: str = "") -> NoReturn:
-        line = self.text.count("\n", 0, offset) + 1
-        column = offset - self.text.rfind("\n", 0, offset)
-        raise GrammarError(self.name, cause, remedy, line, column)
-
-    def fail_at_character(self, offset: int) -> NoReturn:
-        """The lexer found nothing that starts here."""
-        character = self.text[offset]
-        unclosed = {
-            '"': ("unterminated string", "close it with '\"'; inside it, write '\\\"'"),
-            "[": ("unterminated character class", "close it with ']'; inside it, write '\\]'"),
-            "{": ("unterminated repetition", "close it with '}'"),
-            "<": ("unterminated token element", "close it with '>'"),
-            "!": ("'!' without a token", "write !<[id]> or !<text>"),
-            ":": ("':' where a rule was expected", "a rule is written: name ::= ..."),
-            "=": ("'=' without '::'", "a rule is written: name ::= ..."),
-            "'": ('unexpected character "\'"', "strings take double quotes"),
-        }
-        cause, remedy = unclosed.get(character, (f"unexpected character {character!r}", 'quote text: "..."'))
-        self.fail(offset, cause, remedy)
-
-    def fail_at_token(self, token: Token, expected: set[str]) -> NoReturn:
-        """The parser could not go on with ``token``."""
-        kind, offset = token.type, token.start_pos
-        if kind == "$END" or offset is None:
-            end = len(self.text.rstrip())
-            missing = "')'" if "_CLOSE" in expected else "'::='"
-            self.fail(end, f"unexpected end of the grammar: {missing} is missing", "complete the last rule")
-        if expected == {"_ASSIGN"} or "_ASSIGN" in expected:
-            self.fail(offset, f"'::=' expected, found {_shown(token)}", "a rule is written on one line: name ::= ...")
-        if kind == "REPEAT":
-            self.fail(
-                offset, f"nothing to repeat before {_shown(token)}", "write it after a literal, class, name or group"
-            )
-        if kind == "_ASSIGN":
-            self.fail(
-                offset, "unexpected '::='", "start each rule on a new line, and close every '(' of the one before"
-            )
-        if kind == "_BAR":
-            self.fail(offset, "a line starts with '|'", "end the line before with '|', or put the alternatives in ( )")
-        if kind == "_CLOSE":
-            self.fail(offset, "unexpected ')'", "remove it, or add the '(' that it closes")
-        self.fail(offset, f"unexpected {_shown(token)}", "a rule is written: name ::= ...")
-
-
-def _shown(token: Token) -> str:
-    return "the end of the line" if token.type == "_NL" else repr(str(token)[:20])
 
 
 class _Builder(Transformer_NonRecursive[Token, Any]):
     """Parse tree to rules, from the leaves up."""
 
-    def __init__(self, source: _Source, strict: bool) -> None:
+    def __init__(self, source: Source, strict: bool) -> None:
         super().__init__()
         self._source, self._strict, self._count = source, strict, 0
 
-    def start(self, rules: list[Rule]) -> list[Rule]:
+    def start(self, rules: list[Template]) -> list[Template]:
         return rules
 
-    def rule(self, children: list[Any]) -> Rule:
-        name, body = children
+    def rule(self, children: list[Any]) -> Template:
+        (name, *parameters), body = children
         self._count += 1
         if self._count > MAX_RULES:
             self._source.fail(name.start_pos, f"more than {MAX_RULES} rules", "merge or split the grammar")
+        for at, parameter in enumerate(parameters):
+            if parameter in parameters[:at]:
+                self._source.fail(parameter.start_pos, f"two parameters are called {str(parameter)!r}", "rename one")
         self._check_name(name)
-        return Rule(str(name), body, name.line, name.column)
+        return Template(str(name), body, name.line, name.column, tuple(map(str, parameters)))
+
+    def head(self, names: list[Token]) -> list[Token]:
+        return names
 
     def choice(self, options: list[Node]) -> Node:
         return options[0] if len(options) == 1 else Choice(tuple(options))
@@ -227,6 +274,9 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
         if not items:
             return EMPTY
         return items[0] if len(items) == 1 else Sequence(tuple(items))
+
+    def subtract(self, children: list[Node]) -> Node:
+        return Except(*children)
 
     def repeat(self, children: list[Any]) -> Node:
         item, quantifier = children
@@ -259,10 +309,28 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
     def any_char(self, _: list[Token]) -> Node:
         return CharClass((), negated=True)
 
+    def boundary(self, _: list[Token]) -> Node:
+        return Boundary()
+
     def rule_ref(self, children: list[Token]) -> Node:
         name = children[0]
         self._check_name(name)
         return RuleRef(str(name), name.line or 0, name.column or 0)
+
+    def instance(self, children: list[Any]) -> Node:
+        name, *arguments = children
+        return Instance(str(name), name.line or 0, name.column or 0, tuple(arguments))
+
+    def argument(self, children: list[Any]) -> RuleRef:
+        first, *step = children
+        if isinstance(first, Instance):
+            return first
+        name, line, column = str(first), first.line or 0, first.column or 0
+        if not step:
+            return RuleRef(name, line, column)
+        if step[0] != "+" or (len(step) > 1 and not _BLANKS.fullmatch(step[1])):
+            self._source.fail(step[0].start_pos, "bad level", f"write {name}+ for any deeper level, or {name}+2")
+        return Deeper(name, line, column, int(step[1]) if len(step) > 1 else None)
 
     def token_ref(self, children: list[Token]) -> Node:
         token = children[0]
@@ -299,16 +367,5 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
             )
 
 
-def _check_rules(rules: dict[str, Rule], source: _Source) -> None:
-    if "root" not in rules:
-        raise GrammarError(source.name, "there is no rule 'root'", did_you_mean("root", rules) or "add: root ::= ...")
-    for rule in rules.values():
-        for ref in references(rule.body):
-            if ref.name not in rules:
-                raise GrammarError(
-                    source.name,
-                    f"rule {ref.name!r} is not defined",
-                    did_you_mean(ref.name, rules) or f"add: {ref.name} ::= ...",
-                    ref.line,
-                    ref.column,
-                )
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" + ("" if number == 1 else "s")

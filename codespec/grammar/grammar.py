@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 import threading
 import weakref
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 import llguidance
 import numpy as np
 
-from codespec.grammar import gbnf
+from codespec.grammar import gbnf, lark_expand, python_types, sandbox
 from codespec.grammar.deep import with_deep_stack
 from codespec.grammar.errors import GrammarError, did_you_mean
 from codespec.grammar.json_engine import compile_schema
@@ -21,8 +23,6 @@ from codespec.grammar.state import LlguidanceState, explain
 from codespec.grammar.tokenizer import Tokenizer, token_ranges
 from codespec.protocols import CodespecError
 
-MAX_LARK, MAX_LARK_RULES = 1024 * 1024, 20_000
-"""Characters and rules of a Lark grammar."""
 MAX_FILE = 4 * 1024 * 1024
 """Bytes of a grammar file."""
 
@@ -39,12 +39,13 @@ _POSITION = re.compile(r"(?:at )?(\d+)\((\d+)\): (.*)", re.DOTALL)
 class Grammar:
     """What a text must match.
 
-    Build one with ``from_gbnf``, ``from_json_schema``, ``from_lark``, ``from_regex`` or ``load``; then
+    Build one with ``from_gbnf``, ``from_json_schema``, ``from_type``, ``from_lark``, ``from_regex`` or ``load``; then
     ``state`` gives a fresh state for a model's tokens. Any number of threads may share a grammar.
 
     Attributes:
         name: file or name, for messages.
         rules: the rules of a GBNF grammar; None of the others.
+        leveled: whether the language depends on the levels of indentation that it was made with.
         warnings: what is not as the author may expect; for a JSON Schema, what is ignored.
     """
 
@@ -52,20 +53,35 @@ class Grammar:
         """``source`` is what llguidance compiles; None where ``rules`` must be lowered for each vocabulary."""
         self.name, self.rules, self._source = name, rules, source
         self.warnings: tuple[str, ...] = ()
-        self._user_lark = False
+        self.leveled = False
+        self._expanded: lark_expand.Expanded | None = None
         self._lock = threading.Lock()
         self._compiled: weakref.WeakKeyDictionary[Tokenizer, tuple[llguidance.LLMatcher, bool]] = (
             weakref.WeakKeyDictionary()
         )
 
     @classmethod
-    def from_gbnf(cls, text: str, name: str = "grammar", strict: bool = False) -> Grammar:
+    def from_gbnf(
+        cls,
+        text: str,
+        name: str = "grammar",
+        strict: bool = False,
+        extensions: bool = False,
+        start: str | None = None,
+        levels: tuple[str, ...] | None = None,
+    ) -> Grammar:
         """The grammar of a GBNF text, with exactly the language that llama.cpp gives it.
 
-        Raises:
-            GrammarError: with line and column; see ``codespec.grammar.gbnf.parse``.
+        Arguments and errors as for ``codespec.grammar.gbnf.parse``.
         """
-        rules = gbnf.parse(text, name, strict)
+        written = gbnf.read(text, name, strict, extensions)
+        rules = written.rules_from(start, levels)
+        grammar = cls._of_rules(name, rules)
+        grammar.leveled = written.leveled(rules.root)
+        return grammar
+
+    @classmethod
+    def _of_rules(cls, name: str, rules: Rules) -> Grammar:
         if any(isinstance(node, TokenRef) for rule in rules.rules.values() for node, _ in walk(rule.body)):
             return cls(name, None, rules)
         return cls(name, _FREE + lower(rules), rules)._checked()
@@ -82,20 +98,32 @@ class Grammar:
         """
         source, warnings = compile_schema(text, name, lenient)
         grammar = cls(name, _FREE + source)
-        grammar.warnings = tuple(warnings)
+        grammar.warnings = tuple(f"{name}: {warning}" for warning in warnings)
         return grammar._checked()
 
     @classmethod
-    def from_lark(cls, text: str, name: str = "grammar") -> Grammar:
-        """A grammar in llguidance's dialect of Lark; its terminals match as much as they can.
+    def from_type(cls, kind: Any, lenient: bool = False) -> Grammar:
+        """The JSON texts that a Python type can be read from: a pydantic model, dataclass, TypedDict, Enum, Literal,
+        ``list[int]``, ``str | None`` and the like. Objects have the fields of the type, in its order, and no others.
 
         Raises:
-            GrammarError: llguidance refuses it.
+            CodespecError: pydantic, which makes the schema, is not installed.
+            GrammarError: the type has no schema, or one with a keyword that cannot be enforced.
         """
-        if len(text) > MAX_LARK or text.count(":") > MAX_LARK_RULES:
-            raise GrammarError(name, "the grammar is too large", f"at most {MAX_LARK_RULES} rules are allowed")
-        grammar = cls(name, _FREE + text)
-        grammar._user_lark = True
+        return cls.from_json_schema(python_types.schema_of(kind), python_types.type_name(kind), lenient)
+
+    @classmethod
+    def from_lark(cls, text: str, name: str = "grammar", folder: Path | str | None = None) -> Grammar:
+        """A Lark grammar, standard or in llguidance's dialect; its terminals match as much as they can.
+
+        Relative imports are read from ``folder`` and never from outside it; without one they are errors.
+
+        Raises:
+            GrammarError: with file, line and column.
+        """
+        expanded = lark_expand.expand(text, name, folder)
+        grammar = cls(name, _FREE + expanded.text)
+        grammar._expanded, grammar.warnings = expanded, tuple(expanded.warnings)
         return grammar._checked()
 
     @classmethod
@@ -115,22 +143,73 @@ class Grammar:
         return cls(name, f"{_FREE}start: {body}")._checked()
 
     @classmethod
-    def load(cls, name_or_path: str | Path) -> Grammar:
+    def load(
+        cls,
+        name_or_path: str | Path,
+        start: str | None = None,
+        levels: tuple[str, ...] | None = None,
+        strict: bool = False,
+        extensions: bool = False,
+        lenient: bool = False,
+    ) -> Grammar:
         """A shipped grammar by its name, or a file: ``.gbnf``, ``.lark`` or ``.json`` (a JSON Schema).
 
+        Args:
+            name_or_path: ``NAME:RULE`` starts at another rule than ``root``.
+            start: the same; it counts more than the one in the name.
+            levels, strict, extensions: as for ``from_gbnf``; shipped grammars always have the extensions.
+            lenient: as for ``from_json_schema``.
+
         Raises:
-            CodespecError: no such grammar, an unreadable file, or an unknown kind of file.
+            CodespecError: no such grammar, an unreadable file, an unknown kind of file, or an option that only GBNF has.
             GrammarError: what the file holds is no grammar.
         """
         known = shipped()
-        path = known.get(str(name_or_path)) or Path(name_or_path)
-        readers = {".gbnf": cls.from_gbnf, ".lark": cls.from_lark, ".json": cls.from_json_schema}
+        name, start = split_start(str(name_or_path), start, known)
+        path = known.get(name) or Path(name)
+        readers = (".gbnf", ".lark", ".json")
         if not path.is_file():
-            hint = did_you_mean(str(name_or_path), known) or "shipped: " + ", ".join(known)
-            raise CodespecError(f"{name_or_path}: no such grammar; {hint}, or give a file")
-        if path.suffix.lower() not in readers:
+            hint = did_you_mean(name, known) or "shipped: " + ", ".join(known)
+            raise CodespecError(f"{name}: no such grammar; {hint}, or give a file")
+        suffix = path.suffix.lower()
+        if suffix not in readers:
             raise CodespecError(f"{path}: unknown kind of grammar; name it {', '.join(readers)} (a JSON Schema)")
-        return readers[path.suffix.lower()](read_text(path, MAX_FILE), str(name_or_path))
+        text = read_text(path, MAX_FILE)
+        if name in known:
+            return cls.from_gbnf(text, name, strict, True, start, levels)
+        if suffix == ".gbnf":
+            options = {"strict": strict, "extensions": extensions, "start": start, "levels": levels}
+            return cls.from_outside("gbnf", text, name, **options)
+        if start or strict or extensions:
+            raise CodespecError(f"{path}: only GBNF has start symbols, a strict mode and extensions; leave them out")
+        if suffix == ".lark":
+            return cls.from_outside("lark", text, name, folder=str(path.parent))
+        return cls.from_outside("json", text, name, lenient=lenient)
+
+    @classmethod
+    def from_outside(cls, kind: str, text: str, name: str, **options: Any) -> Grammar:
+        """The grammar of a text that nobody vouches for: compiled in a child process first, with limits.
+
+        Args:
+            kind: ``gbnf``, ``json`` (a JSON Schema), ``lark`` or ``regex``.
+            options: what the ``from_...`` of that kind takes besides.
+
+        Raises:
+            GrammarError: what is wrong with it, or which limit it exceeds.
+        """
+        sandbox.approve(kind, text, name, **options)
+        return cls.from_source(kind, text, name, **options)
+
+    @classmethod
+    def from_source(cls, kind: str, text: str, name: str, **options: Any) -> Grammar:
+        """The same in this process, whatever it may do to it."""
+        readers: dict[str, Callable[..., Grammar]] = {
+            "gbnf": cls.from_gbnf,
+            "json": cls.from_json_schema,
+            "lark": cls.from_lark,
+            "regex": cls.from_regex,
+        }
+        return readers[kind](text, name, **options)
 
     @property
     def needs_vocabulary(self) -> bool:
@@ -184,8 +263,13 @@ class Grammar:
         # A bad regular expression comes with a drawing of several lines; its last one says why.
         reason = re.search(r"^error: (.+)", cause, re.MULTILINE)
         cause = f"bad regular expression: {reason[1]}" if reason else explain(cause.split("\n")[0])
-        if match and self._user_lark:
-            return GrammarError(self.name, cause, "", max(1, int(match[1]) - _FREE.count("\n")), int(match[2]))
+        at = (
+            self._expanded.origin(int(match[1]) - _FREE.count("\n"), int(match[2]))
+            if match and self._expanded
+            else None
+        )
+        if at is not None:
+            return GrammarError(at.file, cause, "", at.line, at.column)
         return GrammarError(self.name, cause)
 
 
@@ -210,6 +294,17 @@ def shipped() -> dict[str, Path]:
         if found:
             return found
     return {}
+
+
+def split_start(name: str, start: str | None = None, known: Iterable[str] = ()) -> tuple[str, str | None]:
+    """``NAME:RULE`` as name and start symbol, where NAME is one of ``known`` or a GBNF file.
+
+    Anything else is a name as a whole: ``C:\\x.gbnf`` is a file on Windows.
+    """
+    front, colon, rule = name.rpartition(":")
+    if colon and rule and (front in known or front.lower().endswith(".gbnf")) and not Path(name).is_file():
+        return front, start or rule
+    return name, start
 
 
 def read_text(path: Path, limit: int) -> str:

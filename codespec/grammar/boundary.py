@@ -1,0 +1,445 @@
+"""Word boundaries worked into the rules, so that no later pass has to know of them.
+
+A boundary restricts the character that follows, wherever that comes from. So the grammar is multiplied with an
+automaton of two states: state 1 while the next character must be no word character, state 0 otherwise. A boundary goes
+from either to 1, a character from 0 to 0, and one that is no word character from 1 to 0. Rule ``x`` becomes the rules
+``x/01`` (from 0 to 1) and so on, as far as they are needed: ``x`` itself is from 0 to any, ``x/1*`` from 1 to any.
+The end of the text is fine in both states. What begins with no word character is the same from both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from codespec.grammar.errors import GrammarError
+from codespec.grammar.normalize import NOTHING, Ranges, complement, merge
+from codespec.grammar.rules import (
+    EMPTY,
+    Boundary,
+    CharClass,
+    Choice,
+    Except,
+    Literal,
+    Node,
+    Repeat,
+    Rule,
+    RuleRef,
+    Rules,
+    Sequence,
+    TokenRef,
+    references,
+    walk,
+)
+
+WORD_RULE = "word-char"
+"""The rule whose class, if there is one, says what word characters are."""
+DEFAULT_WORD: Ranges = ((48, 57), (65, 90), (95, 95), (97, 122), (128, 0x10FFFF))
+MAX_COPIES = 32
+"""Repetitions that are written out where each round depends on the one before."""
+MAX_RULES = 20_000
+_LARGE = 6  # nodes from which on a part that is used several times becomes a rule
+_LARGE_ITEM = 20  # the same for an item of a sequence, which each nesting of sequences would double
+
+ANY = 2
+"""Instead of the state at the end: either."""
+# What is known of a node: the paths it has through the automaton, and more.
+_00, _01, _10, _11 = 1, 2, 4, 8
+_WORD = 16  # it may begin with a word character
+_EMPTY = 32  # it may match no text
+_BOUNDARY = 64  # it holds a boundary
+_RULES = 128  # it refers to rules
+_ALIVE = ((_00, _01, _00 | _01), (_10, _11, _10 | _11))
+_IDENTITY = _00 | _11 | _EMPTY
+
+
+def word_characters(name: str, rules: Mapping[str, Rule]) -> Ranges:
+    """The word characters of a grammar: the class of its rule ``word-char``, else letters, digits, ``_`` and everything
+    beyond ASCII.
+
+    Raises:
+        GrammarError: the rule is more than one class.
+    """
+    rule = rules.get(WORD_RULE)
+    if rule is None:
+        return DEFAULT_WORD
+    ranges: Ranges = ()
+    for option in rule.body.options if isinstance(rule.body, Choice) else (rule.body,):
+        if isinstance(option, CharClass):
+            ranges += _ranges(option)
+        elif isinstance(option, Literal) and len(option.code_points) == 1:
+            ranges += ((option.code_points[0], option.code_points[0]),)
+        else:
+            cause = f"rule {WORD_RULE!r} is no character class, and '\\b' needs one there"
+            raise GrammarError(name, cause, f"write {WORD_RULE} ::= [...]", rule.line, rule.column)
+    return merge(ranges)
+
+
+def eliminate(rules: Rules, word: Ranges = DEFAULT_WORD) -> Rules:
+    """Rules without ``Boundary``, of the same language; the same object where there is none.
+
+    Subtractions may hold no boundary. A token element counts as no word character.
+
+    Raises:
+        GrammarError: a repetition that depends on boundaries is too large to be written out.
+    """
+    if not any(isinstance(node, Boundary) for rule in rules.rules.values() for node, _ in walk(rule.body)):
+        return rules
+    return _Product(rules, merge(word)).run()
+
+
+def _ranges(node: CharClass) -> Ranges:
+    ranges = merge(node.ranges)
+    return complement(ranges) if node.negated else ranges
+
+
+def _multiply(first: int, second: int) -> int:
+    """What is known of one thing after another."""
+    paths = (first & _00 and second & (_00 | _01)) | (first & _01 and (second & (_10 | _11)) >> 2)
+    paths |= (first & _10 and (second & (_00 | _01)) << 2) | (first & _11 and second & (_10 | _11))
+    begins = (first | second if first & _EMPTY else first) & _WORD
+    return paths | begins | (first & second & _EMPTY) | ((first | second) & (_BOUNDARY | _RULES))
+
+
+_PRODUCT = [[_multiply(first, second) for second in range(256)] for first in range(256)]
+
+
+def _power(fact: int, count: int) -> int:
+    result = _IDENTITY
+    for _ in range(count if count < 4 else 2 + count % 2):  # two states: the paths repeat with period two at most
+        result = _PRODUCT[result][fact]
+    return result
+
+
+def _repeat_fact(item: int, low: int, high: int | None) -> int:
+    rounds = 3 if high is None else min(3, high - low)
+    result = item & (_BOUNDARY | _RULES)
+    for more in range(rounds + 1):
+        result |= _PRODUCT[_power(item, low)][_power(item, more)]
+    return result
+
+
+@dataclass
+class _Product:
+    """The grammar times the automaton."""
+
+    rules: Rules
+    word: Ranges
+    bodies: dict[str, Node] = field(default_factory=dict)
+    facts: dict[str, int] = field(default_factory=dict)
+    found: dict[str, Rule] = field(default_factory=dict)
+    queue: list[tuple[str, str, int, int]] = field(default_factory=list)
+    rule: str = ""  # whose body is being built
+
+    def __post_init__(self) -> None:
+        self.nonword = complement(self.word)
+        self.known: dict[int, int] = {}  # facts of nodes without references, by identity
+        self.built: dict[tuple[int, int, int], Node] = {}
+        self.unrolled: dict[int, Node] = {}  # repetitions written out, by identity
+        self.sources: dict[int, Node] = {}  # references to parts that became rules, by identity
+        self.kept: list[Node] = []  # nodes made here: what is known by identity must not go
+
+    def run(self) -> Rules:
+        self._learn()
+        root = self.rules.root
+        self._want(root, root, 0, ANY)
+        for name, source, begin, end in self.queue:
+            self.rule = source
+            line, column = self._position(source)
+            self.found[name] = Rule(name, self.build(self.bodies[source], begin, end), line, column)
+        return Rules(self.rules.name, _reachable(self.found, root), root, self.rules.shadowed)
+
+    def _position(self, source: str) -> tuple[int, int]:
+        rule = self.rules.rules.get(source.partition("/")[0])
+        return (rule.line, rule.column) if rule else (0, 0)
+
+    # --- what is known ---
+
+    def _learn(self) -> None:
+        """The facts of every rule: the least ones that fit together, found callees first."""
+        self.bodies = {name: rule.body for name, rule in _reachable(self.rules.rules, self.rules.root, True).items()}
+        users: dict[str, list[str]] = {name: [] for name in self.bodies}
+        for name, body in self.bodies.items():
+            for target in {ref.name for ref in references(body)}:
+                users[target].append(name)
+        self.facts = dict.fromkeys(self.bodies, 0)
+        waiting = dict.fromkeys(self.bodies)
+        while waiting:
+            name = next(iter(waiting))
+            del waiting[name]
+            fact = self.fact(self.bodies[name])
+            if fact != self.facts[name]:
+                self.facts[name] = fact
+                waiting.update(dict.fromkeys(users[name]))
+
+    def fact(self, node: Node) -> int:
+        """What is known of ``node``; paths and word characters may be too many, never too few."""
+        known = self.known.get(id(node))
+        if known is None:
+            known = self._fact(node)
+            if not known & _RULES:
+                self.known[id(node)] = known
+        return known
+
+    def _fact(self, node: Node) -> int:
+        if isinstance(node, RuleRef):
+            return self.facts[node.name] | _RULES
+        if isinstance(node, Sequence):
+            result = _IDENTITY
+            for item in node.items:
+                result = _PRODUCT[result][self.fact(item)]
+            return result
+        if isinstance(node, Choice):
+            result = 0
+            for option in node.options:
+                result |= self.fact(option)
+            return result
+        if isinstance(node, Repeat):
+            return _repeat_fact(self.fact(node.item), node.min, node.max)
+        if isinstance(node, Except):
+            whole, excluded = self.fact(node.item), self.fact(node.excluded)
+            whole |= excluded & _RULES
+            return whole & ~(_11 | _EMPTY) if excluded & _EMPTY else whole
+        return self._leaf(node)
+
+    def _leaf(self, node: Literal | CharClass | TokenRef | Boundary) -> int:
+        if isinstance(node, Boundary):
+            return _01 | _11 | _EMPTY | _BOUNDARY
+        if isinstance(node, TokenRef):
+            return _00 | _10
+        if isinstance(node, Literal):
+            if not node.code_points:
+                return _IDENTITY
+            first = node.code_points[0]
+            return _00 | (_WORD if any(low <= first <= high for low, high in self.word) else _10)
+        ranges = _ranges(node)
+        outside = _common(ranges, self.nonword)
+        return (_00 if ranges else 0) | (_10 if outside else 0) | (_WORD if outside != ranges else 0)
+
+    # --- rules and parts of rules ---
+
+    def _want(self, name: str, source: str, begin: int, end: int) -> None:
+        if name not in self.found:
+            if len(self.found) >= MAX_RULES:
+                raise self._too_large()
+            self.found[name] = Rule(name, NOTHING)  # filled when its turn comes
+            self.queue.append((name, source, begin, end))
+
+    def _too_large(self) -> GrammarError:
+        return GrammarError(self.rules.name, "word boundaries make the grammar too large", "use fewer '\\b'")
+
+    def _shared(self, node: Node) -> Node:
+        """``node``, as a rule of its own if it is large."""
+        if not _large(node):
+            return node
+        name = f"{self.rule.partition('/')[0]}/{len(self.found)}."
+        self.found[name] = Rule(name, node, *self._position(self.rule))
+        return RuleRef(name)
+
+    def _source(self, node: Node, large: int = _LARGE) -> Node:
+        """A part that is not built yet, as a rule of its own if it is large."""
+        if isinstance(node, RuleRef) or not _large(node, large):
+            return node
+        if id(node) not in self.sources:
+            name = f"{self.rule.partition('/')[0]}/{len(self.bodies)}"
+            if len(self.bodies) >= MAX_RULES:
+                raise self._too_large()
+            self.bodies[name], self.facts[name] = self._keep(node), self.fact(node)
+            self.sources[id(node)] = self._keep(RuleRef(name))
+        return self.sources[id(node)]
+
+    def _keep(self, node: Node) -> Node:
+        self.kept.append(node)
+        return node
+
+    def build(self, node: Node, begin: int, end: int) -> Node:
+        """What ``node`` matches on the way from state ``begin`` to state ``end``."""
+        fact = self.fact(node)
+        if not fact & _ALIVE[begin][end]:
+            return NOTHING
+        if begin and not fact & (_WORD | _EMPTY):
+            begin = 0
+        if not fact & _BOUNDARY:
+            if begin == 0 or (end == ANY and not fact & _WORD):
+                if isinstance(node, RuleRef):
+                    self._want(node.name, node.name, 0, ANY)
+                elif fact & _RULES:
+                    for ref in references(node):
+                        self._want(ref.name, ref.name, 0, ANY)
+                return node
+            if end == 1:
+                return EMPTY
+            if end == ANY and fact & _EMPTY:
+                return _choice([EMPTY, self.build(node, begin, 0)])
+        key = (id(node), begin, end)
+        if key not in self.built:
+            self.built[key] = self._build(node, begin, end)
+            self._keep(node)
+        return self.built[key]
+
+    def _build(self, node: Node, begin: int, end: int) -> Node:
+        if isinstance(node, RuleRef):
+            plain = (begin, end) == (0, ANY)
+            name = node.name if plain else f"{node.name}/{begin}{'01*'[end]}"
+            self._want(name, node.name, begin, end)
+            return RuleRef(name, node.line, node.column)
+        if isinstance(node, Sequence):
+            return self._series(node.items, begin, end)
+        if isinstance(node, Choice):
+            return _choice([self.build(option, begin, end) for option in node.options])
+        if isinstance(node, Repeat):
+            return self._repeat(node, begin, end)
+        if isinstance(node, Except):
+            item = self.build(node.item, begin, end)
+            for ref in references(node.excluded):
+                self._want(ref.name, ref.name, 0, ANY)
+            return item if item == NOTHING else Except(item, node.excluded)
+        if isinstance(node, CharClass):
+            return CharClass(_common(_ranges(node), self.nonword))
+        return EMPTY  # a boundary: no other leaf depends on the state
+
+    def _series(self, items: tuple[Node, ...], begin: int, end: int) -> Node:
+        """Items in order: the choice over the states between them, parts that several ways share made rules."""
+        if begin == 0 or any(self.fact(item) & _BOUNDARY for item in items):
+            items = self._grouped(items)
+        facts = [self.fact(item) for item in items]
+        reached = [{begin}]  # states before each item, then at the end
+        for fact in facts:
+            reached.append({state for state in (0, 1) for before in reached[-1] if fact & _ALIVE[before][state]})
+        last = max((k for k, fact in enumerate(facts) if fact & _BOUNDARY), default=-1)
+        stop = next((k for k in range(last + 1, len(items)) if reached[k] <= {0}), len(items))
+        rest: list[Node] = [EMPTY if end in (0, ANY) else NOTHING, EMPTY if end in (1, ANY) else NOTHING]
+        if stop < len(items):
+            rest = [
+                _sequence([self.build(item, 0, 0) for item in items[stop:]]) if rest[0] == EMPTY else NOTHING,
+                NOTHING,
+            ]
+        for k in range(stop - 1, -1, -1):
+            if rest[0] == rest[1]:
+                rest = [self._shared(rest[0]) if len(reached[k]) > 1 else rest[0]] * 2
+            uses = [sum(1 for before in reached[k] if facts[k] & _ALIVE[before][state]) for state in (0, 1)]
+            shared = [self._shared(node) if uses[state] > 1 else node for state, node in enumerate(rest)]
+            rest = [self._step(items[k], before, shared) if before in reached[k] else NOTHING for before in (0, 1)]
+        return rest[begin]
+
+    def _grouped(self, items: tuple[Node, ...]) -> tuple[Node, ...]:
+        """Items, with those between two that hold boundaries as one, and large ones that do as rules."""
+        groups: list[list[Node]] = [[]]
+        for item in items:
+            if self.fact(item) & _BOUNDARY:
+                groups += [[self._source(item, _LARGE_ITEM)], []]
+            else:
+                groups[-1].append(item)
+        return tuple(
+            group[0] if len(group) == 1 else self._keep(Sequence(tuple(group))) for group in groups if group
+        )  # fmt: skip
+
+    def _step(self, item: Node, begin: int, rest: list[Node]) -> Node:
+        """``item`` from ``begin``, then what follows from the state it ends in."""
+        fact = self.fact(item)
+        if rest[0] != NOTHING and fact & _ALIVE[begin][0] and fact & _ALIVE[begin][1] and rest[0] == rest[1]:
+            return _sequence([self.build(item, begin, ANY), rest[0]])
+        ways = [
+            _sequence([self.build(item, begin, state), rest[state]]) if rest[state] != NOTHING else NOTHING
+            for state in (0, 1)
+        ]
+        return _choice(ways)
+
+    def _repeat(self, node: Repeat, begin: int, end: int) -> Node:
+        item, low, high = node.item, node.min, node.max
+        fact = self.fact(item)
+        if not fact & _BOUNDARY:
+            # From state 1 to 0: some round is the first with text.
+            fewer = 0 if fact & _EMPTY else max(low - 1, 0)
+            more = Repeat(item, fewer, None if high is None else high - 1)
+            after = self.build(self._keep(more), 0, 0) if more.max != 0 else EMPTY
+            return _sequence([self.build(item, begin, 0), after])
+        none: list[Node] = [EMPTY] if low == 0 and end in (begin, ANY) else []
+        if (low, high) == (0, 1):
+            return _choice([*none, self.build(item, begin, end)])
+        item = self._source(item)
+        if all(self.build(item, 0, state) == self.build(item, 1, state) for state in (0, 1)):
+            return self._rounds(item, low, high, none, end)
+        if high is None and low == 0:
+            return self._star(item, begin, end)
+        copies = low if high is None else high
+        if copies > MAX_COPIES:
+            cause = f"a repetition of up to {copies} rounds holds '\\b' and may begin with a word character"
+            line, column = self._position(self.rule)
+            raise GrammarError(self.rules.name, cause, f"allow at most {MAX_COPIES}, or use '*'", line, column)
+        if id(node) not in self.unrolled:
+            self.unrolled[id(node)] = self._keep(self._unroll(item, low, high))
+        return self.build(self.unrolled[id(node)], begin, end)
+
+    def _unroll(self, item: Node, low: int, high: int | None) -> Node:
+        """``x{2,4}  -->  x x (x (x)?)?``, the nested parts as rules."""
+        if high is None:
+            return Sequence((item,) * low + (Repeat(item, 0, None),))
+        tail: tuple[Node, ...] = ()
+        for _ in range(high - low):
+            tail = (self._source(Repeat(Sequence((item, *tail)), 0, 1)),)
+        return Sequence((item,) * low + tail)
+
+    def _rounds(self, item: Node, low: int, high: int | None, none: list[Node], end: int) -> Node:
+        """A repetition whose rounds are the same from both states; ``none`` is what no round at all matches."""
+        every = self.build(item, 0, ANY)
+        if end == ANY:
+            return Repeat(every, low, high)
+        before = Repeat(every, max(low - 1, 0), None if high is None else high - 1)
+        last = self.build(item, 0, end)
+        return _choice([*none, _sequence([before if before.max != 0 else EMPTY, last])])
+
+    def _star(self, item: Node, begin: int, end: int) -> Node:
+        """Kleene's theorem for two states: rounds that come back to ``begin``, then those that go over for good."""
+        over = 1 - begin
+        stay, leave = self.build(item, begin, begin), self.build(item, begin, over)
+        come, other = self.build(item, over, begin), self.build(item, over, over)
+        away = _sequence([leave, _repeated(other)])
+        back = _repeated(_choice([stay, _sequence([away, come])]))
+        if end == begin:
+            return back
+        return _sequence([back, away if end == over else _choice([EMPTY, away])])
+
+
+def _reachable(rules: Mapping[str, Rule], root: str, callees_first: bool = False) -> dict[str, Rule]:
+    """Rules that ``root`` can get to."""
+    found = {root: rules[root]}
+    queue = [root]
+    for name in queue:
+        for ref in references(rules[name].body):
+            if ref.name not in found:
+                found[ref.name] = rules[ref.name]
+                queue.append(ref.name)
+    return dict(reversed(found.items())) if callees_first else found
+
+
+def _common(first: Ranges, second: Ranges) -> Ranges:
+    """Code points in both."""
+    return complement(merge((*complement(first), *complement(second))))
+
+
+def _large(node: Node, limit: int = _LARGE) -> bool:
+    return any(count >= limit for count, _ in enumerate(walk(node)))
+
+
+def _sequence(items: list[Node]) -> Node:
+    flat: list[Node] = []
+    for item in items:
+        if item == NOTHING:
+            return NOTHING
+        flat.extend(item.items if isinstance(item, Sequence) else () if item == EMPTY else (item,))
+    return flat[0] if len(flat) == 1 else Sequence(tuple(flat)) if flat else EMPTY
+
+
+def _choice(options: list[Node]) -> Node:
+    some = [option for option in options if option not in (NOTHING, EMPTY)]
+    if len(some) == 2 and some[0] == some[1]:
+        some.pop()
+    if not some:
+        return EMPTY if EMPTY in options else NOTHING
+    node = some[0] if len(some) == 1 else Choice(tuple(some))
+    return Repeat(node, 0, 1) if EMPTY in options else node
+
+
+def _repeated(node: Node) -> Node:
+    return EMPTY if node in (NOTHING, EMPTY) else Repeat(node, 0, None)

@@ -1,0 +1,143 @@
+"""Which rules can match nothing, call themselves, or begin with themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from codespec.grammar.rules import (
+    Boundary,
+    Choice,
+    Except,
+    Literal,
+    Node,
+    Repeat,
+    Rule,
+    RuleRef,
+    Rules,
+    Sequence,
+    references,
+    walk,
+)
+
+
+def left_recursion(rules: Rules) -> Iterator[tuple[Rule, str]]:
+    """Rules that can begin with themselves, in the order of the grammar, each with how: llama.cpp refuses them or,
+    where it does not notice, never returns."""
+    empty = nullable(rules)
+    starts = {name: _beginnings(rule.body, empty) for name, rule in rules.rules.items()}
+    for group in components({name: list(first) for name, first in starts.items()}):
+        for name in group:
+            inside = [starts[name][other] for other in group if other in starts[name]]
+            how = "directly" if len(group) == 1 else f"through {next(n for n in group if n != name)!r}"
+            if any(inside):
+                how += ", after something that may be empty"
+            yield rules.rules[name], how
+
+
+def repeated_nothing(rules: Rules) -> Iterator[Rule]:
+    """Rules that repeat without limit what is a repetition or a rule and may be empty, such as ``x**``: to llama.cpp
+    this is left recursion."""
+    for rule in rules.rules.values():
+        for node, _ in walk(rule.body):
+            if isinstance(node, Repeat) and node.max is None and _plainly_empty(node.item, rules):
+                yield rule
+                break
+
+
+def _plainly_empty(node: Node, rules: Rules) -> bool:
+    if isinstance(node, RuleRef):
+        body = rules.rules[node.name].body
+        options = body.options if isinstance(body, Choice) else (body,)
+        return any(option in (Literal(()), Sequence(())) for option in options)
+    return isinstance(node, Repeat) and node.min == 0
+
+
+def nullable(rules: Rules) -> set[str]:
+    """Rules that match the empty text."""
+    users: dict[str, set[str]] = {name: set() for name in rules.rules}
+    for name, rule in rules.rules.items():
+        for ref in references(rule.body):
+            users[ref.name].add(name)
+    found: set[str] = set()
+    queue = list(rules.rules)
+    while queue:
+        name = queue.pop()
+        if name not in found and may_be_empty(rules.rules[name].body, found):
+            found.add(name)
+            queue.extend(users[name])
+    return found
+
+
+def may_be_empty(node: Node, empty: set[str]) -> bool:
+    """Whether ``node`` matches the empty text, where the rules in ``empty`` do."""
+    if isinstance(node, RuleRef):
+        return node.name in empty
+    if isinstance(node, Sequence):
+        return all(may_be_empty(item, empty) for item in node.items)
+    if isinstance(node, Choice):
+        return any(may_be_empty(option, empty) for option in node.options)
+    if isinstance(node, Repeat):
+        return node.min == 0 or may_be_empty(node.item, empty)
+    if isinstance(node, Except):
+        return may_be_empty(node.item, empty)
+    return isinstance(node, Boundary) or (isinstance(node, Literal) and not node.code_points)
+
+
+def components(edges: Mapping[str, list[str]]) -> list[list[str]]:
+    """Groups of names that reach each other (strongly connected components; Tarjan, without recursion), each in the
+    order of ``edges``; single names only where they reach themselves."""
+    index: dict[str, int] = {}
+    low: dict[str, int] = {}
+    path: list[str] = []
+    on_path: set[str] = set()
+    groups: list[list[str]] = []
+    order = {name: at for at, name in enumerate(edges)}
+    for start in edges:
+        stack = [(start, iter(edges[start]))] if start not in index else []
+        while stack:
+            name, targets = stack[-1]
+            if name not in index:
+                index[name] = low[name] = len(index)
+                path.append(name)
+                on_path.add(name)
+            for target in targets:
+                if target not in index:
+                    stack.append((target, iter(edges[target])))
+                    break
+                if target in on_path:
+                    low[name] = min(low[name], index[target])
+            else:
+                stack.pop()
+                if stack:
+                    low[stack[-1][0]] = min(low[stack[-1][0]], low[name])
+                if low[name] == index[name]:
+                    group = path[len(path) - 1 - path[::-1].index(name) :]
+                    del path[-len(group) :]
+                    on_path.difference_update(group)
+                    if len(group) > 1 or name in edges[name]:
+                        groups.append(sorted(group, key=order.__getitem__))
+    return sorted(groups, key=lambda group: order[group[0]])
+
+
+def _beginnings(node: Node, empty: set[str]) -> dict[str, bool]:
+    """Rules that ``node`` may begin with, each with whether that is only after something empty."""
+    found: dict[str, bool] = {}
+    for name, hidden in _first_rules(node, empty):
+        found[name] = hidden and found.get(name, True)
+    return found
+
+
+def _first_rules(node: Node, empty: set[str], hidden: bool = False) -> Iterator[tuple[str, bool]]:
+    if isinstance(node, RuleRef):
+        yield node.name, hidden
+    elif isinstance(node, Sequence):
+        for item in node.items:
+            yield from _first_rules(item, empty, hidden)
+            if not may_be_empty(item, empty):
+                break
+            hidden = hidden or item != Literal(())
+    elif isinstance(node, Choice):
+        for option in node.options:
+            yield from _first_rules(option, empty, hidden)
+    elif isinstance(node, Repeat | Except):
+        yield from _first_rules(node.item, empty, hidden)
