@@ -217,12 +217,12 @@ def _grammar_of(options: argparse.Namespace) -> Grammar | None:
         return _warned(Grammar.load(options.grammar, lenient=options.lenient))
     if options.json_schema:
         text = read_text(Path(options.json_schema), MAX_FILE)
-        return _warned(Grammar.from_json_schema(text, options.json_schema, options.lenient))
+        return _warned(Grammar.from_outside("json", text, options.json_schema, lenient=options.lenient))
     if options.lark:
         text = read_text(Path(options.lark), MAX_FILE)
-        return _warned(Grammar.from_lark(text, options.lark, Path(options.lark).parent))
+        return _warned(Grammar.from_outside("lark", text, options.lark, folder=str(Path(options.lark).parent)))
     if options.regex is not None:
-        return Grammar.from_regex(options.regex)
+        return Grammar.from_outside("regex", options.regex, "regex")
     return None
 
 

@@ -43,7 +43,8 @@ _RESERVED = (256 + 128) * 1024 * 1024  # address space, not memory: the stack th
 _IDLE = 30.0  # seconds after which a helper that nobody needs is ended
 
 Verdict = dict[str, Any]
-"""``kind``: ``ok``, ``error`` (with ``cause``, ``remedy``, ``line``, ``column``), ``slow``, ``memory`` or ``crash``."""
+"""``kind``: ``ok``, ``error`` (with ``name``, ``cause``, ``remedy``, ``line``, ``column``), ``slow``, ``memory`` or
+``crash`` (with ``cause``). ``seconds`` and ``memory`` (in MB, the helper included): what it took, if known."""
 
 
 def approve(kind: str, text: str, name: str, **options: Any) -> None:
@@ -59,7 +60,7 @@ def approve(kind: str, text: str, name: str, **options: Any) -> None:
     """
     key = hashlib.sha256(json.dumps([kind, text, options], sort_keys=True, default=list).encode()).digest()
     if key not in _approved:
-        verdict = _shared.examine({"kind": kind, "text": text, "name": name, "options": options})
+        verdict = shared.examine({"kind": kind, "text": text, "name": name, "options": options})
         if verdict["kind"] != "ok":
             raise refusal(name, verdict)
         _approved.add(key)
@@ -70,7 +71,7 @@ def refusal(name: str, verdict: Verdict) -> GrammarError:
     shorten = "make it smaller: fewer rules, smaller repetition counts, fewer nested optional parts"
     kind = verdict["kind"]
     if kind == "error":
-        return GrammarError(name, verdict["cause"], verdict["remedy"], verdict["line"], verdict["column"])
+        return GrammarError(*(verdict[part] for part in ("name", "cause", "remedy", "line", "column")))
     if kind == "slow":
         return GrammarError(name, f"compiling it takes more than {SECONDS:g} s of processor time", shorten)
     if kind == "memory":
@@ -145,8 +146,9 @@ class Sandbox:
 
 
 _approved: set[bytes] = set()
-_shared = Sandbox()
-atexit.register(_shared.close)
+shared = Sandbox()
+"""The helper of this process."""
+atexit.register(shared.close)
 
 
 def _start(name: str) -> subprocess.Popen[bytes]:
@@ -210,13 +212,17 @@ def examine_in_copy(request: dict[str, Any]) -> Verdict:
         child = os.fork()
         if child == 0:
             _be_copy(request, answer, complaints)
-        _, status = os.waitpid(child, 0)
+        _, status, usage = os.wait4(child, 0)
         answer.seek(0)
         complaints.seek(0)
         text, errors = answer.read(), complaints.read(10_000).decode("utf-8", "replace")
-    code = os.waitstatus_to_exitcode(status)
+    cost = {"seconds": usage.ru_utime + usage.ru_stime, "memory": usage.ru_maxrss >> 10}
+    return {**_verdict(os.waitstatus_to_exitcode(status), text, errors), **cost}
+
+
+def _verdict(code: int, answer: bytes, errors: str) -> Verdict:
     if code == 0:
-        verdict: Verdict = json.loads(text)
+        verdict: Verdict = json.loads(answer)
         return verdict
     if code in (-signal.SIGPROF, -signal.SIGXCPU):
         return {"kind": "slow"}
@@ -269,10 +275,13 @@ def examine_here(request: dict[str, Any]) -> Verdict:
     except MemoryError:
         return {"kind": "memory"}
     except GrammarError as error:
-        where = {"line": error.line, "column": error.column}
+        where = {"name": error.name, "line": error.line, "column": error.column}
         return {"kind": "error", "cause": error.cause, "remedy": error.remedy, **where}
+    except RecursionError:
+        return {"kind": "crash", "cause": "it is nested too deeply"}
     except CodespecError as error:
-        return {"kind": "error", "cause": str(error), "remedy": "", "line": 0, "column": 0}
+        cause = str(error).removeprefix(f"{request['name']}: ")
+        return {"kind": "error", "name": request["name"], "cause": cause, "remedy": "", "line": 0, "column": 0}
     except BaseException as error:  # a panic of the engine is no Exception
         return {"kind": "crash", "cause": one_line(f"{type(error).__name__}: {error}", 200)}
     return {"kind": "ok"}
@@ -283,13 +292,9 @@ def _try_out(kind: str, text: str, name: str, options: dict[str, Any]) -> None:
     from codespec.grammar.lower import lower
     from codespec.grammar.tokenizer import byte_tokenizer
 
-    readers: dict[str, Callable[..., Grammar]] = {
-        "gbnf": Grammar.from_gbnf,
-        "json": Grammar.from_json_schema,
-        "lark": Grammar.from_lark,
-        "regex": Grammar.from_regex,
-    }
-    grammar = readers[kind](text, name, **options)
+    if options.get("levels") is not None:
+        options = {**options, "levels": tuple(options["levels"])}
+    grammar = Grammar.from_source(kind, text, name, **options)
     if grammar.needs_vocabulary:
         # The model is not known here; every token element stands for the same token, the rest is as it will be.
         assert grammar.rules is not None
