@@ -17,7 +17,6 @@ class Language:
         indented: whether blocks are made by indentation.
         grammar: name of the shipped grammar, or empty.
         draft: name of the embedded draft, or empty.
-        grammar_scope: ``file`` if the grammar is of a whole file, ``line`` if it is of lines from any one on.
         parser: the tree-sitter module, and the function that gives the language where it is not ``language``.
     """
 
@@ -27,7 +26,6 @@ class Language:
     indented: bool = False
     grammar: str = ""
     draft: str = ""
-    grammar_scope: str = "file"
     parser: str = ""
 
 
@@ -41,23 +39,31 @@ LANGUAGES = {
             indented=True,
             grammar="python",
             draft="python",
-            grammar_scope="line",
             parser="tree_sitter_python",
         ),
         Language("json", (".json",), grammar="json", parser="tree_sitter_json"),
-        Language("javascript", (".js", ".mjs", ".cjs"), "//", parser="tree_sitter_javascript"),
+        Language("jsonc", (".jsonc",), "//", grammar="jsonc", parser="tree_sitter_json"),
+        Language("jsonl", (".jsonl", ".ndjson"), grammar="jsonl"),
+        Language("javascript", (".js", ".mjs", ".cjs"), "//", grammar="javascript", parser="tree_sitter_javascript"),
         Language("javascriptreact", (".jsx",), "//", parser="tree_sitter_javascript"),
-        Language("typescript", (".ts", ".mts", ".cts"), "//", parser="tree_sitter_typescript:language_typescript"),
+        Language(
+            "typescript",
+            (".ts", ".mts", ".cts"),
+            "//",
+            grammar="typescript",
+            parser="tree_sitter_typescript:language_typescript",
+        ),
         Language("typescriptreact", (".tsx",), "//", parser="tree_sitter_typescript:language_tsx"),
-        Language("c", (".c", ".h"), "//", parser="tree_sitter_c"),
+        Language("c", (".c", ".h"), "//", grammar="c", parser="tree_sitter_c"),
         Language("cpp", (".cpp", ".cc", ".hpp", ".cxx"), "//", parser="tree_sitter_cpp"),
-        Language("go", (".go",), "//", parser="tree_sitter_go"),
+        Language("go", (".go",), "//", grammar="go", parser="tree_sitter_go"),
         Language("rust", (".rs",), "//", parser="tree_sitter_rust"),
         Language("java", (".java",), "//", parser="tree_sitter_java"),
         Language("shellscript", (".sh", ".bash"), "#", parser="tree_sitter_bash"),
-        Language("sql", (".sql",), "--", parser="tree_sitter_sql"),
+        Language("sql", (".sql",), "--", grammar="sql", parser="tree_sitter_sql"),
         Language("yaml", (".yaml", ".yml"), "#", indented=True, parser="tree_sitter_yaml"),
-        Language("toml", (".toml",), "#", parser="tree_sitter_toml"),
+        Language("toml", (".toml",), "#", grammar="toml", parser="tree_sitter_toml"),
+        Language("csv", (".csv",), grammar="csv"),
         Language("markdown", (".md",)),
         Language("html", (".html", ".htm"), parser="tree_sitter_html"),
     )

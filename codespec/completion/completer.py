@@ -104,7 +104,7 @@ class Completer:
             sampling = replace(self._sampling, sample=self._sampling.sample + index)
             if index > 0:
                 sampling = replace(sampling, temperature=max(sampling.temperature, ALTERNATIVE_TEMPERATURE))
-            chunks = self.engine.generate(prompt, spot.state(self.engine), sampling, limits, cancel)
+            chunks = self.engine.generate(prompt, spot.state(self.engine, rule), sampling, limits, cancel)
             ending = Ending(rule, spot.gate, suffix, "unavailable" if spot.unavailable else "off")
             completion = self._finish(chunks, ending, spot.place.note, 0.0 if index else before_ms)
             if spot.lead and completion.text.startswith(spot.lead):

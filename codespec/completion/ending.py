@@ -12,14 +12,19 @@ from codespec.completion.stop import StopRule
 from codespec.grammar.fit import SuffixGate
 from codespec.protocols import FinishReason
 
-Verdict = Literal["passed", "cut", "dropped", "off", "unavailable"]
+Verdict = Literal["passed", "cut", "broken", "dropped", "off", "unavailable"]
 """What the gate did: ``passed`` where the text ended, ``cut`` back to where it passed, ``dropped`` for want of such a
-place, ``off`` in the settings, ``unavailable`` without grammar and tree-sitter parser."""
+place, ``off`` in the settings, ``unavailable`` without grammar and tree-sitter parser. ``broken``: nothing fitted, but
+the document has an error at the cursor without the text as well, and the text makes that no worse."""
 
 REFUSED_STOPS = 6
 """Stops that the gate may refuse before the generation ends: with each the text gets a line longer."""
-MOST_CUTS = 64
+MOST_CUTS = 40
 """Places that are tried when cutting back."""
+MOST_KEPT = 10
+"""Places that are tried in a document that is broken anyway."""
+MOST_CLOSED = 4
+"""Those where closing brackets are tried, too."""
 
 
 @dataclass(frozen=True)
@@ -77,10 +82,22 @@ class Ending:
         """The longest beginning that fits, no longer than the first stop that was refused."""
         assert self._gate is not None
         limit = self._refused[0] if self._refused else len(text)
-        for length in places(text[:limit])[:MOST_CUTS]:
+        for index, length in enumerate(places(text[:limit])[:MOST_CUTS]):
             fitting = self._gate.fit(text[:length])
+            if fitting is None and index < MOST_CLOSED:
+                fitting = self._gate.close(text[:length])
             if fitting is not None and fitting.strip():
                 return Ended(fitting, reason, "cut")
+        return self._keep(text[:limit], reason)
+
+    def _keep(self, text: str, reason: FinishReason) -> Ended:
+        """For want of a place that fits: what makes a document no worse that is broken at the cursor anyway."""
+        assert self._gate is not None
+        if self._gate.broken:
+            for length in places(text)[:MOST_KEPT]:
+                kept = self._gate.no_worse(text[:length])
+                if kept is not None and kept.strip():
+                    return Ended(kept, "length" if reason == "stop" else reason, "broken")
         return Ended("", reason, "dropped")
 
 

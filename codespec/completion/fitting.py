@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 from codespec.completion.local import LocalEngine
 from codespec.completion.postprocess import trim_suffix_overlap
-from codespec.grammar import Grammar
-from codespec.grammar.document import GrammarDocument, Place
+from codespec.completion.stop import StopRule
+from codespec.grammar import Grammar, GrammarError
+from codespec.grammar.document import ROOT, GrammarDocument, Place
 from codespec.grammar.fit import FittedState, FreeState, SuffixGate
 from codespec.languages import Language
 from codespec.protocols import GrammarState
@@ -18,6 +19,8 @@ from codespec.syntax import Problems, SyntaxTree, syntax_tree
 
 MOST_DOCUMENTS = 8
 """Open documents whose states are kept."""
+MOST_GRAMMARS = 24
+"""Compiled grammars, one for each start symbol and set of levels, that are kept."""
 
 
 @dataclass(frozen=True)
@@ -36,12 +39,13 @@ class Spot:
     lead: str
     unavailable: bool
 
-    def state(self, engine: LocalEngine) -> GrammarState | None:
-        """A fresh state for one generation; None where anything goes."""
+    def state(self, engine: LocalEngine, rule: StopRule) -> GrammarState | None:
+        """A fresh state for one generation that ``rule`` ends; None where anything goes."""
         if self.place.state is None and self.gate is None:
             return None
         inner = FreeState() if self.place.state is None else self.place.state.copy()
-        return FittedState(inner, self.gate, engine.vocabulary, self.lead)
+        cut = rule.cut if rule.extent == "line" else None
+        return FittedState(inner, self.gate, engine.vocabulary, self.lead, cut)
 
 
 class OpenDocuments:
@@ -110,7 +114,7 @@ class Grammars:
 
     def __init__(self, engine: LocalEngine) -> None:
         self._engine = engine
-        self._loaded: dict[tuple[str, str], Grammar] = {}
+        self._loaded: OrderedDict[tuple[str, str, tuple[str, ...] | None], Grammar | None] = OrderedDict()
 
     def document(self, name: str, language: Language, tree: SyntaxTree | None) -> GrammarDocument:
         """An empty document of this grammar.
@@ -118,24 +122,33 @@ class Grammars:
         Raises:
             CodespecError: the grammar cannot be loaded.
         """
-        self._load(name, "root")
         return GrammarDocument(
             name,
-            lambda symbol, levels: self._open(name, symbol),
+            partial(self._open, name),
             self._engine.vocabulary.tokenize,
+            leveled=self._load(name, ROOT, None).leveled,
             starts=tree.starts if tree is not None else None,
-            by_lines=name == language.grammar and language.grammar_scope == "line",
             indented=language.indented,
         )
 
-    def _open(self, name: str, symbol: str) -> GrammarState | None:
-        return self._engine.grammar_state(self._load(name, symbol)) if symbol == "root" else None
-
-    def _load(self, name: str, symbol: str) -> Grammar:
-        key = (name, symbol)
+    def _open(self, name: str, start: str, levels: tuple[str, ...] | None) -> GrammarState | None:
+        """A state at the start; None where the grammar has no such symbol."""
+        key = (name, start, levels)
         if key not in self._loaded:
-            self._loaded[key] = Grammar.load(name)
-        return self._loaded[key]
+            try:
+                self._loaded[key] = self._load(name, start, levels)
+            except GrammarError:
+                if start == ROOT:
+                    raise
+                self._loaded[key] = None
+            if len(self._loaded) > MOST_GRAMMARS:
+                self._loaded.popitem(last=False)
+        self._loaded.move_to_end(key)
+        grammar = self._loaded[key]
+        return self._engine.grammar_state(grammar) if grammar is not None else None
+
+    def _load(self, name: str, start: str, levels: tuple[str, ...] | None) -> Grammar:
+        return Grammar.load(name, start=None if start == ROOT else start, levels=levels)
 
 
 class TreeCheck:
@@ -144,10 +157,11 @@ class TreeCheck:
     def __init__(self, tree: SyntaxTree, offset: int, lead: str) -> None:
         self._tree, self._offset, self._lead = tree, offset, len(lead)
 
-    def __call__(self, text: str) -> bool:
+    def __call__(self, text: str, strict: bool = True) -> bool:
         added = text[self._lead :]
         problems = self._tree.problems_with(self._offset, added)
-        return not problems.count or problems.no_worse_than(self._elsewhere, len(added))
+        allowed = self._elsewhere if strict else self._tree.problems()
+        return not problems.count or problems.no_worse_than(allowed, len(added.encode("utf-8", "replace")))
 
     @cached_property
     def _elsewhere(self) -> Problems:

@@ -12,10 +12,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
+from codespec.grammar.levels import detect, inside
 from codespec.protocols import CodespecError, GrammarState
 
 LONGEST_PREFIX = 200_000
 """Characters before the cursor that are fed from the start of the file; beyond, only the enclosing block is."""
+ROOT, BLOCK = "root", "statements"
+"""Start symbols: of a file, and of what a block holds."""
 MOST_STARTS = 8
 """Places that are tried at most where the file's beginning does not match."""
 
@@ -105,9 +108,8 @@ class GrammarDocument:
         name: of the grammar.
         open_state: gives states at the start of the grammar, for a start symbol and a set of levels.
         tokenize: the tokens of a text; any cut will do.
-        levels: the indentations of a text, for a grammar that depends on them.
+        leveled: the grammar depends on the indentations that the document uses.
         starts: the places where the text that leads up to an offset may be read on its own, outermost first.
-        by_lines: the grammar is of lines from any one on: only the cursor's own line is fed.
         indented: whether less indentation ends a block, otherwise a closing bracket does.
     """
 
@@ -116,25 +118,23 @@ class GrammarDocument:
         name: str,
         open_state: Open,
         tokenize: Callable[[str], Sequence[int]],
-        levels: Callable[[str], tuple[str, ...]] | None = None,
+        leveled: bool = False,
         starts: Callable[[int], Iterable[Start]] | None = None,
-        by_lines: bool = False,
         indented: bool = False,
     ) -> None:
         self._name, self._open, self._tokenize = name, open_state, tokenize
-        self._detect, self._starts = levels, starts
-        self._by_lines, self._indented = by_lines, indented
+        self._leveled, self._starts = leveled, starts
+        self._detected: tuple[str, tuple[str, ...]] | None = None
+        self._indented = indented
         self._feeds: dict[tuple[str, int, tuple[str, ...] | None], Feed] = {}
 
     def at(self, text: str, offset: int) -> Place:
         """The grammar at ``offset`` (in characters) of the current version."""
         prefix = text[:offset]
         levels = self._levels(text, offset)
-        if self._by_lines:
-            prefix = prefix.rsplit("\n", 1)[-1]
         refused: int | None = None
         if len(prefix) <= LONGEST_PREFIX:
-            state, refused = self._try("root", 0, prefix, levels)
+            state, refused = self._try(ROOT, 0, prefix, levels)
             if state is not None:
                 return Place(state, self._name)
         found = self._restart(prefix, levels)
@@ -142,15 +142,17 @@ class GrammarDocument:
             return found
         if refused is None:
             return Place(None, f"none ({self._name}: the text before the cursor is too long)")
-        row = text.count("\n", 0, offset) if self._by_lines else refused
-        return Place(None, f"none ({self._name}: line {row + 1} does not match it)")
+        return Place(None, f"none ({self._name}: line {refused + 1} does not match it)")
 
     def _levels(self, text: str, offset: int) -> tuple[str, ...] | None:
-        """Of the document without the cursor's own line, which is still being written; those before if they do."""
-        if self._detect is None:
+        """Of the document without the cursor's own line, which is still being written."""
+        if not self._leveled:
             return None
         start, end = text.rfind("\n", 0, offset) + 1, text.find("\n", offset)
-        return self._detect(text[:start] + (text[end:] if end >= 0 else ""))
+        others = text[:start] + (text[end:] if end >= 0 else "")
+        if self._detected is None or self._detected[0] != others:
+            self._detected = others, detect(others)
+        return self._detected[1]
 
     def _try(
         self, symbol: str, start: int, text: str, levels: tuple[str, ...] | None
@@ -173,22 +175,22 @@ class GrammarDocument:
 
     def _forget_all_but(self, key: tuple[str, int, tuple[str, ...] | None]) -> None:
         """Keep what was used last: the file's own feed, and two others."""
-        others = [each for each in self._feeds if each != key and (each[0], each[1]) != ("root", 0)]
+        others = [each for each in self._feeds if each != key and (each[0], each[1]) != (ROOT, 0)]
         stale = [each for each in self._feeds if each != key and (each[0], each[1]) == (key[0], key[1])]
         for each in {*others[:-2], *stale}:
             del self._feeds[each]
 
     def _restart(self, prefix: str, levels: tuple[str, ...] | None) -> Place | None:
         """The state from the outermost enclosing block, or statement in one, whose text up to the cursor matches."""
-        if self._starts is None or self._by_lines:
+        if self._starts is None:
             return None
         near = [start for start in self._starts(len(prefix)) if len(prefix) - start.offset <= LONGEST_PREFIX]
         for start in near[-MOST_STARTS:]:
             text = prefix[start.offset :]
             indent = text[: len(text) - len(text.lstrip(" \t"))]
-            inner = levels and tuple(level for level in levels if level.startswith(indent))
-            for symbol in ("root", "statements") if start.top_level else ("statements",):
-                state, _ = self._try(symbol, start.offset, text, inner)
+            deeper = inside(levels, indent) if levels else None
+            for symbol in (ROOT, BLOCK) if start.top_level else (BLOCK,):
+                state, _ = self._try(symbol, start.offset, text, deeper)
                 if state is not None:
                     row = prefix.count("\n", 0, start.offset) + 1
                     return Place(state, f"{self._name} (from line {row})", self._outside(indent, start.top_level))

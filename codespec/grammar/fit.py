@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
@@ -13,6 +14,11 @@ WINDOW = 1000
 """Characters after the cursor that must fit, and on to the end of their line."""
 LONGEST_WINDOW = 4000
 """Where that line does not end."""
+
+
+CLOSERS = (")", "]", "}", '"', "'", ",", ":", ";")
+MOST_CLOSERS, MOST_TRIED = 4, 100
+"""How many of them are added at most, and how many combinations are tried."""
 
 
 class TokenText(Protocol):
@@ -34,6 +40,12 @@ def window(suffix: str, size: int = WINDOW) -> str:
     return suffix[: end + 1] if end >= 0 else suffix[: max(size, min(len(suffix), LONGEST_WINDOW))]
 
 
+class Check(Protocol):
+    """A second judge beside the grammar."""
+
+    def __call__(self, text: str, strict: bool = True) -> bool: ...
+
+
 class SuffixGate:
     """Whether what follows the cursor fits behind a text; every answer is remembered.
 
@@ -41,7 +53,8 @@ class SuffixGate:
         vocabulary: of the model, whose tokens ``state`` takes.
         suffix: all the text after the cursor.
         state: the grammar's state at the cursor, this object's own from now on; None where no grammar holds there.
-        check: a second judge of the text put in at the cursor, such as tree-sitter; None without one.
+        check: a second judge of the text put in at the cursor, such as tree-sitter; None without one. Asked for less
+            (``strict`` False) it says whether the document is no worse than without the text.
         variants: the texts that may stand for a generated one, the preferred first: trimmed, and as it is.
         outside: given the suffix and where in it the grammar refused to go on, whether that no longer belongs to what
             ``state`` knows; None where it knows the whole file.
@@ -53,7 +66,7 @@ class SuffixGate:
         vocabulary: TokenText,
         suffix: str,
         state: GrammarState | None = None,
-        check: Callable[[str], bool] | None = None,
+        check: Check | None = None,
         variants: Callable[[str], Sequence[str]] | None = None,
         outside: Callable[[str, int], bool] | None = None,
         whole: bool = False,
@@ -78,6 +91,39 @@ class SuffixGate:
             fitting = (variant for variant in dict.fromkeys(self._variants(text)) if self._fits(variant))
             self._answers[text] = next(fitting, None)
         return self._answers[text]
+
+    def close(self, text: str) -> str | None:
+        """``text`` with the fewest closing brackets, quotes and separators after it that make it fit; None without."""
+        frontier, tried = [""], 0
+        for _ in range(MOST_CLOSERS):
+            viable: list[str] = []
+            for added in (one + sign for one in frontier for sign in CLOSERS):
+                tried += 1
+                fitting = self.fit(text + added)
+                if fitting is not None:
+                    return fitting
+                # Only what the grammar takes, or nobody can tell, leads further.
+                if text + added in self._reached:
+                    viable.append(added)
+            frontier = viable
+            if tried > MOST_TRIED:
+                break
+        return None
+
+    @property
+    def broken(self) -> bool:
+        """Whether nothing at all at the cursor does not fit: the document has an error there already."""
+        return self.fit("") is None
+
+    def no_worse(self, text: str) -> str | None:
+        """For a ``broken`` document: ``text``, or the variant of it, after which no less of the suffix fits than
+        without it, and no errors are added."""
+        for variant in dict.fromkeys(self._variants(text)):
+            self.fit(variant)
+            known = self._state is None or self._reached.get(variant, -1) >= self._reached.get("", 0)
+            if known and (self._check is None or self._check(variant, strict=False)):
+                return variant
+        return None
 
     def _fits(self, text: str) -> bool:
         return self._follows(text) and (self._check is None or self._check(text))
@@ -111,6 +157,12 @@ class SuffixGate:
         assert self._tokens is not None
         read = b"".join(self._vocabulary.token_bytes(token) for token in self._tokens[:taken])
         return len(read.decode("utf-8", "ignore"))
+
+
+@functools.lru_cache(maxsize=4)
+def _breaking(vocabulary: TokenText) -> Sequence[int]:
+    """The tokens with a line break in them."""
+    return [token for token in range(vocabulary.size) if b"\n" in vocabulary.token_bytes(token)]
 
 
 class FreeState:
@@ -164,13 +216,22 @@ class FittedState:
         gate: None allows the end anywhere.
         vocabulary: of the model.
         lead: text that comes first, because the document has it already.
+        cut: where a line break ends the text as an end token does, the length that a text is cut to by it, or None
+            while it goes on; a line break is then allowed only where the gate passes before it.
     """
 
-    __slots__ = ("_ended", "_gate", "_lead", "_pieces", "_state", "_vocabulary")
+    __slots__ = ("_cut", "_ended", "_gate", "_lead", "_pieces", "_state", "_vocabulary")
 
-    def __init__(self, state: GrammarState, gate: SuffixGate | None, vocabulary: TokenText, lead: str = "") -> None:
+    def __init__(
+        self,
+        state: GrammarState,
+        gate: SuffixGate | None,
+        vocabulary: TokenText,
+        lead: str = "",
+        cut: Callable[[str], int | None] | None = None,
+    ) -> None:
         self._state, self._gate, self._vocabulary = state, gate, vocabulary
-        self._lead = lead.encode()
+        self._lead, self._cut = lead.encode(), cut if gate is not None else None
         self._pieces: list[bytes] = []
         self._ended = False
 
@@ -178,7 +239,8 @@ class FittedState:
         """An independent copy but for the gate."""
         other = object.__new__(FittedState)
         other._state, other._gate, other._vocabulary = self._state.copy(), self._gate, self._vocabulary
-        other._lead, other._pieces, other._ended = self._lead, self._pieces.copy(), self._ended
+        other._lead, other._cut = self._lead, self._cut
+        other._pieces, other._ended = self._pieces.copy(), self._ended
         return other
 
     def __deepcopy__(self, memo: dict[int, object]) -> FittedState:
@@ -202,6 +264,9 @@ class FittedState:
         piece = self._vocabulary.token_bytes(token)
         if not self._leads(piece) or not self._state.accept((token,)):
             return False
+        if not self._may_break(piece):
+            self._state.rollback(1)
+            return False
         self._pieces.append(piece)
         return True
 
@@ -211,13 +276,22 @@ class FittedState:
         missing = self._lead[sum(map(len, self._pieces)) :]
         return piece.startswith(missing) or (bool(piece) and missing.startswith(piece))
 
+    def _may_break(self, piece: bytes) -> bool:
+        """Whether the line breaks in ``piece``, if any, may end the text."""
+        if self._cut is None or self._gate is None or b"\n" not in piece:
+            return True
+        text = b"".join((*self._pieces, piece)).decode("utf-8", "replace")
+        length = self._cut(text)
+        return length is None or self._gate.fit(text[:length]) is not None
+
     def allows(self, token: int) -> bool:
-        """As ``GrammarState.allows``; the gate is asked only about end tokens."""
+        """As ``GrammarState.allows``; the gate is asked only about tokens that may end the text."""
         if self._ended:
             return False
         if token in self._vocabulary.end_tokens:
             return self.can_end
-        return self._state.allows(token) and self._leads(self._vocabulary.token_bytes(token))
+        piece = self._vocabulary.token_bytes(token)
+        return self._leads(piece) and self._state.allows(token) and self._may_break(piece)
 
     def mask_into(self, bits: Bits) -> None:
         """As ``GrammarState.mask_into``."""
@@ -226,18 +300,21 @@ class FittedState:
             return
         self._state.mask_into(bits)
         if self._lead[sum(map(len, self._pieces)) :]:
-            self._only_leading(bits)
+            self._keep(bits, self._leads)
+        elif self._cut is not None:
+            self._keep(bits, self._may_break, _breaking(self._vocabulary))
         can_end = self.can_end
         for token in self._vocabulary.end_tokens:
             word, bit = token >> 5, np.uint32(1 << (token & 31))
             bits[word] = bits[word] | bit if can_end else bits[word] & ~bit
 
-    def _only_leading(self, bits: Bits) -> None:
-        """Clear what does not begin as the text must; once in a generation at most, so it may take its time."""
-        allowed = np.unpackbits(bits.astype("<u4").view(np.uint8), bitorder="little")
-        for token in np.flatnonzero(allowed[: self._vocabulary.size]).tolist():
-            if not self._leads(self._vocabulary.token_bytes(token)):
-                bits[token >> 5] &= ~np.uint32(1 << (token & 31))
+    def _keep(self, bits: Bits, good: Callable[[bytes], bool], among: Sequence[int] | None = None) -> None:
+        """Clear the tokens (``among`` these) whose text is not ``good``. A whole vocabulary is looked at once at most
+        in a generation."""
+        for token in range(self._vocabulary.size) if among is None else among:
+            word, bit = token >> 5, np.uint32(1 << (token & 31))
+            if bits[word] & bit and not good(self._vocabulary.token_bytes(token)):
+                bits[word] &= ~bit
 
     def rollback(self, n: int) -> None:
         """As ``GrammarState.rollback``."""
