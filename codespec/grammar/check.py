@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -56,14 +57,14 @@ class Acceptance:
     expected: str = ""
 
 
-def check(name_or_path: str | Path) -> list[Diagnostic]:
+def check(name_or_path: str | Path, lenient: bool = False) -> list[Diagnostic]:
     """Errors and warnings of a grammar; none means it can be used and nothing in it looks odd.
 
     Raises:
         CodespecError: there is no such grammar, or the file cannot be read.
     """
     try:
-        grammar = Grammar.load(name_or_path)
+        grammar = Grammar.load(name_or_path, lenient=lenient)
         if grammar.rules is not None and not grammar.needs_vocabulary:
             grammar.state(byte_tokenizer())
     except GrammarError as error:
@@ -75,7 +76,7 @@ def check(name_or_path: str | Path) -> list[Diagnostic]:
 def _warnings(grammar: Grammar) -> list[Diagnostic]:
     rules = grammar.rules
     if rules is None:
-        return []
+        return [_placed(warning, grammar.name) for warning in grammar.warnings]
     found = [(rule, "is defined again below; the last definition counts") for rule in rules.shadowed]
     used, queue = {rules.root}, [rules.root]
     while queue:
@@ -89,6 +90,14 @@ def _warnings(grammar: Grammar) -> list[Diagnostic]:
         Diagnostic(grammar.name, rule.line, rule.column, "warning", f"rule {rule.name!r} {what}")
         for rule, what in sorted(found, key=lambda pair: (pair[0].line, pair[0].column))
     ]
+
+
+def _placed(warning: str, name: str) -> Diagnostic:
+    """A warning that may begin with FILE:LINE:COLUMN."""
+    match = re.match(r"(.*?):(\d+):(\d+): (.*)", warning)
+    if match is None:
+        return Diagnostic(name, 0, 0, "warning", warning.removeprefix(f"{name}: "))
+    return Diagnostic(match[1], int(match[2]), int(match[3]), "warning", match[4])
 
 
 def accepts(grammar: Grammar, path: str | Path) -> Acceptance:

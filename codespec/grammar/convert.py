@@ -8,9 +8,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from codespec.grammar import gbnf
 from codespec.grammar.errors import GrammarError
-from codespec.grammar.grammar import MAX_FILE, read_text
+from codespec.grammar.grammar import MAX_FILE, Grammar, read_text
 from codespec.grammar.json_engine import compile_schema
 from codespec.grammar.lark_expand import Expanded, expand, string_value
 from codespec.grammar.lark_source import Definition, Token, is_terminal
@@ -49,9 +48,11 @@ def convert(path: str | Path, to: str, lenient: bool = False) -> tuple[str, list
     if (kind, to) not in (("gbnf", "lark"), ("lark", "gbnf"), ("lark", "lark"), ("json", "lark")):
         ways = "GBNF to lark, Lark to gbnf, Lark to lark (expanded), JSON Schema to lark"
         raise CodespecError(f"{path}: no conversion from {file.suffix or 'this file'} to {to}; there are: {ways}")
-    text = read_text(file, MAX_FILE)
     if kind == "gbnf":
-        return lower(gbnf.parse(text, str(path))), []
+        rules = Grammar.load(path, extensions=True).rules
+        assert rules is not None
+        return lower(rules), []
+    text = read_text(file, MAX_FILE)
     if kind == "json":
         return compile_schema(text, str(path), lenient)
     expanded = expand(text, str(path), file.parent)

@@ -88,12 +88,22 @@ def exclusive(options: list[Schema], definitions: Definitions) -> list[Schema] |
         others: list[Schema] = []
         for other_index, other in enumerate(options):
             if other_index != index and not disjoint(option, other, definitions):
-                negated = negate(other, definitions)
+                negated = negate(_beyond(other, option), definitions)
                 if negated is None:
                     return None
                 others.append(negated)
         result.append(both(option, *others))
     return result
+
+
+def _beyond(schema: Schema, given: Schema) -> Schema:
+    """``schema`` without the keywords that ``given`` has too: where that holds, they say nothing more."""
+    if isinstance(schema, bool) or isinstance(given, bool):
+        return schema
+    rest = {key: item for key, item in schema.items() if key not in given or given[key] != item}
+    # These look at their neighbours: what they say changes when one of those goes.
+    together = ("properties", "patternProperties", "additionalProperties", "prefixItems", "items")
+    return {**rest, **{key: schema[key] for key in together if key in schema}} or True
 
 
 def disjoint(a: Schema, b: Schema, definitions: Definitions, depth: int = _DEPTH) -> bool:

@@ -18,8 +18,8 @@ from codespec.grammar.json_engine import compile_schema
 from codespec.grammar.lark_source import Definition, Loader, Module, Token, closing, is_terminal
 from codespec.grammar.regex import Dialect, RegexError, translate
 
-MAX_INSTANCES = 1000
-"""Instances of templates."""
+MAX_INSTANCES, MAX_NESTED = 1000, 50
+"""Instances of templates; instances that an instance needs, one within the other."""
 _EXTENSIONS = ("json", "special", "parameter", "grammar", "nested")
 _BAD_ESCAPE = re.compile(
     r"""(?<!\\)(?:\\\\)*\\(?![\\"/abfnrtv]|x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|U(?:000[0-9A-Fa-f]|0010)[0-9A-Fa-f]{4})"""
@@ -73,6 +73,7 @@ class _Expander:
         self.module, self.start = module, start
         self.result = Expanded(ignored=module.ignored)
         self.instances: dict[str, str] = {}
+        self.depth = 0
         bodies = [definition.body for definition in module.definitions.values()]
         extended = any(token.kind in _EXTENSIONS for body in bodies for token in body) or module.options
         self.dialect: Dialect = "rust" if extended else "python"
@@ -116,6 +117,8 @@ class _Expander:
                 continue
             if token.kind == "name" and token.text in arguments:
                 out += arguments[token.text]
+            elif token.kind == "grammar":
+                raise token.error(f"there is no other grammar {token.text}", "write its rules here, or %import them")
             elif token.kind == "name":
                 token, at = self._reference(body, at, arguments)
                 out.append(token)
@@ -148,11 +151,13 @@ class _Expander:
         key = f"{definition.name} {[[item.text for item in value] for value in values]}"
         name = self.instances.get(key)
         if name is None:
-            if len(self.instances) >= MAX_INSTANCES:
+            if len(self.instances) >= MAX_INSTANCES or self.depth >= MAX_NESTED:
                 remedy = "a template may use itself only with the same arguments"
                 raise token.error(f"template {definition.name!r} needs ever new instances", remedy)
             name = self.instances[key] = f"{definition.name}__{len(self.instances)}"
+            self.depth += 1
             self._add(definition, name, dict(zip(definition.params, values, strict=True)))
+            self.depth -= 1
         return Token("name", name, token.file, token.line, token.column)
 
     def _undefined(self, token: Token) -> GrammarError:
@@ -238,13 +243,14 @@ class _Expander:
         if "l" in flags:
             raise token.error("flag l is not supported", "write the characters out as a class")
         try:
-            pattern = translate(body.replace("\\/", "/"), self.dialect, lazy=False)
+            pattern = translate(body, self.dialect, lazy=False)
         except RegexError as error:
-            column = token.column + 1 + error.position + body[: error.position].count("\\/")
+            column = token.column + 1 + error.position
             raise GrammarError(token.file, error.cause, error.remedy, token.line, column) from None
         if not pattern:
             return '""'
-        return f"/{pattern.replace('/', chr(92) + '/')}/{''.join(flag for flag in flags if flag in 'isx')}"
+        pattern = re.sub(r"\\.|/", lambda part: "\\/" if part[0] == "/" else part[0], pattern, flags=re.DOTALL)
+        return f"/{pattern}/{''.join(flag for flag in flags if flag in 'isx')}"
 
     def _schema(self, token: Token) -> str:
         try:

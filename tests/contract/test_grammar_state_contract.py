@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import copy
+import json
 import random
+import re
 from collections.abc import Callable
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -36,11 +39,34 @@ def llguidance_tree(texts: set[str]) -> GrammarState:
     return Grammar.from_gbnf("\n".join(rules)).state(small_tokenizer())
 
 
+def from_lark(texts: set[str]) -> GrammarState:
+    return Grammar.from_lark("start: " + " | ".join(map(json.dumps, sorted(texts)))).state(small_tokenizer())
+
+
+def from_regex(texts: set[str]) -> GrammarState:
+    return Grammar.from_regex("|".join(f"(?:{re.escape(text)})" for text in sorted(texts))).state(small_tokenizer())
+
+
+def from_json_schema(texts: set[str]) -> GrammarState:
+    schema = {"enum": [json.loads(text) for text in sorted(texts)]}
+    return Grammar.from_json_schema(json.dumps(schema)).state(small_tokenizer())
+
+
+def from_type(texts: set[str]) -> GrammarState:
+    pytest.importorskip("pydantic")
+    kind = Literal[tuple(json.loads(text) for text in sorted(texts))]
+    return Grammar.from_type(kind).state(small_tokenizer())
+
+
 ENGINES: dict[str, Callable[[set[str]], GrammarState]] = {
     "set": lambda texts: SetState(text.encode() for text in texts),
     "llguidance": llguidance_gbnf,
     "llguidance-tree": llguidance_tree,
+    "lark": from_lark,
+    "regex": from_regex,
 }
+# Their texts are JSON.
+JSON_ENGINES = {"json-schema": from_json_schema, "type": from_type}
 
 
 @pytest.fixture(params=ENGINES)
@@ -73,9 +99,20 @@ def random_texts(rng: random.Random) -> set[str]:
 
 
 def test_walks_agree_with_the_definition(engine: Callable[[set[str]], GrammarState]) -> None:
+    walks(engine, random_texts, 25)
+
+
+@pytest.mark.parametrize("engine", JSON_ENGINES.values(), ids=JSON_ENGINES)
+def test_walks_through_json_agree_with_the_definition(engine: Callable[[set[str]], GrammarState]) -> None:
+    walks(engine, lambda rng: {json.dumps(text, ensure_ascii=False) for text in random_texts(rng)}, 25)
+
+
+def walks(
+    engine: Callable[[set[str]], GrammarState], texts_of: Callable[[random.Random], set[str]], count: int
+) -> None:
     rng = random.Random(3)
-    for _ in range(25):
-        texts = random_texts(rng)
+    for _ in range(count):
+        texts = texts_of(rng)
         plain: GrammarState = ENGINES["set"](texts)
         state, taken = engine(texts), 0
         for _ in range(12):
