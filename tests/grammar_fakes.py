@@ -150,7 +150,9 @@ class _Definition:
         if isinstance(node, Except):
             return self._ends(node.item, start, True) - self._ends(node.excluded, start, True)
         if isinstance(node, RuleRef):
-            return self._ends(self._rules.rules[node.name].body, start, True) if inside else self._known[node.name, start]
+            return (
+                self._ends(self._rules.rules[node.name].body, start, True) if inside else self._known[node.name, start]
+            )
         if isinstance(node, Series):
             at = frozenset([start])
             for item in node.items:

@@ -190,7 +190,8 @@ def test_tokens_count_as_no_word_character() -> None:
         "root ::= \\b " + '"a"? ' * 10_000,
         "root ::= " + "(" * 30 + r'("a" \b | "-" | \b)' + "{0,30})" * 30,
         "root ::= " + "(" * 30 + r'("a" \b | "b"? | \b)' + "*)+" * 20 + ")" * 10,
-        "\n".join(f'r{i} ::= "a"? \\b? r{i + 1} r{i + 1}' for i in range(1000)).replace("r0", "root") + '\nr1000 ::= "b"?',
+        "\n".join(f'r{i} ::= "a"? \\b? r{i + 1} r{i + 1}' for i in range(1000)).replace("r0", "root")
+        + '\nr1000 ::= "b"?',
     ],
     ids=["long", "optional", "unreached", "nullable", "counted", "starred", "chain"],
 )
@@ -285,8 +286,10 @@ def test_default_levels() -> None:
 def test_expansion_is_fast() -> None:
     lines = ["root ::= r0<indent>"]
     for k in range(150):
-        others = " | ".join(f'"k{n}" ws r{n}<i> ( "," ws expr )* ":"' for n in (k + 1, (k * 7) % 150, (k * 13 + 5) % 150) if n < 150)
-        lines.append(f'r{k}<i> ::= i "x{k}" ( {others} | r{(k * 3) % 150}<i+> ( ws "=" ws expr )? )')
+        others = " | ".join(
+            f'"k{n}" ws r{n}<i> ( "," ws expr )* ":"' for n in (k + 1, (k * 7) % 150, (k * 13 + 5) % 150) if n < 150
+        )
+        lines.append(f'r{k}<i> ::= i "x{k}" ( ";" | {others} | r{(k * 3) % 150}<i+> ( ws "=" ws expr )? )')
     lines += ['ws ::= " "*', 'expr ::= [a-z]+ ( "+" expr )*']
     raw = read("\n".join(lines), extensions=True)
     levels = tuple("  " * i for i in range(16))
@@ -295,4 +298,4 @@ def test_expansion_is_fast() -> None:
     rules = raw.rules_from(levels=levels)
     took = time.perf_counter() - begin
     assert len(rules.rules) > 2400
-    assert took < 0.5  # 0.03 on a quiet machine
+    assert took < 2  # 0.05 on a quiet machine

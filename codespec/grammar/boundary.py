@@ -28,7 +28,6 @@ from codespec.grammar.rules import (
     Rules,
     Sequence,
     TokenRef,
-    references,
     walk,
 )
 
@@ -127,13 +126,15 @@ class _Product:
     word: Ranges
     bodies: dict[str, Node] = field(default_factory=dict)
     facts: dict[str, int] = field(default_factory=dict)
+    refs: dict[str, dict[str, None]] = field(default_factory=dict)
     found: dict[str, Rule] = field(default_factory=dict)
     queue: list[tuple[str, str, int, int]] = field(default_factory=list)
     rule: str = ""  # whose body is being built
 
     def __post_init__(self) -> None:
         self.nonword = complement(self.word)
-        self.known: dict[int, int] = {}  # facts of nodes without references, by identity
+        self.settled = False  # the facts of rules are final
+        self.known: dict[int, int] = {}  # facts of nodes, by identity
         self.built: dict[tuple[int, int, int], Node] = {}
         self.unrolled: dict[int, Node] = {}  # repetitions written out, by identity
         self.sources: dict[int, Node] = {}  # references to parts that became rules, by identity
@@ -145,8 +146,10 @@ class _Product:
         self._want(root, root, 0, ANY)
         for name, source, begin, end in self.queue:
             self.rule = source
-            line, column = self._position(source)
-            self.found[name] = Rule(name, self.build(self.bodies[source], begin, end), line, column)
+            body = self.build(self.bodies[source], begin, end) if end >= 0 else self.found[name].body
+            self.found[name] = Rule(name, body, *self._position(source))
+            for used in self.refs[name] if body is self.bodies.get(name) else _names(body):
+                self._want(used, used, 0, ANY)  # only what stays as it was is not wanted yet
         return Rules(self.rules.name, _reachable(self.found, root), root, self.rules.shadowed)
 
     def _position(self, source: str) -> tuple[int, int]:
@@ -157,10 +160,10 @@ class _Product:
 
     def _learn(self) -> None:
         """The facts of every rule: the least ones that fit together, found callees first."""
-        self.bodies = {name: rule.body for name, rule in _reachable(self.rules.rules, self.rules.root, True).items()}
+        self._find()
         users: dict[str, list[str]] = {name: [] for name in self.bodies}
-        for name, body in self.bodies.items():
-            for target in {ref.name for ref in references(body)}:
+        for name, refs in self.refs.items():
+            for target in refs:
                 users[target].append(name)
         self.facts = dict.fromkeys(self.bodies, 0)
         waiting = dict.fromkeys(self.bodies)
@@ -171,13 +174,29 @@ class _Product:
             if fact != self.facts[name]:
                 self.facts[name] = fact
                 waiting.update(dict.fromkeys(users[name]))
+        self.settled = True
+
+    def _find(self) -> None:
+        """Rules that the root can get to, callees first."""
+        rules, root = self.rules.rules, self.rules.root
+        self.refs = {root: _names(rules[root].body)}
+        stack = [(root, iter(self.refs[root]))]
+        while stack:
+            name, refs = stack[-1]
+            target = next((ref for ref in refs if ref not in self.refs), None)
+            if target is None:
+                self.bodies[name] = rules[name].body
+                stack.pop()
+            else:
+                self.refs[target] = _names(rules[target].body)
+                stack.append((target, iter(self.refs[target])))
 
     def fact(self, node: Node) -> int:
         """What is known of ``node``; paths and word characters may be too many, never too few."""
         known = self.known.get(id(node))
         if known is None:
             known = self._fact(node)
-            if not known & _RULES:
+            if self.settled or not known & _RULES:
                 self.known[id(node)] = known
         return known
 
@@ -233,7 +252,8 @@ class _Product:
         if not _large(node):
             return node
         name = f"{self.rule.partition('/')[0]}/{len(self.found)}."
-        self.found[name] = Rule(name, node, *self._position(self.rule))
+        self.found[name] = Rule(name, node)
+        self.queue.append((name, self.rule, 0, -1))  # built, but not looked through
         return RuleRef(name)
 
     def _source(self, node: Node, large: int = _LARGE) -> Node:
@@ -261,11 +281,6 @@ class _Product:
             begin = 0
         if not fact & _BOUNDARY:
             if begin == 0 or (end == ANY and not fact & _WORD):
-                if isinstance(node, RuleRef):
-                    self._want(node.name, node.name, 0, ANY)
-                elif fact & _RULES:
-                    for ref in references(node):
-                        self._want(ref.name, ref.name, 0, ANY)
                 return node
             if end == 1:
                 return EMPTY
@@ -291,8 +306,6 @@ class _Product:
             return self._repeat(node, begin, end)
         if isinstance(node, Except):
             item = self.build(node.item, begin, end)
-            for ref in references(node.excluded):
-                self._want(ref.name, ref.name, 0, ANY)
             return item if item == NOTHING else Except(item, node.excluded)
         if isinstance(node, CharClass):
             return CharClass(_common(_ranges(node), self.nonword))
@@ -401,16 +414,35 @@ class _Product:
         return _sequence([back, away if end == over else _choice([EMPTY, away])])
 
 
-def _reachable(rules: Mapping[str, Rule], root: str, callees_first: bool = False) -> dict[str, Rule]:
+def _reachable(rules: Mapping[str, Rule], root: str) -> dict[str, Rule]:
     """Rules that ``root`` can get to."""
     found = {root: rules[root]}
     queue = [root]
     for name in queue:
-        for ref in references(rules[name].body):
-            if ref.name not in found:
-                found[ref.name] = rules[ref.name]
-                queue.append(ref.name)
-    return dict(reversed(found.items())) if callees_first else found
+        for used in _names(rules[name].body):
+            if used not in found:
+                found[used] = rules[used]
+                queue.append(used)
+    return found
+
+
+def _names(node: Node) -> dict[str, None]:
+    """Rules that ``node`` refers to."""
+    found: dict[str, None] = {}
+    stack = [node]
+    while stack:
+        top = stack.pop()
+        if isinstance(top, RuleRef):
+            found[top.name] = None
+        elif isinstance(top, Sequence):
+            stack.extend(top.items)
+        elif isinstance(top, Choice):
+            stack.extend(top.options)
+        elif isinstance(top, Repeat):
+            stack.append(top.item)
+        elif isinstance(top, Except):
+            stack += (top.item, top.excluded)
+    return found
 
 
 def _common(first: Ranges, second: Ranges) -> Ranges:

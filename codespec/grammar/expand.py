@@ -143,7 +143,7 @@ class _Expander:
         name = self._names.get((template, values))
         if name is None:
             name = f"{template}<{','.join(map(str, values))}>"
-            if len(name) > _SHOWN_NAME:
+            if len(name) > _SHOWN_NAME or name in self._depths:
                 name = f"{template}<…{len(self._names)}>"
             depth = 1 + max((self._depths[value] for value in values if isinstance(value, str)), default=0)
             if depth > MAX_INSTANCE_DEPTH:

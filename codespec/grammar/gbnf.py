@@ -33,6 +33,7 @@ from codespec.grammar.rules import (
     Rules,
     Sequence,
     TokenRef,
+    walk,
 )
 from codespec.grammar.source import Source, unescape
 from codespec.grammar.subtraction import check_subtractions
@@ -80,8 +81,14 @@ class Written:
         if not self.extensions:
             return rules
         expanded = expand(rules, DEFAULT_LEVELS if levels is None else levels)
-        check_subtractions(expanded)
+        check_subtractions(expanded, self._holding(Except))
+        if not self._holding(Boundary):
+            return expanded
         return eliminate(expanded, word_characters(self.name, self.rules))
+
+    def _holding(self, kind: type[Node]) -> set[str]:
+        """Rules with such a node."""
+        return {name for name, rule in self.rules.items() if any(isinstance(node, kind) for node, _ in walk(rule.body))}
 
     def problems(self, start: str = "root") -> Iterator[GrammarError]:
         """What makes the grammar unusable, as far as names tell."""

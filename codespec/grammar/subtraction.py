@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from codespec.grammar.errors import GrammarError
 from codespec.grammar.rules import Boundary, Except, Node, Rule, RuleRef, Rules, TokenRef, references, walk
 
 
-def check_subtractions(rules: Rules) -> None:
-    """Raises an error where a side of ``-`` is recursive, or holds a word boundary or a token element."""
+def check_subtractions(rules: Rules, names: Collection[str]) -> None:
+    """Raises an error where a side of ``-`` is recursive, or holds a word boundary or a token element.
+
+    Looked at are the rules of these ``names`` and the instances of such templates.
+    """
     sound: dict[str, str] = {}  # what is wrong with the texts of a rule, by its name; empty is nothing
     for rule in rules.rules.values():
+        if rule.name.partition("<")[0] not in names:
+            continue
         for node, _ in walk(rule.body):
             if isinstance(node, Except):
                 _check(node, rule, rules, sound)
