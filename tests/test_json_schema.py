@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 
@@ -89,7 +90,7 @@ KEYWORDS = [
     ),
     (
         {"allOf": [{"properties": {"a": True}}], "properties": {"b": True}, "unevaluatedProperties": False},
-        ["{}", '{"b":1,"a":1}', "1"],
+        ["{}", '{"a":1,"b":1}', "1"],
         ['{"c":1}'],
     ),
     (
@@ -193,6 +194,24 @@ def test_unknown_keywords_are_annotations_but_typing_errors_are_told() -> None:
 def test_no_schema_at_all(text: str) -> None:
     with pytest.raises(GrammarError):
         Grammar.from_json_schema(text)
+
+
+@pytest.mark.parametrize(
+    ("schema", "keys"),
+    [
+        ({"properties": {"b": True, "a": True}}, "ba"),
+        ({"required": ["c"], "properties": {"b": True, "a": True}}, "bac"),
+        ({"properties": {"b": True}, "allOf": [{"properties": {"a": True}}]}, "ba"),
+        ({"allOf": [{"properties": {"b": True}}, {"properties": {"a": True}}], "properties": {"c": True}}, "bac"),
+        ({"$ref": "#/$defs/x", "properties": {"a": True}, "$defs": {"x": {"properties": {"b": True}}}}, "ba"),
+        ({"properties": {"b": True}, "patternProperties": {"^a": True}}, "ba"),
+    ],
+)
+def test_order_of_properties(schema: dict[str, object], keys: str) -> None:
+    grammar = Grammar.from_json_schema(json.dumps(schema))
+    for order in itertools.permutations(keys):
+        text = json.dumps(dict.fromkeys(order, 1))
+        assert accepts_text(grammar, text).accepted == ("".join(order) == keys), text
 
 
 def test_layout() -> None:

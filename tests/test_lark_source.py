@@ -249,3 +249,14 @@ def test_positions_in_the_engines_messages_lead_to_the_source() -> None:
 def test_hostile_texts_are_refused(text: str) -> None:
     with pytest.raises(GrammarError):
         Grammar.from_lark(text)
+
+
+def test_start_symbols(tmp_path: Path) -> None:
+    path = tmp_path / "g.lark"
+    path.write_text('start: "a" other\nother: "b" start?\n')
+    for name, text in ((f"{path}:other", "bab"), (str(path), "ab")):
+        grammar = Grammar.load(name)
+        assert accepts_text(grammar, text).accepted
+        assert not accepts_text(grammar, text[1:]).accepted
+    with pytest.raises(GrammarError, match="there is no rule 'othr'; did you mean 'other'"):
+        Grammar.load(f"{path}:othr")

@@ -113,15 +113,18 @@ class Grammar:
         return cls.from_json_schema(python_types.schema_of(kind), python_types.type_name(kind), lenient)
 
     @classmethod
-    def from_lark(cls, text: str, name: str = "grammar", folder: Path | str | None = None) -> Grammar:
+    def from_lark(
+        cls, text: str, name: str = "grammar", folder: Path | str | None = None, start: str | None = None
+    ) -> Grammar:
         """A Lark grammar, standard or in llguidance's dialect; its terminals match as much as they can.
 
-        Relative imports are read from ``folder`` and never from outside it; without one they are errors.
+        Relative imports are read from ``folder`` and never from outside it; without one they are errors. ``start`` is
+        the rule to start at, in place of ``start``.
 
         Raises:
             GrammarError: with file, line and column.
         """
-        expanded = lark_expand.expand(text, name, folder)
+        expanded = lark_expand.expand(text, name, folder, start)
         grammar = cls(name, _FREE + expanded.text)
         grammar._expanded, grammar.warnings = expanded, tuple(expanded.warnings)
         return grammar._checked()
@@ -161,7 +164,7 @@ class Grammar:
             lenient: as for ``from_json_schema``.
 
         Raises:
-            CodespecError: no such grammar, an unreadable file, an unknown kind of file, or an option that only GBNF has.
+            CodespecError: no such grammar, an unreadable file, an unknown kind of file, or an option that is not for it.
             GrammarError: what the file holds is no grammar.
         """
         known = shipped()
@@ -180,10 +183,10 @@ class Grammar:
         if suffix == ".gbnf":
             options = {"strict": strict, "extensions": extensions, "start": start, "levels": levels}
             return cls.from_outside("gbnf", text, name, **options)
-        if start or strict or extensions:
-            raise CodespecError(f"{path}: only GBNF has start symbols, a strict mode and extensions; leave them out")
+        if strict or extensions or (start and suffix == ".json"):
+            raise CodespecError(f"{path}: a start symbol, a strict mode and extensions are not for it; leave them out")
         if suffix == ".lark":
-            return cls.from_outside("lark", text, name, folder=str(path.parent))
+            return cls.from_outside("lark", text, name, folder=str(path.parent), start=start)
         return cls.from_outside("json", text, name, lenient=lenient)
 
     @classmethod
@@ -297,12 +300,12 @@ def shipped() -> dict[str, Path]:
 
 
 def split_start(name: str, start: str | None = None, known: Iterable[str] = ()) -> tuple[str, str | None]:
-    """``NAME:RULE`` as name and start symbol, where NAME is one of ``known`` or a GBNF file.
+    """``NAME:RULE`` as name and start symbol, where NAME is one of ``known`` or a GBNF or Lark file.
 
     Anything else is a name as a whole: ``C:\\x.gbnf`` is a file on Windows.
     """
     front, colon, rule = name.rpartition(":")
-    if colon and rule and (front in known or front.lower().endswith(".gbnf")) and not Path(name).is_file():
+    if colon and rule and (front in known or front.lower().endswith((".gbnf", ".lark"))) and not Path(name).is_file():
         return front, start or rule
     return name, start
 

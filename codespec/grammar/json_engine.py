@@ -57,7 +57,8 @@ def _source(schema: Schema, name: str, lenient: bool) -> tuple[str, list[str]]:
     # In names that are not listed, llguidance takes "\u0061" for another name than "a".
     if isinstance(schema, dict) and any(_mentions(schema, keyword) for keyword in _NAMING):
         options.setdefault("json_allowed_escapes", 'nrbtf\\"')
-    body = {"x-guidance": options, **({} if rewritten is True else rewritten)}
+    # Last: llguidance takes the options out and moves the schema's last keyword to their place.
+    body = {**({} if rewritten is True else rewritten), "x-guidance": options}
     return f"start: %json {json.dumps(body)}", warnings
 
 
