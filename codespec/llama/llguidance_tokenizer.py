@@ -12,6 +12,16 @@ from codespec.llama.runtime import library
 
 _SPECIAL_MARK = b"\xff"  # llguidance takes a token that starts with this byte, which no UTF-8 holds, as special
 
+# Sets of tokens whose masks llguidance computes beforehand, used where a lexeme takes every text of the set: its own
+# are for JSON strings; names make a mask in source code ten times as fast (345 to 20 µs at 152,000 tokens).
+_NAME = "[a-zA-Z_][a-zA-Z0-9_]*"
+_NAMES = ["[a-z]+", "[a-z][a-z0-9_]*", _NAME, " " + _NAME, "[^\\x00-\\x7f]+"]
+
+
+def _slices() -> list[str]:
+    space, *strings = llguidance.LLTokenizer.general_slices()
+    return [space, *_NAMES, *strings]
+
 
 class Tokenizer:
     """One vocabulary, built once and shared by every grammar and state of its model.
@@ -66,7 +76,7 @@ def tokenizer_from_vocab(vocab: Any) -> Tokenizer:
     function = ctypes.cast(api._lib.llama_tokenize, ctypes.c_void_p).value
     eos = ends or [int(api.llama_vocab_eos(vocab))]
     raw = llguidance.LLTokenizer.from_llamacpp(
-        tokens=tokens, vocab_ptr=vocab, tokenize_fptr=function, eos_token=eos, slices=None
+        tokens=tokens, vocab_ptr=vocab, tokenize_fptr=function, eos_token=eos, slices=_slices()
     )
     return Tokenizer(raw, eos, frozenset(barred), lambda text: _tokenize(api, vocab, text))
 
