@@ -101,7 +101,7 @@ def run(
                 print(f"\r{index + 1}/{cuts}", end="", file=sys.stderr, flush=True)
     finally:
         engine.close()
-    summary = {
+    summary: dict[str, Any] = {
         "language": language,
         "cuts": len(outcomes["off"]),
         "seed": seed,

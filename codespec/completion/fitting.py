@@ -122,21 +122,26 @@ class Grammars:
         Raises:
             CodespecError: the grammar cannot be loaded.
         """
+        grammar = self._load(name, ROOT, None)
         return GrammarDocument(
             name,
             partial(self._open, name),
             self._engine.vocabulary.tokenize,
-            leveled=self._load(name, ROOT, None).leveled,
+            leveled=grammar is not None and grammar.leveled,
             starts=tree.starts if tree is not None else None,
             indented=language.indented,
         )
 
     def _open(self, name: str, start: str, levels: tuple[str, ...] | None) -> GrammarState | None:
         """A state at the start; None where the grammar has no such symbol."""
+        grammar = self._load(name, start, levels)
+        return self._engine.grammar_state(grammar) if grammar is not None else None
+
+    def _load(self, name: str, start: str, levels: tuple[str, ...] | None) -> Grammar | None:
         key = (name, start, levels)
         if key not in self._loaded:
             try:
-                self._loaded[key] = self._load(name, start, levels)
+                self._loaded[key] = Grammar.load(name, start=None if start == ROOT else start, levels=levels)
             except GrammarError:
                 if start == ROOT:
                     raise
@@ -144,11 +149,7 @@ class Grammars:
             if len(self._loaded) > MOST_GRAMMARS:
                 self._loaded.popitem(last=False)
         self._loaded.move_to_end(key)
-        grammar = self._loaded[key]
-        return self._engine.grammar_state(grammar) if grammar is not None else None
-
-    def _load(self, name: str, start: str, levels: tuple[str, ...] | None) -> Grammar:
-        return Grammar.load(name, start=None if start == ROOT else start, levels=levels)
+        return self._loaded[key]
 
 
 class TreeCheck:

@@ -30,6 +30,7 @@ class TokenText(Protocol):
     def end_tokens(self) -> frozenset[int]: ...
     def tokenize(self, text: str) -> list[int]: ...
     def token_bytes(self, token: int) -> bytes: ...
+    def __hash__(self) -> int: ...
 
 
 def window(suffix: str, size: int = WINDOW) -> str:
@@ -98,6 +99,8 @@ class SuffixGate:
         for _ in range(MOST_CLOSERS):
             viable: list[str] = []
             for added in (one + sign for one in frontier for sign in CLOSERS):
+                if sum(map(added.count, "\"'")) > 1:
+                    continue  # closes one string and opens another
                 tried += 1
                 fitting = self.fit(text + added)
                 if fitting is not None:

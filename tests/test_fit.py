@@ -1,0 +1,344 @@
+"""The suffix gate, and the grammar state that asks it about end tokens."""
+
+import copy
+import functools
+import json
+import random
+
+import numpy as np
+import pytest
+
+from codespec.completion.ending import Ending, places
+from codespec.completion.stop import StopRule
+from codespec.grammar import Grammar, byte_tokenizer
+from codespec.grammar.fit import LONGEST_WINDOW, WINDOW, FittedState, FreeState, SuffixGate, window
+
+END = 256
+
+
+class Bytes:
+    """Token ``b`` is the byte ``b``; ``extra`` are longer ones."""
+
+    def __init__(self, extra=()):
+        self.extra = extra
+        self.size = 257 + len(extra)
+        self.end_tokens = frozenset((END,))
+
+    def tokenize(self, text):
+        return list(text.encode("utf-8", "replace"))
+
+    def token_bytes(self, token):
+        return bytes([token]) if token < END else b"" if token == END else self.extra[token - 257]
+
+
+@functools.cache
+def json_grammar():
+    return Grammar.load("json")
+
+
+def json_state(prefix=""):
+    state = json_grammar().state(byte_tokenizer())
+    assert state.accept(prefix.encode()) == len(prefix.encode())
+    return state
+
+
+def gate_at(text, **options):
+    """The gate where ``|`` is in a JSON text."""
+    prefix, _, suffix = text.partition("|")
+    return SuffixGate(Bytes(), suffix, json_state(prefix), **options)
+
+
+@pytest.mark.parametrize(
+    ("text", "good", "bad"),
+    [
+        ('{"a": |}', ["1", '"x"', "[1, 2]", "1\n"], ["", "[", '"x', "1,", "1}"]),
+        ("[1|]", ["", ", 2", "2"], [",", "]", " 2"]),
+        ('["a|b"]', ["", "x", '", "'], ['"', '",']),
+        ("|", ["1", "{}"], ["", "{", "[1"]),
+    ],
+)
+def test_what_fits_behind_a_json_cursor(text, good, bad):
+    gate = gate_at(text)
+    assert [each for each in good if gate.fit(each) is None] == []
+    assert [each for each in bad if gate.fit(each) is not None] == []
+
+
+def test_true_middles_always_fit_and_strange_ones_seldom():
+    chooser = random.Random(11)
+    text = json.dumps({"name": ["x", {"y": [1, 2.5, None, True]}, "z\\u0041"], "w": {"": []}}, indent=1)
+    corrupted = refused = 0
+    for _ in range(300):
+        start = chooser.randrange(len(text))
+        end = min(len(text), start + chooser.randrange(40))
+        gate = gate_at(f"{text[:start]}|{text[end:]}", whole=True)
+        assert gate.fit(text[start:end]) is not None
+        wrong = text[start:end] + chooser.choice(('"', "]", "}", ",", "x", "{"))
+        corrupted += 1
+        answer = gate.fit(wrong) is not None
+        try:
+            json.loads(text[:start] + wrong + text[end:])
+        except ValueError:
+            assert not answer
+            refused += 1
+        else:
+            assert answer
+    assert refused > corrupted / 2
+
+
+def test_the_window_ends_at_a_line():
+    suffix = "x" * 70 + "\n"
+    assert window(suffix * 100) == suffix * -(-WINDOW // len(suffix))
+    assert window("short") == "short"
+    assert len(window("y" * 10_000)) == LONGEST_WINDOW
+
+
+def test_errors_beyond_the_window_do_not_count():
+    suffix = ", 1" * 2000 + "!]"
+    assert gate_at(f"[1|{suffix}").fit("2") is not None
+    assert gate_at(f"[1|{suffix}", whole=True).fit("2") is None
+
+
+def test_the_end_of_the_file_must_be_complete():
+    assert gate_at('{"a": [1|]').fit("") is None
+    assert gate_at('{"a": [1|]').fit("]}") is None
+    assert gate_at('{"a": [1|').fit("]}") is not None
+
+
+def test_what_lies_outside_of_the_block_is_left_alone():
+    gate = gate_at("[1|] !", outside=lambda text, position: text[position] == "!")
+    assert gate.fit("2") is not None
+    assert gate.fit("[") is None
+
+
+def test_answers_are_remembered():
+    asked = []
+
+    def check(text, strict=True):
+        asked.append(text)
+        return text == "b"
+
+    gate = SuffixGate(Bytes(), "", None, check)
+    assert [gate.fit(text) for text in ("a", "b", "a", "b")] == [None, "b", None, "b"]
+    assert asked == ["a", "b"]
+
+
+def test_the_first_variant_that_fits():
+    gate = gate_at("[[1|]]", variants=lambda text: (text.removesuffix("]"), text))
+    assert gate.fit(", 2]") == ", 2"
+    assert gate.fit("], [3") == "], [3"
+
+
+def test_both_judges_must_agree():
+    for answer in (True, False):
+        gate = gate_at("[1|]", check=lambda text, strict=True, answer=answer: answer)
+        assert (gate.fit("2") is not None) == answer
+    gate = gate_at("[1|]", check=lambda text, strict=True: True)
+    assert gate.fit("]") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "generated", "closed"),
+    [
+        ("[1|]", ", [2", ", [2]"),
+        ('{"a": |}', '{"b', None),
+        ('{"a": |}', '["b', '["b"]'),
+        ("[|\n 2]", "1", "1,"),
+        ("[1|\n]", ",", None),
+        ('[1|\n "x"]', ", 2", ", 2,"),
+    ],
+)
+def test_closing_what_is_open(text, generated, closed):
+    assert gate_at(text).close(generated) == closed
+
+
+def test_a_broken_document_may_stay_as_broken():
+    gate = gate_at('{"a": [1|\n  "b": 2\n}')
+    assert gate.broken
+    assert gate.no_worse(", 2") == ", 2"
+    assert not gate_at("[1|]").broken
+
+
+def test_no_less_of_the_suffix_may_fit_than_before():
+    gate = gate_at("[1|, 2, !]")
+    assert gate.broken
+    assert gate.no_worse("0") == "0"
+    assert gate.no_worse("]") is None
+
+
+def test_a_gate_without_judges_is_not_available():
+    assert not SuffixGate(Bytes(), "x").available
+    assert gate_at("[|]").available
+
+
+def fitted(text, lead="", cut=None, vocabulary=None, gate=True):
+    prefix, _, suffix = text.partition("|")
+    prefix = prefix.removesuffix(lead)
+    vocabulary = vocabulary or Bytes()
+    asked = SuffixGate(vocabulary, suffix, json_state(prefix)) if gate else None
+    return FittedState(json_state(prefix), asked, vocabulary, lead, cut)
+
+
+def allowed(state, size=257):
+    return {token for token in range(size) if state.allows(token)}
+
+
+def masked(state, size=257):
+    bits = np.zeros((size + 31) // 32, np.uint32)
+    state.mask_into(bits)
+    return {token for token in range(size) if bits[token // 32] >> np.uint32(token % 32) & 1}
+
+
+def test_the_end_is_allowed_where_the_suffix_fits_and_nowhere_else():
+    state = fitted('{"a": |}')
+    ends = []
+    for token in b'[1, "x"]':
+        ends.append(state.allows(END))
+        assert state.accept((token,)) == 1
+    assert ends == [False] * 8
+    assert state.allows(END)
+    assert state.accept((END,)) == 1
+    assert state.finished
+    assert state.can_end
+    assert not state.allows(ord("1"))
+    assert masked(state) == set()
+
+
+def test_mask_and_allows_agree_along_a_text():
+    for lead in ("", " "):
+        state = fitted('{"a": |}', lead)
+        for token in (lead + '{"b": [1, 2], "c": "d"}').encode():
+            assert masked(state) == allowed(state)
+            assert state.accept((token,)) == 1
+        assert END in masked(state)
+
+
+def test_rollback_takes_back_text_and_end():
+    state = fitted("[|]")
+    assert state.accept([*b"12", END]) == 3
+    state.rollback(1)
+    assert not state.finished
+    assert state.allows(ord("3"))
+    state.rollback(2)
+    assert state.allows(END)
+    assert allowed(state) == allowed(fitted("[|]"))
+    with pytest.raises(ValueError, match="cannot undo 1 of 0"):
+        state.rollback(1)
+
+
+def test_copies_are_independent_and_share_the_gate():
+    state = fitted("[|]")
+    state.accept(b"1")
+    other = copy.deepcopy(state)
+    other.accept(b",")
+    assert state.allows(END)
+    assert not other.allows(END)
+    other.accept(b"2")
+    assert other._gate is state._gate
+    assert other.allows(END)
+
+
+def test_the_text_begins_with_what_the_document_has_already():
+    vocabulary = Bytes((b" 1", b"  ", b"12"))
+    state = fitted('{"a": |}', " ", vocabulary=vocabulary)
+    assert allowed(state, vocabulary.size) == {ord(" ")}
+    assert state.accept(b"1") == 0
+    assert state.accept(b" ") == 1
+    assert state.allows(ord("1"))
+    assert state.forced() == b""
+
+
+def test_no_end_in_the_middle_of_a_character():
+    state = fitted('["|"]')
+    assert state.accept("é".encode()[:1]) == 1
+    assert not state.allows(END)
+    assert state.accept("é".encode()[1:]) == 1
+    assert state.allows(END)
+
+
+def test_a_line_ends_only_where_the_suffix_fits():
+    cut = StopRule("line").cut
+    state = fitted("[1|]", cut=cut)
+    for text, breaks in ((b", ", False), (b"2", True), (b",", False), (b" [3", False), (b"]", True)):
+        assert state.accept(text) == len(text)
+        assert state.allows(10) == breaks
+        assert masked(state) == allowed(state)
+    assert state.accept(b"\n") == 1
+
+
+def test_without_a_gate_a_text_ends_anywhere():
+    state = fitted("[|]", gate=False)
+    assert state.accept([*b"[1", END]) == 3
+
+
+def test_a_state_without_a_grammar_takes_everything():
+    state = FreeState()
+    assert state.accept(range(10)) == 10
+    assert masked(state) == set(range(257))
+    assert not state.can_end
+    assert not state.finished
+    state.copy().rollback(10)
+    with pytest.raises(ValueError, match="cannot undo 11"):
+        state.rollback(11)
+
+
+def ending(text, extent="line"):
+    suffix = text.partition("|")[2]
+    return Ending(StopRule(extent), gate_at(text), suffix)
+
+
+def test_a_stop_rule_stops_where_the_suffix_fits():
+    ended = ending("[1|\n]").stop(", 2\n")
+    assert (ended.text, ended.reason, ended.gate) == (", 2", "stop", "passed")
+
+
+def test_a_refused_stop_moves_to_a_later_line():
+    follow = ending("[1|\n]")
+    assert follow.stop(", [2,\n") is None
+    assert follow.stop(", [2,\n3") is None
+    ended = follow.stop(", [2,\n3]\n")
+    assert (ended.text, ended.gate) == (", [2,\n3]", "passed")
+
+
+def test_the_answer_does_not_depend_on_how_the_text_grew():
+    text = ", [2,\n3,\n4]\n5\n"
+    whole = ending("[1|\n]").stop(text)
+    follow = ending("[1|\n]")
+    steps = [follow.stop(text[:size]) for size in range(len(text) + 1)]
+    assert next(step for step in steps if step is not None) == whole
+
+
+@pytest.mark.parametrize(
+    ("text", "generated", "expected", "verdict"),
+    [
+        ("[1|]", ", 2", ", 2", "passed"),
+        ("[1|]", ", 2, tru", ", 2", "cut"),
+        ("[1|]", ", [2", ", [2]", "cut"),
+        ("[[1|]]", ", 2]", ", 2", "cut"),
+        ('{"a": 1|}', ', "b', "", "dropped"),
+        ('{"a": [|\n  : 2\n}', '"x", "y', '"x",', "broken"),
+    ],
+)
+def test_at_the_limit_a_text_is_cut_back_to_where_it_fits(text, generated, expected, verdict):
+    ended = ending(text).finish(generated, "length")
+    assert (ended.text, ended.reason, ended.gate) == (expected, "length", verdict)
+
+
+def test_an_endless_search_for_a_stop_is_given_up():
+    follow = ending("[1|\n]")
+    assert follow.stop(", [" + "2,\n" * 20).gate == "cut"
+
+
+def test_without_a_gate_nothing_changes():
+    follow = Ending(StopRule("line"), None, ")")
+    ended = follow.stop("a, b)\n")
+    assert (ended.text, ended.reason, ended.gate) == ("a, b", "stop", "off")
+
+
+def test_places_to_cut_at_are_the_ends_of_words():
+    assert [" foo(bar_1, 2"[:size] for size in places(" foo(bar_1, 2")] == [
+        " foo(bar_1, 2",
+        " foo(bar_1,",
+        " foo(bar_1",
+        " foo(",
+        " foo",
+    ]

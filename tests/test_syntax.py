@@ -1,0 +1,142 @@
+"""tree-sitter's view of a document: errors, where they come from, where a text can be read on its own."""
+
+import random
+
+import pytest
+
+from codespec.languages import LANGUAGES, Language, by_id
+from codespec.syntax import NO_PROBLEMS, Problems, _parser, syntax_tree
+
+CORE = ("python", "json", "javascript", "typescript", "typescriptreact", "go", "c")
+PYTHON = """import os
+
+
+def first(a):
+    if a:
+        return [
+            1,
+        ]
+    return a
+
+
+def second(b):
+    return b
+"""
+GO = "package main\n\nfunc f() {\n\tif x {\n\t\ty := 1\n\t}\n}\n\nfunc g() {\n\treturn\n}\n"
+
+
+def tree_of(language, text):
+    tree = syntax_tree(by_id(language))
+    assert tree is not None
+    assert tree.update(text)
+    return tree
+
+
+@pytest.mark.parametrize("language", CORE)
+def test_core_languages_have_a_parser(language):
+    assert tree_of(language, "").problems() == NO_PROBLEMS
+
+
+def test_a_language_without_a_parser_has_no_tree():
+    assert syntax_tree(Language("klingon", (), parser="tree_sitter_klingon")) is None
+    assert syntax_tree(by_id("markdown")) is None
+
+
+def test_parsers_are_named_once_each():
+    for language in LANGUAGES.values():
+        assert not language.parser or language.parser.startswith("tree_sitter_")
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "errors"),
+    [
+        ("json", '{"a": [1, 2]}', 0),
+        ("json", '{"a": [1, 2}', 1),
+        ("python", "def f(:\n    pass\n", 1),
+        ("go", GO, 0),
+        ("c", "int main(void) { return 0; }", 0),
+        ("c", "int main(void) { return 0 }", 1),
+    ],
+)
+def test_errors_are_counted(language, text, errors):
+    assert tree_of(language, text).problems().count == errors
+
+
+@pytest.mark.parametrize("text", ["", "\n", "\ud83d", "a\x00b", "🦙 = (", "\t" * 100])
+def test_any_text_can_be_parsed_and_asked(text):
+    tree = tree_of("python", text)
+    for offset in range(len(text) + 1):
+        tree.problems_with(offset, "x")
+        tree.problems_elsewhere(offset)
+        assert list(tree.starts(offset)) is not None
+
+
+def test_incremental_and_fresh_parses_agree():
+    chooser = random.Random(3)
+    tree = tree_of("python", PYTHON)
+    text = PYTHON
+    for _ in range(200):
+        start = chooser.randrange(len(text) + 1)
+        end = min(len(text), start + chooser.choice((0, 0, 1, 5)))
+        # Every second edit is undone, so that the document stays a document.
+        edited = text[:start] + chooser.choice(("", "x", "(", ")", "\n", "é", "    ")) + text[end:]
+        assert tree.update(edited)
+        assert (tree.problems().count == 0) == (tree_of("python", edited).problems().count == 0)
+        assert tree.update(text)
+        assert tree.problems() == NO_PROBLEMS
+
+
+def test_a_text_put_in_leaves_the_tree_as_it_was():
+    tree = tree_of("json", '{"a": }')
+    before = tree.problems()
+    assert before.count > 0
+    assert tree.problems_with(6, "1") == NO_PROBLEMS
+    assert tree.problems_with(6, "]").count > 0
+    assert tree.problems() == before
+
+
+def test_errors_of_other_parts_of_a_file_are_told_from_those_at_the_cursor():
+    broken = PYTHON.replace("return b", "return )")
+    offset = broken.index("        ]")
+    tree = tree_of("python", broken[:offset] + broken[offset:].replace("        ]\n", "", 1))
+    assert tree.problems_elsewhere(offset).count == 1
+    assert tree_of("python", PYTHON.replace("        ]\n", "", 1)).problems_elsewhere(offset) == NO_PROBLEMS
+
+
+def test_problems_compare_by_number_and_extent():
+    assert Problems(1, 10).no_worse_than(Problems(1, 10))
+    assert Problems(1, 12).no_worse_than(Problems(1, 10), added=2)
+    assert not Problems(1, 12).no_worse_than(Problems(1, 10))
+    assert not Problems(2, 5).no_worse_than(Problems(1, 10))
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "marker", "expected"),
+    [
+        ("python", PYTHON, "1,", ["def first", "    if a:", "        return ["]),
+        ("python", PYTHON, "return b", ["def second", "    return b"]),
+        ("go", GO, ":= 1", ["func f", "\tif x", "\t\ty :="]),
+        ("javascript", "let a;\nfunction f() {\n  if (a) {\n    b();\n  }\n}\n", "b();", ["function f", "  if (a)"]),
+        ("c", "int a;\nint f() {\n  if (a) {\n    b();\n  }\n}\n", "b();", ["int f", "  if (a)"]),
+    ],
+)
+def test_enclosing_statements_are_found_outermost_first(language, text, marker, expected):
+    offset = text.index(marker) + 1
+    starts = list(tree_of(language, text).starts(offset))
+    assert [start.offset for start in starts] == sorted(start.offset for start in starts)
+    found = [text[start.offset : start.offset + 20].split("\n")[0] for start in starts]
+    for beginning in expected:
+        assert any(line.startswith(beginning) for line in found), (beginning, found)
+    assert starts[0].top_level
+    assert not starts[-1].top_level
+
+
+def test_too_large_a_document_is_left_alone(monkeypatch):
+    monkeypatch.setattr("codespec.syntax.LARGEST", 10)
+    tree = syntax_tree(by_id("python"))
+    assert not tree.update("x = 1\n" * 10)
+    assert tree.update("x = 1\n")
+
+
+def test_parsers_are_shared():
+    assert _parser("tree_sitter_python") is _parser("tree_sitter_python")
