@@ -16,7 +16,7 @@ from codespec.grammar.json_refs import Schema, escape
 from codespec.grammar.json_schema import COUNTS, HANDLERS, parse, rewrite
 
 _NOTHING = "Unsatisfiable schema"
-_BLAME_SECONDS = 2.0  # to find the keyword behind an error of the engine
+_BLAME_SECONDS = 0.7  # to find the keyword behind an error of the engine
 # Between the tokens of a JSON text: any layout that a printer makes, but no endless run for a weak model to fall into.
 JSON_SPACE = r"( |\r?\n[ \t]{0,60})?"
 _NAMING = ("properties", "patternProperties", "required", "dependentRequired", "propertyNames")

@@ -83,17 +83,15 @@ def _same(a: Any, b: Any) -> bool:
 def exclusive(options: list[Schema], definitions: Definitions) -> list[Schema] | None:
     """Alternatives of which at most one can hold, together what exactly one of ``options`` takes."""
     options = [option for option in options if option is not False]
-    result: list[Schema] = []
-    for index, option in enumerate(options):
-        others: list[Schema] = []
-        for other_index, other in enumerate(options):
-            if other_index != index and not disjoint(option, other, definitions):
-                negated = negate(_beyond(other, option), definitions)
+    others: list[list[Schema]] = [[] for _ in options]
+    for first, second in itertools.combinations(range(len(options)), 2):
+        if not disjoint(options[first], options[second], definitions):
+            for own, other in ((first, second), (second, first)):
+                negated = negate(_beyond(options[other], options[own]), definitions)
                 if negated is None:
                     return None
-                others.append(negated)
-        result.append(both(option, *others))
-    return result
+                others[own].append(negated)
+    return [both(option, *excluded) for option, excluded in zip(options, others, strict=True)]
 
 
 def _beyond(schema: Schema, given: Schema) -> Schema:
@@ -112,6 +110,8 @@ def disjoint(a: Schema, b: Schema, definitions: Definitions, depth: int = _DEPTH
         return True
     if depth == 0:
         return False
+    if isinstance(a, dict) and isinstance(b, dict) and "const" in a and "const" in b:
+        return not _same(a["const"], b["const"])
     parts = [list(_conjuncts(schema, definitions, depth)) for schema in (a, b)]
     if not frozenset.intersection(*(_types(part) for part in parts)):
         return True
