@@ -55,7 +55,7 @@ def _sequence(rng: random.Random, rules: list[str], tokens: list[str], depth: in
             item = rng.choice(['"a"', '"b"', "[ac]", '"bc"'])
         else:
             item = "(" + _choice(rng, rules, tokens, depth - 1) + ")" + rng.choice(["", "*", "+", "?", "{2}"])
-        items.append(item + (" \\b" if rng.random() < 0.08 else ""))
+        items.append(item + (rng.choice([" \\b", " ![b]", " ![^a]"]) if rng.random() < 0.12 else ""))
     return " ".join(items)
 
 

@@ -146,7 +146,11 @@ class _Definition:
             hit = start < len(codes) and any(low <= codes[start] <= high for low, high in node.ranges) != node.negated
             return frozenset([start + 1] if hit else [])
         if isinstance(node, Boundary):
-            return frozenset([start] if start == len(codes) or codes[start] not in self._word else [])
+            barred = node.barred
+            hit = start < len(codes) and (
+                codes[start] in self._word if barred is None else bool(self._ends(barred, start))
+            )
+            return frozenset([] if hit else [start])
         if isinstance(node, Except):
             return self._ends(node.item, start, True) - self._ends(node.excluded, start, True)
         if isinstance(node, RuleRef):

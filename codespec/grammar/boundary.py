@@ -1,7 +1,8 @@
 """Word boundaries worked into the rules, so that no later pass has to know of them.
 
 A boundary restricts the character that follows, wherever that comes from. So the grammar is multiplied with an
-automaton of two states: state 1 while the next character must be no word character, state 0 otherwise. A boundary goes
+automaton of two states: state 1 while the next character must be no word character (for other sets of characters the
+same is done again), state 0 otherwise. A boundary goes
 from either to 1, a character from 0 to 0, and one that is no word character from 1 to 0. Rule ``x`` becomes the rules
 ``x/01`` (from 0 to 1) and so on, as far as they are needed: ``x`` itself is from 0 to any, ``x/1*`` from 1 to any.
 The end of the text is fine in both states. What begins with no word character is the same from both.
@@ -82,9 +83,10 @@ def eliminate(rules: Rules, word: Ranges = DEFAULT_WORD) -> Rules:
     Raises:
         GrammarError: a repetition that depends on boundaries is too large to be written out.
     """
-    if not any(isinstance(node, Boundary) for rule in rules.rules.values() for node, _ in walk(rule.body)):
-        return rules
-    return _Product(rules, merge(word)).run()
+    nodes = (node for rule in rules.rules.values() for node, _ in walk(rule.body))
+    for kind in dict.fromkeys(node for node in nodes if isinstance(node, Boundary)):
+        rules = _Product(rules, merge(word) if kind.barred is None else _ranges(kind.barred), kind).run()
+    return rules
 
 
 def _ranges(node: CharClass) -> Ranges:
@@ -124,6 +126,7 @@ class _Product:
 
     rules: Rules
     word: Ranges
+    kind: Boundary  # the only one that this product is about; others stay
     bodies: dict[str, Node] = field(default_factory=dict)
     facts: dict[str, int] = field(default_factory=dict)
     refs: dict[str, dict[str, None]] = field(default_factory=dict)
@@ -223,7 +226,7 @@ class _Product:
 
     def _leaf(self, node: Literal | CharClass | TokenRef | Boundary) -> int:
         if isinstance(node, Boundary):
-            return _01 | _11 | _EMPTY | _BOUNDARY
+            return (_01 | _11 if node == self.kind else _00 | _11) | _EMPTY | _BOUNDARY
         if isinstance(node, TokenRef):
             return _00 | _10
         if isinstance(node, Literal):
@@ -279,6 +282,8 @@ class _Product:
             return NOTHING
         if begin and not fact & (_WORD | _EMPTY):
             begin = 0
+        if end == 0 and not fact & (_11 if begin else _01):
+            end = ANY  # it ends in no other state: one rule for both, and repetitions stay as they are
         if not fact & _BOUNDARY:
             if begin == 0 or (end == ANY and not fact & _WORD):
                 return node
@@ -309,7 +314,7 @@ class _Product:
             return item if item == NOTHING else Except(item, node.excluded)
         if isinstance(node, CharClass):
             return CharClass(_common(_ranges(node), self.nonword))
-        return EMPTY  # a boundary: no other leaf depends on the state
+        return EMPTY if node == self.kind else node  # a boundary: no other leaf depends on the state
 
     def _series(self, items: tuple[Node, ...], begin: int, end: int) -> Node:
         """Items in order: the choice over the states between them, parts that several ways share made rules."""

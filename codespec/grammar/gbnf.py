@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +15,7 @@ from lark import Lark, Token
 from lark.exceptions import UnexpectedCharacters, UnexpectedToken, VisitError
 from lark.visitors import Transformer_NonRecursive
 
-from codespec.grammar.boundary import eliminate, word_characters
-from codespec.grammar.errors import GrammarError, did_you_mean
-from codespec.grammar.expand import DEFAULT_LEVELS, expand
-from codespec.grammar.recursion import left_recursion
+from codespec.grammar.errors import GrammarError
 from codespec.grammar.rules import (
     EMPTY,
     Boundary,
@@ -33,11 +29,10 @@ from codespec.grammar.rules import (
     Rules,
     Sequence,
     TokenRef,
-    walk,
 )
 from codespec.grammar.source import Source, unescape
-from codespec.grammar.subtraction import check_subtractions
-from codespec.grammar.templates import INDENT, Deeper, Instance, Template, names_in
+from codespec.grammar.templates import Deeper, Instance, Template
+from codespec.grammar.written import Note, Written
 
 MAX_SOURCE = 256 * 1024
 """Characters of one grammar."""
@@ -50,101 +45,11 @@ MAX_REPETITIONS = 2000
 
 _RANGE = re.compile(r"\{\s*(\d+)\s*(?:(,)\s*(\d*)\s*)?\}", re.ASCII)
 _TOKEN_ID = re.compile(r"<\[(\d{1,9})\]>", re.ASCII)
+_STARTS = re.compile(r"^#[ \t]*Start symbols:[ \t]*([A-Za-z0-9, -]+)", re.MULTILINE)
 _BLANKS = re.compile(r"\d{1,3}", re.ASCII)
 _NO_EXTENSIONS = "".join(
     f"\n%override {terminal}: /(?!.)./" for terminal in ("_LESS.2", "_GREATER", "_COMMA", "_MINUS.2", "BOUNDARY")
 )
-
-
-@dataclass(frozen=True)
-class Written:
-    """A grammar as it is written.
-
-    Attributes:
-        name: file or name, for messages.
-        rules: by name, templates among them.
-        shadowed: rules that a later one of the same name replaced.
-        extensions: whether the extensions are on.
-    """
-
-    name: str
-    rules: dict[str, Template]
-    shadowed: tuple[Template, ...]
-    extensions: bool
-
-    def rules_from(self, start: str | None = None, levels: tuple[str, ...] | None = None) -> Rules:
-        """The rules with templates expanded and word boundaries worked in; see ``parse``."""
-        first = next(self.problems(start or "root"), None)
-        if first is not None:
-            raise first
-        rules = Rules(self.name, dict(self.rules), start or "root", tuple(self.shadowed))
-        if not self.extensions:
-            return rules
-        expanded = expand(rules, DEFAULT_LEVELS if levels is None else levels)
-        check_subtractions(expanded, self._holding(Except))
-        if not self._holding(Boundary):
-            return expanded
-        return eliminate(expanded, word_characters(self.name, self.rules))
-
-    def _holding(self, kind: type[Node]) -> set[str]:
-        """Rules with such a node."""
-        return {name for name, rule in self.rules.items() if any(isinstance(node, kind) for node, _ in walk(rule.body))}
-
-    def problems(self, start: str = "root") -> Iterator[GrammarError]:
-        """What makes the grammar unusable, as far as names tell."""
-        if start not in self.rules:
-            near = did_you_mean(start, (rule.name for rule in self.rules.values() if not rule.parameters))
-            yield GrammarError(self.name, f"there is no rule {start!r}", near or f"add: {start} ::= ...")
-        elif self.rules[start].parameters:
-            rule = self.rules[start]
-            remedy = f"add a rule without parameters that uses it, such as: start ::= {start}<...>"
-            yield GrammarError(self.name, f"{start!r} takes parameters and cannot be the start", remedy, rule.line, 1)
-        for rule in self.rules.values():
-            for ref in names_in(rule):
-                yield from self._problem(rule, ref)
-
-    def leveled(self, start: str = "root") -> bool:
-        """Whether the language depends on the levels: ``indent`` is used on the way from ``start``."""
-        return INDENT not in self.rules and any(
-            ref.name == INDENT for name in self.used([start]) for ref in names_in(self.rules[name])
-        )
-
-    def used(self, starts: Iterable[str]) -> set[str]:
-        """Names of rules that ``starts`` can get to, themselves included."""
-        queue = [name for name in starts if name in self.rules]
-        found = set(queue)
-        while queue:
-            for ref in names_in(self.rules[queue.pop()]):
-                if ref.name in self.rules and ref.name not in found:
-                    found.add(ref.name)
-                    queue.append(ref.name)
-        return found
-
-    def _problem(self, rule: Template, ref: RuleRef) -> Iterator[GrammarError]:
-        if isinstance(ref, Deeper) or ref.name not in self.rules:
-            if ref.name == INDENT and self.extensions and INDENT not in self.rules and not isinstance(ref, Instance):
-                return
-            cause, remedy = self._undefined(rule, ref)
-            yield GrammarError(self.name, cause, remedy, ref.line, ref.column)
-            return
-        given, wanted = len(ref.arguments) if isinstance(ref, Instance) else 0, self.rules[ref.name].parameters
-        if given != len(wanted):
-            takes = f"rule {ref.name!r} takes {_count(len(wanted), 'argument')}, {given} given"
-            pattern = f"write {ref.name}<{', '.join(wanted)}>" if wanted else f"write {ref.name} without '<...>'"
-            yield GrammarError(self.name, takes, pattern, ref.line, ref.column)
-
-    def _undefined(self, rule: Template, ref: RuleRef) -> tuple[str, str]:
-        name = ref.name
-        if isinstance(ref, Deeper):
-            remedy = did_you_mean(name, rule.parameters) or "name a parameter that is bound to a level, or indent"
-            return f"{name!r} is no level", remedy
-        if name == "-" and not self.extensions:
-            return "'-' between blanks is an extension of GBNF", "pass --extensions (in Python: extensions=True)"
-        cause = f"rule {name!r} is not defined"
-        if name != name.strip("-") and self.extensions:
-            return cause, "to subtract, write '-' with a blank on both sides"
-        known = [*rule.parameters, *self.rules]
-        return cause, did_you_mean(name, known) or f"add: {name} ::= ..."
 
 
 def parse(
@@ -168,21 +73,12 @@ def parse(
     Raises:
         GrammarError: the text is no grammar, refers to a rule that is not there, or is too large.
     """
-    rules = read(text, name, strict, extensions and not strict).rules_from(start, levels)
-    if strict:
-        refuse_left_recursion(rules)
-    return rules
-
-
-def refuse_left_recursion(rules: Rules) -> None:
-    """Raises the error for the first rule that llama.cpp takes for left recursive."""
-    for rule, how in left_recursion(rules):
-        cause = f"rule {rule.name!r} is left recursive ({how})"
-        raise GrammarError(rules.name, cause, "llama.cpp refuses it: use repetition", rule.line, rule.column)
+    return read(text, name, strict, extensions).rules_from(start, levels)
 
 
 def read(text: str, name: str = "grammar", strict: bool = False, extensions: bool = False) -> Written:
     """The rules of a GBNF ``text`` as they are written, names unchecked; arguments and errors as for ``parse``."""
+    extensions = extensions and not strict
     source = Source(text, name, extensions, strict)
     if len(text) > MAX_SOURCE:
         raise GrammarError(name, f"the grammar has {len(text)} characters, at most {MAX_SOURCE} fit", "split it")
@@ -195,12 +91,14 @@ def read(text: str, name: str = "grammar", strict: bool = False, extensions: boo
     except _TooDeep as error:
         source.fail(error.offset, f"more than {MAX_NESTING} levels of nesting", "move inner groups to rules")
     try:
-        found: list[Template] = _Builder(source, strict).transform(tree)
+        builder = _Builder(source, strict)
+        found: list[Template] = builder.transform(tree)
     except VisitError as error:
         raise error.orig_exc from None
     rules = {rule.name: rule for rule in found}
     shadowed = tuple(rule for rule in found if rules[rule.name] is not rule)
-    return Written(name, rules, shadowed, extensions)
+    starts = tuple(word for line in _STARTS.findall(text) for word in re.split(r"[, ]+", line))
+    return Written(name, rules, shadowed, extensions, strict, tuple(builder.notes), starts)
 
 
 class _TooDeep(Exception):
@@ -256,6 +154,7 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
     def __init__(self, source: Source, strict: bool) -> None:
         super().__init__()
         self._source, self._strict, self._count = source, strict, 0
+        self.notes: list[Note] = []
 
     def start(self, rules: list[Template]) -> list[Template]:
         return rules
@@ -300,6 +199,8 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
         skip = 2 if negated else 1
         codes = list(unescape(token[skip:-1], (token.start_pos or 0) + skip, self._source))
         if not codes:
+            remedy = "write . for any character" if negated else 'write "" for the empty text'
+            self._note(token, f"an empty class matches the empty text; {remedy}")
             return EMPTY  # llama.cpp reads [] and [^] as nothing written at all
         ranges = []
         at = 0
@@ -311,13 +212,20 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
             else:
                 ranges.append((codes[at][0], codes[at][0]))
                 at += 1
+        for low, high in ranges:
+            if low > high:
+                self._note(token, f"the range {chr(low)!r} to {chr(high)!r} holds no character; swap its ends")
         return CharClass(tuple(ranges), negated)
 
     def any_char(self, _: list[Token]) -> Node:
         return CharClass((), negated=True)
 
-    def boundary(self, _: list[Token]) -> Node:
-        return Boundary()
+    def boundary(self, children: list[Token]) -> Node:
+        token = children[0]
+        if not token.startswith("!"):
+            return Boundary()
+        barred = self.char_class([Token.new_borrow_pos("CLASS", token[1:], token)])
+        return Boundary(barred) if isinstance(barred, CharClass) else EMPTY
 
     def rule_ref(self, children: list[Token]) -> Node:
         name = children[0]
@@ -365,14 +273,16 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
         maximum = minimum if comma is None else int(last) if last else None
         if maximum is not None and maximum < minimum:
             self._source.fail(offset, f"bad repetition {str(token)!r}", "the first number must not exceed the second")
-        return minimum, None if maximum is not None and maximum > MAX_REPETITIONS else maximum
+        if maximum is not None and maximum > MAX_REPETITIONS:
+            self._note(token, f"{str(token)!r} has no upper limit: it is more than {MAX_REPETITIONS}")
+            maximum = None
+        return minimum, maximum
+
+    def _note(self, token: Token, text: str) -> None:
+        self.notes.append(Note(token.line or 0, token.column or 0, text))
 
     def _check_name(self, name: Token) -> None:
         if self._strict and "_" in name:
             self._source.fail(
                 name.start_pos or 0, f"'_' in the name {str(name)!r}", "llama.cpp refuses it: use '-' instead"
             )
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" + ("" if number == 1 else "s")

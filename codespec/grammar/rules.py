@@ -82,7 +82,9 @@ class Except:
 
 @dataclass(frozen=True)
 class Boundary:
-    """No text, where the next character is no word character or the text ends."""
+    """No text, where the next character is none of ``barred`` (None: no word character), or the text ends."""
+
+    barred: CharClass | None = None
 
 
 Node: TypeAlias = "Literal | CharClass | RuleRef | TokenRef | Sequence | Choice | Repeat | Except | Boundary"
