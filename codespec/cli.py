@@ -214,7 +214,7 @@ def _grammar_of(options: argparse.Namespace) -> Grammar | None:
     from codespec.grammar.grammar import MAX_FILE, read_text
 
     if options.grammar:
-        return _warned(Grammar.load(options.grammar, lenient=options.lenient))
+        return _warned(Grammar.load(options.grammar, lenient=options.lenient, extensions=options.extensions))
     if options.json_schema:
         text = read_text(Path(options.json_schema), MAX_FILE)
         return _warned(Grammar.from_outside("json", text, options.json_schema, lenient=options.lenient))
@@ -254,21 +254,21 @@ def run_grammar_check(options: argparse.Namespace) -> int:
     """``codespec grammar check``."""
     from codespec.grammar.check import check
 
-    problems = check(options.file, options.lenient)
+    problems = check(options.file, options.lenient, options.strict, options.extensions)
     for problem in problems:
         print(problem)
     if not problems:
         print(f"{options.file}: no problems found")
     if options.lexemes:
-        _print_lexemes(options.file)
+        _print_lexemes(options.file, options.extensions)
     return ANSWER_IS_NO if problems else DONE
 
 
-def _print_lexemes(name: str) -> None:
+def _print_lexemes(name: str, extensions: bool) -> None:
     from codespec.grammar import Grammar
     from codespec.grammar.lower import lexemes
 
-    rules = Grammar.load(name).rules
+    rules = Grammar.load(name, extensions=extensions).rules
     if rules is None:
         return
     whole, splits, given_up = lexemes(rules)
@@ -297,7 +297,7 @@ def run_grammar_accepts(options: argparse.Namespace) -> int:
     from codespec.grammar import Grammar
     from codespec.grammar.check import accepts
 
-    grammar = _warned(Grammar.load(options.grammar, lenient=options.lenient))
+    grammar = _warned(Grammar.load(options.grammar, lenient=options.lenient, extensions=options.extensions))
     answers = [accepts(grammar, path) for path in options.files]
     if options.json:
         fields = ("file", "accepted", "line", "column")

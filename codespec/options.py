@@ -103,6 +103,7 @@ def _add_generate(commands: argparse._SubParsersAction[argparse.ArgumentParser])
     kinds.add_argument("--lark", metavar="FILE", help="a grammar in Lark's notation")
     kinds.add_argument("--regex", metavar="RE", help="a regular expression")
     _add_lenient(parser)
+    _add_extensions(parser)
     parser.add_argument("--language", metavar="ID", default="python", help="whose draft to use (default: python)")
     parser.add_argument("--show", action="store_true", help="show where each token came from")
     _add_sampling(parser)
@@ -130,20 +131,31 @@ def _add_grammar(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     actions = parser.add_subparsers(required=True, metavar="ACTION")
     check = actions.add_parser("check", help="say what is wrong with a grammar")
     check.add_argument("file", metavar="FILE", help="a shipped name, .gbnf, .lark or .json")
+    check.add_argument("--strict", action="store_true", help="refuse what llama.cpp refuses")
     check.add_argument("--lexemes", action="store_true", help="list what is read as one unit, and what had to be split")
     _add_lenient(check)
+    _add_extensions(check)
     check.set_defaults(command="grammar check")
     accepts = actions.add_parser("accepts", help="say whether files match a grammar, and where not")
     accepts.add_argument("grammar", metavar="GRAMMAR")
     accepts.add_argument("files", nargs="+", metavar="FILE")
     accepts.add_argument("--json", action="store_true", help="a list of {file, accepted, line, column}")
     _add_lenient(accepts)
+    _add_extensions(accepts)
     accepts.set_defaults(command="grammar accepts")
     convert = actions.add_parser("convert", help="write a grammar in another notation")
     convert.add_argument("file", metavar="FILE", help=".gbnf, .lark or .json")
     convert.add_argument("--to", choices=("gbnf", "lark"), required=True, help="the notation to write")
     _add_lenient(convert)
     convert.set_defaults(command="grammar convert")
+
+
+def _add_extensions(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--extensions",
+        action="store_true",
+        help="read codespec's extensions in a .gbnf file, as in the shipped grammars",
+    )
 
 
 def _add_lenient(parser: argparse.ArgumentParser) -> None:

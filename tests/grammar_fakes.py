@@ -137,7 +137,7 @@ class _Definition:
         return self._known
 
     def _ends(self, node: Node, start: int, inside: bool = False) -> frozenset[int]:
-        """Where ``node`` may end; ``inside`` a subtraction rules are followed, as what is known of them is too little."""
+        """Where ``node`` may end; ``inside`` a subtraction, what is known of rules so far is not enough."""
         codes = self._codes
         if isinstance(node, Literal):
             end = start + len(node.code_points)

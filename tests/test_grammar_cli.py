@@ -37,6 +37,7 @@ def test_check_reports(tmp_path: Path) -> None:
     assert check(path) == [
         Diagnostic(str(path), 2, 1, "warning", "rule 'a' is defined again below; the last definition counts"),
         Diagnostic(str(path), 4, 1, "warning", "rule 'b' matches no text"),
+        Diagnostic(str(path), 4, 7, "warning", "the range 'z' to 'a' holds no character; swap its ends"),
         Diagnostic(str(path), 5, 1, "warning", "rule 'unused' is never used"),
     ]
     path = write(tmp_path, "bad.gbnf", 'root ::= "a" tail\n')

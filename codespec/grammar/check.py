@@ -5,14 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 
-from codespec.grammar.errors import GrammarError
-from codespec.grammar.grammar import Grammar, decode, read_bytes
-from codespec.grammar.normalize import dead_rules
-from codespec.grammar.rules import references
+from codespec.grammar.diagnose import diagnose
+from codespec.grammar.errors import Diagnostic, GrammarError
+from codespec.grammar.grammar import MAX_FILE, Grammar, decode, read_bytes, read_text, shipped, split_start
 from codespec.grammar.state import LlguidanceState
 from codespec.grammar.tokenizer import byte_tokenizer
 from codespec.protocols import CodespecError
@@ -21,21 +19,6 @@ MAX_TEXT = 64 * 1024 * 1024
 """Bytes of a file to test."""
 _SLICE = 4096  # bytes given to the engine at once
 _SHOWN = 8  # alternatives named in a message
-
-
-@dataclass(frozen=True)
-class Diagnostic:
-    """Something to tell the author of a grammar. Line and column from 1; 0 without a position."""
-
-    file: str
-    line: int
-    column: int
-    severity: Literal["error", "warning"]
-    message: str
-
-    def __str__(self) -> str:
-        where = f"{self.file}:{self.line}:{self.column}" if self.line else self.file
-        return f"{where}: {self.severity}: {self.message}"
 
 
 @dataclass(frozen=True)
@@ -57,39 +40,33 @@ class Acceptance:
     expected: str = ""
 
 
-def check(name_or_path: str | Path, lenient: bool = False) -> list[Diagnostic]:
+def check(
+    name_or_path: str | Path, lenient: bool = False, strict: bool = False, extensions: bool = False
+) -> list[Diagnostic]:
     """Errors and warnings of a grammar; none means it can be used and nothing in it looks odd.
+
+    Args:
+        name_or_path, lenient, strict, extensions: as for ``Grammar.load``.
 
     Raises:
         CodespecError: there is no such grammar, or the file cannot be read.
     """
+    known = shipped()
+    name, start = split_start(str(name_or_path), None, known)
+    path = known.get(name) or Path(name)
+    found: list[Diagnostic] = []
+    if path.suffix.lower() == ".gbnf" and path.is_file():
+        found = diagnose(read_text(path, MAX_FILE), name, strict, extensions or name in known, start)
+        if any(each.severity == "error" for each in found):
+            return found
     try:
-        grammar = Grammar.load(name_or_path, lenient=lenient)
+        grammar = Grammar.load(name_or_path, lenient=lenient, strict=strict, extensions=extensions)
         if grammar.rules is not None and not grammar.needs_vocabulary:
             grammar.state(byte_tokenizer())
     except GrammarError as error:
         message = error.cause + (f"; {error.remedy}" if error.remedy else "")
-        return [Diagnostic(error.name, error.line, error.column, "error", message)]
-    return _warnings(grammar)
-
-
-def _warnings(grammar: Grammar) -> list[Diagnostic]:
-    rules = grammar.rules
-    if rules is None:
-        return [_placed(warning, grammar.name) for warning in grammar.warnings]
-    found = [(rule, "is defined again below; the last definition counts") for rule in rules.shadowed]
-    used, queue = {rules.root}, [rules.root]
-    while queue:
-        for ref in references(rules.rules[queue.pop()].body):
-            if ref.name not in used:
-                used.add(ref.name)
-                queue.append(ref.name)
-    found += [(rule, "is never used") for name, rule in rules.rules.items() if name not in used]
-    found += [(rules.rules[name], "matches no text") for name in dead_rules(rules)]
-    return [
-        Diagnostic(grammar.name, rule.line, rule.column, "warning", f"rule {rule.name!r} {what}")
-        for rule, what in sorted(found, key=lambda pair: (pair[0].line, pair[0].column))
-    ]
+        return [*found, Diagnostic(error.name, error.line, error.column, "error", message)]
+    return found or [_placed(warning, grammar.name) for warning in grammar.warnings]
 
 
 def _placed(warning: str, name: str) -> Diagnostic:

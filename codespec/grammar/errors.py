@@ -1,9 +1,11 @@
-"""The one error that every grammar front end raises."""
+"""The one error that every grammar front end raises, and what else there is to say about a grammar."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
 
 from codespec.protocols import CodespecError
 
@@ -23,6 +25,21 @@ class GrammarError(CodespecError):
         self.line, self.column = line, column
         where = f"{name}:{line}:{column}" if line else name
         super().__init__(f"{where}: {self.cause}" + (f"; {self.remedy}" if remedy else ""))
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """Something to tell the author of a grammar. Line and column from 1; 0 without a position."""
+
+    file: str
+    line: int
+    column: int
+    severity: Literal["error", "warning"]
+    message: str
+
+    def __str__(self) -> str:
+        where = f"{self.file}:{self.line}:{self.column}" if self.line else self.file
+        return f"{where}: {self.severity}: {self.message}"
 
 
 def one_line(text: str, limit: int = 300) -> str:

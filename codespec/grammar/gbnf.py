@@ -43,6 +43,8 @@ MAX_NESTING = 64
 MAX_REPETITIONS = 2000
 """llama.cpp's bound: a larger minimum is an error, a larger maximum is no maximum."""
 
+MAX_NOTES = 100
+
 _RANGE = re.compile(r"\{\s*(\d+)\s*(?:(,)\s*(\d*)\s*)?\}", re.ASCII)
 _TOKEN_ID = re.compile(r"<\[(\d{1,9})\]>", re.ASCII)
 _STARTS = re.compile(r"^#[ \t]*Start symbols:[ \t]*([A-Za-z0-9, -]+)", re.MULTILINE)
@@ -279,7 +281,8 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
         return minimum, maximum
 
     def _note(self, token: Token, text: str) -> None:
-        self.notes.append(Note(token.line or 0, token.column or 0, text))
+        if len(self.notes) < MAX_NOTES:
+            self.notes.append(Note(token.line or 0, token.column or 0, text))
 
     def _check_name(self, name: Token) -> None:
         if self._strict and "_" in name:

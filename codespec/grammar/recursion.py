@@ -1,11 +1,13 @@
-"""Which rules can match nothing, call themselves, or begin with themselves."""
+"""Which rules match no text, the empty text, or begin with themselves."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
+from codespec.grammar.normalize import complement, merge
 from codespec.grammar.rules import (
     Boundary,
+    CharClass,
     Choice,
     Except,
     Literal,
@@ -54,6 +56,16 @@ def _plainly_empty(node: Node, rules: Rules) -> bool:
 
 def nullable(rules: Rules) -> set[str]:
     """Rules that match the empty text."""
+    return _least(rules, may_be_empty)
+
+
+def productive(rules: Rules) -> set[str]:
+    """Rules that match some text; a subtraction counts as if nothing were subtracted."""
+    return _least(rules, _matches_some)
+
+
+def _least(rules: Rules, holds: Callable[[Node, set[str]], bool]) -> set[str]:
+    """The fewest rules that ``holds`` finds, given the ones it found."""
     users: dict[str, set[str]] = {name: set() for name in rules.rules}
     for name, rule in rules.rules.items():
         for ref in references(rule.body):
@@ -62,10 +74,26 @@ def nullable(rules: Rules) -> set[str]:
     queue = list(rules.rules)
     while queue:
         name = queue.pop()
-        if name not in found and may_be_empty(rules.rules[name].body, found):
+        if name not in found and holds(rules.rules[name].body, found):
             found.add(name)
             queue.extend(users[name])
     return found
+
+
+def _matches_some(node: Node, live: set[str]) -> bool:
+    if isinstance(node, RuleRef):
+        return node.name in live
+    if isinstance(node, Sequence):
+        return all(_matches_some(item, live) for item in node.items)
+    if isinstance(node, Choice):
+        return any(_matches_some(option, live) for option in node.options)
+    if isinstance(node, Repeat):
+        return node.min == 0 or _matches_some(node.item, live)
+    if isinstance(node, Except):
+        return _matches_some(node.item, live)
+    if isinstance(node, CharClass):
+        return bool(complement(merge(node.ranges)) if node.negated else merge(node.ranges))
+    return not isinstance(node, Literal) or all(merge([(code, code)]) for code in node.code_points)
 
 
 def may_be_empty(node: Node, empty: set[str]) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import json
 import math
+import os
 import subprocess
 import sys
 from collections.abc import Iterable, Sequence
@@ -64,6 +65,7 @@ def judge(cases: Iterable[Case], vocabulary: Path, timeout: float = 60.0) -> lis
                 capture_output=True,
                 timeout=timeout,
                 check=False,
+                env={**os.environ, "GGML_NO_BACKTRACE": "1"},  # a debugger would take seconds, and write to the output
             )
             output, errors, code = child.stdout, child.stderr, child.returncode
             reason = f"llama.cpp died with status {code}: {_last_line(errors)}"
