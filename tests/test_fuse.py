@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import re
 from pathlib import Path
 
 import byte_vocabulary
@@ -11,7 +10,7 @@ import pytest
 from fusion import differences, grammars
 from grammar_fakes import matches
 
-from codespec.grammar import Grammar, byte_tokenizer, fuse
+from codespec.grammar import Grammar, byte_tokenizer, fuse, lexicon
 from codespec.grammar.gbnf import parse
 from codespec.grammar.lower import lexemes, lower
 from codespec.llama.oracle import Failure, judge
@@ -35,12 +34,12 @@ def test_without_the_proof_they_would_not(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_each_half_of_the_proof_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lexemes side by side, not just each with itself; and what follows, with all that a rule's users put there."""
-    alone = fuse._Lexicon.extensions
+    alone = lexicon.Lexicon.extensions
 
-    def only_itself(self: fuse._Lexicon, text: str, present: dict[str, int]) -> dict[str, int]:
+    def only_itself(self: lexicon.Lexicon, text: str, present: dict[str, int]) -> dict[str, int]:
         return {other: lead for other, lead in alone(self, text, present).items() if other == text}
 
-    monkeypatch.setattr(fuse._Lexicon, "extensions", only_itself)
+    monkeypatch.setattr(lexicon.Lexicon, "extensions", only_itself)
     assert any(differences(rules)[0] for _, rules in itertools.islice(grammars(seed=5), 60))
 
 
@@ -105,7 +104,7 @@ def test_what_is_split_is_told() -> None:
 
 
 def test_work_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fuse, "MAX_WORK", 50)
+    monkeypatch.setattr(lexicon, "MAX_WORK", 50)
     source = 'root ::= "(" root ")" | [a-z]+ | [0-9]+'
     found, _, given_up = lexemes(parse(source))
     assert given_up

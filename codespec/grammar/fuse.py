@@ -11,10 +11,11 @@ not depend on where its rule is used, and characters count as equal when their f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from codespec.grammar.automaton import Alphabet, Builder, Dfa, TooLarge, bits, overlap, subtract
+from codespec.grammar.automaton import Alphabet, Builder, TooLarge, bits, subtract
+from codespec.grammar.lexicon import Lexicon, TooMuchWork, Work
 from codespec.grammar.normalize import NO_TEXT, choice, sequence
 from codespec.grammar.positions import Lexeme, Positions, leaves
 from codespec.grammar.rules import CharClass, Choice, Except, Node, Repeat, RuleRef, Rules, Sequence, TokenRef, walk
@@ -23,8 +24,6 @@ MAX_LEXEME = 600
 """Characters of a lexeme, repetitions counted."""
 MAX_RULES_DEEP = 16
 """Rules within rules in a lexeme."""
-MAX_WORK = 1_000_000
-"""Steps of a proof, each well under a microsecond, beyond which it is tried again with smaller lexemes."""
 ANY_BYTE = (1 << 256) - 1
 
 
@@ -74,26 +73,9 @@ def fuse(rules: Rules, pattern: Callable[[Node], str], largest: int = MAX_LEXEME
         try:
             fused = fuser.run()
             return Fused(fused.bodies, reasons or fused.splits, largest)
-        except _TooMuchWork:
+        except TooMuchWork:
             reasons = reasons or list(fuser.splits)
             largest //= 10
-
-
-class _TooMuchWork(Exception):
-    """The proof is too long for lexemes as large as these."""
-
-
-class _Work:
-    """Counts the steps of a proof."""
-
-    def __init__(self) -> None:
-        self._left = MAX_WORK
-
-    def spend(self, steps: int) -> None:
-        """Raises: _TooMuchWork: there were too many."""
-        self._left -= steps
-        if self._left < 0:
-            raise _TooMuchWork
 
 
 class _Fuser:
@@ -105,8 +87,8 @@ class _Fuser:
         )
         self._builder = Builder(self._alphabet, self._source.__getitem__)
         self._weights = _weights(self._source)
-        self._work = _Work()
-        self._lexicon = _Lexicon(self._alphabet, self._work)
+        self._work = Work()
+        self._lexicon = Lexicon(self._alphabet, self._work)
         self._nullable: dict[str, Node | None] = {}
         self._phrases: dict[str, bool] = {}
         self._places = 0
@@ -293,50 +275,6 @@ class _Fuser:
             known |= self._alphabet.lead(classes)
             positions.leads[places] = known
         return known
-
-
-class _Lexicon:
-    """Lexemes by text, and how they overlap. The empty text stands for token elements, which overlap everything."""
-
-    def __init__(self, alphabet: Alphabet, work: _Work) -> None:
-        self._alphabet, self._work = alphabet, work
-        self.dfas: dict[str, Dfa] = {}
-        self._both: dict[str, set[str]] = {}
-        self._extends: dict[str, dict[str, int]] = {}
-
-    def extensions(self, text: str, present: Iterable[str]) -> dict[str, int]:
-        """The lexemes among ``present`` that may go on after a text of this one, each with the first bytes of how."""
-        if not text:
-            return {}
-        self._add(text)
-        for other in present:
-            if other:
-                self._add(other)
-        return {other: lead for other, lead in self._extends[text].items() if other in present}
-
-    def matches_with(self, text: str) -> set[str] | None:
-        """The lexemes that share a text with this one; None: all of them."""
-        return self._both[text] | {""} if text else None
-
-    def _add(self, text: str) -> None:
-        if text in self._both:
-            return
-        self._both[text], self._extends[text] = set(), {}
-        dfa = self.dfas[text]
-        for other in self._both:
-            beside = self.dfas[other]
-            if dfa.first & beside.first:
-                self._relate(text, dfa, other, beside)
-                if other != text:
-                    self._relate(other, beside, text, dfa)
-
-    def _relate(self, a: str, left: Dfa, b: str, right: Dfa) -> None:
-        both, extends, steps = overlap(left, right)
-        self._work.spend(5 * steps)
-        if both:
-            self._both[a].add(b)
-        if extends:
-            self._extends[a][b] = self._alphabet.lead(extends)
 
 
 # --- trees whose leaves may be lexemes --------------------------------------------------------------
