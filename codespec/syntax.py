@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -125,11 +125,12 @@ class SyntaxTree:
         assert self._tree is not None
         return _problems(self._tree.root_node)
 
-    def problems_elsewhere(self, offset: int) -> Problems:
-        """Those of the current version that what is written at ``offset`` (in characters) did not cause.
+    def problems_elsewhere(self, offset: int, window: int) -> Problems:
+        """Those of the current version that what is missing at ``offset`` (in characters) did not cause.
 
         They lie before the part of the file that ``offset`` is in, or show when what follows that part is parsed on
-        its own. Errors in that part itself may come from what is missing at ``offset``, and are not among them.
+        its own, or lie in it more than ``window`` characters on and are not what an open bracket leaves there:
+        something missing, or a closing bracket too many.
         """
         assert self._tree is not None
         root = self._tree.root_node
@@ -139,7 +140,16 @@ class SyntaxTree:
         starts = [match.start() for match in _TOP_LEVEL.finditer(self._data)]
         own = max((start for start in starts if start <= place), default=0)
         next_own = min((start for start in starts if start > place), default=len(self._data))
-        return self._problems_in(0, own) + self._problems_in(next_own, len(self._data))
+        far = self._byte(offset + window)
+        in_part = [
+            node
+            for node in _problem_nodes(root)
+            if far <= node.start_byte and node.end_byte <= next_own and not node.is_missing
+        ]
+        own_problems = _sum(
+            node for node in in_part if self._data[node.start_byte : node.end_byte].strip(b")]} \t\r\n;,")
+        )
+        return self._problems_in(0, own) + own_problems + self._problems_in(next_own, len(self._data))
 
     def problems_with(self, offset: int, text: str) -> Problems:
         """Of the current version with ``text`` put in at ``offset``, in characters; the tree stays as it is."""
@@ -208,15 +218,22 @@ def _common(equal: Callable[[int], bool], limit: int) -> int:
 
 
 def _problems(root: tree_sitter.Node) -> Problems:
+    return _sum(_problem_nodes(root))
+
+
+def _sum(nodes: Iterable[tree_sitter.Node]) -> Problems:
     count = extent = 0
+    for node in nodes:
+        count += 1
+        extent += node.end_byte - node.start_byte
+    return Problems(count, extent)
+
+
+def _problem_nodes(root: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
     waiting = [root]
     while waiting:
         node = waiting.pop()
-        if node.is_missing:
-            count += 1
-        elif node.is_error:
-            count += 1
-            extent += node.end_byte - node.start_byte
+        if node.is_missing or node.is_error:
+            yield node
         elif node.has_error:
             waiting += node.children
-    return Problems(count, extent)

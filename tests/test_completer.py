@@ -1,5 +1,7 @@
 """The whole way from a document and an offset to a text, on the embedded models."""
 
+import json
+import random
 import threading
 from dataclasses import replace
 
@@ -7,7 +9,9 @@ import pytest
 
 from codespec import Completer, Config, Limits, LocalEngine, Request, Sampling
 from codespec.errors import CodespecError
+from codespec.languages import by_id
 from codespec.models.registry import EMBEDDED_TARGET
+from codespec.syntax import syntax_tree
 
 BASE = replace(Config(), max_tokens=24, time_budget_ms=0)
 TEXT = "import os\n\n\ndef main(argv):\n    if not argv:\n        raise \n    return os.path.join(*argv)\n"
@@ -117,3 +121,86 @@ def test_a_draft_of_another_vocabulary_is_refused(engine, tmp_path):
     with pytest.raises(CodespecError, match=r"bytes\.gguf: "):
         engine.use_draft(path)
     assert len(complete(engine, TEXT, 40)) == 1
+
+
+JSON = '{\n  "name": "x",\n  "values": [1, 2, 3],\n  "nested": {\n    "deep": true,\n    "other": null\n  }\n}\n'
+
+
+def cuts(text, count, seed=1):
+    """Places in ``text``, and what is left with up to 12 characters taken out there."""
+    chooser = random.Random(seed)
+    for _ in range(count):
+        start = chooser.randrange(len(text))
+        yield start, text[:start] + text[min(len(text), start + chooser.randrange(12)) :]
+
+
+def fill(completer, text, offset, language="json", path="a.json"):
+    [completion] = completer.complete(Request(text, offset, language, path))
+    return completion, text[:offset] + completion.text + text[offset:]
+
+
+def test_a_completion_that_stops_leaves_a_file_that_parses(engine):
+    completer = Completer(engine, replace(BASE, grammar="auto"))
+    stopped = 0
+    for offset, text in cuts(JSON, 40):
+        completion, whole = fill(completer, text, offset)
+        assert completion.report["grammar"] == "json"
+        assert completion.report["timings_ms"]["grammar"] > 0
+        if completion.finish_reason == "stop" or completion.report["gate"] in ("passed", "cut"):
+            assert json.loads(whole)
+            stopped += 1
+    assert stopped > 10
+
+
+def test_what_the_gate_did_is_reported(engine):
+    broken = '{"a": [1, 2,\n "b": ]]]'
+    verdicts = {
+        ("window", "json", '{"a": }', 6): {"passed", "cut"},
+        ("off", "json", '{"a": }', 6): {"off"},
+        ("window", "plaintext", "some text", 4): {"unavailable"},
+        ("window", "json", broken, 12): {"broken", "dropped"},
+    }
+    for (gate, language, text, offset), expected in verdicts.items():
+        completer = Completer(engine, replace(BASE, grammar="auto", gate=gate))
+        completion, _ = fill(completer, text, offset, language)
+        assert completion.report["gate"] in expected, (gate, language, completion)
+
+
+def test_without_a_grammar_the_syntax_tree_is_the_judge(engine):
+    completer = Completer(engine, BASE)
+    for offset, text in cuts(TEXT, 30):
+        completion, whole = fill(completer, text, offset, "python", "a.py")
+        assert completion.report["grammar"] == "none"
+        if completion.finish_reason == "stop" and completion.report["gate"] == "passed":
+            tree = syntax_tree(by_id("python"))
+            assert tree.update(whole)
+            assert tree.problems().count == 0
+
+
+def test_a_file_that_is_broken_further_up_is_read_from_a_block_on(engine):
+    text = "def broken(:\n    pass\n\n\ndef main(argv):\n    if argv:\n        return \n    return None\n"
+    completion, _ = fill(Completer(engine, replace(BASE, grammar="auto")), text, text.index("return \n") + 7, "python")
+    assert completion.report["grammar"] == "python (from line 5)"
+    assert completion.text.strip()
+
+
+def test_a_text_outside_of_the_grammar_is_completed_without_it(engine):
+    completion, _ = fill(Completer(engine, replace(BASE, grammar="auto")), "{\n!!! ", 6)
+    assert completion.report["grammar"] == "none (json: line 2 does not match it)"
+
+
+def test_a_document_is_followed_through_its_edits(engine):
+    completer = Completer(engine, replace(BASE, grammar="auto"))
+    for offset in (20, 40, 30, len(JSON) - 4, 5):
+        for text in (JSON, JSON.replace('"x"', '["x"]')):
+            again, _ = fill(completer, text, offset)
+            fresh, _ = fill(Completer(engine, replace(BASE, grammar="auto")), text, offset)
+            assert (again.text, again.report["grammar"]) == (fresh.text, fresh.report["grammar"])
+
+
+def test_the_whole_suffix_on_request(engine):
+    text = '{"a": \n' + ' ,"b": 1\n' * 200 + "!!}"
+    near, _ = fill(Completer(engine, replace(BASE, grammar="auto", max_tokens=6)), text, 6)
+    far, _ = fill(Completer(engine, replace(BASE, grammar="auto", max_tokens=6, gate="whole")), text, 6)
+    assert near.report["gate"] in ("passed", "cut")
+    assert far.report["gate"] in ("broken", "dropped")

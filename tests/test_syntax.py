@@ -67,7 +67,7 @@ def test_any_text_can_be_parsed_and_asked(text):
     tree = tree_of("python", text)
     for offset in range(len(text) + 1):
         tree.problems_with(offset, "x")
-        tree.problems_elsewhere(offset)
+        tree.problems_elsewhere(offset, 10)
         assert list(tree.starts(offset)) is not None
 
 
@@ -99,8 +99,18 @@ def test_errors_of_other_parts_of_a_file_are_told_from_those_at_the_cursor():
     broken = PYTHON.replace("return b", "return )")
     offset = broken.index("        ]")
     tree = tree_of("python", broken[:offset] + broken[offset:].replace("        ]\n", "", 1))
-    assert tree.problems_elsewhere(offset).count == 1
-    assert tree_of("python", PYTHON.replace("        ]\n", "", 1)).problems_elsewhere(offset) == NO_PROBLEMS
+    assert tree.problems_elsewhere(offset, 1000).count == 1
+    assert tree_of("python", PYTHON.replace("        ]\n", "", 1)).problems_elsewhere(offset, 1000) == NO_PROBLEMS
+
+
+def test_errors_beyond_the_window_are_none_of_the_cursors_unless_an_open_bracket_explains_them():
+    text = '{"a": 1,\n' + '"b": 2,\n' * 20 + '"c": ?,\n"d": 3}'
+    tree = tree_of("json", text)
+    assert tree.problems().count == 1
+    assert tree.problems_elsewhere(7, 100).count == 1
+    assert tree.problems_elsewhere(7, 1000).count == 0
+    assert tree_of("json", text.replace("?", "4") + "}").problems_elsewhere(7, 100).count == 0
+    assert tree_of("json", text.replace("?", "4")[:-1]).problems_elsewhere(7, 100).count == 0
 
 
 def test_problems_compare_by_number_and_extent():

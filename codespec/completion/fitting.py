@@ -12,7 +12,7 @@ from codespec.completion.postprocess import trim_suffix_overlap
 from codespec.completion.stop import StopRule
 from codespec.grammar import Grammar, GrammarError
 from codespec.grammar.document import ROOT, GrammarDocument, Place
-from codespec.grammar.fit import FittedState, FreeState, SuffixGate
+from codespec.grammar.fit import FittedState, FreeState, SuffixGate, window
 from codespec.languages import Language
 from codespec.protocols import GrammarState
 from codespec.syntax import Problems, SyntaxTree, syntax_tree
@@ -76,7 +76,8 @@ class OpenDocuments:
         if gate == "off":
             return Spot(place, None, lead, False)
         suffix = text[offset:]
-        check = TreeCheck(tree, offset, lead) if tree is not None else None
+        size = len(suffix) if gate == "whole" else len(window(suffix))
+        check = TreeCheck(tree, offset, lead, size) if tree is not None else None
 
         def variants(generated: str) -> Sequence[str]:
             return trim_suffix_overlap(generated, suffix), generated
@@ -155,8 +156,8 @@ class Grammars:
 class TreeCheck:
     """Whether a text put in at the cursor leaves the document as free of syntax errors as what it does not touch."""
 
-    def __init__(self, tree: SyntaxTree, offset: int, lead: str) -> None:
-        self._tree, self._offset, self._lead = tree, offset, len(lead)
+    def __init__(self, tree: SyntaxTree, offset: int, lead: str, window: int) -> None:
+        self._tree, self._offset, self._lead, self._window = tree, offset, len(lead), window
 
     def __call__(self, text: str, strict: bool = True) -> bool:
         added = text[self._lead :]
@@ -166,4 +167,4 @@ class TreeCheck:
 
     @cached_property
     def _elsewhere(self) -> Problems:
-        return self._tree.problems_elsewhere(self._offset)
+        return self._tree.problems_elsewhere(self._offset, self._window)
