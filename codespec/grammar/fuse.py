@@ -167,8 +167,11 @@ class _Fuser:
         known = self._phrases.get(name)
         if known is None:
             named = [node.name for node, _ in walk(self._source[name]) if isinstance(node, RuleRef)]
-            known = any(self._known(RuleRef(other))[1] or self._is_phrase(other) for other in named)
-            known = known or (bool(named) and self._known(self._source[name])[1])
+            try:
+                known = any(self._known(RuleRef(other))[1] or self._is_phrase(other) for other in named)
+                known = known or (bool(named) and self._known(self._source[name])[1])
+            except TooLarge:
+                known = True
             self._phrases[name] = known
         return known
 
