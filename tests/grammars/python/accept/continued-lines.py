@@ -1,0 +1,7 @@
+x and \
+  y
+assert \
+    a, \
+    b
+from a \
+  import b

@@ -1,0 +1,2 @@
+été = 變數 + π_1
+class Ångström: pass

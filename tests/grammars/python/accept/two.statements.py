@@ -1,0 +1,4 @@
+x = 1
+
+for a in b: c
+# end

@@ -1,0 +1,4 @@
+for x in y:
+    z
+elif a:
+    b

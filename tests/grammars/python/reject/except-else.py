@@ -1,0 +1,4 @@
+try:
+    x
+else:
+    y
