@@ -61,6 +61,11 @@ KEYWORDS = [
     ({"anyOf": [{"const": 1}, {"type": "string"}]}, ["1", '"a"'], ["2"]),
     ({"oneOf": [{"type": "integer", "minimum": 2}, {"type": "integer", "maximum": 3}]}, ["1", "4"], ["2", "3"]),
     ({"oneOf": [{"required": ["a"]}, {"required": ["b"]}], "type": "object"}, ['{"a":1}'], ["{}", '{"a":1,"b":1}']),
+    (
+        {"oneOf": [{"properties": {k: {"const": None}}, "required": [k], "additionalProperties": False} for k in "ab"]},
+        ['{"a":null}', '{"b":null}'],
+        ["1", "{}", '{"a":1}', '{"a":null,"b":null}'],
+    ),
     ({"not": {"type": ["null", "boolean"]}}, ["1", "{}"], ["null", "true"]),
     ({"not": {"enum": ["a", "ab", 1]}}, ['""', '"b"', '"abc"', "2", "1.5"], ['"a"', '"ab"', "1"]),
     ({"not": {"required": ["a"]}, "type": "object"}, ['{"b":1}'], ['{"a":1}']),
@@ -118,6 +123,11 @@ REFUSED = [
     ({"pattern": "(?=a)b"}, "/pattern", "look-ahead (?=…) is not supported (character 1)"),
     ({"pattern": "(a)\\1"}, "/pattern", "back-reference \\1 is not supported (character 4)"),
     ({"patternProperties": {"\\ba": True}}, "/patternProperties/\\ba", "word boundary"),
+    (
+        {"oneOf": [{"required": ["a"], "additionalProperties": {"type": "null"}}, {"maxProperties": 1}]},
+        "/oneOf",
+        "may hold together",
+    ),
     ({"type": "string", "format": "regex"}, "/format", "format 'regex' cannot be enforced"),
     ({"minimum": 1e30}, "/minimum", "beyond 2^53"),
     ({"const": 2**53 + 1}, "/const", "beyond 2^53"),
@@ -126,7 +136,8 @@ REFUSED = [
     ({"$dynamicRef": "#a"}, "/$dynamicRef", "$dynamicRef is not supported"),
     ({"propertyNames": {"format": "email"}}, "/propertyNames", "cannot be enforced"),
     ({"contains": {"const": 1}, "maxItems": 2, "unevaluatedItems": False}, "/unevaluatedItems", "cannot be enforced"),
-    ({"type": "object", "properties": {"a": True}, "minProperties": 2}, "/", "min/maxProperties only supported"),
+    ({"type": "object", "properties": {"a": True}, "minProperties": 2}, "/minProperties", "all required"),
+    ({"properties": {"a": True}, "allOf": [{"minProperties": 2}]}, "/", "min/maxProperties only supported"),
     ({"patternProperties": {"a": {"type": "null"}, "b": {"type": "string"}}}, "/patternProperties", "not disjoint"),
 ]
 
@@ -188,6 +199,9 @@ def test_what_is_no_schema(schema: object, where: str, message: str, lenient: bo
 def test_unknown_keywords_are_annotations_but_typing_errors_are_told() -> None:
     (warning,) = Grammar.from_json_schema('{"requried": ["a"], "x": 1}', "s").warnings
     assert warning == "s: /requried: unknown keyword, ignored; did you mean 'required'?"
+    grammar = Grammar.from_json_schema('{"type": "string", "format": "dat"}', "s")
+    assert grammar.warnings == ("s: /format: unknown format 'dat', ignored; did you mean 'date'?",)
+    assert accepts_text(grammar, '"x"').accepted
 
 
 @pytest.mark.parametrize("text", ["{", "1", "[]", '{"a":' * 5000, '{"not":' * 300 + "{}" + "}" * 300])
@@ -234,6 +248,9 @@ FORMAT_TEXTS = {
     "ipv6": (["::", "::1", "1::d6:192.168.0.1", "1:2:3:4:5:6:7:8"], [":::", "1:2:3:4:5:6:7", "12345::", "::1.2.3"]),
     "json-pointer": (["", "/a/b~0", "/"], ["a", "/~2"]),
     "relative-json-pointer": (["0", "1/a", "2#"], ["/a", "01"]),
+    "uri-reference": (["", "a/b?c#d", "//h:1/p", "http://[::1]/", "%20", "./a:b"], ["a b", "1:b", "%2", "é"]),
+    "iri": (["http://é/ü?q#f"], ["é", "http:// "]),
+    "iri-reference": (["é/ü", "http://é/"], ["a b"]),
     "uuid": (["2eb8aa08-aa98-11ea-b4aa-73b441d16380"], ["2eb8aa08"]),
     "duration": (["P1D", "PT2H"], ["PT1D", "1D"]),
     "email": (["a@b.c"], ["a"]),
@@ -247,7 +264,7 @@ def test_formats(name: str) -> None:
     grammar = Grammar.from_json_schema(json.dumps({"type": "string", "format": name}))
     valid, invalid = FORMAT_TEXTS[name]
     for text in (*valid, *invalid):
-        assert accepts_text(grammar, json.dumps(text)).accepted == (text in valid), text
+        assert accepts_text(grammar, json.dumps(text, ensure_ascii=False)).accepted == (text in valid), text
     assert set(FORMATS) <= set(FORMAT_TEXTS)
 
 

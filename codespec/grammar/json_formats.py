@@ -30,6 +30,22 @@ _IPV6 = "|".join([
     f"(?:(?:{_H}:){{0,6}}{_H})?::",
 ])  # fmt: skip
 _POINTER = r"(?:/(?:[^~/]|~[01])*)*"
+_SUB = "!$&'()*+,;="
+
+
+def _uri(wider: str, relative: bool) -> str:
+    """RFC 3986, appendix A, and with ``wider`` characters RFC 3987."""
+    escape, plain = "%[0-9a-fA-F]{2}", rf"a-zA-Z0-9\-._~{_SUB}{wider}"
+    char = f"(?:[{plain}:@]|{escape})"
+    authority = rf"(?:(?:[{plain}:]|{escape})*@)?(?:\[[0-9a-fA-F:.]+\]|(?:[{plain}]|{escape})*)(?::[0-9]*)?"
+    rest = f"//{authority}(?:/{char}*)*|/(?:{char}+(?:/{char}*)*)?"
+    tail = rf"(?:\?(?:{char}|[/?])*)?(?:#(?:{char}|[/?])*)?"
+    whole = rf"[a-zA-Z][a-zA-Z0-9+\-.]*:(?:{rest}|{char}+(?:/{char}*)*|)"
+    first = f"(?:[{plain}@]|{escape})"  # no colon, or it would be a scheme
+    return f"(?:{whole}|{rest}|{first}+(?:/{char}*)*|){tail}" if relative else f"(?:{whole}){tail}"
+
+
+_WIDE = r"\x{A0}-\x{D7FF}\x{F900}-\x{FDCF}\x{FDF0}-\x{FFEF}\x{10000}-\x{DFFFD}"
 
 FORMATS: dict[str, str] = {
     "date": _DATE,
@@ -38,12 +54,18 @@ FORMATS: dict[str, str] = {
     "ipv4": _IPV4,
     "ipv6": _IPV6,
     "json-pointer": _POINTER,
+    "uri-reference": _uri("", relative=True),
+    "iri": _uri(_WIDE, relative=False),
+    "iri-reference": _uri(_WIDE, relative=True),
     "relative-json-pointer": rf"(?:0|[1-9][0-9]*)(?:#|{_POINTER})",
 }
 """Expressions in Rust's syntax for the whole text."""
 
 ENGINE_FORMATS = ("duration", "email", "hostname", "uri", "uuid")
 """Formats that llguidance enforces."""
+
+NOT_ENFORCED = ("idn-email", "idn-hostname", "uri-template", "regex")
+"""Formats of the specification that no regular expression here stands for."""
 
 ANY_TEXT = ("binary", "byte", "password", "path", "file-path", "directory-path", "json-string", "base64url")
 """Formats outside the specification, written by OpenAPI and pydantic, that say nothing about which texts match."""

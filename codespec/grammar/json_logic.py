@@ -18,6 +18,10 @@ Definitions = Mapping[str, "Schema | None"]
 TYPES = frozenset({"null", "boolean", "number", "string", "array", "object"})
 EVALUATES = "x-evaluates"
 """Marks a part standing for keywords that evaluate no members (``nothing``), or not all it names (``unknown``)."""
+_OF_OBJECTS = frozenset({
+    "properties", "required", "additionalProperties", "patternProperties", "minProperties", "maxProperties", "allOf",
+    "$ref", EVALUATES,
+})  # fmt: skip
 _DEPTH = 8  # references and combinations followed
 _MAX_OPTIONS = 4  # alternatives whose combinations are written out
 
@@ -83,6 +87,9 @@ def _same(a: Any, b: Any) -> bool:
 def exclusive(options: list[Schema], definitions: Definitions) -> list[Schema] | None:
     """Alternatives of which at most one can hold, together what exactly one of ``options`` takes."""
     options = [option for option in options if option is not False]
+    if sum(_takes_all_but_objects(option, definitions) for option in options) > 1:
+        # Whatever is no object satisfies two of them, so it is not what exactly one takes.
+        options = [both({"type": ["object"]}, option) for option in options]
     others: list[list[Schema]] = [[] for _ in options]
     for first, second in itertools.combinations(range(len(options)), 2):
         if not disjoint(options[first], options[second], definitions):
@@ -92,6 +99,11 @@ def exclusive(options: list[Schema], definitions: Definitions) -> list[Schema] |
                     return None
                 others[own].append(negated)
     return [both(option, *excluded) for option, excluded in zip(options, others, strict=True)]
+
+
+def _takes_all_but_objects(schema: Schema, definitions: Definitions) -> bool:
+    parts = list(_conjuncts(schema, definitions, _DEPTH))
+    return bool(parts) and all(part.keys() <= _OF_OBJECTS for part in parts)
 
 
 def _beyond(schema: Schema, given: Schema) -> Schema:

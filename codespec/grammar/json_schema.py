@@ -15,7 +15,7 @@ from typing import Any
 
 from codespec.grammar import json_logic as logic
 from codespec.grammar.errors import GrammarError, did_you_mean
-from codespec.grammar.json_formats import ANY_TEXT, ENGINE_FORMATS, FORMATS
+from codespec.grammar.json_formats import ANY_TEXT, ENGINE_FORMATS, FORMATS, NOT_ENFORCED
 from codespec.grammar.json_refs import BadReference, References, Schema, escape
 from codespec.grammar.regex import RegexError, translate
 
@@ -99,6 +99,7 @@ class _Rewriter:
         for keyword, value in node.items():
             self._keyword(keyword, value, node, f"{where}/{escape(keyword)}", out, also)
         self.depth -= 1
+        self._check_counts(out, where)
         if also:
             out["allOf"] = [*out.get("allOf", ()), *also]
         return out or True
@@ -128,6 +129,16 @@ class _Rewriter:
         if not self.lenient:
             raise self.error(where, cause, f"{remedy}, or ignore it with --lenient")
         self.warnings.append(f"{where}: {cause}; ignored")
+
+    def _check_counts(self, out: dict[str, Any], where: str) -> None:
+        """llguidance counts properties only where each of them must be there, or the bound is 0 or 1."""
+        if out.get("properties", {}).keys() <= set(out.get("required", ())):
+            return
+        for keyword in ("minProperties", "maxProperties"):
+            if out.get(keyword, 0) > 1:
+                remedy = "require all of properties"
+                self.unsupported(f"{where}/{keyword}", "only with properties that are all required", remedy)
+                del out[keyword]
 
     def _check_circles(self) -> None:
         for pointer, name in self.names.items():
@@ -235,11 +246,11 @@ class _Rewriter:
             also.append({"pattern": f"^(?:{FORMATS[value]})$"})
         elif value in ENGINE_FORMATS:
             out["format"] = value
-        elif value not in ANY_TEXT and "string" in logic.types_of({key: node[key] for key in ("type",) if key in node}):
-            known = [*FORMATS, *ENGINE_FORMATS]
-            self.unsupported(
-                where, f"format {value!r} cannot be enforced", did_you_mean(str(value), known) or "drop it"
-            )
+        elif value in NOT_ENFORCED:
+            self.unsupported(where, f"format {value!r} cannot be enforced", "leave it out, or write a pattern")
+        elif value not in ANY_TEXT and node.get("type", "string") == "string":  # 7.2.3: others are annotations
+            hint = did_you_mean(str(value), [*FORMATS, *ENGINE_FORMATS])
+            self.warnings.append(f"{where}: unknown format {value!r}, ignored" + (f"; {hint}" if hint else ""))
 
     def reference(self, value: Any, node: dict[str, Any], where: str, out: dict[str, Any], also: Any) -> None:
         if not isinstance(value, str):
