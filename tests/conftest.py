@@ -1,1 +1,12 @@
 """Beside it lies `fakes.py`; this file puts the folder on the import path of every test."""
+
+import atexit
+import os
+import shutil
+import tempfile
+
+# Some tests load grammars while they are collected, so a fixture would come too late to keep these, and the child
+# processes of tests, from the user's own cache.
+_GRAMMARS = tempfile.mkdtemp(prefix="codespec-grammars-")
+os.environ["CODESPEC_GRAMMAR_CACHE"] = _GRAMMARS
+atexit.register(shutil.rmtree, _GRAMMARS, ignore_errors=True)

@@ -12,7 +12,7 @@ from typing import Any
 import llguidance
 import numpy as np
 
-from codespec.grammar import gbnf, lark_expand, python_types, sandbox
+from codespec.grammar import cache, gbnf, lark_expand, python_types, sandbox
 from codespec.grammar.deep import with_deep_stack
 from codespec.grammar.errors import GrammarError, did_you_mean
 from codespec.grammar.json_engine import compile_schema
@@ -33,6 +33,8 @@ _LIMITS = llguidance.LLParserLimits(verbose_errors=False, step_max_items=5_000_0
 # Where the grammar forces text, llguidance's mask holds only the first token of that text's usual spelling,
 # while it goes on to accept any other. A draft must see the tokens that the target may take: all of them.
 _FREE = '%llguidance {"no_forcing": true}\n'
+_GBNF_OPTIONS = {"strict": False, "extensions": False, "start": None, "levels": None}
+_LEVELED = "leveled"  # first line of what is kept on disk
 _POSITION = re.compile(r"(?:at )?(\d+)\((\d+)\): (.*)", re.DOTALL)
 
 
@@ -44,14 +46,14 @@ class Grammar:
 
     Attributes:
         name: file or name, for messages.
-        rules: the rules of a GBNF grammar; None of the others.
         leveled: whether the language depends on the levels of indentation that it was made with.
         warnings: what is not as the author may expect; for a JSON Schema, what is ignored.
     """
 
-    def __init__(self, name: str, source: str | None, rules: Rules | None = None) -> None:
-        """``source`` is what llguidance compiles; None where ``rules`` must be lowered for each vocabulary."""
-        self.name, self.rules, self._source = name, rules, source
+    def __init__(self, name: str, source: str | None, rules: Rules | Callable[[], Rules] | None = None) -> None:
+        """``source`` is what llguidance compiles; None where ``rules`` must be lowered for each vocabulary.
+        ``rules`` may be what gives them when asked."""
+        self.name, self._rules, self._source = name, rules, source
         self.warnings: tuple[str, ...] = ()
         self.leveled = False
         self._expanded: lark_expand.Expanded | None = None
@@ -72,13 +74,30 @@ class Grammar:
     ) -> Grammar:
         """The grammar of a GBNF text, with exactly the language that llama.cpp gives it.
 
-        Arguments and errors as for ``codespec.grammar.gbnf.parse``.
+        Arguments and errors as for ``codespec.grammar.gbnf.parse``. What it is lowered to is kept on disk.
         """
+        options = {"strict": strict, "extensions": extensions, "start": start, "levels": levels}
+        key = cache.key(text, **options)
+        kept = cache.load(key)
+        if kept is not None:
+            kind, _, source = kept.partition("\n")
+            grammar = cls(name, source, lambda: gbnf.parse(text, name, strict, extensions, start, levels))
+            grammar.leveled = kind == _LEVELED
+            return grammar
         written = gbnf.read(text, name, strict, extensions)
         rules = written.rules_from(start, levels)
         grammar = cls._of_rules(name, rules)
         grammar.leveled = written.leveled(rules.root)
+        if grammar._source is not None:
+            cache.store(key, f"{_LEVELED if grammar.leveled else ''}\n{grammar._source}")
         return grammar
+
+    @property
+    def rules(self) -> Rules | None:
+        """The rules of a GBNF grammar; None of the others."""
+        if callable(self._rules):
+            self._rules = self._rules()
+        return self._rules
 
     @classmethod
     def _of_rules(cls, name: str, rules: Rules) -> Grammar:
@@ -164,7 +183,7 @@ class Grammar:
             lenient: as for ``from_json_schema``.
 
         Raises:
-            CodespecError: no such grammar, an unreadable file, an unknown kind of file, or an option that is not for it.
+            CodespecError: no such grammar, an unreadable or unknown kind of file, or an option that is not for it.
             GrammarError: what the file holds is no grammar.
         """
         known = shipped()
@@ -200,7 +219,8 @@ class Grammar:
         Raises:
             GrammarError: what is wrong with it, or which limit it exceeds.
         """
-        sandbox.approve(kind, text, name, **options)
+        if kind != "gbnf" or cache.load(cache.key(text, **{**_GBNF_OPTIONS, **options})) is None:
+            sandbox.approve(kind, text, name, **options)
         return cls.from_source(kind, text, name, **options)
 
     @classmethod

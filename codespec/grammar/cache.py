@@ -1,0 +1,124 @@
+"""Lowered grammars on disk, so that an unrolled language grammar is ready in milliseconds the second time.
+
+An entry is a file named by a hash of all that it depends on: the source, the options, and the code that lowers it.
+Nothing here is ever an error: a folder that cannot be used is no cache, a damaged entry is no entry.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import json
+import logging
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import llguidance
+import platformdirs
+
+VARIABLE = "CODESPEC_GRAMMAR_CACHE"
+"""The environment variable: a folder for the cache, or ``off``."""
+MAX_BYTES = 64 * 1024 * 1024
+"""Of all entries together; the ones longest unused go first."""
+MAX_ENTRY = 16 * 1024 * 1024
+
+_HEAD = b"codespec grammar 1 "
+_SUFFIX = ".grammar"
+_log = logging.getLogger(__name__)
+
+
+def folder() -> Path | None:
+    """Where entries lie; None where there is no cache."""
+    chosen = os.environ.get(VARIABLE, "")
+    if chosen.lower() in ("off", "0", "no"):
+        return None
+    return Path(chosen) if chosen else Path(platformdirs.user_cache_dir("codespec")) / "grammars"
+
+
+def key(text: str, **options: Any) -> str:
+    """What an entry for the source ``text`` is called, with ``options`` that JSON can hold."""
+    parts = json.dumps([_code(), llguidance.__version__, options], sort_keys=True)
+    return hashlib.sha256(f"{parts}\n{text}".encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def load(name: str) -> str | None:
+    """The text stored under a key, or None."""
+    place = folder()
+    if place is None:
+        return None
+    path = place / f"{name}{_SUFFIX}"
+    try:
+        content = path.read_bytes()
+    except OSError:
+        return None
+    head, _, body = content.partition(b"\n")
+    if head != _HEAD + _sum(body):
+        _log.info("%s: damaged, set aside; the grammar is lowered again", path)
+        with contextlib.suppress(OSError):
+            path.replace(path.with_suffix(".damaged"))
+        return None
+    with contextlib.suppress(OSError):
+        os.utime(path)  # used now
+    return body.decode()
+
+
+def store(name: str, text: str) -> None:
+    """Keep ``text`` under a key; another process sees all of it or nothing."""
+    place = folder()
+    body = text.encode("utf-8", "replace")
+    if place is None or len(body) > MAX_ENTRY:
+        return
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        _write(place / f"{name}{_SUFFIX}", _HEAD + _sum(body) + b"\n" + body)
+        _shrink(place)
+    except OSError as error:
+        _log.info("%s: no cache of grammars: %s", place, error)
+
+
+def _write(path: Path, content: bytes) -> None:
+    handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(temporary).replace(path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            Path(temporary).unlink()
+        raise
+
+
+def _shrink(place: Path) -> None:
+    """Removes what is longest unused, until the rest fits; what a killed process left behind is longest unused too."""
+    found = []
+    for path in place.iterdir():
+        if path.suffix in (_SUFFIX, ".damaged", ".tmp"):
+            with contextlib.suppress(OSError):  # another process was faster
+                status = path.stat()
+                found.append((status.st_mtime, status.st_size, path))
+    left = sum(size for _, size, _ in found)
+    for _, size, path in sorted(found):
+        if left <= MAX_BYTES:
+            break
+        left -= size
+        with contextlib.suppress(OSError):
+            path.unlink()
+
+
+def _sum(body: bytes) -> bytes:
+    return hashlib.sha256(body).hexdigest().encode()
+
+
+@functools.cache
+def _code() -> str:
+    """A hash of the code that makes the lowered text, so that no change of it is ever forgotten."""
+    total = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.glob("*")):
+        if path.suffix in (".py", ".lark"):
+            total.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    return total.hexdigest()
