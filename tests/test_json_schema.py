@@ -15,6 +15,7 @@ from codespec.grammar.json_formats import FORMATS
 
 jsonschema = pytest.importorskip("jsonschema", reason="pip install jsonschema")
 
+CLOSED = {"additionalProperties": False}
 # (schema, valid texts, invalid texts); texts keep the order of the schema's properties.
 KEYWORDS = [
     (True, ["1", "null", "{}"], ["", "x"]),
@@ -50,6 +51,13 @@ KEYWORDS = [
     ({"propertyNames": {"enum": ["a", "b"]}, "type": "object"}, ['{"a":1,"b":1}'], ['{"c":1}']),
     ({"propertyNames": False, "type": "object"}, ["{}"], ['{"c":1}']),
     ({"type": "object", "minProperties": 1}, ['{"a":1}'], ["{}"]),
+    ({"type": "object", "maxProperties": 0, "properties": {"a": True}}, ["{}"], ['{"a":1}', '{"b":1}']),
+    (
+        {"type": "object", "minProperties": 1, "maxProperties": 2, "properties": {"a": True, "b": True}, **CLOSED},
+        ['{"a":1}', '{"b":1}', '{"a":1,"b":1}'],
+        ["{}", '{"c":1}'],
+    ),
+    ({"type": "object", "minProperties": 2, "required": ["a", "b"]}, ['{"a":1,"b":1,"c":1}'], ['{"a":1}']),
     ({"dependentRequired": {"a": ["b"]}, "type": "object"}, ["{}", '{"b":1}', '{"a":1,"b":2}'], ['{"a":1}']),
     ({"dependencies": {"a": ["b"]}, "type": "object"}, ["{}", '{"a":1,"b":2}'], ['{"a":1}']),
     (
@@ -136,7 +144,8 @@ REFUSED = [
     ({"$dynamicRef": "#a"}, "/$dynamicRef", "$dynamicRef is not supported"),
     ({"propertyNames": {"format": "email"}}, "/propertyNames", "cannot be enforced"),
     ({"contains": {"const": 1}, "maxItems": 2, "unevaluatedItems": False}, "/unevaluatedItems", "cannot be enforced"),
-    ({"type": "object", "properties": {"a": True}, "minProperties": 2}, "/minProperties", "all required"),
+    ({"type": "object", "properties": {"a": True}, "minProperties": 2}, "/minProperties", "optional properties"),
+    ({"properties": {"a": True}, "maxProperties": 1}, "/maxProperties", "optional properties"),
     ({"properties": {"a": True}, "allOf": [{"minProperties": 2}]}, "/", "min/maxProperties only supported"),
     ({"patternProperties": {"a": {"type": "null"}, "b": {"type": "string"}}}, "/patternProperties", "not disjoint"),
 ]

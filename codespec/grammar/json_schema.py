@@ -131,13 +131,20 @@ class _Rewriter:
         self.warnings.append(f"{where}: {cause}; ignored")
 
     def _check_counts(self, out: dict[str, Any], where: str) -> None:
-        """llguidance counts properties only where each of them must be there, or the bound is 0 or 1."""
-        if out.get("properties", {}).keys() <= set(out.get("required", ())):
-            return
+        """llguidance counts properties only where each must be there, or of a closed object up to one."""
+        names, required = out.get("properties", {}).keys(), set(out.get("required", ()))
+        if out.get("maxProperties") == 0:
+            del out["maxProperties"]
+            out.update(properties={}, patternProperties={}, additionalProperties=False)
+        closed = out.get("additionalProperties") is False and not out.get("patternProperties")
+        if out.get("minProperties", 0) <= len(required):
+            out.pop("minProperties", None)
+        if closed and out.get("maxProperties", 0) >= len(names):
+            out.pop("maxProperties", None)
         for keyword in ("minProperties", "maxProperties"):
-            if out.get(keyword, 0) > 1:
-                remedy = "require all of properties"
-                self.unsupported(f"{where}/{keyword}", "only with properties that are all required", remedy)
+            if not names <= required and out.get(keyword, 0) > int(closed):
+                remedy = "require all of properties, or allow no others and ask for at least or at most 1"
+                self.unsupported(f"{where}/{keyword}", "cannot be enforced beside optional properties", remedy)
                 del out[keyword]
 
     def _check_circles(self) -> None:
