@@ -82,7 +82,7 @@ def test_other_start() -> None:
 # --- word boundaries ---
 
 WORD = "ab"
-ITEMS = ['"a"', '"b"', '"-"', '"ab"', "[ab]", "[a-]", "[^a]", '""', r"\b", r"\b", "x", "y", '(x "b"?) - y']
+ITEMS = ['"a"', '"b"', '"-"', '"ab"', "[ab]", "[a-]", "[^a]", '""', r"\b", r"\b", "![b-]", "x", "y", '(x "b"?) - y']
 ACYCLIC = ['"a"', '"-"', '"ab"', "[b-]*", '""', '("a" | "b-")', '("a"* | "-") - "aa"', '"b"?']
 
 

@@ -2,8 +2,8 @@
 
 A boundary restricts the character that follows, wherever that comes from. So the grammar is multiplied with an
 automaton of two states: state 1 while the next character must be no word character (for other sets of characters the
-same is done again), state 0 otherwise. A boundary goes
-from either to 1, a character from 0 to 0, and one that is no word character from 1 to 0. Rule ``x`` becomes the rules
+same is done again), state 0 otherwise. A boundary goes from either to 1, a character from 0 to 0, and one that is no
+word character from 1 to 0. Rule ``x`` becomes the rules
 ``x/01`` (from 0 to 1) and so on, as far as they are needed: ``x`` itself is from 0 to any, ``x/1*`` from 1 to any.
 The end of the text is fine in both states. What begins with no word character is the same from both.
 """
@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from codespec.grammar.boundary_facts import BOUNDARY, EMPTY_TEXT, PATHS, WORD, Facts, common, names_in, ranges_of
 from codespec.grammar.errors import GrammarError
 from codespec.grammar.normalize import NOTHING, Ranges, complement, merge
 from codespec.grammar.rules import (
@@ -28,7 +29,6 @@ from codespec.grammar.rules import (
     RuleRef,
     Rules,
     Sequence,
-    TokenRef,
     walk,
 )
 
@@ -43,14 +43,6 @@ _LARGE_ITEM = 20  # the same for an item of a sequence, which each nesting of se
 
 ANY = 2
 """Instead of the state at the end: either."""
-# What is known of a node: the paths it has through the automaton, and more.
-_00, _01, _10, _11 = 1, 2, 4, 8
-_WORD = 16  # it may begin with a word character
-_EMPTY = 32  # it may match no text
-_BOUNDARY = 64  # it holds a boundary
-_RULES = 128  # it refers to rules
-_ALIVE = ((_00, _01, _00 | _01), (_10, _11, _10 | _11))
-_IDENTITY = _00 | _11 | _EMPTY
 
 
 def word_characters(name: str, rules: Mapping[str, Rule]) -> Ranges:
@@ -66,7 +58,7 @@ def word_characters(name: str, rules: Mapping[str, Rule]) -> Ranges:
     ranges: Ranges = ()
     for option in rule.body.options if isinstance(rule.body, Choice) else (rule.body,):
         if isinstance(option, CharClass):
-            ranges += _ranges(option)
+            ranges += ranges_of(option)
         elif isinstance(option, Literal) and len(option.code_points) == 1:
             ranges += ((option.code_points[0], option.code_points[0]),)
         else:
@@ -84,40 +76,10 @@ def eliminate(rules: Rules, word: Ranges = DEFAULT_WORD) -> Rules:
         GrammarError: a repetition that depends on boundaries is too large to be written out.
     """
     nodes = (node for rule in rules.rules.values() for node, _ in walk(rule.body))
-    for kind in dict.fromkeys(node for node in nodes if isinstance(node, Boundary)):
-        rules = _Product(rules, merge(word) if kind.barred is None else _ranges(kind.barred), kind).run()
+    for mark, kind in enumerate(dict.fromkeys(node for node in nodes if isinstance(node, Boundary))):
+        barred = merge(word) if kind.barred is None else ranges_of(kind.barred)
+        rules = _Product(rules, barred, kind, "/" * (mark + 1)).run()
     return rules
-
-
-def _ranges(node: CharClass) -> Ranges:
-    ranges = merge(node.ranges)
-    return complement(ranges) if node.negated else ranges
-
-
-def _multiply(first: int, second: int) -> int:
-    """What is known of one thing after another."""
-    paths = (first & _00 and second & (_00 | _01)) | (first & _01 and (second & (_10 | _11)) >> 2)
-    paths |= (first & _10 and (second & (_00 | _01)) << 2) | (first & _11 and second & (_10 | _11))
-    begins = (first | second if first & _EMPTY else first) & _WORD
-    return paths | begins | (first & second & _EMPTY) | ((first | second) & (_BOUNDARY | _RULES))
-
-
-_PRODUCT = [[_multiply(first, second) for second in range(256)] for first in range(256)]
-
-
-def _power(fact: int, count: int) -> int:
-    result = _IDENTITY
-    for _ in range(count if count < 4 else 2 + count % 2):  # two states: the paths repeat with period two at most
-        result = _PRODUCT[result][fact]
-    return result
-
-
-def _repeat_fact(item: int, low: int, high: int | None) -> int:
-    rounds = 3 if high is None else min(3, high - low)
-    result = item & (_BOUNDARY | _RULES)
-    for more in range(rounds + 1):
-        result |= _PRODUCT[_power(item, low)][_power(item, more)]
-    return result
 
 
 @dataclass
@@ -127,118 +89,33 @@ class _Product:
     rules: Rules
     word: Ranges
     kind: Boundary  # the only one that this product is about; others stay
-    bodies: dict[str, Node] = field(default_factory=dict)
-    facts: dict[str, int] = field(default_factory=dict)
-    refs: dict[str, dict[str, None]] = field(default_factory=dict)
+    mark: str  # between the name of a rule and what tells its variants apart
     found: dict[str, Rule] = field(default_factory=dict)
     queue: list[tuple[str, str, int, int]] = field(default_factory=list)
     rule: str = ""  # whose body is being built
 
     def __post_init__(self) -> None:
         self.nonword = complement(self.word)
-        self.settled = False  # the facts of rules are final
-        self.known: dict[int, int] = {}  # facts of nodes, by identity
+        self.facts = Facts(self.rules, self.word, self.kind)
         self.built: dict[tuple[int, int, int], Node] = {}
         self.unrolled: dict[int, Node] = {}  # repetitions written out, by identity
         self.sources: dict[int, Node] = {}  # references to parts that became rules, by identity
         self.kept: list[Node] = []  # nodes made here: what is known by identity must not go
 
     def run(self) -> Rules:
-        self._learn()
         root = self.rules.root
         self._want(root, root, 0, ANY)
         for name, source, begin, end in self.queue:
             self.rule = source
-            body = self.build(self.bodies[source], begin, end) if end >= 0 else self.found[name].body
+            body = self.build(self.facts.bodies[source], begin, end) if end >= 0 else self.found[name].body
             self.found[name] = Rule(name, body, *self._position(source))
-            for used in self.refs[name] if body is self.bodies.get(name) else _names(body):
+            for used in self.facts.refs[name] if body is self.facts.bodies.get(name) else names_in(body):
                 self._want(used, used, 0, ANY)  # only what stays as it was is not wanted yet
         return Rules(self.rules.name, _reachable(self.found, root), root, self.rules.shadowed)
 
     def _position(self, source: str) -> tuple[int, int]:
         rule = self.rules.rules.get(source.partition("/")[0])
         return (rule.line, rule.column) if rule else (0, 0)
-
-    # --- what is known ---
-
-    def _learn(self) -> None:
-        """The facts of every rule: the least ones that fit together, found callees first."""
-        self._find()
-        users: dict[str, list[str]] = {name: [] for name in self.bodies}
-        for name, refs in self.refs.items():
-            for target in refs:
-                users[target].append(name)
-        self.facts = dict.fromkeys(self.bodies, 0)
-        waiting = dict.fromkeys(self.bodies)
-        while waiting:
-            name = next(iter(waiting))
-            del waiting[name]
-            fact = self.fact(self.bodies[name])
-            if fact != self.facts[name]:
-                self.facts[name] = fact
-                waiting.update(dict.fromkeys(users[name]))
-        self.settled = True
-
-    def _find(self) -> None:
-        """Rules that the root can get to, callees first."""
-        rules, root = self.rules.rules, self.rules.root
-        self.refs = {root: _names(rules[root].body)}
-        stack = [(root, iter(self.refs[root]))]
-        while stack:
-            name, refs = stack[-1]
-            target = next((ref for ref in refs if ref not in self.refs), None)
-            if target is None:
-                self.bodies[name] = rules[name].body
-                stack.pop()
-            else:
-                self.refs[target] = _names(rules[target].body)
-                stack.append((target, iter(self.refs[target])))
-
-    def fact(self, node: Node) -> int:
-        """What is known of ``node``; paths and word characters may be too many, never too few."""
-        known = self.known.get(id(node))
-        if known is None:
-            known = self._fact(node)
-            if self.settled or not known & _RULES:
-                self.known[id(node)] = known
-        return known
-
-    def _fact(self, node: Node) -> int:
-        if isinstance(node, RuleRef):
-            return self.facts[node.name] | _RULES
-        if isinstance(node, Sequence):
-            result = _IDENTITY
-            for item in node.items:
-                result = _PRODUCT[result][self.fact(item)]
-            return result
-        if isinstance(node, Choice):
-            result = 0
-            for option in node.options:
-                result |= self.fact(option)
-            return result
-        if isinstance(node, Repeat):
-            return _repeat_fact(self.fact(node.item), node.min, node.max)
-        if isinstance(node, Except):
-            whole, excluded = self.fact(node.item), self.fact(node.excluded)
-            whole |= excluded & _RULES
-            return whole & ~(_11 | _EMPTY) if excluded & _EMPTY else whole
-        return self._leaf(node)
-
-    def _leaf(self, node: Literal | CharClass | TokenRef | Boundary) -> int:
-        if isinstance(node, Boundary):
-            return (_01 | _11 if node == self.kind else _00 | _11) | _EMPTY | _BOUNDARY
-        if isinstance(node, TokenRef):
-            return _00 | _10
-        if isinstance(node, Literal):
-            if not node.code_points:
-                return _IDENTITY
-            first = node.code_points[0]
-            return _00 | (_WORD if any(low <= first <= high for low, high in self.word) else _10)
-        ranges = _ranges(node)
-        outside = _common(ranges, self.nonword)
-        return (_00 if ranges else 0) | (_10 if outside else 0) | (_WORD if outside != ranges else 0)
-
-    # --- rules and parts of rules ---
 
     def _want(self, name: str, source: str, begin: int, end: int) -> None:
         if name not in self.found:
@@ -254,7 +131,7 @@ class _Product:
         """``node``, as a rule of its own if it is large."""
         if not _large(node):
             return node
-        name = f"{self.rule.partition('/')[0]}/{len(self.found)}."
+        name = f"{self.rule.partition('/')[0]}{self.mark}{len(self.found)}."
         self.found[name] = Rule(name, node)
         self.queue.append((name, self.rule, 0, -1))  # built, but not looked through
         return RuleRef(name)
@@ -264,10 +141,10 @@ class _Product:
         if isinstance(node, RuleRef) or not _large(node, large):
             return node
         if id(node) not in self.sources:
-            name = f"{self.rule.partition('/')[0]}/{len(self.bodies)}"
-            if len(self.bodies) >= MAX_RULES:
+            name = f"{self.rule.partition('/')[0]}{self.mark}{len(self.facts.bodies)}+"
+            if len(self.facts.bodies) >= MAX_RULES:
                 raise self._too_large()
-            self.bodies[name], self.facts[name] = self._keep(node), self.fact(node)
+            self.facts.add(name, self._keep(node))
             self.sources[id(node)] = self._keep(RuleRef(name))
         return self.sources[id(node)]
 
@@ -277,19 +154,19 @@ class _Product:
 
     def build(self, node: Node, begin: int, end: int) -> Node:
         """What ``node`` matches on the way from state ``begin`` to state ``end``."""
-        fact = self.fact(node)
-        if not fact & _ALIVE[begin][end]:
+        fact = self.facts.of(node)
+        if not fact & PATHS[begin][end]:
             return NOTHING
-        if begin and not fact & (_WORD | _EMPTY):
+        if begin and not fact & (WORD[end] | EMPTY_TEXT):
             begin = 0
-        if end == 0 and not fact & (_11 if begin else _01):
+        if end == 0 and not fact & PATHS[begin][1]:
             end = ANY  # it ends in no other state: one rule for both, and repetitions stay as they are
-        if not fact & _BOUNDARY:
-            if begin == 0 or (end == ANY and not fact & _WORD):
+        if not fact & BOUNDARY:
+            if begin == 0 or (end == ANY and not fact & WORD[ANY]):
                 return node
             if end == 1:
                 return EMPTY
-            if end == ANY and fact & _EMPTY:
+            if end == ANY and fact & EMPTY_TEXT:
                 return _choice([EMPTY, self.build(node, begin, 0)])
         key = (id(node), begin, end)
         if key not in self.built:
@@ -300,7 +177,7 @@ class _Product:
     def _build(self, node: Node, begin: int, end: int) -> Node:
         if isinstance(node, RuleRef):
             plain = (begin, end) == (0, ANY)
-            name = node.name if plain else f"{node.name}/{begin}{'01*'[end]}"
+            name = node.name if plain else f"{node.name}{self.mark}{begin}{'01*'[end]}"
             self._want(name, node.name, begin, end)
             return RuleRef(name, node.line, node.column)
         if isinstance(node, Sequence):
@@ -313,18 +190,18 @@ class _Product:
             item = self.build(node.item, begin, end)
             return item if item == NOTHING else Except(item, node.excluded)
         if isinstance(node, CharClass):
-            return CharClass(_common(_ranges(node), self.nonword))
+            return CharClass(common(ranges_of(node), self.nonword))
         return EMPTY if node == self.kind else node  # a boundary: no other leaf depends on the state
 
     def _series(self, items: tuple[Node, ...], begin: int, end: int) -> Node:
         """Items in order: the choice over the states between them, parts that several ways share made rules."""
-        if begin == 0 or any(self.fact(item) & _BOUNDARY for item in items):
+        if begin == 0 or any(self.facts.of(item) & BOUNDARY for item in items):
             items = self._grouped(items)
-        facts = [self.fact(item) for item in items]
+        facts = [self.facts.of(item) for item in items]
         reached = [{begin}]  # states before each item, then at the end
         for fact in facts:
-            reached.append({state for state in (0, 1) for before in reached[-1] if fact & _ALIVE[before][state]})
-        last = max((k for k, fact in enumerate(facts) if fact & _BOUNDARY), default=-1)
+            reached.append({state for state in (0, 1) for before in reached[-1] if fact & PATHS[before][state]})
+        last = max((k for k, fact in enumerate(facts) if fact & BOUNDARY), default=-1)
         stop = next((k for k in range(last + 1, len(items)) if reached[k] <= {0}), len(items))
         rest: list[Node] = [EMPTY if end in (0, ANY) else NOTHING, EMPTY if end in (1, ANY) else NOTHING]
         if stop < len(items):
@@ -335,7 +212,7 @@ class _Product:
         for k in range(stop - 1, -1, -1):
             if rest[0] == rest[1]:
                 rest = [self._shared(rest[0]) if len(reached[k]) > 1 else rest[0]] * 2
-            uses = [sum(1 for before in reached[k] if facts[k] & _ALIVE[before][state]) for state in (0, 1)]
+            uses = [sum(1 for before in reached[k] if facts[k] & PATHS[before][state]) for state in (0, 1)]
             shared = [self._shared(node) if uses[state] > 1 else node for state, node in enumerate(rest)]
             rest = [self._step(items[k], before, shared) if before in reached[k] else NOTHING for before in (0, 1)]
         return rest[begin]
@@ -344,7 +221,7 @@ class _Product:
         """Items, with those between two that hold boundaries as one, and large ones that do as rules."""
         groups: list[list[Node]] = [[]]
         for item in items:
-            if self.fact(item) & _BOUNDARY:
+            if self.facts.of(item) & BOUNDARY:
                 groups += [[self._source(item, _LARGE_ITEM)], []]
             else:
                 groups[-1].append(item)
@@ -354,8 +231,8 @@ class _Product:
 
     def _step(self, item: Node, begin: int, rest: list[Node]) -> Node:
         """``item`` from ``begin``, then what follows from the state it ends in."""
-        fact = self.fact(item)
-        if rest[0] != NOTHING and fact & _ALIVE[begin][0] and fact & _ALIVE[begin][1] and rest[0] == rest[1]:
+        fact = self.facts.of(item)
+        if rest[0] != NOTHING and fact & PATHS[begin][0] and fact & PATHS[begin][1] and rest[0] == rest[1]:
             return _sequence([self.build(item, begin, ANY), rest[0]])
         ways = [
             _sequence([self.build(item, begin, state), rest[state]]) if rest[state] != NOTHING else NOTHING
@@ -365,10 +242,10 @@ class _Product:
 
     def _repeat(self, node: Repeat, begin: int, end: int) -> Node:
         item, low, high = node.item, node.min, node.max
-        fact = self.fact(item)
-        if not fact & _BOUNDARY:
+        fact = self.facts.of(item)
+        if not fact & BOUNDARY:
             # From state 1 to 0: some round is the first with text.
-            fewer = 0 if fact & _EMPTY else max(low - 1, 0)
+            fewer = 0 if fact & EMPTY_TEXT else max(low - 1, 0)
             more = Repeat(item, fewer, None if high is None else high - 1)
             after = self.build(self._keep(more), 0, 0) if more.max != 0 else EMPTY
             return _sequence([self.build(item, begin, 0), after])
@@ -424,35 +301,11 @@ def _reachable(rules: Mapping[str, Rule], root: str) -> dict[str, Rule]:
     found = {root: rules[root]}
     queue = [root]
     for name in queue:
-        for used in _names(rules[name].body):
+        for used in names_in(rules[name].body):
             if used not in found:
                 found[used] = rules[used]
                 queue.append(used)
     return found
-
-
-def _names(node: Node) -> dict[str, None]:
-    """Rules that ``node`` refers to."""
-    found: dict[str, None] = {}
-    stack = [node]
-    while stack:
-        top = stack.pop()
-        if isinstance(top, RuleRef):
-            found[top.name] = None
-        elif isinstance(top, Sequence):
-            stack.extend(top.items)
-        elif isinstance(top, Choice):
-            stack.extend(top.options)
-        elif isinstance(top, Repeat):
-            stack.append(top.item)
-        elif isinstance(top, Except):
-            stack += (top.item, top.excluded)
-    return found
-
-
-def _common(first: Ranges, second: Ranges) -> Ranges:
-    """Code points in both."""
-    return complement(merge((*complement(first), *complement(second))))
 
 
 def _large(node: Node, limit: int = _LARGE) -> bool:
