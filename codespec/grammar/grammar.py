@@ -26,9 +26,9 @@ from codespec.protocols import CodespecError
 MAX_FILE = 4 * 1024 * 1024
 """Bytes of a grammar file."""
 
-# With lexemes of one code point a mask visits many more items than llguidance expects: up to 60 ms for the Python
-# grammar, where its own limit gives up with an error after 12.
-_LIMITS = llguidance.LLParserLimits(verbose_errors=False, step_max_items=5_000_000, step_lexer_fuel=20_000_000)
+# Where lexemes are single code points a mask visits many more items than llguidance expects; its own limit of 50,000
+# gives up after some milliseconds. This one is for grammars that would take more than 2 s.
+_LIMITS = llguidance.LLParserLimits(verbose_errors=False, step_max_items=2_000_000, step_lexer_fuel=10_000_000)
 
 # Where the grammar forces text, llguidance's mask holds only the first token of that text's usual spelling,
 # while it goes on to accept any other. A draft must see the tokens that the target may take: all of them.

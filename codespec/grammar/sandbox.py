@@ -12,7 +12,6 @@ replaced when it takes too long or dies.
 from __future__ import annotations
 
 import atexit
-import hashlib
 import json
 import os
 import signal
@@ -41,6 +40,7 @@ PATIENCE = 10.0
 MEMORY = 500 * 1024 * 1024
 """Bytes that a grammar may take, the engine itself not counted."""
 _RESERVED = (256 + 128) * 1024 * 1024  # address space, not memory: the stack that compiling runs on, and its heap
+_APPROVED = "approved"
 _IDLE = 30.0  # seconds after which a helper that nobody needs is ended
 
 Verdict = dict[str, Any]
@@ -49,7 +49,7 @@ Verdict = dict[str, Any]
 
 
 def approve(kind: str, text: str, name: str, **options: Any) -> None:
-    """Return if the grammar compiles, in bounded time and memory, and can be used.
+    """Return if the grammar compiles, in bounded time and memory, and can be used; an approval is remembered on disk.
 
     Args:
         kind: how ``text`` is written: ``gbnf``, ``lark``, ``json`` (a JSON Schema) or ``regex``.
@@ -59,12 +59,14 @@ def approve(kind: str, text: str, name: str, **options: Any) -> None:
     Raises:
         GrammarError: what is wrong with it, or which limit it exceeds.
     """
-    key = hashlib.sha256(json.dumps([kind, text, options], sort_keys=True, default=list).encode()).digest()
-    if key not in _approved:
-        verdict = shared.examine({"kind": kind, "text": text, "name": name, "options": options})
-        if verdict["kind"] != "ok":
-            raise refusal(name, verdict)
-        _approved.add(key)
+    key = cache.key(text, sandbox=kind, **options)
+    if key in _approved or cache.load(key) == _APPROVED:
+        return
+    verdict = shared.examine({"kind": kind, "text": text, "name": name, "options": options})
+    if verdict["kind"] != "ok":
+        raise refusal(name, verdict)
+    _approved.add(key)
+    cache.store(key, _APPROVED)
 
 
 def refusal(name: str, verdict: Verdict) -> GrammarError:
@@ -146,7 +148,7 @@ class Sandbox:
             process.communicate()
 
 
-_approved: set[bytes] = set()
+_approved: set[str] = set()
 shared = Sandbox()
 """The helper of this process."""
 atexit.register(shared.close)
@@ -321,6 +323,7 @@ def walk(state: LlguidanceState, steps: int = 48, seconds: float = 0.5) -> None:
             allowed = np.flatnonzero(np.unpackbits(bits.view(np.uint8), bitorder="little")).tolist()
             if not allowed or time.process_time() - began > seconds:
                 return
+            state.forced()
             token = random.choice(allowed)
             assert state.allows(token), f"token {token} is in the mask and not allowed"
             assert state.accept([token]) == 1, f"token {token} is in the mask and not accepted"
