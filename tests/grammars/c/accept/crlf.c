@@ -1,0 +1,7 @@
+#include <a.h>
+#define A \
+	1
+int f(void)
+{
+	return 0; // x
+}

@@ -1,0 +1,1 @@
+int f(void) { for (i = 0; i < 3) ; }

@@ -1,0 +1,1 @@
+int f(void) { f(x) g(y); }

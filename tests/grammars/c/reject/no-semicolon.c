@@ -1,0 +1,1 @@
+int f(void) { x = 1 y = 2; }

@@ -1,0 +1,3 @@
+f(x, func() {
+	return
+})

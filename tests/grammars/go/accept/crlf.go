@@ -1,0 +1,7 @@
+package p
+
+import "fmt"
+
+func f() {
+	fmt.Println(1) // x
+}

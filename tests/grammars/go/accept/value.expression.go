@@ -1,0 +1,1 @@
+map[string]int{"a": x[1:], "b": -f(y)}

@@ -1,0 +1,7 @@
+package p
+func f() {
+	if x {
+	}
+	else {
+	}
+}

@@ -1,0 +1,2 @@
+package p
+func f() { for i := 0; i < 3 { } }

@@ -1,0 +1,2 @@
+package p
+func f() { if x == T{1, 2} { } }
