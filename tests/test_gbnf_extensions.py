@@ -5,13 +5,16 @@ from __future__ import annotations
 import itertools
 import random
 import time
+from pathlib import Path
 
 import pytest
-from grammar_fakes import matches
+from grammar_fakes import CONTROL, matches, small_tokenizer
 
-from codespec.grammar import GrammarError
+from codespec.cli import main
+from codespec.grammar import Grammar, GrammarError, byte_tokenizer
 from codespec.grammar.boundary import eliminate
 from codespec.grammar.gbnf import parse, read
+from codespec.grammar.grammar import split_start
 from codespec.grammar.rules import (
     Boundary,
     Choice,
@@ -297,3 +300,65 @@ def test_expansion_is_fast() -> None:
     took = time.perf_counter() - begin
     assert len(rules.rules) > 2400
     assert took < 2  # 0.05 on a quiet machine
+
+
+# --- from the outside ---
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("json", ("json", None)),
+        ("json:value", ("json", "value")),
+        ("x.gbnf:value", ("x.gbnf", "value")),
+        ("C:\\x.gbnf", ("C:\\x.gbnf", None)),
+        ("C:\\x.gbnf:value", ("C:\\x.gbnf", "value")),
+        ("C:/x.GBNF:value", ("C:/x.GBNF", "value")),
+        ("jso:value", ("jso:value", None)),
+        ("json:", ("json:", None)),
+    ],
+)
+def test_start_in_the_name(name: str, expected: tuple[str, str | None]) -> None:
+    assert split_start(name, None, {"json"}) == expected
+
+
+def test_start_given_twice() -> None:
+    assert split_start("json:value", "member", {"json"}) == ("json", "member")
+
+
+def test_load(tmp_path: Path) -> None:
+    path = tmp_path / "g.gbnf"
+    path.write_text('root ::= t<x>\nt<a> ::= a "." \\b\nx ::= "x"')
+    with pytest.raises(GrammarError, match="are an extension of GBNF; pass --extensions"):
+        Grammar.load(path)
+    for name, start, text in [(path, None, "x."), (f"{path}:x", None, "x"), (path, "x", "x")]:
+        state = Grammar.load(name, start=start, extensions=True).state(byte_tokenizer())
+        assert state.accept(text.encode()) == len(text)
+        assert state.can_end
+    with pytest.raises(GrammarError, match="there is no rule 'y'"):
+        Grammar.load(f"{path}:y", extensions=True)
+
+
+def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    grammar, text = tmp_path / "g.gbnf", tmp_path / "t.txt"
+    grammar.write_text('root ::= [a-z]+ - "if" \\b "."?')
+    text.write_text("iff.")
+    assert main(["grammar", "check", str(grammar)]) == 1
+    assert "pass --extensions" in capsys.readouterr().out
+    assert main(["grammar", "check", "--extensions", str(grammar)]) == 0
+    assert main(["grammar", "accepts", "--extensions", str(grammar), str(text)]) == 0
+    text.write_text("if.")
+    assert main(["grammar", "accepts", "--extensions", str(grammar), str(text)]) == 1
+    assert main(["grammar", "check", "--strict", "--extensions", str(grammar)]) == 1
+    assert "llama.cpp refuses it" in capsys.readouterr().out
+
+
+def test_token_elements_beside_extensions() -> None:
+    text = 'root ::= t<x> !<control> "a" \\b <[98]> | <control>\nt<a> ::= a \\b\nx ::= "x"'
+    grammar = Grammar.from_gbnf(text, extensions=True)
+    assert grammar.needs_vocabulary
+    state = grammar.state(small_tokenizer())
+    assert state.allows(CONTROL)
+    assert state.accept([ord("x"), CONTROL]) == 1
+    assert state.accept([ord("-"), ord("a"), ord("b")]) == 3  # a token counts as no word character
+    assert state.can_end
