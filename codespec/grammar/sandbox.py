@@ -116,6 +116,7 @@ class Sandbox:
     def _ask(self, request: dict[str, Any]) -> Verdict:
         process = self._process
         if process is None or process.poll() is not None:
+            self._end()
             process = self._process = _start(str(request["name"]))
         assert process.stdin is not None
         assert process.stdout is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from time import thread_time
 
 import llguidance
 import numpy as np
@@ -10,6 +11,11 @@ import numpy as np
 from codespec.grammar.errors import one_line
 from codespec.grammar.tokenizer import Tokenizer
 from codespec.protocols import Bits, CodespecError
+
+SLOW, PATIENCE = 0.02, 24
+"""Seconds of processor time that a token may take, and how many tokens in a row may take longer."""
+_SLICE = 16  # tokens between two looks at the clock
+_AMBIGUOUS = "the text can be read in too many ways; make the grammar less ambiguous, or recursive on the left"
 
 
 class LlguidanceState:
@@ -19,7 +25,17 @@ class LlguidanceState:
     class allows them where the text is complete and remembers that one was taken.
     """
 
-    __slots__ = ("_ended", "_fresh", "_matcher", "_name", "_only_empty", "_taken", "_tokenizer")
+    __slots__ = (
+        "_ended",
+        "_fresh",
+        "_matcher",
+        "_name",
+        "_only_empty",
+        "_slow",
+        "_slow_forced",
+        "_taken",
+        "_tokenizer",
+    )
 
     def __init__(
         self, fresh: Callable[[], llguidance.LLMatcher], tokenizer: Tokenizer, name: str, only_empty: bool = False
@@ -29,6 +45,8 @@ class LlguidanceState:
         self._matcher = fresh()
         self._taken: list[int] = []
         self._ended = False
+        self._slow = 0  # latest tokens in a row that were too slow
+        self._slow_forced = False
 
     def copy(self) -> LlguidanceState:
         """An independent deep copy, in time linear in the tokens taken so far."""
@@ -37,7 +55,7 @@ class LlguidanceState:
         other._only_empty = self._only_empty
         other._matcher = self._matcher.deep_copy()
         other._taken = self._taken.copy()
-        other._ended = self._ended
+        other._ended, other._slow, other._slow_forced = self._ended, self._slow, self._slow_forced
         return other
 
     def __deepcopy__(self, memo: dict[int, object]) -> LlguidanceState:
@@ -51,18 +69,41 @@ class LlguidanceState:
         """
         if self._ended:
             return 0
+        tokenizer = self._tokenizer
+        ends, taken = tokenizer.end_tokens, 0
+        if len(tokens) == 1 and tokens[0] not in ends:  # the usual case, kept short
+            return self._consume([int(tokens[0])]) if 0 <= tokens[0] < tokenizer.size else 0
         tokens = [int(token) for token in tokens]
-        size, ends = self._tokenizer.size, self._tokenizer.end_tokens
+        size = tokenizer.size
         text = next((i for i, token in enumerate(tokens) if token in ends or not 0 <= token < size), len(tokens))
-        taken = 0
-        if text and not self._only_empty:
-            taken = self._matcher.try_consume_tokens(tokens[:text])
-            self._check()
-            self._taken += tokens[:taken]
-        if taken == text and text < len(tokens) and tokens[text] in ends and self.can_end:
+        while taken < text:
+            part = tokens[taken : min(taken + _SLICE, text)]
+            count = self._consume(part)
+            taken += count
+            if count < len(part):
+                return taken
+        if text < len(tokens) and tokens[text] in ends and self.can_end:
             self._ended = True
             self._taken.append(tokens[text])
             taken += 1
+        return taken
+
+    def _consume(self, tokens: list[int]) -> int:
+        """Advance over a few tokens of text; how many were taken."""
+        if self._only_empty:
+            return 0
+        began = thread_time()
+        taken: int = self._matcher.try_consume_tokens(tokens)
+        if taken < len(tokens):
+            self._check()
+        self._taken += tokens if taken == len(tokens) else tokens[:taken]
+        # Some texts can be read in so many ways that each further token takes longer, without end.
+        if thread_time() - began < SLOW * len(tokens):
+            self._slow = 0
+        else:
+            self._slow += len(tokens)
+            if self._slow >= PATIENCE:
+                raise CodespecError(f"{self._name}: {_AMBIGUOUS} after {len(self._taken)} tokens")
         return taken
 
     def allows(self, token: int) -> bool:
@@ -122,12 +163,17 @@ class LlguidanceState:
     def forced(self) -> bytes:
         """Text that has no alternative from here; empty where there is a choice, ending being one.
 
-        It may stop in the middle of a character.
+        It may stop in the middle of a character. Where finding it once took long, it is always empty from then on.
         """
-        if self.finished:
+        if self._slow_forced or self.finished:
             return b""
+        began = thread_time()
         forced: bytes = self._matcher.compute_ff_bytes()
         self._check()
+        if thread_time() - began > SLOW:
+            # It may have stopped at a limit; then the matcher's next operation, whatever it is, would fail.
+            self._slow_forced = True
+            self._renew()
         return forced
 
     @property
@@ -145,6 +191,10 @@ class LlguidanceState:
         if "NoExtensionBias" not in self._matcher.get_error():
             self._check()
         bits[:] = 0
+        self._renew()
+
+    def _renew(self) -> None:
+        """Another matcher in the same place."""
         self._matcher = self._fresh()
         self._matcher.try_consume_tokens(self._taken)
         self._check()
@@ -158,7 +208,11 @@ def explain(error: str) -> str:
     """One line from llguidance's message of many."""
     first = one_line(error.split("<state>")[0].split("\n\n")[0], 200)
     if "Current row has" in first or "max_items_in_row" in first:
-        return "the text can be read in too many ways; make the grammar less ambiguous, or recursive on the left"
+        return _AMBIGUOUS
+    if "Too many items" in first:
+        return (
+            "too much to consider for one token; make the grammar less ambiguous (see codespec grammar check --lexemes)"
+        )
     if "symbols.len()" in first or "too big" in first:
         return "the grammar is too large for the engine; shorten it"
     return first

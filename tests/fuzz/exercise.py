@@ -15,6 +15,7 @@ from codespec.protocols import CodespecError
 
 T = TypeVar("T")
 WORDS = (257 + 31) // 32
+SECONDS = 5.0  # of processor time for feeding one long text
 
 
 @dataclass
@@ -41,7 +42,9 @@ class Report:
                 self.slowest, self.operation = taken, name
 
 
-def exercise(grammar: Grammar, rng: Random, walks: int = 3, steps: int = 60, report: Report | None = None) -> Report:
+def exercise(
+    grammar: Grammar, rng: Random, walks: int = 3, steps: int = 60, length: int = 4000, report: Report | None = None
+) -> Report:
     """Random walks along ``grammar`` with copies and rollbacks, then a long text; the engine may give up, no more.
 
     Raises:
@@ -55,7 +58,7 @@ def exercise(grammar: Grammar, rng: Random, walks: int = 3, steps: int = 60, rep
             again = state.copy()
             assert report.timed("accept", lambda s=again, t=text: s.accept(t)) == len(text), "fed afresh it is refused"
         longest = max(texts, key=len, default=[])
-        feed_on(state, longest, report)
+        feed_on(state, longest, report, length)
     except CodespecError as error:
         report.outcome = f"gives up: {error}"
         mask(grammar.state(byte_tokenizer()), report)  # the grammar outlives the state that gave up
@@ -89,8 +92,8 @@ def walk(state: LlguidanceState, rng: Random, steps: int, report: Report) -> lis
 def feed_on(state: LlguidanceState, tokens: list[int], report: Report, length: int = 4000) -> None:
     """Feed the text over and over, as far as it goes: what is ambiguous shows in the long run."""
     text = [token for token in tokens if token != 256]
-    fed = 0
-    while text and fed < length:
+    fed, began = 0, time.process_time()
+    while text and fed < length and time.process_time() - began < SECONDS:
         state = report.timed("copy", state.copy)
         count = report.timed("accept", lambda s=state: s.accept(text))
         fed += count
