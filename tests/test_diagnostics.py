@@ -110,7 +110,7 @@ EXTENDED = [
         'root ::= "a" \\b\nword-char ::= "ab"',
     ),
     (
-        "g:1:1: error: a repetition of up to 99 rounds holds '\\b' and may begin with a word character; allow at most 32",
+        "g:1:1: error: a repetition of up to 99 rounds holds '\\b' and may begin with a word character",
         r'root ::= ("a" \b | "b" | "-"){1,99}',
     ),
     ("g:2:1: warning: rule 't' is never used", ROOT + "t<x> ::= x"),
