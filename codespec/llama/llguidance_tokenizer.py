@@ -15,7 +15,17 @@ _SPECIAL_MARK = b"\xff"  # llguidance takes a token that starts with this byte, 
 # Sets of tokens whose masks llguidance computes beforehand, used where a lexeme takes every text of the set: its own
 # are for JSON strings; names make a mask in source code ten times as fast (345 to 20 µs at 152,000 tokens).
 _NAME = "[a-zA-Z_][a-zA-Z0-9_]*"
-_NAMES = ["[a-z]+", "[a-z][a-z0-9_]*", _NAME, " " + _NAME, "[^\\x00-\\x7f]+"]
+# Letters that names may hold in every shipped grammar. They need one set with the others: beside a set of their own,
+# masks of names with letters of all scripts take 4 times as long (1,000 instead of 230 µs).
+_LETTERS = "".join(
+    f"\\u{{{low}}}-\\u{{{high}}}"
+    for low, high in (
+        *(("c0", "d6"), ("d8", "f6"), ("f8", "2c1"), ("370", "167f"), ("1681", "1fff")),
+        *(("3041", "d7ff"), ("f900", "fdff")),
+    )
+)
+_WORD = f"[a-zA-Z_{_LETTERS}][a-zA-Z0-9_{_LETTERS}]*"
+_NAMES = ["[a-z]+", "[a-z][a-z0-9_]*", _NAME, _WORD, " " + _NAME]
 
 
 def _slices() -> list[str]:
