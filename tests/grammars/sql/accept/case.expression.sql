@@ -1,0 +1,1 @@
+CASE WHEN a THEN 1 END + f(x, 'y') -> 'z'

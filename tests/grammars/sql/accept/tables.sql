@@ -1,0 +1,15 @@
+# MySQL
+CREATE TABLE IF NOT EXISTS `users` (
+  `id` int(11) unsigned NOT NULL AUTO_INCREMENT,
+  `kind` enum('a','b') CHARACTER SET utf8 DEFAULT 'a' COMMENT 'a kind',
+  price decimal(10,2) NOT NULL DEFAULT -1,
+  created timestamp DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP,
+  PRIMARY KEY (`id`), UNIQUE KEY u (`kind`, price), KEY `k` (`kind`(10)),
+  CONSTRAINT fk FOREIGN KEY (a, b) REFERENCES other (a, b) ON DELETE CASCADE ON UPDATE SET NULL
+) ENGINE=InnoDB DEFAULT CHARSET=utf8;
+CREATE TABLE p (id serial PRIMARY KEY, tags text[] CHECK (array_length(tags, 1) > 0), t timestamp without time zone) PARTITION BY RANGE (id);
+CREATE UNIQUE INDEX CONCURRENTLY i ON p USING btree (lower(t) DESC, id) WHERE id > 5;
+CREATE OR REPLACE VIEW v (a) AS SELECT 1 WITH CHECK OPTION;
+ALTER TABLE p ADD COLUMN x int, DROP COLUMN IF EXISTS y;
+DROP TABLE IF EXISTS a, b CASCADE;
+GRANT ALL PRIVILEGES ON db.* TO 'u'@'localhost' IDENTIFIED BY 'x';

@@ -1,0 +1,1 @@
+select 1; delete from t where a in (1, 2)
