@@ -362,6 +362,17 @@ def run_bench_gate(options: argparse.Namespace) -> int:
     )
 
 
+def run_bench_grammar(options: argparse.Namespace) -> int:
+    """``codespec bench grammar``."""
+    if options.decode:
+        from codespec.bench.constrained import run as run_constrained
+
+        return run_constrained(options.target, options.tokens, options.out)
+    from codespec.bench.grammar import run
+
+    return run(options.grammars, options.vocab, options.out, options.peers)
+
+
 def run_train(options: argparse.Namespace) -> int:
     """``codespec train``."""
     try:
@@ -393,6 +404,7 @@ COMMANDS = {
     "grammar convert": run_grammar_convert,
     "models list": run_models_list,
     "bench decode": run_bench_decode,
+    "bench grammar": run_bench_grammar,
     "bench gate": run_bench_gate,
     "bench sources": run_bench_sources,
     "train": run_train,

@@ -179,6 +179,17 @@ def _add_bench(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     decode.add_argument("--positions", type=_positive, default=50, metavar="N")
     decode.add_argument("--draft-length", type=_positive, default=4, metavar="K")
     decode.set_defaults(command="bench decode")
+    grammar = actions.add_parser("grammar", help="what masks and other operations on grammars cost")
+    grammar.add_argument(
+        "grammars", nargs="*", metavar="GRAMMAR[=TEXT]", help="a shipped name or a file, and a text to walk along"
+    )
+    grammar.add_argument("--vocab", type=Path, nargs="+", default=[], metavar="GGUF", help="(default: the target's)")
+    grammar.add_argument("--peers", action="store_true", help="other engines, on .gbnf files")
+    grammar.add_argument("--decode", action="store_true", help="what JSON costs a decoding model, per token")
+    grammar.add_argument("--target", type=Path, metavar="GGUF", help="with --decode (default: embedded)")
+    grammar.add_argument("--tokens", type=_positive, default=200, metavar="N", help="with --decode (default: 200)")
+    grammar.add_argument("--out", type=Path, metavar="DIR", help="write grammar.json and grammar.svg there")
+    grammar.set_defaults(command="bench grammar")
     gate = actions.add_parser("gate", help="do completions leave files that parse, with the suffix gate and without")
     gate.add_argument("--language", metavar="ID", required=True, help="LSP language identifier")
     gate.add_argument("files", nargs="+", type=Path, metavar="PATH", help="files and folders to cut pieces out of")
