@@ -1,0 +1,1 @@
+type A = B extends C ? D
