@@ -16,3 +16,4 @@ const af = x as const
 tag<T>`x`
 a?.<T>(b)
 let ag: (typeof ah)[number]
+e(f<string>).g()
