@@ -29,8 +29,9 @@ LISTS = frozenset(
 )  # fmt: skip
 """Nodes that hold statements or declarations, in the grammars of tree-sitter."""
 
-# The first line of something at the top level: not indented, not what opens or closes a block, and no label of C.
-_TOP_LEVEL = re.compile(rb"^(?:[A-Za-z_\x80-\xff](?!\w*:[ \t]*$)|[@#/<$])", re.MULTILINE)
+# The first line of something at the top level: not indented, not what opens or closes a block, no label of C, and no
+# directive of its preprocessor, which may stand anywhere.
+_TOP_LEVEL = re.compile(rb"^(?:[A-Za-z_\x80-\xff](?!\w*:[ \t]*$)|[@<$])", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -109,9 +110,6 @@ class SyntaxTree:
         self._data = data
         return True
 
-    def _problems_in(self, start: int, end: int) -> Problems:
-        return _problems(self._parser.parse(self._data[start:end]).root_node) if start < end else NO_PROBLEMS
-
     def _parse(self, data: bytes, start: int, old_end: int, new_end: int) -> tree_sitter.Tree:
         """The tree of ``data``, which has ``start..new_end`` where this one has ``start..old_end``."""
         assert self._tree is not None
@@ -141,15 +139,21 @@ class SyntaxTree:
         own = max((start for start in starts if start <= place), default=0)
         next_own = min((start for start in starts if start > place), default=len(self._data))
         far = self._byte(offset + window)
-        in_part = [
-            node
-            for node in _problem_nodes(root)
-            if far <= node.start_byte and node.end_byte <= next_own and not node.is_missing
-        ]
-        own_problems = _sum(
-            node for node in in_part if self._data[node.start_byte : node.end_byte].strip(b")]} \t\r\n;,")
-        )
-        return self._problems_in(0, own) + own_problems + self._problems_in(next_own, len(self._data))
+        alone = self._problems_from(next_own)
+
+        def elsewhere(node: tree_sitter.Node) -> bool:
+            start, end = node.start_byte, node.end_byte
+            if end <= own or (start, end) in alone:
+                return True
+            text = self._data[start:end].strip(b")]} \t\r\n;,")
+            return far <= start and end <= next_own and bool(text) and not node.is_missing
+
+        return _sum(node for node in _problem_nodes(root) if elsewhere(node))
+
+    def _problems_from(self, start: int) -> set[tuple[int, int]]:
+        """Where the errors are in what follows ``start``, read on its own."""
+        root = self._parser.parse(self._data[start:]).root_node
+        return {(start + node.start_byte, start + node.end_byte) for node in _problem_nodes(root)}
 
     def problems_with(self, offset: int, text: str) -> Problems:
         """Of the current version with ``text`` put in at ``offset``, in characters; the tree stays as it is."""

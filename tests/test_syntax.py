@@ -113,6 +113,15 @@ def test_errors_beyond_the_window_are_none_of_the_cursors_unless_an_open_bracket
     assert tree_of("json", text.replace("?", "4")[:-1]).problems_elsewhere(7, 100).count == 0
 
 
+def test_what_encloses_the_whole_file_is_no_error_elsewhere():
+    text = "#ifndef A_H\n#define A_H\n\nint f(void) {\n  return 0;\n}\n\nint g(void);\n\n#endif\n"
+    assert tree_of("c", text).problems() == NO_PROBLEMS
+    hole = text.replace("#endif\n", "")
+    assert tree_of("c", hole).problems_elsewhere(len(hole), 1000) == NO_PROBLEMS
+    hole = text.replace("  return 0;\n}\n", "")
+    assert tree_of("c", hole).problems_elsewhere(hole.index("{") + 2, 1000) == NO_PROBLEMS
+
+
 def test_problems_compare_by_number_and_extent():
     assert Problems(1, 10).no_worse_than(Problems(1, 10))
     assert Problems(1, 12).no_worse_than(Problems(1, 10), added=2)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -104,9 +104,11 @@ class Completer:
             sampling = replace(self._sampling, sample=self._sampling.sample + index)
             if index > 0:
                 sampling = replace(sampling, temperature=max(sampling.temperature, ALTERNATIVE_TEMPERATURE))
-            chunks = self.engine.generate(prompt, spot.state(self.engine, rule), sampling, limits, cancel)
+            state = spot.state(self.engine, rule)
+            chunks = self.engine.generate(prompt, state, sampling, limits, cancel)
             ending = Ending(rule, spot.gate, suffix, "unavailable" if spot.unavailable else "off")
-            completion = self._finish(chunks, ending, spot.place.note, 0.0 if index else before_ms)
+            wanted = state.wanted if state else ()
+            completion = self._finish(chunks, ending, spot.place.note, wanted, 0.0 if index else before_ms)
             if spot.lead and completion.text.startswith(spot.lead):
                 completion = replace(completion, text=completion.text[len(spot.lead) :], backed_up=len(spot.lead))
             if completion.finish_reason == "cancelled":
@@ -163,8 +165,16 @@ class Completer:
         tokens = [*start, *tail(vocabulary, prefix, budget - len(start))]
         return tokens or sorted(vocabulary.end_tokens)[:1]
 
-    def _finish(self, chunks: Iterator[Chunk], ending: Ending, grammar: str, before_ms: float = 0.0) -> Completion:
-        """Generate up to the end. ``before_ms`` went into the grammar before that."""
+    def _finish(
+        self,
+        chunks: Iterator[Chunk],
+        ending: Ending,
+        grammar: str,
+        wanted: Sequence[str] = (),
+        before_ms: float = 0.0,
+    ) -> Completion:
+        """Generate up to the end. ``wanted`` grows by the ends that are refused; ``before_ms`` went into the grammar
+        before."""
         text = ""
         rounds: list[Round] = []
         reason: FinishReason = "length"
@@ -183,7 +193,7 @@ class Completer:
                 if chunk.finish_reason is not None:
                     reason = chunk.finish_reason
         began = perf_counter()
-        ended = ended or ending.finish(text, reason)
+        ended = ended or ending.finish(text, reason, wanted)
         gate_ms += (perf_counter() - began) * 1e3
         statistics = self.engine.statistics
         statistics.grammar_ms += gate_ms

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -65,40 +65,50 @@ class Ending:
                 return self._cut_back(text, "length")
         return None
 
-    def finish(self, text: str, reason: FinishReason) -> Ended:
-        """The end of a generation that did not end at a stop rule."""
+    def finish(self, text: str, reason: FinishReason, wanted: Sequence[str] = ()) -> Ended:
+        """The end of a generation that did not end at a stop rule.
+
+        Args:
+            wanted: the texts at which the model would have ended, had the gate not refused.
+        """
         if reason == "cancelled":
             return Ended("", reason, self._without if self._gate is None else "dropped")
         if self._gate is None:
             return Ended(trim_suffix_overlap(text, self._suffix) if self._rule else text, reason, self._without)
-        fitting = self._gate.fit(text)
-        if fitting is not None and not self._refused:
+        fitting = self._gate.fit(text) if reason == "stop" or not self._refused else None
+        if fitting is not None:
             return Ended(fitting, reason, "passed")
-        if fitting is not None and reason == "stop":
-            return Ended(fitting, reason, "passed")
-        return self._cut_back(text, reason)
+        return self._cut_back(text, "length" if reason == "stop" else reason, wanted)
 
-    def _cut_back(self, text: str, reason: FinishReason) -> Ended:
-        """The longest beginning that fits, no longer than the first stop that was refused."""
+    def _cut_back(self, text: str, reason: FinishReason, wanted: Sequence[str] = ()) -> Ended:
+        """The longest beginning that fits, no longer than the first stop that was refused, with what closes it."""
         assert self._gate is not None
         limit = self._refused[0] if self._refused else len(text)
-        for index, length in enumerate(places(text[:limit])[:MOST_CUTS]):
-            fitting = self._gate.fit(text[:length])
-            if fitting is None and index < MOST_CLOSED:
-                fitting = self._gate.close(text[:length])
-            if fitting is not None and fitting.strip():
-                return Ended(fitting, reason, "cut")
-        return self._keep(text[:limit], reason)
+        ends = [each for each in wanted if each.strip() and len(each) <= limit][:MOST_CLOSED]
+        beginnings = [text[:length] for length in some(places(text[:limit]), MOST_CUTS)]
+        found = (
+            self._first(self._gate.close, ends)
+            or self._first(self._gate.fit, beginnings[:MOST_CLOSED])
+            or self._first(self._gate.close, beginnings[:MOST_CLOSED])
+            or self._first(self._gate.fit, beginnings)
+            or self._first(self._gate.close, beginnings[::-1][:MOST_CLOSED])
+        )
+        if found is not None:
+            return Ended(found, reason, "cut")
+        # For want of a place that fits: what makes a document no worse that is broken at the cursor anyway.
+        kept = self._first(self._gate.no_worse, ends + beginnings[:MOST_KEPT]) if self._gate.broken else None
+        return Ended("", reason, "dropped") if kept is None else Ended(kept, reason, "broken")
 
-    def _keep(self, text: str, reason: FinishReason) -> Ended:
-        """For want of a place that fits: what makes a document no worse that is broken at the cursor anyway."""
-        assert self._gate is not None
-        if self._gate.broken:
-            for length in places(text)[:MOST_KEPT]:
-                kept = self._gate.no_worse(text[:length])
-                if kept is not None and kept.strip():
-                    return Ended(kept, "length" if reason == "stop" else reason, "broken")
-        return Ended("", reason, "dropped")
+    @staticmethod
+    def _first(attempt: Callable[[str], str | None], texts: Iterable[str]) -> str | None:
+        """The first answer to ``attempt`` that is not blank."""
+        answers = (attempt(text) for text in texts)
+        return next((answer for answer in answers if answer is not None and answer.strip()), None)
+
+
+def some(lengths: Sequence[int], count: int) -> Sequence[int]:
+    """At most ``count`` of them, from both ends."""
+    return lengths if len(lengths) <= count else [*lengths[: count // 2], *lengths[-count // 2 :]]
 
 
 def places(text: str) -> Sequence[int]:

@@ -39,7 +39,7 @@ class Spot:
     lead: str
     unavailable: bool
 
-    def state(self, engine: LocalEngine, rule: StopRule) -> GrammarState | None:
+    def state(self, engine: LocalEngine, rule: StopRule) -> FittedState | None:
         """A fresh state for one generation that ``rule`` ends; None where anything goes."""
         if self.place.state is None and self.gate is None:
             return None

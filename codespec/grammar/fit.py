@@ -17,6 +17,7 @@ LONGEST_WINDOW = 4000
 
 
 CLOSERS = (")", "]", "}", '"', "'", ",", ":", ";")
+OPENERS = ("(", "[", "{", ":")
 MOST_CLOSERS, MOST_TRIED = 4, 100
 """How many of them are added at most, and how many combinations are tried."""
 
@@ -220,10 +221,13 @@ class FittedState:
         vocabulary: of the model.
         lead: text that comes first, because the document has it already.
         cut: where a line break ends the text as an end token does, the length that a text is cut to by it, or None
-            while it goes on; a line break is then allowed only where the gate passes before it.
+            while it goes on; a line break is then allowed only where the gate passes before it, or a block opens.
+
+    Attributes:
+        wanted: the texts, in order, at which this state (not a copy of it) was asked to end and refused.
     """
 
-    __slots__ = ("_cut", "_ended", "_gate", "_lead", "_pieces", "_state", "_vocabulary")
+    __slots__ = ("_cut", "_ended", "_gate", "_lead", "_pieces", "_state", "_vocabulary", "wanted")
 
     def __init__(
         self,
@@ -237,13 +241,14 @@ class FittedState:
         self._lead, self._cut = lead.encode(), cut if gate is not None else None
         self._pieces: list[bytes] = []
         self._ended = False
+        self.wanted: list[str] = []
 
     def copy(self) -> FittedState:
         """An independent copy but for the gate."""
         other = object.__new__(FittedState)
         other._state, other._gate, other._vocabulary = self._state.copy(), self._gate, self._vocabulary
         other._lead, other._cut = self._lead, self._cut
-        other._pieces, other._ended = self._pieces.copy(), self._ended
+        other._pieces, other._ended, other.wanted = self._pieces.copy(), self._ended, []
         return other
 
     def __deepcopy__(self, memo: dict[int, object]) -> FittedState:
@@ -285,7 +290,14 @@ class FittedState:
             return True
         text = b"".join((*self._pieces, piece)).decode("utf-8", "replace")
         length = self._cut(text)
-        return length is None or self._gate.fit(text[:length]) is not None
+        # Behind what opens a block the next line belongs to the same text.
+        return length is None or text[:length].rstrip().endswith(OPENERS) or self._fits(text[:length])
+
+    def _fits(self, text: str) -> bool:
+        fits = self._gate is None or self._gate.fit(text) is not None
+        if not fits and text not in self.wanted:
+            self.wanted.append(text)
+        return fits
 
     def allows(self, token: int) -> bool:
         """As ``GrammarState.allows``; the gate is asked only about tokens that may end the text."""
@@ -349,7 +361,7 @@ class FittedState:
         if len(data) < len(self._lead):
             data = self._lead
         try:
-            return self._gate.fit(data.decode()) is not None
+            return self._fits(data.decode())
         except UnicodeDecodeError:
             return False  # in the middle of a character
 

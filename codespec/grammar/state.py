@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from time import thread_time
+from time import perf_counter, thread_time
 
 import llguidance
 import numpy as np
@@ -92,14 +92,18 @@ class LlguidanceState:
         """Advance over a few tokens of text; how many were taken."""
         if self._only_empty:
             return 0
-        began = thread_time()
+        began, processor = perf_counter(), thread_time() if self._slow else 0.0
         taken: int = self._matcher.try_consume_tokens(tokens)
         if taken < len(tokens):
             self._check()
         self._taken += tokens if taken == len(tokens) else tokens[:taken]
         # Some texts can be read in so many ways that each further token takes longer, without end.
-        if thread_time() - began < SLOW * len(tokens):
+        limit = SLOW * len(tokens)
+        if perf_counter() - began < limit or (self._slow and thread_time() - processor < limit):
             self._slow = 0
+        elif not self._slow:
+            # Perhaps the machine is busy. Reading the processor's clock costs 10 to 200 µs: only from now on.
+            self._slow = 1
         else:
             self._slow += len(tokens)
             if self._slow >= PATIENCE:
