@@ -266,7 +266,8 @@ class Grammar:
             except GrammarError as error:
                 raise GrammarError(self.name, error.cause, error.remedy, error.line, error.column) from None
             source = _FREE + lark
-        matcher = with_deep_stack(lambda: llguidance.LLMatcher(tokenizer.raw, source, log_level=0, limits=_LIMITS))
+        raw = tokenizer.for_json if "start: %json" in source else tokenizer.raw
+        matcher = with_deep_stack(lambda: llguidance.LLMatcher(raw, source, log_level=0, limits=_LIMITS))
         if matcher.is_error():
             raise self._refused(matcher.get_error())
         return matcher, _matches_only_empty(matcher, tokenizer)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any
 
 import llguidance
@@ -26,11 +27,15 @@ _LETTERS = "".join(
 )
 _WORD = f"[a-zA-Z_{_LETTERS}][a-zA-Z0-9_{_LETTERS}]*"
 _NAMES = ["[a-z]+", "[a-z][a-z0-9_]*", _NAME, _WORD, " " + _NAME]
+# The text of comments and strings, whatever ends them. Only with this before them do the sets for JSON strings leave
+# llguidance's search enough room to find names in a comment (100 instead of 1,700 µs).
+_TEXT = "[^\"'`*/\\\\{}$<>#\\x00-\\x1F\\x7F]+"
 
 
 def _slices() -> list[str]:
-    space, *strings = llguidance.LLTokenizer.general_slices()
-    return [space, *_NAMES, *strings]
+    # The two left out are for strings of a bounded length, see ``Tokenizer.for_json``.
+    space, _, _, string = llguidance.LLTokenizer.general_slices()
+    return [space, *_NAMES, _TEXT, string]
 
 
 class Tokenizer:
@@ -56,6 +61,11 @@ class Tokenizer:
         self.end_tokens = tuple(sorted(set(end_tokens)))
         self.barred = barred | frozenset(end_tokens)
         self.tokenize = tokenize
+
+    @cached_property
+    def for_json(self) -> llguidance.LLTokenizer:
+        """The same for JSON Schemas, whose strings may be bounded: a mask in those takes 50 instead of 1,700 µs."""
+        return self.raw.with_slices(llguidance.LLTokenizer.json_slices())
 
 
 def tokenizer_from_vocab(vocab: Any) -> Tokenizer:
