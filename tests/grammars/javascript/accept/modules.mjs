@@ -6,6 +6,7 @@ import j, { k } from 'd'
 import l, * as m from 'e'
 import data from './x.json' with { type: 'json' }
 import {} from 'f'
+import{z}from'z';export{z}from'z';export*from'z'
 import from from 'from'
 export * from 'a'
 export * as n from 'b'
