@@ -19,6 +19,13 @@ _INDENT = re.compile(r"[ \t]*(?:\f[ \t]*)*")
 _STRING_END = {q: (re.compile(rf"\\[\s\S]|{q}|\n"), re.compile(rf"\\[\s\S]|{q * 3}")) for q in "\"'"}
 # How a line begins that cannot stand inside brackets.
 _STATEMENT = re.compile(r"[ \t]*(?:(?:async[ \t]+)?def|class|return|import|while|with|try|raise)\b[ \t:]")
+# YAML: a document marker, a list entry or a key before anything else; lines that hold a key or a list entry.
+_YAML = re.compile(
+    r"""(?:[ \t]*(?:#[^\n]*)?\n)*(?:---|%YAML|- |-\n|(?!(?:try|else|finally):)["']?[\w$./-]+["']?:(?:[ \t\n]|$))"""
+)
+_YAML_ENTRY = re.compile(r"^( *)((?:- +)*)(?=-?(?:\s|$)|[^\s#].*?:(?:\s|$))", re.MULTILINE)
+_YAML_UNIT = "  "
+_DASH = re.compile("- +")
 _TAIL = 200  # characters between a colon and the end of its line
 
 
@@ -27,12 +34,28 @@ def detect(text: str) -> tuple[str, ...]:
 
     Counted is the first line of each block: the one after a line that ends in ``:``. ``text`` may stop anywhere and
     need not be correct; strings and brackets are skipped as far as a scan without a parser can tell.
+
+    A text that begins like YAML has a level for each column in which a key or an entry of a list begins.
     """
+    if _YAML.match(text):
+        return extend(sorted(_columns(text), key=width)[: MAX_LEVELS - DEEPER], _YAML_UNIT)
     blocks = list(_blocks(text))
     used = {indent for indent, _ in blocks}
     unit = unit_of(blocks)
     kept = sorted({"", *used}, key=width)[: MAX_LEVELS - DEEPER]
     return extend(kept, unit, DEEPER)
+
+
+def _columns(text: str) -> set[str]:
+    """The columns, as blanks, in which keys and list entries of a YAML text begin, also after the dashes of lists."""
+    found = {""}
+    for match in _YAML_ENTRY.finditer(text):
+        column = len(match[1])
+        found.add(" " * column)
+        for dash in _DASH.findall(match[2]):
+            column += len(dash)
+            found.add(" " * column)
+    return found
 
 
 def extend(levels: Sequence[str], unit: str = UNIT, count: int = DEEPER) -> tuple[str, ...]:
