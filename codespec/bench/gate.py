@@ -92,7 +92,8 @@ def run(
     config = replace(
         Config(), max_tokens=max_tokens, time_budget_ms=0, grammar="auto" if grammar else "none", language={}
     )
-    engine = LocalEngine(EMBEDDED_TARGET, context_length=CONTEXT)
+    # One thread: two would wait for each other wherever something else runs, and times are no more than a side result.
+    engine = LocalEngine(EMBEDDED_TARGET, context_length=CONTEXT, threads=1)
     outcomes: dict[str, list[Outcome]] = {mode: [] for mode in MODES}
     try:
         completers = {mode: Completer(engine, replace(config, gate=mode)) for mode in MODES}

@@ -19,11 +19,11 @@ the document has an error at the cursor without the text as well, and the text m
 
 REFUSED_STOPS = 6
 """Stops that the gate may refuse before the generation ends: with each the text gets a line longer."""
-MOST_CUTS = 40
+MOST_CUTS = 32
 """Places that are tried when cutting back."""
 MOST_KEPT = 10
 """Places that are tried in a document that is broken anyway."""
-MOST_CLOSED = 4
+MOST_CLOSED = 3
 """Those where closing brackets are tried, too."""
 
 
@@ -91,7 +91,7 @@ class Ending:
             or self._first(self._gate.fit, beginnings[:MOST_CLOSED])
             or self._first(self._gate.close, beginnings[:MOST_CLOSED])
             or self._first(self._gate.fit, beginnings)
-            or self._first(self._gate.close, beginnings[::-1][:MOST_CLOSED])
+            or self._first(self._gate.close, beginnings[:-MOST_CLOSED:-1])
         )
         if found is not None:
             return Ended(found, reason, "cut")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
@@ -18,7 +19,7 @@ LONGEST_WINDOW = 4000
 
 CLOSERS = (")", "]", "}", '"', "'", ",", ":", ";")
 OPENERS = ("(", "[", "{", ":")
-MOST_CLOSERS, MOST_TRIED = 4, 100
+MOST_CLOSERS, MOST_TRIED = 4, 40
 """How many of them are added at most, and how many combinations are tried."""
 
 
@@ -96,22 +97,22 @@ class SuffixGate:
 
     def close(self, text: str) -> str | None:
         """``text`` with the fewest closing brackets, quotes and separators after it that make it fit; None without."""
-        frontier, tried = [""], 0
-        for _ in range(MOST_CLOSERS):
-            viable: list[str] = []
-            for added in (one + sign for one in frontier for sign in CLOSERS):
+        waiting, tried = deque([""]), 0
+        while waiting:
+            before = waiting.popleft()
+            for sign in CLOSERS:
+                added = before + sign
                 if sum(map(added.count, "\"'")) > 1:
                     continue  # closes one string and opens another
-                tried += 1
                 fitting = self.fit(text + added)
                 if fitting is not None:
                     return fitting
-                # Only what the grammar takes, or nobody can tell, leads further.
-                if text + added in self._reached:
-                    viable.append(added)
-            frontier = viable
-            if tried > MOST_TRIED:
-                break
+                tried += 1
+                if tried == MOST_TRIED:
+                    return None
+                # Only what the grammar takes leads further.
+                if text + added in self._reached and len(added) < MOST_CLOSERS:
+                    waiting.append(added)
         return None
 
     @property
