@@ -72,3 +72,9 @@ def test_every_beginning_of_a_text() -> None:
         assert found[0] == ""
         assert len(set(found)) == len(found)
         assert set(found) <= set(extend(full))
+
+
+def test_yaml_has_a_level_for_every_column_of_keys_and_entries() -> None:
+    text = "# jobs\njobs:\n  - name: a\n    run: |\n          x y\n    on:\n       - b\n"
+    assert detect(text) == blanks(0, 2, 4, 7, 9, 11, 13, 15)
+    assert detect("try:\n    x\n")[1] == "    "
