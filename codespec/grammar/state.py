@@ -12,7 +12,7 @@ from codespec.grammar.errors import one_line
 from codespec.grammar.tokenizer import Tokenizer
 from codespec.protocols import Bits, CodespecError
 
-SLOW, PATIENCE = 0.02, 24
+SLOW, PATIENCE = 0.01, 24
 """Seconds of processor time that a token may take, and how many tokens in a row may take longer."""
 _SLICE = 16  # tokens between two looks at the clock
 _AMBIGUOUS = "the text can be read in too many ways; make the grammar less ambiguous, or recursive on the left"
