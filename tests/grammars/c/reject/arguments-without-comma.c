@@ -1,0 +1,1 @@
+int f(void) { g(a b); }
