@@ -6,6 +6,8 @@ import itertools
 
 import pytest
 
+from codespec.grammar import Grammar
+from codespec.grammar.check import accepts_text
 from codespec.grammar.levels import MAX_LEVELS, detect, extend, inside, unit_of
 
 
@@ -78,3 +80,20 @@ def test_yaml_has_a_level_for_every_column_of_keys_and_entries() -> None:
     text = "# jobs\njobs:\n  - name: a\n    run: |\n          x y\n    on:\n       - b\n"
     assert detect(text) == blanks(0, 2, 4, 7, 9, 11, 13, 15)
     assert detect("try:\n    x\n")[1] == "    "
+
+
+@pytest.mark.parametrize(
+    ("start", "text", "accepted"),
+    [
+        ("statements", "    x = 1\n    if y:\n        z\n    w\n", True),
+        ("statements", "\n    # why\n    x\n", True),
+        ("statements", "x = 1\n", False),
+        ("statements", "    x\n  y\n", False),
+        ("statement", "if y:\n        z\n    else:\n        w", True),
+        ("statement", "if y:\n    z", False),
+    ],
+)
+def test_python_inside_a_block(start: str, text: str, accepted: bool) -> None:
+    found = inside(detect("def f():\n    if x:\n        y\n"), "    ")
+    grammar = Grammar.load("python", start=start, levels=found)
+    assert accepts_text(grammar, text).accepted == accepted
