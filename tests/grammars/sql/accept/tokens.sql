@@ -1,0 +1,4 @@
+GRANT ALL ON *.* TO 'u'@'%';
+EXPLAIN SELECT count(*) FROM t;
+\gset x_
+set a = :'b';
