@@ -15,7 +15,7 @@ EXAMPLE = Path(__file__).parent.parent / "examples" / "shapes.py"
 
 FIELDS = {
     "text", "finish_reason", "tokens", "target_calls", "drafted", "accepted", "by_source", "prefill_tokens",
-    "reused_tokens", "grammar", "draft", "target", "timings_ms",
+    "reused_tokens", "grammar", "gate", "draft", "target", "timings_ms",
 }  # fmt: skip
 
 
@@ -40,7 +40,27 @@ def test_a_grammar_that_the_text_does_not_match_is_said_to_be_off(capsys, tmp_pa
     path = tmp_path / "broken.json"
     path.write_text("{,\n")
     assert main(["complete", f"{path}:2", "--grammar", "auto", "--json", "--max-tokens", "4"]) == 0
-    assert json.loads(capsys.readouterr().out)["grammar"].startswith("none (json: the text before the cursor")
+    assert json.loads(capsys.readouterr().out)["grammar"] == "none (json: line 1 does not match it)"
+
+
+@pytest.mark.parametrize(
+    ("options", "verdicts"), [(["--no-gate"], {"off"}), (["--gate", "whole"], {"passed", "cut", "broken", "dropped"})]
+)
+def test_the_gate_is_an_option(capsys, options, verdicts):
+    assert main(["complete", f"{EXAMPLE}:24", "--json", "--max-tokens", "8", *options]) == 0
+    assert json.loads(capsys.readouterr().out)["gate"] in verdicts
+
+
+def test_bench_gate_judges_files_and_writes_its_table(capsys, tmp_path):
+    out = tmp_path / "out"
+    (tmp_path / "a.json").write_text(json.dumps({"name": "x", "values": [1, 2, 3], "more": {"a": None}}, indent=1))
+    arguments = ["bench", "gate", "--language", "json", str(tmp_path), "--cuts", "6", "--max-tokens", "8"]
+    assert main([*arguments, "--out", str(out)]) == 0
+    summary = json.loads((out / "gate-json.json").read_text())
+    assert summary["cuts"] == 6
+    assert summary["gate"]["stops_good_percent"] == 100
+    assert (out / "gate-json.md").read_text() in capsys.readouterr().out + "\n"
+    assert main(["bench", "gate", "--language", "go", str(tmp_path)]) == 2
 
 
 def test_complete_shows_where_tokens_came_from(capsys):

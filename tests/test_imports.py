@@ -31,7 +31,7 @@ HOMES = {
     "lsprotocol": {"lsp"},
     "lark": {"grammar"},
     "torch": {"train"},
-    "tree_sitter": {"syntax"},
+    "tree_sitter": {"syntax", "bench"},
     "tokenizers": {"train"},
 }
 
