@@ -1,6 +1,7 @@
 # make demo     complete a file with the embedded models, in colour
 # make test     run the tests
 # make test-train  run the tests of training (installs torch)
+# make fuzz     10,000 hostile grammars (half an hour)
 # make lint     ruff and mypy
 # make serve    run the language server over stdio
 # make clean    remove .venv and caches
@@ -19,7 +20,7 @@ endif
 LLAMA := llama-cpp-python==0.3.36
 LLAMA_FLAGS := -DCMAKE_CXX_FLAGS='-fno-tree-dse -fno-dse' -DLLAVA_BUILD=OFF
 
-.PHONY: demo test test-train lint format serve clean
+.PHONY: demo test test-train fuzz lint format serve clean
 
 demo: $(VENV)/installed
 	@echo
@@ -36,6 +37,9 @@ test-train: $(VENV)/installed-test
 	$(BIN)/python -m pip install --quiet "$(TORCH)"
 	$(BIN)/python -m pip install --quiet --editable ".[train]"
 	$(BIN)/python -m pytest tests/test_train.py
+
+fuzz: $(VENV)/installed-test
+	$(BIN)/python -m tests.fuzz --count 10000
 
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check .

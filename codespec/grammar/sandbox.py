@@ -299,15 +299,15 @@ def _try_out(kind: str, text: str, name: str, options: dict[str, Any]) -> None:
 
     if options.get("levels") is not None:
         options = {**options, "levels": tuple(options["levels"])}
-    grammar = Grammar.from_source(kind, text, name, **options)
+    grammar, steps = Grammar.from_source(kind, text, name, **options), 48
     if grammar.needs_vocabulary:
-        # The model is not known here; every token element stands for the same token, the rest is as it will be.
+        # The model is not known here; every token element stands for one token, and the first mask must do.
         assert grammar.rules is not None
-        grammar = Grammar(name, lower(grammar.rules, lambda _: [(65, 65)]), grammar.rules)
-    walk(grammar.state(byte_tokenizer()))
+        grammar, steps = Grammar(name, lower(grammar.rules, lambda _: [(65, 65)]), grammar.rules), 1
+    walk(grammar.state(byte_tokenizer()), steps)
 
 
-def walk(state: LlguidanceState, steps: int = 48, seconds: float = 0.5) -> None:
+def walk(state: LlguidanceState, steps: int, seconds: float = 0.5) -> None:
     """Take up to ``steps`` tokens that the grammar allows, with every operation a generation uses.
 
     Raises:
