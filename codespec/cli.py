@@ -211,10 +211,11 @@ def _file_name(options: argparse.Namespace, grammar: Grammar | None) -> str:
 
 def _grammar_of(options: argparse.Namespace) -> Grammar | None:
     from codespec.grammar import Grammar
-    from codespec.grammar.grammar import MAX_FILE, read_text
+    from codespec.grammar.grammar import MAX_FILE, read_text, to_generate
 
     if options.grammar:
-        return _warned(Grammar.load(options.grammar, lenient=options.lenient, extensions=options.extensions))
+        name = to_generate(options.grammar)
+        return _warned(Grammar.load(name, lenient=options.lenient, extensions=options.extensions))
     if options.json_schema:
         text = read_text(Path(options.json_schema), MAX_FILE)
         return _warned(Grammar.from_outside("json", text, options.json_schema, lenient=options.lenient))

@@ -320,6 +320,12 @@ def shipped() -> dict[str, Path]:
     return {}
 
 
+def to_generate(name: str) -> str:
+    """``name``, or for a shipped grammar that has a rule ``compact``, that one: under it a weak model comes to an end."""
+    path = shipped().get(name)
+    return f"{name}:compact" if path and re.search(r"^compact\s*::=", path.read_text("utf-8"), re.MULTILINE) else name
+
+
 def split_start(name: str, start: str | None = None, known: Iterable[str] = ()) -> tuple[str, str | None]:
     """``NAME:RULE`` as name and start symbol, where NAME is one of ``known`` or a GBNF or Lark file.
 
