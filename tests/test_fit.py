@@ -165,6 +165,17 @@ def test_no_less_of_the_suffix_may_fit_than_before():
     assert gate.no_worse("]") is None
 
 
+def test_what_the_grammar_does_not_know_is_not_demanded_of_a_sound_document():
+    text = '{"a": 1|,\n"b": 2,\n"c": 0x3}'
+    assert gate_at(text).fit("2") is None
+    gate = gate_at(text, sound=lambda: True)
+    assert gate.fit("2") is not None
+    assert gate.fit("]") is None
+    assert gate.fit(", {") is None
+    assert not gate.broken
+    assert gate_at(text, sound=lambda: False).fit("2") is None
+
+
 def test_a_gate_without_judges_is_not_available():
     assert not SuffixGate(Bytes(), "x").available
     assert gate_at("[|]").available

@@ -21,8 +21,6 @@ REFUSED_STOPS = 6
 """Stops that the gate may refuse before the generation ends: with each the text gets a line longer."""
 MOST_CUTS = 32
 """Places that are tried when cutting back."""
-MOST_KEPT = 10
-"""Places that are tried in a document that is broken anyway."""
 MOST_CLOSED = 3
 """Those where closing brackets are tried, too."""
 
@@ -96,7 +94,7 @@ class Ending:
         if found is not None:
             return Ended(found, reason, "cut")
         # For want of a place that fits: what makes a document no worse that is broken at the cursor anyway.
-        kept = self._first(self._gate.no_worse, ends + beginnings[:MOST_KEPT]) if self._gate.broken else None
+        kept = self._first(self._gate.no_worse, ends + beginnings) if self._gate.broken else None
         return Ended("", reason, "dropped") if kept is None else Ended(kept, reason, "broken")
 
     @staticmethod

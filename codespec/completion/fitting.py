@@ -83,7 +83,17 @@ class OpenDocuments:
             return trim_suffix_overlap(generated, suffix), generated
 
         state = place.state.copy() if place.state is not None else None
-        fit = SuffixGate(self._engine.vocabulary, suffix, state, check, variants, place.outside, whole=gate == "whole")
+        fit = SuffixGate(
+            self._engine.vocabulary,
+            suffix,
+            state,
+            check,
+            variants,
+            place.outside,
+            whole=gate == "whole",
+            nothing=lead,
+            sound=check.sound if check is not None else None,
+        )
         return Spot(place, fit if fit.available else None, lead, not fit.available)
 
     def _tree(self, path: str, language: Language) -> SyntaxTree | None:
@@ -164,6 +174,10 @@ class TreeCheck:
         problems = self._tree.problems_with(self._offset, added)
         allowed = self._elsewhere if strict else self._tree.problems()
         return not problems.count or problems.no_worse_than(allowed, len(added.encode("utf-8", "replace")))
+
+    def sound(self) -> bool:
+        """Whether the document has no errors as it is."""
+        return not self._tree.problems().count
 
     @cached_property
     def _elsewhere(self) -> Problems:

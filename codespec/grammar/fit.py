@@ -62,6 +62,9 @@ class SuffixGate:
         outside: given the suffix and where in it the grammar refused to go on, whether that no longer belongs to what
             ``state`` knows; None where it knows the whole file.
         whole: the suffix must fit as a whole, not only its beginning.
+        nothing: the text of an empty completion: what the document has already of what is generated.
+        sound: whether another parser finds no error in the document as it is; what the grammar refuses of the suffix
+            then is the grammar's own limit, and not demanded.
     """
 
     def __init__(
@@ -73,8 +76,11 @@ class SuffixGate:
         variants: Callable[[str], Sequence[str]] | None = None,
         outside: Callable[[str, int], bool] | None = None,
         whole: bool = False,
+        nothing: str = "",
+        sound: Callable[[], bool] | None = None,
     ) -> None:
         self._vocabulary, self._state, self._check = vocabulary, state, check
+        self._nothing, self._sound = nothing, sound
         self._variants = variants or (lambda text: (text,))
         self._outside = outside
         self._window = suffix if whole else window(suffix)
@@ -90,10 +96,23 @@ class SuffixGate:
 
     def fit(self, text: str) -> str | None:
         """``text``, or the variant of it that fits; None where it may not end here."""
+        if self._sound is not None:
+            self._limit()
         if text not in self._answers:
             fitting = (variant for variant in dict.fromkeys(self._variants(text)) if self._fits(variant))
             self._answers[text] = next(fitting, None)
         return self._answers[text]
+
+    def _limit(self) -> None:
+        """End the window before what the grammar refuses of a document that is in order."""
+        sound, self._sound = self._sound, None
+        if self._state is None or self._follows(self._nothing) or sound is None or not sound():
+            return
+        reached = self._reached.get(self._nothing)
+        if reached is not None:
+            self._window = self._window[: self._window.rfind("\n", 0, reached) + 1]
+            self._tokens, self._to_the_end = None, False
+            self._reached.clear()
 
     def close(self, text: str) -> str | None:
         """``text`` with the fewest closing brackets, quotes and separators after it that make it fit; None without."""
@@ -118,14 +137,14 @@ class SuffixGate:
     @property
     def broken(self) -> bool:
         """Whether nothing at all at the cursor does not fit: the document has an error there already."""
-        return self.fit("") is None
+        return self.fit(self._nothing) is None
 
     def no_worse(self, text: str) -> str | None:
         """For a ``broken`` document: ``text``, or the variant of it, after which no less of the suffix fits than
         without it, and no errors are added."""
         for variant in dict.fromkeys(self._variants(text)):
             self.fit(variant)
-            known = self._state is None or self._reached.get(variant, -1) >= self._reached.get("", 0)
+            known = self._state is None or self._reached.get(variant, -1) >= self._reached.get(self._nothing, 0)
             if known and (self._check is None or self._check(variant, strict=False)):
                 return variant
         return None
