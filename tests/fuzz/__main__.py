@@ -34,7 +34,10 @@ def main() -> int:
     summary = Summary(options.out)
     began = time.monotonic()
     for seed in range(options.seed, options.seed + options.count):
-        summary.add(seed, any_source(Random(seed)), run_one(seed))
+        try:
+            summary.add(seed, any_source(Random(seed)), run_one(seed))
+        except KeyboardInterrupt:  # what is known so far
+            break
         if seed % 50 == 0 and sys.stderr.isatty():
             print(f"\r{seed - options.seed}/{options.count}, {len(summary.failures)} failed", end="", file=sys.stderr)
     print(summary.text(time.monotonic() - began))
