@@ -138,7 +138,9 @@ def test_wrong_buffers_are_refused() -> None:
 
 
 def test_engine_limits_raise() -> None:
-    state = Grammar.from_gbnf('root ::= (x y)*\nx ::= [a-z]* | "(" x ")"\ny ::= [a-z]* | "(" y ")"', "slow").state(byte_tokenizer())
+    state = Grammar.from_gbnf('root ::= (x y)*\nx ::= [a-z]* | "(" x ")"\ny ::= [a-z]* | "(" y ")"', "slow").state(
+        byte_tokenizer()
+    )
     with pytest.raises(CodespecError, match=r"^slow: the text can be read in too many ways; make the grammar less"):
         state.accept(b"a" * 3000)
 
