@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from codespec.languages import Language
@@ -128,7 +129,7 @@ class SyntaxTree:
 
         They lie before the part of the file that ``offset`` is in, or show when what follows that part is parsed on
         its own, or lie in it more than ``window`` characters on and are not what an open bracket leaves there:
-        something missing, or a closing bracket too many.
+        something missing, a closing bracket too many, and whatever comes after one.
         """
         assert self._tree is not None
         root = self._tree.root_node
@@ -141,14 +142,17 @@ class SyntaxTree:
         far = self._byte(offset + window)
         alone = self._problems_from(next_own)
 
-        def elsewhere(node: tree_sitter.Node) -> bool:
-            start, end = node.start_byte, node.end_byte
-            if end <= own or (start, end) in alone:
-                return True
-            text = self._data[start:end].strip(b")]} \t\r\n;,")
-            return far <= start and end <= next_own and bool(text) and not node.is_missing
+        nodes = sorted(_problem_nodes(root), key=lambda node: node.start_byte)
+        others = [node for node in nodes if node.end_byte <= own or (node.start_byte, node.end_byte) in alone]
+        in_part = (node for node in nodes if far <= node.start_byte and node.end_byte <= next_own)
+        return _sum([*others, *takewhile(lambda node: not self._is_of_a_bracket(node), in_part)])
 
-        return _sum(node for node in _problem_nodes(root) if elsewhere(node))
+    def _is_of_a_bracket(self, node: tree_sitter.Node) -> bool:
+        """Whether an open bracket further up may be the cause of an error."""
+        start = node.start_byte
+        text = self._data[start : node.end_byte].strip(b")]} \t\r\n;,")
+        before = self._data[max(0, start - 200) : start].rstrip()[-1:]
+        return node.is_missing or not text or before in (b")", b"]", b"}")
 
     def _problems_from(self, start: int) -> set[tuple[int, int]]:
         """Where the errors are in what follows ``start``, read on its own."""

@@ -113,6 +113,15 @@ def test_errors_beyond_the_window_are_none_of_the_cursors_unless_an_open_bracket
     assert tree_of("json", text.replace("?", "4")[:-1]).problems_elsewhere(7, 100).count == 0
 
 
+def test_what_comes_after_one_bracket_too_many_is_an_error_of_the_cursors():
+    inner = '"b": {"c": [1, 2]},\n' * 20
+    text = '{"a": {"x": {\n' + inner + '"d": 3}},\n"e": {"f": 4}}\n'
+    assert tree_of("json", text).problems() == NO_PROBLEMS
+    hole = text.replace('"x": {', "")
+    assert tree_of("json", hole).problems().count > 0
+    assert tree_of("json", hole).problems_elsewhere(7, 100) == NO_PROBLEMS
+
+
 def test_what_encloses_the_whole_file_is_no_error_elsewhere():
     text = "#ifndef A_H\n#define A_H\n\nint f(void) {\n  return 0;\n}\n\nint g(void);\n\n#endif\n"
     assert tree_of("c", text).problems() == NO_PROBLEMS
