@@ -321,7 +321,7 @@ def shipped() -> dict[str, Path]:
 
 
 def to_generate(name: str) -> str:
-    """``name``, or for a shipped grammar that has a rule ``compact``, that one: under it a weak model comes to an end."""
+    """``name``, or the rule ``compact`` of a shipped grammar that has one: a weak model comes to an end under it."""
     path = shipped().get(name)
     return f"{name}:compact" if path and re.search(r"^compact\s*::=", path.read_text("utf-8"), re.MULTILINE) else name
 
