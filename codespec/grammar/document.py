@@ -223,7 +223,8 @@ def _lines(text: str) -> list[str]:
 
 def _common_lines(old: Sequence[str], new: Sequence[str]) -> int:
     """How many lines both begin with."""
-    for index, (one, other) in enumerate(zip(old, new, strict=False)):
-        if one != other:
-            return index
-    return min(len(old), len(new))
+    shorter = min(len(old), len(new))
+    # Whole slices first: lists compare in C, and mostly one continues the other.
+    if old[:shorter] == new[:shorter]:
+        return shorter
+    return next(index for index in range(shorter) if old[index] != new[index])
