@@ -61,7 +61,7 @@ LANGUAGES = {
         Language("java", (".java",), "//", parser="tree_sitter_java"),
         Language("shellscript", (".sh", ".bash"), "#", parser="tree_sitter_bash"),
         Language("sql", (".sql",), "--", grammar="sql", parser="tree_sitter_sql"),
-        Language("yaml", (".yaml", ".yml"), "#", indented=True, parser="tree_sitter_yaml"),
+        Language("yaml", (".yaml", ".yml"), "#", indented=True, grammar="yaml", parser="tree_sitter_yaml"),
         Language("toml", (".toml",), "#", grammar="toml", parser="tree_sitter_toml"),
         Language("csv", (".csv",), grammar="csv"),
         Language("markdown", (".md",)),

@@ -21,7 +21,7 @@ LEVELS = r"""
 root ::= block<indent>
 statements ::= block<indent>
 block<i> ::= (i statement<i>)+
-statement<i> ::= [a-m]+ "\n" | [a-m]+ ":\n" block<i+>
+statement<i> ::= [a-m]+ "\n" | [a-m]+ "():\n" block<i+>
 """
 TOKENS = range(257)
 
@@ -146,16 +146,16 @@ def test_a_long_prefix_is_read_from_a_block_on(monkeypatch):
 def test_levels_follow_the_document():
     found = document(LEVELS, leveled=True, indented=True)
     for unit in ("  ", "\t", "    "):
-        text = f"a:\n{unit}b:\n{unit * 2}c\n{unit}d\ne:\n{unit}f\n"
+        text = f"a():\n{unit}b():\n{unit * 2}c\n{unit}d\ne():\n{unit}f\n"
         place = found.at(text, len(text) - 2)
         assert place.note == "test"
         # Two deep, and back to the first level again: what the document does.
         assert found.at(text, text.index("c")).state.accept(tokenize("c\n" + unit + "d\n")) == 4 + len(unit)
-    assert found.at("a:\nb\n", 4).state is None
+    assert found.at("a():\nb\n", 7).state is None
 
 
 def test_a_block_by_indentation_ends_where_a_line_is_less_indented():
-    text = "a:\n    no\n    b:\n        c"
+    text = "a():\n    no\n    b():\n        c"
     start = text.index("        c")
     place = document(LEVELS, lambda offset: [Start(start, False)], True, True).at(text, len(text))
     assert place.note == "test (from line 4)"
