@@ -15,8 +15,8 @@ from pathlib import Path
 
 from codespec.grammar.errors import GrammarError, did_you_mean
 
-MAX_TEXT, MAX_MODULES = 1024 * 1024, 50
-"""Characters of one file; files of one grammar."""
+MAX_TEXT, MAX_MODULES, MAX_STATEMENTS = 1024 * 1024, 50, 4000
+"""Characters of one file; files of one grammar; statements of one file. A chain of rules costs quadratic time."""
 
 _TOKEN = re.compile(
     r"""
@@ -162,7 +162,9 @@ class Loader:
         if len(text) > MAX_TEXT:
             raise GrammarError(file, "the grammar is too large", f"at most {MAX_TEXT} characters are allowed")
         module = Module(file)
-        for statement in _statements(tokenize(text, file)):
+        for count, statement in enumerate(_statements(tokenize(text, file))):
+            if count == MAX_STATEMENTS:
+                raise GrammarError(file, "the grammar is too large", f"at most {MAX_STATEMENTS} rules are allowed")
             self._statement(module, statement, folder)
         return module
 
