@@ -336,7 +336,7 @@ class FittedState:
         self._state.mask_into(bits)
         if self._lead[sum(map(len, self._pieces)) :]:
             self._keep(bits, self._leads)
-        elif self._cut is not None:
+        if self._cut is not None:
             self._keep(bits, self._may_break, _breaking(self._vocabulary))
         can_end = self.can_end
         for token in self._vocabulary.end_tokens:
