@@ -7,7 +7,7 @@ and ``Draft`` (what probably comes next). Every other module may import this one
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Literal, Protocol
 
 import numpy as np
@@ -259,6 +259,16 @@ class Statistics:
     @property
     def accepted(self) -> int:
         return sum(c.accepted for c in self.by_source.values())
+
+    def add(self, other: Statistics) -> None:
+        """Count another generation in."""
+        for field_ in fields(self):
+            if field_.name != "by_source":
+                setattr(self, field_.name, getattr(self, field_.name) + getattr(other, field_.name))
+        for name, count in other.by_source.items():
+            own = self.by_source.setdefault(name, SourceCount())
+            own.drafted += count.drafted
+            own.accepted += count.accepted
 
 
 @dataclass(frozen=True)

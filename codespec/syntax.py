@@ -5,8 +5,11 @@ The only module that imports tree-sitter. A language whose parser is not install
 
 from __future__ import annotations
 
+import ast
 import functools
+import json
 import re
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
@@ -71,6 +74,20 @@ class Start:
     top_level: bool
 
 
+def well_formed(language: Language, text: str) -> bool:
+    """Whether the parser of the language's own makers takes ``text`` whole, which is stricter than tree-sitter's:
+    ``ast`` for Python, ``json`` for JSON. True for other languages."""
+    if language.id not in ("python", "json"):
+        return True
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            ast.parse(text) if language.id == "python" else json.loads(text)
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return False
+    return True
+
+
 def syntax_tree(language: Language) -> SyntaxTree | None:
     """A tree for one document of a language; None without a parser for it."""
     found = _parser(language.parser) if language.parser else None
@@ -127,9 +144,9 @@ class SyntaxTree:
     def problems_elsewhere(self, offset: int, window: int) -> Problems:
         """Those of the current version that what is missing at ``offset`` (in characters) did not cause.
 
-        They lie before the part of the file that ``offset`` is in, or show when what follows that part is parsed on
-        its own, or lie in it more than ``window`` characters on and are not what an open bracket leaves there:
-        something missing, a closing bracket too many, and whatever comes after one.
+        They lie before the part of the file that ``offset`` is in, or show when what follows that part (and the next
+        one, if that begins right behind ``offset``) is parsed on its own, or lie in the part more than ``window`` characters on and are not what an open bracket leaves there: something missing, a closing
+        bracket too many, and whatever comes after one.
         """
         assert self._tree is not None
         root = self._tree.root_node
@@ -138,7 +155,10 @@ class SyntaxTree:
         place = self._byte(offset)
         starts = [match.start() for match in _TOP_LEVEL.finditer(self._data)]
         own = max((start for start in starts if start <= place), default=0)
-        next_own = min((start for start in starts if start > place), default=len(self._data))
+        following = [start for start in starts if start > place]
+        # What begins right behind the place may lack its own beginning: its errors say nothing.
+        behind = bool(following) and not self._data[place : following[0]].strip()
+        next_own = [*following, len(self._data), len(self._data)][1 if behind else 0]
         far = self._byte(offset + window)
         alone = self._problems_from(next_own)
 

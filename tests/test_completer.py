@@ -198,6 +198,28 @@ def test_a_document_is_followed_through_its_edits(engine):
             assert (again.text, again.report["grammar"]) == (fresh.text, fresh.report["grammar"])
 
 
+def test_a_text_of_which_nothing_fits_is_generated_once_more(engine):
+    completer = Completer(engine, replace(BASE, grammar="auto"))
+    texts = [TEXT, TEXT.replace("os.path", "os. path"), *(text for _, text in cuts(TEXT, 60, seed=5))]
+    seen = set()
+    for text in texts:
+        for offset in range(0, len(text), 17):
+            completion, _ = fill(completer, text, offset, "python", "a.py")
+            seen.add((completion.report["gate"], completion.report["tokens"] > BASE.max_tokens))
+            # What one text may take is a limit for each of the two, not more.
+            assert completion.report["tokens"] <= 2 * BASE.max_tokens
+        if ("dropped", True) in seen and {("cut", True), ("broken", True)} & seen:
+            break
+    assert {("cut", True), ("broken", True), ("passed", True)} & seen
+
+
+def test_no_second_text_when_the_time_is_up(engine):
+    config = replace(BASE, grammar="auto", time_budget_ms=1)
+    text = '{"a": 1' + "!" * 40
+    completion, _ = fill(Completer(engine, config), text, 6)
+    assert completion.report["tokens"] <= BASE.max_tokens
+
+
 def test_the_whole_suffix_on_request(engine):
     text = '{"a": \n' + ' ,"b": 1\n' * 200 + "!!}"
     near, _ = fill(Completer(engine, replace(BASE, grammar="auto", max_tokens=6)), text, 6)

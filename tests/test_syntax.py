@@ -5,7 +5,7 @@ import random
 import pytest
 
 from codespec.languages import LANGUAGES, Language, by_id
-from codespec.syntax import NO_PROBLEMS, Problems, _parser, syntax_tree
+from codespec.syntax import NO_PROBLEMS, Problems, _parser, syntax_tree, well_formed
 
 CORE = ("python", "json", "javascript", "typescript", "typescriptreact", "go", "c")
 PYTHON = """import os
@@ -168,3 +168,31 @@ def test_too_large_a_document_is_left_alone(monkeypatch):
 
 def test_parsers_are_shared():
     assert _parser("tree_sitter_python") is _parser("tree_sitter_python")
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "expected"),
+    [
+        ("python", "for x in y:\n    pass\n", True),
+        # tree-sitter takes a block with nothing in it.
+        ("python", "for x in y:\nz = 1\n", False),
+        ("python", "def f(a=1, b): pass\n", False),
+        ("python", "a\0", False),
+        ("python", "(" * 5000, False),
+        ("json", "[1]", True),
+        ("json", "[1] // one", False),
+        ("json", "[" * 100_000, False),
+        ("go", "anything", True),
+    ],
+)
+def test_the_parsers_of_the_makers(language, text, expected):
+    assert well_formed(by_id(language), text) == expected
+
+
+def test_what_begins_right_behind_the_cursor_may_lack_its_beginning():
+    text = "int a;\n\nf(int x)\n{\n}\nint b = ;\n"
+    tree = tree_of("c", text)
+    # f's missing type makes two errors, "int b = ;" one.
+    assert tree.problems().count == 3
+    assert tree.problems_elsewhere(text.index("\nf("), 1000).count == 1
+    assert tree.problems_elsewhere(text.index("int b") + 4, 1000).count == 2

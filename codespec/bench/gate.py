@@ -9,12 +9,10 @@ is left (the model at most 2,048 tokens of it), and a whole-file parser judges t
 
 from __future__ import annotations
 
-import ast
 import json
 import random
 import statistics
 import sys
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -27,7 +25,7 @@ from codespec.config import Config
 from codespec.languages import Language, by_id
 from codespec.models.registry import EMBEDDED_TARGET
 from codespec.protocols import CodespecError
-from codespec.syntax import syntax_tree
+from codespec.syntax import syntax_tree, well_formed
 
 LARGEST_FILE = 150_000
 """Bytes."""
@@ -192,10 +190,8 @@ def judge_of(language: Language) -> Judge:
     Raises:
         CodespecError: no parser for this language is installed.
     """
-    if language.id == "python":
-        return _judge_python
-    if language.id == "json":
-        return _judge_json
+    if language.id in ("python", "json"):
+        return lambda text: 0 if well_formed(language, text) else -1
     if syntax_tree(language) is None:
         raise CodespecError(f"no parser to judge {language.id} by; pip install 'codespec[syntax]', or take another")
 
@@ -205,24 +201,6 @@ def judge_of(language: Language) -> Judge:
         return tree.problems().count if tree.update(text) else -1
 
     return judge
-
-
-def _judge_python(text: str) -> int:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return -1
-    return 0
-
-
-def _judge_json(text: str) -> int:
-    try:
-        json.loads(text)
-    except (ValueError, RecursionError):
-        return -1
-    return 0
 
 
 def _outcome(completer: Completer, language: Language, cut: Cut, judge: Judge) -> Outcome:

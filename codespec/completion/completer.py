@@ -19,11 +19,13 @@ from codespec.grammar import Grammar
 from codespec.languages import by_id
 from codespec.models.fim import fim_format
 from codespec.models.registry import find_draft, find_target
-from codespec.protocols import Cancel, Chunk, CodespecError, FinishReason, Limits, Round, Sampling
+from codespec.protocols import Cancel, Chunk, CodespecError, FinishReason, Limits, Round, Sampling, Statistics
 
 # Of alternatives the first is what was asked for, the others are drawn at no less than this temperature.
 ALTERNATIVE_TEMPERATURE = 0.8
 REPEATS = 50
+ATTEMPTS = 2
+"""Texts that are generated for a completion before it is given up because nothing of them fits what follows."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,8 @@ class Completer:
         language = by_id(request.language)
         settings = self._config.for_language(request.language)
         self.engine.use_draft(find_draft(settings.draft, language))
-        limits = Limits(request.max_tokens or self._config.max_tokens, self._config.time_budget_ms or None)
+        budget = self._config.time_budget_ms or None
+        limits = Limits(request.max_tokens or self._config.max_tokens, budget)
         began = perf_counter()
         spot = self._documents.spot(request.path, language, settings.grammar, text, offset, self._config.gate)
         before_ms = (perf_counter() - began) * 1e3
@@ -103,12 +106,20 @@ class Completer:
         for index in range(request.count):
             sampling = replace(self._sampling, sample=self._sampling.sample + index)
             if index > 0:
-                sampling = replace(sampling, temperature=max(sampling.temperature, ALTERNATIVE_TEMPERATURE))
-            state = spot.state(self.engine, rule)
-            chunks = self.engine.generate(prompt, state, sampling, limits, cancel)
-            ending = Ending(rule, spot.gate, suffix, "unavailable" if spot.unavailable else "off")
-            wanted = state.wanted if state else ()
-            completion = self._finish(chunks, ending, spot.place.note, wanted, 0.0 if index else before_ms)
+                sampling = _warm(sampling)
+            spent = Statistics(grammar_ms=before_ms, total_ms=before_ms) if index == 0 else Statistics()
+            for attempt in range(ATTEMPTS):
+                if attempt > 0:
+                    sampling = _another(sampling)
+                state = spot.state(self.engine, rule)
+                left = replace(limits, time_budget_ms=budget and budget - spent.total_ms)
+                chunks = self.engine.generate(prompt, state, sampling, left, cancel)
+                ending = Ending(rule, spot.gate, suffix, "unavailable" if spot.unavailable else "off")
+                completion = self._finish(chunks, ending, spot.place.note, state.wanted if state else (), spent)
+                if completion.report["gate"] != "dropped" or completion.finish_reason == "cancelled":
+                    break
+                if budget and spent.total_ms > budget / 2:
+                    break
             if spot.lead and completion.text.startswith(spot.lead):
                 completion = replace(completion, text=completion.text[len(spot.lead) :], backed_up=len(spot.lead))
             if completion.finish_reason == "cancelled":
@@ -171,15 +182,15 @@ class Completer:
         ending: Ending,
         grammar: str,
         wanted: Sequence[str] = (),
-        before_ms: float = 0.0,
+        spent: Statistics | None = None,
     ) -> Completion:
-        """Generate up to the end. ``wanted`` grows by the ends that are refused; ``before_ms`` went into the grammar
-        before."""
+        """Generate up to the end. ``wanted`` grows by the ends that are refused; ``spent``, what the completion took
+        before, by what this takes."""
         text = ""
         rounds: list[Round] = []
         reason: FinishReason = "length"
         ended: Ended | None = None
-        gate_ms = before_ms
+        gate_ms = 0.0
         with closing(chunks):  # type: ignore[type-var]  # the engine's are generators
             for chunk in chunks:
                 text += chunk.text
@@ -195,13 +206,13 @@ class Completer:
         began = perf_counter()
         ended = ended or ending.finish(text, reason, wanted)
         gate_ms += (perf_counter() - began) * 1e3
-        statistics = self.engine.statistics
-        statistics.grammar_ms += gate_ms
-        statistics.total_ms += gate_ms
-        return Completion(ended.text, ended.reason, tuple(rounds), self._report(grammar, ended.gate))
+        s = spent or Statistics()
+        s.add(self.engine.statistics)
+        s.grammar_ms += gate_ms
+        s.total_ms += gate_ms
+        return Completion(ended.text, ended.reason, tuple(rounds), self._report(s, grammar, ended.gate))
 
-    def _report(self, grammar: str, gate: str) -> dict[str, Any]:
-        s = self.engine.statistics
+    def _report(self, s: Statistics, grammar: str, gate: str) -> dict[str, Any]:
         draft = self.engine.draft
         return {
             "tokens": s.tokens,
@@ -227,6 +238,15 @@ class Completer:
     def close(self) -> None:
         """Free the models."""
         self.engine.close()
+
+
+def _warm(sampling: Sampling) -> Sampling:
+    return replace(sampling, temperature=max(sampling.temperature, ALTERNATIVE_TEMPERATURE))
+
+
+def _another(sampling: Sampling) -> Sampling:
+    """For the next attempt at the same completion; no alternative is drawn with the same noise."""
+    return replace(_warm(sampling), seed=sampling.seed + 1)
 
 
 def load_completer(

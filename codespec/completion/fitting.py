@@ -15,7 +15,7 @@ from codespec.grammar.document import ROOT, GrammarDocument, Place
 from codespec.grammar.fit import FittedState, FreeState, SuffixGate, window
 from codespec.languages import Language
 from codespec.protocols import GrammarState
-from codespec.syntax import Problems, SyntaxTree, syntax_tree
+from codespec.syntax import Problems, SyntaxTree, syntax_tree, well_formed
 
 MOST_DOCUMENTS = 8
 """Open documents whose states are kept."""
@@ -92,7 +92,7 @@ class OpenDocuments:
             place.outside,
             whole=gate == "whole",
             nothing=lead,
-            sound=check.sound if check is not None else None,
+            sound=partial(_sound, tree, language, text) if tree is not None else None,
         )
         return Spot(place, fit if fit.available else None, lead, not fit.available)
 
@@ -163,6 +163,11 @@ class Grammars:
         return self._loaded[key]
 
 
+def _sound(tree: SyntaxTree, language: Language, text: str) -> bool:
+    """Whether a document has no errors as it is; ``tree`` is its own."""
+    return not tree.problems().count and well_formed(language, text)
+
+
 class TreeCheck:
     """Whether a text put in at the cursor leaves the document as free of syntax errors as what it does not touch."""
 
@@ -174,10 +179,6 @@ class TreeCheck:
         problems = self._tree.problems_with(self._offset, added)
         allowed = self._elsewhere if strict else self._tree.problems()
         return not problems.count or problems.no_worse_than(allowed, len(added.encode("utf-8", "replace")))
-
-    def sound(self) -> bool:
-        """Whether the document has no errors as it is."""
-        return not self._tree.problems().count
 
     @cached_property
     def _elsewhere(self) -> Problems:
