@@ -145,8 +145,9 @@ class SyntaxTree:
         """Those of the current version that what is missing at ``offset`` (in characters) did not cause.
 
         They lie before the part of the file that ``offset`` is in, or show when what follows that part (and the next
-        one, if that begins right behind ``offset``) is parsed on its own, or lie in the part more than ``window`` characters on and are not what an open bracket leaves there: something missing, a closing
-        bracket too many, and whatever comes after one.
+        one, if that begins right behind ``offset``) is parsed on its own, or lie in the part more than ``window``
+        characters on and are not what an open bracket leaves there: something missing, a closing bracket too many,
+        and whatever comes after one.
         """
         assert self._tree is not None
         root = self._tree.root_node
