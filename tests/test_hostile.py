@@ -17,7 +17,7 @@ from fuzz.exercise import Report, exercise, feed_on
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from codespec.grammar import Grammar, GrammarError, byte_tokenizer, sandbox
+from codespec.grammar import Grammar, GrammarError, byte_tokenizer, cache, sandbox
 from codespec.protocols import CodespecError
 
 posix = pytest.mark.skipif(not hasattr(os, "fork"), reason="limits are per process, and here is no fork")
@@ -133,6 +133,7 @@ def test_the_error_is_the_one_of_the_front_end() -> None:
         ("while True: pass", "takes more than 1.5 s of processor time"),
         ("x = [b'1' * 2**20 for _ in range(3000)]", "takes more than 500 MB of memory"),
         ("def f(): f()\nf()", "it is nested too deeply"),
+        ("assert False, 'token 65'", "the grammar engine contradicts itself on it: token 65"),
     ],
 )
 def test_harm_stays_in_the_copy(harm: str, expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -142,6 +143,13 @@ def test_harm_stays_in_the_copy(harm: str, expected: str, monkeypatch: pytest.Mo
     monkeypatch.setattr(sandbox, "_try_out", work)
     verdict = sandbox.examine_in_copy({"kind": "gbnf", "text": "", "name": "g", "options": {}})
     assert expected in str(sandbox.refusal("g", verdict))
+
+
+def test_what_the_helper_compiled_is_not_compiled_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(cache.VARIABLE, str(tmp_path))
+    monkeypatch.setattr("codespec.grammar.grammar.lower", None)
+    grammar = Grammar.from_outside("gbnf", f'root ::= "{tmp_path.name}"', "g")
+    assert grammar.state(byte_tokenizer()).accept(list(tmp_path.name.encode())) == len(tmp_path.name)
 
 
 def test_a_helper_that_dies_or_hangs_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:

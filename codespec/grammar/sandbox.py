@@ -44,8 +44,9 @@ _APPROVED = "approved"
 _IDLE = 30.0  # seconds after which a helper that nobody needs is ended
 
 Verdict = dict[str, Any]
-"""``kind``: ``ok``, ``error`` (with ``name``, ``cause``, ``remedy``, ``line``, ``column``), ``slow``, ``memory`` or
-``crash`` (with ``cause``). ``seconds`` and ``memory`` (in MB, the helper included): what it took, if known."""
+"""``kind``: ``ok``, ``error`` (with ``name``, ``cause``, ``remedy``, ``line``, ``column``), ``slow``, ``memory``,
+``crash`` or ``contradiction`` (with ``cause``). ``compiled``: entries for the cache, if ``ok``. ``seconds`` and
+``memory`` (in MB, the helper included): what it took, if known."""
 
 
 def approve(kind: str, text: str, name: str, **options: Any) -> None:
@@ -65,8 +66,15 @@ def approve(kind: str, text: str, name: str, **options: Any) -> None:
     verdict = shared.examine({"kind": kind, "text": text, "name": name, "options": options})
     if verdict["kind"] != "ok":
         raise refusal(name, verdict)
+    keep(verdict)
     _approved.add(key)
     cache.store(key, _APPROVED)
+
+
+def keep(verdict: Verdict) -> None:
+    """Put what the helper compiled in the cache, so that it is not compiled again."""
+    for key, text in verdict.get("compiled", {}).items():
+        cache.store(key, text)
 
 
 def refusal(name: str, verdict: Verdict) -> GrammarError:
@@ -79,6 +87,8 @@ def refusal(name: str, verdict: Verdict) -> GrammarError:
         return GrammarError(name, f"compiling it takes more than {SECONDS:g} s of processor time", shorten)
     if kind == "memory":
         return GrammarError(name, f"compiling it takes more than {MEMORY >> 20} MB of memory", shorten)
+    if kind == "contradiction":
+        return GrammarError(name, f"the grammar engine contradicts itself on it: {verdict['cause']}", shorten)
     return GrammarError(name, f"the grammar engine fails on it ({verdict['cause']})", shorten)
 
 
@@ -275,8 +285,11 @@ def _address_space() -> int:
 
 def examine_here(request: dict[str, Any]) -> Verdict:
     """The verdict on one grammar, found in this process."""
+    compiled = cache.collected = {}
     try:
         _try_out(request["kind"], request["text"], request["name"], request["options"])
+    except AssertionError as error:
+        return {"kind": "contradiction", "cause": str(error)}
     except MemoryError:
         return {"kind": "memory"}
     except GrammarError as error:
@@ -289,7 +302,7 @@ def examine_here(request: dict[str, Any]) -> Verdict:
         return {"kind": "error", "name": request["name"], "cause": cause, "remedy": "", "line": 0, "column": 0}
     except BaseException as error:  # a panic of the engine is no Exception
         return {"kind": "crash", "cause": one_line(f"{type(error).__name__}: {error}", 200)}
-    return {"kind": "ok"}
+    return {"kind": "ok", "compiled": compiled}
 
 
 def _try_out(kind: str, text: str, name: str, options: dict[str, Any]) -> None:

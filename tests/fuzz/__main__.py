@@ -51,6 +51,7 @@ def run_one(seed: int) -> dict[str, Any]:
     verdict = sandbox.shared.examine({"kind": kind, "text": text, "name": "g", "options": options})
     result = {"checked": verdict.get("seconds", 0.0), "memory": verdict.get("memory", 0)}
     if verdict["kind"] == "ok":
+        sandbox.keep(verdict)
         used = in_process(lambda: use((kind, text, options), rng))
         return {**result, **used, "memory": max(result["memory"], used["memory"])}
     error = sandbox.refusal("g", verdict)
