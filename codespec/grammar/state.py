@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable, Sequence
 from time import perf_counter, thread_time
 
@@ -139,13 +140,17 @@ class LlguidanceState:
         if self.finished:
             bits[:] = 0
         else:
-            self._matcher.unsafe_compute_mask_ptr(bits.ctypes.data, bits.nbytes)
+            # Half the time of bits.ctypes.data, which would be a tenth of a mask.
+            address = ctypes.addressof(ctypes.c_char.from_buffer(bits.data))
+            self._matcher.unsafe_compute_mask_ptr(address, bits.nbytes)
             if self._matcher.is_error():
                 self._after_failed_mask(bits)
-        can_end = self.can_end and not self._ended
-        for token in self._tokenizer.end_tokens:
-            word, bit = token >> 5, np.uint32(1 << (token & 31))
-            bits[word] = bits[word] | bit if can_end else bits[word] & ~bit
+        if self.can_end and not self._ended:
+            for word, ends in self._tokenizer.end_bits:
+                bits[word] |= ends
+        else:
+            for word, ends in self._tokenizer.end_bits:
+                bits[word] &= ~ends
 
     def rollback(self, n: int) -> None:
         """Undo the last ``n`` accepted tokens.

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import llguidance
+import numpy as np
 
 from codespec.llama.runtime import library
 
@@ -46,6 +47,7 @@ class Tokenizer:
         size: number of tokens.
         end_tokens: every token that ends a generation, in order.
         barred: tokens that no grammar may produce as text: control tokens, end tokens and those without text.
+        end_bits: the words of a mask that hold end tokens, and the end tokens' bits in them.
         tokenize: the tokens of a text in which the names of special tokens mean those tokens.
     """
 
@@ -59,6 +61,10 @@ class Tokenizer:
         self.raw = raw
         self.size: int = raw.vocab_size
         self.end_tokens = tuple(sorted(set(end_tokens)))
+        words = sorted({token >> 5 for token in end_tokens})
+        self.end_bits = [
+            (word, np.uint32(sum(1 << (t & 31) for t in self.end_tokens if t >> 5 == word))) for word in words
+        ]
         self.barred = barred | frozenset(end_tokens)
         self.tokenize = tokenize
 
