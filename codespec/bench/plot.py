@@ -29,7 +29,7 @@ def bars(title: str, values: Sequence[tuple[str, str, float]]) -> str:
     for power in range(low, high + 1):
         x = LEFT + (power - low) * scale
         parts.append(f'<line x1="{x}" y1="44" x2="{x}" y2="{height}" stroke="#ddd"/>')
-        parts.append(f'<text x="{x + 2}" y="{height - 3}" fill="#777">{10.0**power:g}</text>')
+        parts.append(f'<text x="{x + 2}" y="{height - 3}" fill="#777">{_short(10.0**power)}</text>')
     previous = ""
     for row, (group, name, value) in enumerate(values):
         y = 48 + ROW * row
@@ -38,6 +38,11 @@ def bars(title: str, values: Sequence[tuple[str, str, float]]) -> str:
         if group != previous:
             parts.append(f'<text x="{LEFT - 6}" y="{y + 11}" text-anchor="end">{escape(group)}</text>')
         parts.append(f'<rect x="{LEFT}" y="{y}" width="{length:.1f}" height="{ROW - 5}" fill="{colour}"/>')
-        parts.append(f'<text x="{LEFT + length + 4:.1f}" y="{y + 11}">{value:,.4g}</text>')
+        parts.append(f'<text x="{LEFT + length + 4:.1f}" y="{y + 11}">{_short(value)}</text>')
         previous = group
     return "\n".join([*parts, "</svg>\n"])
+
+
+def _short(value: float) -> str:
+    """About three digits, with separators and no exponent."""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
