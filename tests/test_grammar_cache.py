@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from codespec.grammar import Grammar, byte_tokenizer, cache, gbnf
+from codespec.grammar import Grammar, byte_tokenizer, cache, gbnf, shipped
 
 TEXT = 'root ::= "a" x<indent> \\b\nx<i> ::= "b" | "\\n" x<i+>'
 
@@ -149,3 +149,26 @@ def test_the_users_folder_is_not_touched_by_tests(monkeypatch: pytest.MonkeyPatc
     monkeypatch.delenv(cache.VARIABLE)
     assert cache.folder() is not None
     assert "codespec" in str(cache.folder())
+
+
+def test_shipped_grammars_are_lowered_when_the_package_is_built(tmp_path, monkeypatch):
+    grammars = {name: path for name, path in shipped().items() if name in ("csv", "json")}
+    monkeypatch.setattr("codespec.grammar.grammar.shipped", lambda: grammars)
+    monkeypatch.setattr(cache, "BEFOREHAND", tmp_path / "lowered")
+    monkeypatch.setenv(cache.VARIABLE, "off")
+    cache.lower_beforehand()
+    monkeypatch.delenv(cache.VARIABLE)
+    monkeypatch.setattr("platformdirs.user_cache_dir", lambda name: str(tmp_path / "empty"))
+    monkeypatch.setattr("codespec.grammar.grammar.lower", None)  # nothing may be lowered now
+    assert Grammar.load("json").state(byte_tokenizer()).accept(list(b"[1]")) == 3
+    assert Grammar.load("csv").state(byte_tokenizer()).accept(list(b"a,b")) == 3
+    with pytest.raises(TypeError):
+        Grammar.load("json", start="compact")
+    assert not (tmp_path / "empty").exists()
+
+
+def test_a_build_without_them_is_no_error(tmp_path, monkeypatch):
+    monkeypatch.setattr(cache, "BEFOREHAND", tmp_path / "none")
+    monkeypatch.delenv(cache.VARIABLE, raising=False)
+    monkeypatch.setattr("platformdirs.user_cache_dir", lambda name: str(tmp_path / "empty"))
+    assert Grammar.load("csv").state(byte_tokenizer()).accept(list(b"a,b")) == 3

@@ -21,7 +21,7 @@ LAYERS = [
     {"completion"},
     {"lsp", "bench", "train", "doctor"},
     {"cli"},
-    {"__main__"},
+    {"__main__", "hatch_build"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 MAY_READ_CONFIG = {"cli", "lsp", "bench", "completion", "doctor", "config"}

@@ -12,6 +12,7 @@ import hashlib
 import json
 import logging
 import os
+import shutil
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -19,8 +20,13 @@ from typing import Any
 import llguidance
 import platformdirs
 
+from codespec.grammar.errors import GrammarError
+from codespec.grammar.levels import usual
+
 VARIABLE = "CODESPEC_GRAMMAR_CACHE"
-"""The environment variable: a folder for the cache, or ``off``."""
+"""The environment variable: a folder for the cache, or ``off``; what was lowered beforehand then does not count."""
+BEFOREHAND = Path(__file__).parents[1] / "data/lowered"
+"""Entries for the shipped grammars, made when the package is built; there need not be any."""
 MAX_BYTES = 64 * 1024 * 1024
 """Of all entries together; the ones longest unused go first."""
 MAX_ENTRY = 16 * 1024 * 1024
@@ -49,10 +55,11 @@ def key(text: str, **options: Any) -> str:
 
 def load(name: str) -> str | None:
     """The text stored under a key, or None."""
-    place = folder()
-    if place is None:
-        return None
-    path = place / f"{name}{_SUFFIX}"
+    places = [folder()] if os.environ.get(VARIABLE) else [BEFOREHAND, folder()]
+    return next((found for place in places if place and (found := _load(place / f"{name}{_SUFFIX}")) is not None), None)
+
+
+def _load(path: Path) -> str | None:
     try:
         content = path.read_bytes()
     except OSError:
@@ -66,6 +73,23 @@ def load(name: str) -> str | None:
     with contextlib.suppress(OSError):
         os.utime(path)  # used now
     return body.decode()
+
+
+def lower_beforehand() -> None:
+    """Fill ``BEFOREHAND``, as building the package does: each shipped grammar from its root, and from where a document
+    is entered in the middle; those of blocks by indentation for the usual ones."""
+    from codespec.grammar.grammar import Grammar, shipped
+
+    shutil.rmtree(BEFOREHAND, ignore_errors=True)
+    os.environ[VARIABLE] = str(BEFOREHAND)
+    for name in shipped():
+        leveled = Grammar.load(name).leveled
+        for levels in usual(yaml=name == "yaml") if leveled else ():
+            Grammar.load(name, levels=levels)
+        with contextlib.suppress(GrammarError):  # not every grammar has them
+            Grammar.load(name, start="statements")
+    for path in BEFOREHAND.iterdir():
+        path.chmod(0o644)  # for everybody who may use the package
 
 
 def store(name: str, text: str) -> None:

@@ -46,6 +46,12 @@ def detect(text: str) -> tuple[str, ...]:
     return extend(kept, unit, DEEPER)
 
 
+def usual(yaml: bool = False) -> list[tuple[str, ...]]:
+    """What ``detect`` finds in most documents: blocks one to six deep, by the usual unit."""
+    unit = _YAML_UNIT if yaml else UNIT
+    return [extend([""], unit, deep + DEEPER) for deep in range(1, 7)]
+
+
 def _columns(text: str) -> set[str]:
     """The columns, as blanks, in which keys and list entries of a YAML text begin, also after the dashes of lists."""
     found = {""}
