@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,9 @@ from codespec.grammar.check import accepts_text
 FOLDER = Path(__file__).parent / "grammars"
 SMALL = 2000
 """Bytes of a file that is fed one by one."""
+HOLDS = {"typescript": "javascript"}
+"""Languages that hold another."""
+LEVELED = ("python", "yaml")
 _STARTS = re.compile(r"^# Start symbols: ([A-Za-z0-9, -]+)\.?$", re.MULTILINE)
 
 
@@ -34,14 +38,17 @@ def grammar_for(name: str, start: str | None, text: str) -> Grammar:
     return load(name, start, levels.detect(text)) if grammar.leveled else grammar
 
 
-def files(verdict: str) -> list[Any]:
-    found = sorted(FOLDER.glob(f"*/{verdict}/*"))
-    return [pytest.param(path, id=f"{path.parent.parent.name}-{path.name}") for path in found]
+def files(verdict: str, names: Iterable[str] = ("*",)) -> list[Any]:
+    """(grammar, file) for every file of the grammars, and of those that they hold."""
+    found = [(path.parent.parent.name, path) for name in names for path in sorted(FOLDER.glob(f"{name}/{verdict}/*"))]
+    if verdict == "accept":
+        found += [(name, path) for name, part in HOLDS.items() for of, path in found if of == part]
+    return [pytest.param(name, path, id=f"{name}-{path.name}") for name, path in found]
 
 
-def start_of(path: Path) -> str | None:
+def start_of(name: str, path: Path) -> str | None:
     """The start symbol in a file's name, if its last dotted part is one."""
-    found = _STARTS.search(shipped()[path.parent.parent.name].read_text("utf-8"))
+    found = _STARTS.search(shipped()[name].read_text("utf-8"))
     start = Path(path.stem).suffix[1:]
     return start if found and start in found[1].replace(" ", "").split(",") else None
 
@@ -50,25 +57,25 @@ def read(path: Path) -> str:
     return path.read_bytes().decode("utf-8")
 
 
-@pytest.mark.parametrize("path", files("accept"))
-def test_accepts(path: Path) -> None:
+@pytest.mark.parametrize(("name", "path"), files("accept"))
+def test_accepts(name: str, path: Path) -> None:
     text = read(path)
-    result = accepts_text(grammar_for(path.parent.parent.name, start_of(path), text), text, path.name)
+    result = accepts_text(grammar_for(name, start_of(name, path), text), text, path.name)
     assert result.accepted, f"{path.name}:{result.line}:{result.column}: expected {result.expected}"
 
 
-@pytest.mark.parametrize("path", files("reject"))
-def test_rejects(path: Path) -> None:
+@pytest.mark.parametrize(("name", "path"), files("reject"))
+def test_rejects(name: str, path: Path) -> None:
     text = read(path)
-    assert not accepts_text(grammar_for(path.parent.parent.name, start_of(path), text), text, path.name).accepted
+    assert not accepts_text(grammar_for(name, start_of(name, path), text), text, path.name).accepted
 
 
-@pytest.mark.parametrize("path", files("accept"))
-def test_mask_holds_what_follows(path: Path) -> None:
+@pytest.mark.parametrize(("name", "path"), files("accept"))
+def test_mask_holds_what_follows(name: str, path: Path) -> None:
     content = path.read_bytes()
     if len(content) > SMALL:
         pytest.skip("too large to feed byte by byte")
-    state = grammar_for(path.parent.parent.name, start_of(path), content.decode()).state(byte_tokenizer())
+    state = grammar_for(name, start_of(name, path), content.decode()).state(byte_tokenizer())
     bits = np.zeros((byte_tokenizer().size + 31) // 32, np.uint32)
     for at, byte in enumerate(content):
         state.mask_into(bits)
@@ -77,12 +84,12 @@ def test_mask_holds_what_follows(path: Path) -> None:
     assert state.can_end
 
 
-@pytest.mark.parametrize("path", files("accept"))
-def test_every_beginning_can_go_on(path: Path) -> None:
+@pytest.mark.parametrize(("name", "path"), files("accept", LEVELED))
+def test_every_beginning_can_go_on(name: str, path: Path) -> None:
     """The levels come from what there is of a document so far; they must fit it, and leave something to come."""
-    name, start, text = path.parent.parent.name, start_of(path), read(path)
+    start, text = start_of(name, path), read(path)
     if len(text) > SMALL or not load(name, start, None).leveled:
-        pytest.skip("nothing depends on how much of the text there is")
+        return  # too large, or nothing in it depends on indentation
     for end in (match.end() for match in re.finditer(r"\n[ \t]*", text)):
         content = text[:end].encode()
         state = grammar_for(name, start, text[:end]).state(byte_tokenizer())
@@ -103,3 +110,8 @@ def test_start_symbols(name: str) -> None:
 def test_has_files_of_both_kinds(name: str) -> None:
     for verdict in ("accept", "reject"):
         assert any((FOLDER / name / verdict).glob("*")), f"no file in tests/grammars/{name}/{verdict}"
+
+
+@pytest.mark.parametrize("name", shipped())
+def test_which_have_levels(name: str) -> None:
+    assert load(name, None, None).leveled == (name in LEVELED)

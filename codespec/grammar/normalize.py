@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 
 from codespec.grammar.automaton import Alphabet, Builder, TooLarge
 from codespec.grammar.errors import GrammarError
+from codespec.grammar.graph import components
 from codespec.grammar.rules import (
     MAX_CODE_POINT,
     CharClass,
@@ -291,7 +292,8 @@ def unroll_right_recursion(bodies: dict[str, Node]) -> dict[str, Node]:
     rules that end in each other this is Gaussian elimination, given up where a rule would grow too large.
     """
     result = dict(bodies)
-    for group in _tail_groups(bodies):
+    # Rules that end in each other, those first that end in no others.
+    for group in components({name: sorted(tails(body)) for name, body in bodies.items()}):
         if len(group) > MAX_GROUP:
             continue
         solved: dict[str, Node] = {}
@@ -319,41 +321,6 @@ def tails(node: Node) -> set[str]:
     if isinstance(node, Repeat) and (node.min, node.max) == (0, 1):
         return tails(node.item)
     return set()
-
-
-def _tail_groups(bodies: dict[str, Node]) -> list[list[str]]:
-    """Sets of rules that end in each other (strongly connected components; Tarjan, without recursion)."""
-    edges = {name: sorted(tails(body)) for name, body in bodies.items()}
-    index: dict[str, int] = {}
-    low: dict[str, int] = {}
-    path: list[str] = []
-    on_path: set[str] = set()
-    groups: list[list[str]] = []
-    for root in bodies:
-        stack = [(root, iter(edges[root]))] if root not in index else []
-        while stack:
-            name, targets = stack[-1]
-            if name not in index:
-                index[name] = low[name] = len(index)
-                path.append(name)
-                on_path.add(name)
-            for target in targets:
-                if target not in index:
-                    stack.append((target, iter(edges[target])))
-                    break
-                if target in on_path:
-                    low[name] = min(low[name], index[target])
-            else:
-                stack.pop()
-                if stack:
-                    low[stack[-1][0]] = min(low[stack[-1][0]], low[name])
-                if low[name] == index[name]:
-                    at = path.index(name)
-                    group, path[at:] = path[at:], []
-                    on_path.difference_update(group)
-                    if len(group) > 1 or name in edges[name]:
-                        groups.append(group)
-    return groups
 
 
 def _alternatives(node: Node, name: str) -> list[list[Node]]:

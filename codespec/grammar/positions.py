@@ -194,20 +194,6 @@ class Positions:
                 after = first | (after if empty else 0)
 
 
-def _leaves(body: Node | Lexeme) -> Iterable[Node | Lexeme]:
-    stack: list[Node | Lexeme] = [body]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, Sequence):
-            stack.extend(node.items)
-        elif isinstance(node, Choice):
-            stack.extend(node.options)
-        elif isinstance(node, Repeat):
-            stack.append(node.item)
-        else:
-            yield node
-
-
 def leaves(body: Node | Lexeme) -> Iterable[Node | Lexeme]:
     """The lexemes, references and token elements of a body."""
     stack: list[Node | Lexeme] = [body]

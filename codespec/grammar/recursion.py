@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 
+from codespec.grammar.graph import components
 from codespec.grammar.normalize import complement, merge
 from codespec.grammar.rules import (
     Boundary,
@@ -27,7 +28,9 @@ def left_recursion(rules: Rules) -> Iterator[tuple[Rule, str]]:
     where it does not notice, never returns."""
     empty = nullable(rules)
     starts = {name: _beginnings(rule.body, empty) for name, rule in rules.rules.items()}
-    for group in components({name: list(first) for name, first in starts.items()}):
+    order = list(rules.rules).index
+    groups = components({name: list(first) for name, first in starts.items()})
+    for group in sorted(groups, key=lambda group: order(group[0])):
         for name in group:
             inside = [starts[name][other] for other in group if other in starts[name]]
             how = "directly" if len(group) == 1 else f"through {next(n for n in group if n != name)!r}"
@@ -109,42 +112,6 @@ def may_be_empty(node: Node, empty: set[str]) -> bool:
     if isinstance(node, Except):
         return may_be_empty(node.item, empty)
     return isinstance(node, Boundary) or (isinstance(node, Literal) and not node.code_points)
-
-
-def components(edges: Mapping[str, list[str]]) -> list[list[str]]:
-    """Groups of names that reach each other (strongly connected components; Tarjan, without recursion), each in the
-    order of ``edges``; single names only where they reach themselves."""
-    index: dict[str, int] = {}
-    low: dict[str, int] = {}
-    path: list[str] = []
-    on_path: set[str] = set()
-    groups: list[list[str]] = []
-    order = {name: at for at, name in enumerate(edges)}
-    for start in edges:
-        stack = [(start, iter(edges[start]))] if start not in index else []
-        while stack:
-            name, targets = stack[-1]
-            if name not in index:
-                index[name] = low[name] = len(index)
-                path.append(name)
-                on_path.add(name)
-            for target in targets:
-                if target not in index:
-                    stack.append((target, iter(edges[target])))
-                    break
-                if target in on_path:
-                    low[name] = min(low[name], index[target])
-            else:
-                stack.pop()
-                if stack:
-                    low[stack[-1][0]] = min(low[stack[-1][0]], low[name])
-                if low[name] == index[name]:
-                    group = path[len(path) - 1 - path[::-1].index(name) :]
-                    del path[-len(group) :]
-                    on_path.difference_update(group)
-                    if len(group) > 1 or name in edges[name]:
-                        groups.append(sorted(group, key=order.__getitem__))
-    return sorted(groups, key=lambda group: order[group[0]])
 
 
 def _beginnings(node: Node, empty: set[str]) -> dict[str, bool]:
