@@ -3,6 +3,7 @@
 import atexit
 import os
 import shutil
+import sys
 import tempfile
 
 # Some tests load grammars while they are collected, so a fixture would come too late to keep these, and the child
@@ -10,3 +11,14 @@ import tempfile
 _GRAMMARS = tempfile.mkdtemp(prefix="codespec-grammars-")
 os.environ["CODESPEC_GRAMMAR_CACHE"] = _GRAMMARS
 atexit.register(shutil.rmtree, _GRAMMARS, ignore_errors=True)
+
+
+def _close_what_llama_cpp_leaves_open() -> None:
+    """Two files, which Python would otherwise complain about when it ends."""
+    module = sys.modules.get("llama_cpp._utils")
+    if module is not None:
+        module.outnull_file.close()
+        module.errnull_file.close()
+
+
+atexit.register(_close_what_llama_cpp_leaves_open)
