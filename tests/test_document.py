@@ -1,10 +1,12 @@
 """The grammar at any place of a document that is being edited."""
 
 import random
+import re
 
 import pytest
 
-from codespec.grammar import Grammar, byte_tokenizer
+from codespec.errors import CodespecError
+from codespec.grammar import Grammar, GrammarError, byte_tokenizer
 from codespec.grammar.document import Feed, GrammarDocument
 from codespec.syntax import Start
 
@@ -30,7 +32,7 @@ def tokenize(text):
     return list(text.encode("utf-8", "replace"))
 
 
-def document(source, starts=None, indented=False, leveled=False):
+def document(source, indented=False, leveled=False):
     compiled = {}
 
     def open_state(symbol, levels):
@@ -39,7 +41,7 @@ def document(source, starts=None, indented=False, leveled=False):
             compiled[key] = Grammar.from_gbnf(source, "test", extensions=True, start=symbol, levels=levels)
         return compiled[key].state(byte_tokenizer())
 
-    return GrammarDocument("test", open_state, tokenize, leveled, starts, indented)
+    return GrammarDocument("test", open_state, tokenize, leveled, indented)
 
 
 def json_document():
@@ -114,12 +116,12 @@ def test_restarts_at_the_outermost_statement_that_matches():
     text = "file a; ! {\n b;\n {\n c; d"
     outer, inner = text.index("{"), text.rindex("{")
     starts = [Start(outer, True), Start(outer + 2, False), Start(inner + 3, False)]
-    place = document(BRACES, lambda offset: starts).at(text, len(text))
+    place = document(BRACES).at(text, len(text), lambda offset: starts)
     assert place.note == "test (from line 1)"
     assert place.outside is None
     assert place.state.allows(ord(";"))
     broken = text.replace(" b;", "!b;")
-    place = document(BRACES, lambda offset: starts).at(broken, len(broken))
+    place = document(BRACES).at(broken, len(broken), lambda offset: starts)
     assert place.note == "test (from line 4)"
     assert not place.state.allows(ord("}"))
     # Where the state refuses the closing bracket, the rest is not its business.
@@ -128,7 +130,7 @@ def test_restarts_at_the_outermost_statement_that_matches():
 
 
 def test_nothing_matches():
-    place = document(BRACES, lambda offset: [Start(4, False)]).at("file\n!!", 7)
+    place = document(BRACES).at("file\n!!", 7, lambda offset: [Start(4, False)])
     assert place.state is None
     assert place.note == "none (test: line 2 does not match it)"
     assert document(BRACES).at("!", 1).note == "none (test: line 1 does not match it)"
@@ -138,7 +140,7 @@ def test_a_long_prefix_is_read_from_a_block_on(monkeypatch):
     monkeypatch.setattr("codespec.grammar.document.LONGEST_PREFIX", 50)
     text = "file " + "a; " * 30 + "{ b; c"
     start = text.index("b;")
-    place = document(BRACES, lambda offset: [Start(start, False)]).at(text, len(text))
+    place = document(BRACES).at(text, len(text), lambda offset: [Start(start, False)])
     assert place.note == "test (from line 1)"
     assert document(BRACES).at(text, len(text)).note == "none (test: the text before the cursor is too long)"
 
@@ -157,7 +159,7 @@ def test_levels_follow_the_document():
 def test_a_block_by_indentation_ends_where_a_line_is_less_indented():
     text = "a():\n    no\n    b():\n        c"
     start = text.index("        c")
-    place = document(LEVELS, lambda offset: [Start(start, False)], True, True).at(text, len(text))
+    place = document(LEVELS, True, True).at(text, len(text), lambda offset: [Start(start, False)])
     assert place.note == "test (from line 4)"
     rest = "c\n        d\n    e\n"
     assert place.outside(rest, rest.index("e"))
@@ -171,3 +173,55 @@ def test_any_text_is_a_document(text):
     found, _ = json_document()
     for offset in range(len(text) + 1):
         assert found.at(text, offset).note
+
+
+def test_what_was_refused_is_not_fed_again():
+    text = "file a; ! " + "{ b; { c; " * 3
+    starts = [Start(match.start(), False) for match in re.finditer("[bc];", text)]
+    fed = []
+    found = document(BRACES)
+    found._tokenize = lambda line: fed.append(line) or tokenize(line)
+    for typed in ("", "d", "d;", "d; e"):
+        fed.clear()
+        place = found.at(text + typed, len(text + typed), lambda offset: starts)
+        assert place.note == document(BRACES).at(text + typed, len(text + typed), lambda offset: starts).note
+        if typed:
+            assert len(fed) <= 1
+    healed = text.replace("!", " ")
+    assert found.at(healed, len(healed), lambda offset: starts).note == "test"
+
+
+def test_an_engine_that_gives_up_is_not_asked_again():
+    class Giving:
+        def __getattr__(self, name):
+            raise CodespecError("too ambiguous")
+
+    opened = []
+    found = GrammarDocument("test", lambda *_: opened.append(1) or Giving(), tokenize)
+    for text in ("a\nb", "a\nbc", "a\nbcd"):
+        assert found.at(text, len(text)).note == "none (test: line 2 does not match it)"
+    assert len(opened) == 1
+
+
+@pytest.mark.parametrize("before", ["class A", "if x", "for i in y", "def f(a):"])
+def test_the_line_being_written_may_open_the_only_block(before):
+    found = GrammarDocument("python", python_state, tokenize, leveled=True, indented=True)
+    rest = ":\n    def f(self):\n        return 1\n"
+    text = before.rstrip(":") + rest
+    for offset in (len(before) - 2, len(before)):
+        state = found.at(text, offset).state
+        left = text[offset:].encode()
+        assert state.accept(left) == len(left)
+
+
+def test_a_very_deep_line_is_no_block():
+    found = GrammarDocument("python", python_state, tokenize, leveled=True, indented=True)
+    text = "if x:\n" + " " * 5000 + "y = 1\nz = "
+    assert found.at(text, len(text)).note
+
+
+def python_state(symbol, levels):
+    try:
+        return Grammar.load("python", start=None if symbol == "root" else symbol, levels=levels).state(byte_tokenizer())
+    except GrammarError:
+        return None

@@ -113,11 +113,11 @@ class OpenDocuments:
             return Place(None, "none")
         key = (path, language.id, name)
         if key not in self._documents:
-            self._documents[key] = self._grammars.document(name, language, tree)
+            self._documents[key] = self._grammars.document(name, language)
             if len(self._documents) > MOST_DOCUMENTS:
                 self._documents.popitem(last=False)
         self._documents.move_to_end(key)
-        return self._documents[key].at(text, offset)
+        return self._documents[key].at(text, offset, tree.starts if tree is not None else None)
 
 
 class Grammars:
@@ -127,7 +127,7 @@ class Grammars:
         self._engine = engine
         self._loaded: OrderedDict[tuple[str, str, tuple[str, ...] | None], Grammar | None] = OrderedDict()
 
-    def document(self, name: str, language: Language, tree: SyntaxTree | None) -> GrammarDocument:
+    def document(self, name: str, language: Language) -> GrammarDocument:
         """An empty document of this grammar.
 
         Raises:
@@ -139,7 +139,6 @@ class Grammars:
             partial(self._open, name),
             self._engine.vocabulary.tokenize,
             leveled=grammar is not None and grammar.leveled,
-            starts=tree.starts if tree is not None else None,
             indented=language.indented,
         )
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
-from codespec.grammar.levels import detect, inside
+from codespec.grammar.levels import detect, inside, opener, opens
 from codespec.protocols import CodespecError, GrammarState
 
 LONGEST_PREFIX = 200_000
@@ -21,8 +21,11 @@ ROOT, BLOCK = "root", "statements"
 """Start symbols: of a file, and of what a block holds."""
 MOST_STARTS = 8
 """Places that are tried at most where the file's beginning does not match."""
+MOST_FEEDS, MOST_REFUSALS = 3, 64
+"""Matchers that are kept for a document besides the one of the whole file, and texts known to be refused."""
 
-Open = Callable[[str, tuple[str, ...] | None], GrammarState | None]
+Levels = tuple[str, ...] | None
+Open = Callable[[str, Levels], GrammarState | None]
 """(start symbol, levels) to a state at the start; None where the grammar has no such symbol."""
 
 
@@ -59,7 +62,6 @@ class Feed:
         self._lines: list[str] = []
         self._counts = [0]
         self._partial = 0
-        self.broken = False
 
     def reach(self, lines: Sequence[str]) -> int | None:
         """Bring the state behind ``lines`` (with their ends; the last one, up to the cursor, is not kept).
@@ -68,22 +70,18 @@ class Feed:
             None, or the index of the first line that it refused.
 
         Raises:
-            CodespecError: the engine gave up; ``broken`` from then on.
+            CodespecError: the engine gave up; this object is of no use any more.
         """
         whole = lines[:-1]
         kept = _common_lines(self._lines, whole)
-        try:
-            self._state.rollback(self._counts[-1] - self._counts[kept] + self._partial)
-            self._partial = 0
-            del self._lines[kept:], self._counts[kept + 1 :]
-            for index in range(kept, len(whole)):
-                if not self._take(whole[index]):
-                    return index
-            tokens = self._tokenize(lines[-1])
-            self._partial = self._state.accept(tokens)
-        except CodespecError:
-            self.broken = True
-            raise
+        self._state.rollback(self._counts[-1] - self._counts[kept] + self._partial)
+        self._partial = 0
+        del self._lines[kept:], self._counts[kept + 1 :]
+        for index in range(kept, len(whole)):
+            if not self._take(whole[index]):
+                return index
+        tokens = self._tokenize(lines[-1])
+        self._partial = self._state.accept(tokens)
         return None if self._partial == len(tokens) else len(whole)
 
     def _take(self, line: str) -> bool:
@@ -109,7 +107,6 @@ class GrammarDocument:
         open_state: gives states at the start of the grammar, for a start symbol and a set of levels.
         tokenize: the tokens of a text; any cut will do.
         leveled: the grammar depends on the indentations that the document uses.
-        starts: the places where the text that leads up to an offset may be read on its own, outermost first.
         indented: whether less indentation ends a block, otherwise a closing bracket does.
     """
 
@@ -119,17 +116,21 @@ class GrammarDocument:
         open_state: Open,
         tokenize: Callable[[str], Sequence[int]],
         leveled: bool = False,
-        starts: Callable[[int], Iterable[Start]] | None = None,
         indented: bool = False,
     ) -> None:
         self._name, self._open, self._tokenize = name, open_state, tokenize
-        self._leveled, self._starts = leveled, starts
+        self._leveled, self._indented = leveled, indented
         self._detected: tuple[str, tuple[str, ...]] | None = None
-        self._indented = indented
-        self._feeds: dict[tuple[str, int, tuple[str, ...] | None], Feed] = {}
+        # Both in the order of their last use.
+        self._feeds: dict[tuple[str, int, Levels], Feed] = {}
+        self._refused: dict[tuple[str, int, Levels], str] = {}
 
-    def at(self, text: str, offset: int) -> Place:
-        """The grammar at ``offset`` (in characters) of the current version."""
+    def at(self, text: str, offset: int, starts: Callable[[int], Iterable[Start]] | None = None) -> Place:
+        """The grammar at ``offset`` (in characters) of the current version.
+
+        Args:
+            starts: the places where the text that leads up to an offset may be read on its own, outermost first.
+        """
         prefix = text[:offset]
         levels = self._levels(text, offset)
         refused: int | None = None
@@ -137,54 +138,64 @@ class GrammarDocument:
             state, refused = self._try(ROOT, 0, prefix, levels)
             if state is not None:
                 return Place(state, self._name)
-        found = self._restart(prefix, levels)
+        found = self._restart(prefix, levels, starts) if starts is not None else None
         if found is not None:
             return found
         if refused is None:
             return Place(None, f"none ({self._name}: the text before the cursor is too long)")
         return Place(None, f"none ({self._name}: line {refused + 1} does not match it)")
 
-    def _levels(self, text: str, offset: int) -> tuple[str, ...] | None:
-        """Of the document without the cursor's own line, which is still being written."""
+    def _levels(self, text: str, offset: int) -> Levels:
+        """Of the document. Of the cursor's own line, which is still being written, only whether it opens a block."""
         if not self._leveled:
             return None
         start, end = text.rfind("\n", 0, offset) + 1, text.find("\n", offset)
-        others = text[:start] + (text[end:] if end >= 0 else "")
+        line, after = text[start : max(end, offset)], text[end:] if end >= 0 else ""
+        others = text[:start] + (opener(line) if opens(line, after) else "") + after
         if self._detected is None or self._detected[0] != others:
             self._detected = others, detect(others)
         return self._detected[1]
 
-    def _try(
-        self, symbol: str, start: int, text: str, levels: tuple[str, ...] | None
-    ) -> tuple[GrammarState | None, int | None]:
+    def _try(self, symbol: str, start: int, text: str, levels: Levels) -> tuple[GrammarState | None, int | None]:
         """The state behind ``text`` read as ``symbol``, or the index of the line that it refused."""
         key = (symbol, start, levels)
-        feed = self._feeds.get(key)
-        if feed is None:
-            fresh = self._open(symbol, levels)
-            if fresh is None:
-                return None, None
-            feed = self._feeds[key] = Feed(fresh, self._tokenize)
-            self._forget_all_but(key)
+        refused = self._refused.get(key)
+        if refused is not None and text.startswith(refused):  # nothing that follows can change that
+            return None, max(0, refused.count("\n") - refused.endswith("\n"))
+        lines = _lines(text)
+        feed = self._feeds.pop(key, None)
+        row: int | None = len(lines) - 1
         try:
-            refused = feed.reach(_lines(text))
+            if feed is None:
+                fresh = self._open(symbol, levels)
+                if fresh is None:
+                    return None, None
+                feed = Feed(fresh, self._tokenize)
+            row = feed.reach(lines)
         except CodespecError:
+            feed = None
+        if feed is not None and (row is None or (symbol, start) == (ROOT, 0)):
+            self._feeds[key] = feed
+            self._forget()
+        if row is None:
+            assert feed is not None
+            return feed.copy(), None
+        self._refused.pop(key, None)
+        self._refused[key] = "".join(lines[: row + 1])
+        while len(self._refused) > MOST_REFUSALS:
+            del self._refused[next(iter(self._refused))]
+        return None, row
+
+    def _forget(self) -> None:
+        """Keep one feed of the whole file, and of the others those that were used last."""
+        whole = [key for key in self._feeds if key[:2] == (ROOT, 0)]
+        others = [key for key in self._feeds if key[:2] != (ROOT, 0)]
+        for key in (*whole[:-1], *others[:-MOST_FEEDS]):
             del self._feeds[key]
-            return None, len(_lines(text)) - 1
-        return (feed.copy(), None) if refused is None else (None, refused)
 
-    def _forget_all_but(self, key: tuple[str, int, tuple[str, ...] | None]) -> None:
-        """Keep what was used last: the file's own feed, and two others."""
-        others = [each for each in self._feeds if each != key and (each[0], each[1]) != (ROOT, 0)]
-        stale = [each for each in self._feeds if each != key and (each[0], each[1]) == (key[0], key[1])]
-        for each in {*others[:-2], *stale}:
-            del self._feeds[each]
-
-    def _restart(self, prefix: str, levels: tuple[str, ...] | None) -> Place | None:
+    def _restart(self, prefix: str, levels: Levels, starts: Callable[[int], Iterable[Start]]) -> Place | None:
         """The state from the outermost enclosing block, or statement in one, whose text up to the cursor matches."""
-        if self._starts is None:
-            return None
-        near = [start for start in self._starts(len(prefix)) if len(prefix) - start.offset <= LONGEST_PREFIX]
+        near = [start for start in starts(len(prefix)) if len(prefix) - start.offset <= LONGEST_PREFIX]
         for start in near[-MOST_STARTS:]:
             text = prefix[start.offset :]
             indent = text[: len(text) - len(text.lstrip(" \t"))]

@@ -11,6 +11,8 @@ DEEPER = 3
 """Levels beyond those that a document uses."""
 MAX_LEVELS = 16
 """Each one costs a copy of the rules that depend on it; deeper blocks than that are rare."""
+WIDEST = 200
+"""Columns; deeper lines are no blocks but continue what is above them."""
 _TAB = 8
 
 # What a scan of a line must know: the ends of strings, brackets, comments, escapes.
@@ -39,7 +41,7 @@ def detect(text: str) -> tuple[str, ...]:
     """
     if _YAML.match(text):
         return extend(sorted(_columns(text), key=width)[: MAX_LEVELS - DEEPER], _YAML_UNIT)
-    blocks = list(_blocks(text))
+    blocks = [block for block in _blocks(text) if width(block[0])[0] <= WIDEST]
     used = {indent for indent, _ in blocks}
     unit = unit_of(blocks)
     kept = sorted({"", *used}, key=width)[: MAX_LEVELS - DEEPER]
@@ -61,7 +63,23 @@ def _columns(text: str) -> set[str]:
         for dash in _DASH.findall(match[2]):
             column += len(dash)
             found.add(" " * column)
-    return found
+    return {indent for indent in found if len(indent) <= WIDEST}
+
+
+def opens(line: str, after: str) -> bool:
+    """Whether a line that is still being written opens a block, since what comes ``after`` it is deeper."""
+    brackets = sum(map(line.count, "([{")) - sum(map(line.count, ")]}"))
+    following = next((text for text in after.split("\n", 50)[:50] if text.strip()), "")
+    return bool(line.strip()) and brackets <= 0 and width(_indent(following)) > width(_indent(line))
+
+
+def opener(line: str) -> str:
+    """A line in the place of ``line`` that opens a block."""
+    return f"{_indent(line)}if x:"
+
+
+def _indent(line: str) -> str:
+    return line[: len(line) - len(line.lstrip(" \t"))]
 
 
 def extend(levels: Sequence[str], unit: str = UNIT, count: int = DEEPER) -> tuple[str, ...]:
