@@ -53,9 +53,11 @@ class Problems:
     def __add__(self, other: Problems) -> Problems:
         return Problems(self.count + other.count, self.extent + other.extent)
 
-    def no_worse_than(self, other: Problems, added: int = 0) -> bool:
-        """Whether there are no more of them, and over no more text, ``added`` bytes of new text aside."""
-        return self.count <= other.count and self.extent <= other.extent + added
+    def no_worse_than(self, other: Problems, added: int = 0, strict: bool = True) -> bool:
+        """Whether there are no more of them, and over no more text, ``added`` bytes of new text aside; where not
+        ``strict``, fewer may be longer: the parser often trades several errors for one that covers them."""
+        shorter = self.extent <= other.extent + added
+        return self.count <= other.count and (shorter or (not strict and self.count < other.count))
 
 
 NO_PROBLEMS = Problems()

@@ -50,6 +50,9 @@ KEYWORDS = [
     ({"propertyNames": {"maxLength": 1}, "type": "object"}, ['{"b":1}'], ['{"ab":1}']),
     ({"propertyNames": {"enum": ["a", "b"]}, "type": "object"}, ['{"a":1,"b":1}'], ['{"c":1}']),
     ({"propertyNames": False, "type": "object"}, ["{}"], ['{"c":1}']),
+    ({"propertyNames": {"allOf": [False]}, "type": "object"}, ["{}"], ['{"c":1}']),
+    ({"propertyNames": {"$ref": "#/$defs/no"}, "$defs": {"no": False}, "type": "object"}, ["{}"], ['{"c":1}']),
+    ({"propertyNames": {"allOf": [True, {"maxLength": 1}]}, "type": "object"}, ['{"c":1}'], ['{"cc":1}']),
     ({"type": "object", "minProperties": 1}, ['{"a":1}'], ["{}"]),
     ({"type": "object", "maxProperties": 0, "properties": {"a": True}}, ["{}"], ['{"a":1}', '{"b":1}']),
     (
@@ -143,6 +146,11 @@ REFUSED = [
     ({"allOf": [{"multipleOf": 65537}, {"multipleOf": 65539}]}, "/allOf/1/multipleOf", "can overflow"),
     ({"$dynamicRef": "#a"}, "/$dynamicRef", "$dynamicRef is not supported"),
     ({"propertyNames": {"format": "email"}}, "/propertyNames", "cannot be enforced"),
+    (
+        {"$defs": {"n": {"pattern": "^a", "propertyNames": {"$ref": "#/$defs/n"}}}, "$ref": "#/$defs/n"},
+        "/$defs/n/propertyNames",
+        "cannot be enforced",
+    ),
     ({"contains": {"const": 1}, "maxItems": 2, "unevaluatedItems": False}, "/unevaluatedItems", "cannot be enforced"),
     ({"type": "object", "properties": {"a": True}, "minProperties": 2}, "/minProperties", "optional properties"),
     ({"properties": {"a": True}, "maxProperties": 1}, "/maxProperties", "optional properties"),
@@ -152,6 +160,9 @@ REFUSED = [
 
 # (schema, where, part of the message): no schema, whatever is ignored.
 WRONG = [
+    ({"minLength": float("inf")}, "/minLength", "whole number"),
+    ({"x-guidance": 5}, "/x-guidance", "must be an object"),
+    ({"$ref": "#/prefixItems/²", "prefixItems": [True]}, "/$ref", "does not exist"),
     ({"type": "strin"}, "/type", "unknown type 'strin'; did you mean 'string'?"),
     ({"type": 1}, "/type", "must be a list of names"),
     ({"minLength": -1}, "/minLength", "must be a whole number from 0"),

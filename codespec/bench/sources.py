@@ -53,9 +53,10 @@ def run(name: str, paths: list[Path], limit: int | None, out: Path | None, judge
     installed, every file counts. ``limit`` takes a fixed random sample. ``out`` receives ``sources-NAME.json``.
 
     Raises:
-        CodespecError: no language has this grammar, or there is no file.
+        CodespecError: there is no such grammar, or no file.
     """
     short = name.partition(":")[0]
+    _load(name, None)  # an unknown grammar is one error, not one for each file
     accept = judge(short) if judged else None
     if judged and accept is None:
         print(f"no parser for {short} is installed: every file counts", file=sys.stderr)
@@ -86,7 +87,7 @@ def collect(name: str, paths: Iterable[Path]) -> list[Path]:
     """The files to test: those named, and those of the language's suffixes in the folders named.
 
     Raises:
-        CodespecError: a path does not exist, or no language has this grammar.
+        CodespecError: a path does not exist.
     """
     suffixes = tuple(
         suffix for each in LANGUAGES.values() if name in (each.grammar, each.id) for suffix in each.suffixes

@@ -89,7 +89,7 @@ class Ending:
             or self._first(self._gate.fit, beginnings[:MOST_CLOSED])
             or self._first(self._gate.close, beginnings[:MOST_CLOSED])
             or self._first(self._gate.fit, beginnings)
-            or self._first(self._gate.close, beginnings[:-MOST_CLOSED:-1])
+            or self._first(self._gate.close, beginnings[-MOST_CLOSED:][::-1])
         )
         if found is not None:
             return Ended(found, reason, "cut")

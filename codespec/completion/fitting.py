@@ -177,7 +177,7 @@ class TreeCheck:
         added = text[self._lead :]
         problems = self._tree.problems_with(self._offset, added)
         allowed = self._elsewhere if strict else self._tree.problems()
-        return not problems.count or problems.no_worse_than(allowed, len(added.encode("utf-8", "replace")))
+        return not problems.count or problems.no_worse_than(allowed, len(added.encode("utf-8", "replace")), strict)
 
     @cached_property
     def _elsewhere(self) -> Problems:

@@ -51,7 +51,10 @@ def _source(schema: Schema, name: str, lenient: bool) -> tuple[str, list[str]]:
     rewritten, warnings = rewrite(schema, name, lenient)
     if rewritten is False:
         raise GrammarError(name, "no value satisfies the schema", "leave room for at least one")
-    options = dict(schema.get("x-guidance", {})) if isinstance(schema, dict) else {}
+    options = schema.get("x-guidance", {}) if isinstance(schema, dict) else {}
+    if not isinstance(options, dict):
+        raise GrammarError(name, "/x-guidance: must be an object", 'such as {"whitespace_flexible": false}')
+    options = dict(options)
     if "whitespace_flexible" not in options:
         options.setdefault("whitespace_pattern", JSON_SPACE)
     # In names that are not listed, llguidance takes "\u0061" for another name than "a".

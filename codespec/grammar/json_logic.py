@@ -144,6 +144,23 @@ def _conjuncts(schema: Schema, definitions: Definitions, depth: int) -> Iterator
         yield from _conjuncts(definitions[definition_of(schema)] or True, definitions, depth - 1)
 
 
+def _demands(schema: Schema | None, definitions: Definitions, depth: int) -> list[Schema] | None:
+    """Schemas that hold together exactly where ``schema`` holds, once ``allOf`` and ``$ref`` are left out of them; None
+    if there are too many, or one is not known yet."""
+    if isinstance(schema, bool):
+        return [schema]
+    if schema is None or depth == 0:
+        return None
+    found: list[Schema] = [schema]
+    further = [*schema.get("allOf", ()), *([definitions[definition_of(schema)]] if "$ref" in schema else [])]
+    for part in further:
+        demands = _demands(part, definitions, depth - 1)
+        if demands is None:
+            return None
+        found += demands
+    return found
+
+
 def _types(parts: list[dict[str, Any]]) -> frozenset[str]:
     types = TYPES
     for part in parts:
@@ -318,12 +335,15 @@ _OPPOSITES: dict[str, Callable[[Any, Any, Definitions, int], Schema | None]] = {
 
 def names_rule(schema: Schema, definitions: Definitions) -> Schema | None:
     """``propertyNames: schema`` in other keywords."""
-    parts = list(_conjuncts(schema, definitions, _DEPTH))
-    known = {"type", "pattern", "minLength", "maxLength", "const", "enum", "allOf", "$ref"}
-    if schema is True or (isinstance(schema, dict) and "string" not in _types(parts)):
-        return True if schema is True else {"maxProperties": 0}
-    if schema is False:
+    found = _demands(schema, definitions, _DEPTH)
+    if found is None:
+        return None
+    parts = [part for part in found if isinstance(part, dict)]
+    if False in found or "string" not in _types(parts):
         return {"maxProperties": 0}
+    if not parts:
+        return True
+    known = {"type", "pattern", "minLength", "maxLength", "const", "enum", "allOf", "$ref"}
     if any(set(part) - known for part in parts):
         return None
     rules: list[Schema] = []

@@ -81,6 +81,6 @@ def _nodes(node: Any, pointer: str, base: str) -> Iterator[tuple[dict[str, Any],
 def _child(target: Any, part: str, reference: str) -> Any:
     if isinstance(target, dict) and part in target:
         return target[part]
-    if isinstance(target, list) and part.isdigit() and int(part) < len(target):
+    if isinstance(target, list) and part.isascii() and part.isdecimal() and int(part) < len(target):
         return target[int(part)]
     raise BadReference(f"{reference} does not exist")

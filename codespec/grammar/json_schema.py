@@ -9,6 +9,8 @@ keyword by its JSON pointer.
 from __future__ import annotations
 
 import json
+import math
+import re
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -42,10 +44,15 @@ def parse(text: str, name: str) -> Schema:
     """
     try:
         schema = json.loads(text)
+        written = json.dumps(schema, ensure_ascii=False)
     except json.JSONDecodeError as error:
         raise GrammarError(name, f"not JSON: {error.msg}", "", error.lineno, error.colno) from None
     except RecursionError:
         raise GrammarError(name, "the schema is nested too deeply") from None
+    except ValueError:  # Python's limit on digits
+        raise GrammarError(name, "a number has too many digits", "shorten it") from None
+    if re.search(r"[\ud800-\udfff]", written):
+        raise GrammarError(name, "half of a surrogate pair stands in a text", "leave it out; no UTF-8 holds it")
     if not isinstance(schema, dict | bool):
         raise GrammarError(name, "a JSON Schema is an object", "write {...}, true or false")
     return schema
@@ -160,7 +167,8 @@ class _Rewriter:
     # Values
 
     def count_value(self, value: Any, where: str) -> int:
-        if isinstance(value, bool) or not isinstance(value, int | float) or value < 0 or value != int(value):
+        number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+        if not number or value < 0 or value != int(value):
             raise self.error(where, "must be a whole number from 0", "")
         return int(value)
 

@@ -78,6 +78,7 @@ class _Translator:
         self.at = 0
         self.out: list[str] = []
         self.open: list[int] = []
+        self.verbose = [False]  # whether comments are skipped, of each open group
         self.repeatable = False  # whether a quantifier may follow
         self.fresh = True  # nothing but flags and anchors since the start, or since a bar outside groups
 
@@ -104,6 +105,10 @@ class _Translator:
             self._quantifier()
         elif char == "|":
             self._emit("|", 1, repeatable=False)
+        elif char == "#" and self.verbose[-1]:
+            # Left out: the engine is given line breaks as escapes, which would not end it.
+            end = self.text.find("\n", self.at) + 1 or len(self.text)
+            self._emit("", end - self.at, self.repeatable)
         elif char == "." and self.dialect == "ecma":
             self._emit(_ECMA_DOT, 1)
         elif char in "}]":
@@ -137,10 +142,14 @@ class _Translator:
             return
         flags = match[3] or ""
         self._check_flags(flags)
+        on, _, off = flags.partition("-")
+        verbose = "x" in on or (self.verbose[-1] and "x" not in off)
         if match[4] == ")":
+            self.verbose[-1] = verbose
             self._skip(match[0], len(match[0]))
             return
         self.open.append(self.at)
+        self.verbose.append(verbose)
         if len(self.open) > MAX_NESTING:
             raise RegexError(self.at, "groups are nested too deeply", f"at most {MAX_NESTING} levels are allowed")
         self._emit(f"(?{flags}:", len(match[0]), repeatable=False)
@@ -154,6 +163,7 @@ class _Translator:
         if not self.open:
             raise RegexError(self.at, "')' without '('", "write \\) for the character")
         self.open.pop()
+        self.verbose.pop()
         self._emit(")", 1)
 
     def _anchor(self, written: str, start: bool) -> None:
