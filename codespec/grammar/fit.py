@@ -21,6 +21,8 @@ CLOSERS = (")", "]", "}", '"', "'", ",", ":", ";")
 OPENERS = ("(", "[", "{", ":")
 MOST_CLOSERS, MOST_TRIED = 4, 40
 """How many of them are added at most, and how many combinations are tried."""
+MOST_ENDINGS = 24
+"""Texts that a token may have before a line break that ends the generated text."""
 
 
 class TokenText(Protocol):
@@ -189,6 +191,24 @@ def _breaking(vocabulary: TokenText) -> Sequence[int]:
     return [token for token in range(vocabulary.size) if b"\n" in vocabulary.token_bytes(token)]
 
 
+@functools.lru_cache(maxsize=4)
+def _endings(vocabulary: TokenText) -> frozenset[bytes]:
+    """What a token with a line break may have before it where that ends the text: the commonest, such as ``)``.
+
+    Any other ending can be written in two tokens, and each one costs a mask some milliseconds.
+    """
+    found: dict[bytes, None] = {}
+    for token in _breaking(vocabulary):  # vocabularies are in the order of how common tokens are, roughly
+        found.setdefault(_before_break(vocabulary.token_bytes(token)))
+        if len(found) == MOST_ENDINGS:
+            break
+    return frozenset(found)
+
+
+def _before_break(piece: bytes) -> bytes:
+    return piece.partition(b"\n")[0].strip()
+
+
 class FreeState:
     """A grammar state without a grammar: any text may come, and the text is never complete by itself."""
 
@@ -311,7 +331,9 @@ class FittedState:
         text = b"".join((*self._pieces, piece)).decode("utf-8", "replace")
         length = self._cut(text)
         # Behind what opens a block the next line belongs to the same text.
-        return length is None or text[:length].rstrip().endswith(OPENERS) or self._fits(text[:length])
+        if length is None or text[:length].rstrip().endswith(OPENERS):
+            return True
+        return _before_break(piece) in _endings(self._vocabulary) and self._fits(text[:length])
 
     def _fits(self, text: str) -> bool:
         fits = self._gate is None or self._gate.fit(text) is not None
