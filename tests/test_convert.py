@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -37,7 +38,7 @@ def test_lark_to_gbnf(tmp_path: Path) -> None:
     source = 'start: NAME ("," NAME)*\nNAME: /[a-z_][\\w]*/i | "\\"" /[^"\\n]/ "\\""\n%ignore / +/\n'
     path = write(tmp_path, "g.lark", source)
     text, warnings = convert(path, "gbnf")
-    assert len(warnings) == 2
+    assert len(warnings) == 3
     same(Grammar.load(path), Grammar.from_gbnf(text, strict=True), ["a,b", "A1 , _b", '"x"', "1", "a b", '"\n"', ""])
 
 
@@ -90,3 +91,49 @@ def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert "/uniqueItems: uniqueItems cannot be enforced" in capsys.readouterr().out
     assert main(["grammar", "accepts", str(schema), str(schema), "--lenient"]) == 0
     assert "ignored" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("regex", "texts"),
+    [
+        ("/k/i", "kK\u212aj"),
+        ("/[i-t]/i", "KkSs\u017f\u212aau"),
+        ("/[^s]/i", "sS\u017fa"),
+        ("/\\d/", "07\u0663a\u00b2"),
+        ("/\\D/", "07\u0663a\u00b2"),
+        ("/\\s/", " \t\n\u00a0\u2003a\x1c"),
+        ("/[^\\S]/", " \t\u00a0a"),
+        ("/(?i)ab|a/", "aAb"),
+        ("/a b/x", "ab"),
+        ("/./s", "a\n"),
+    ],
+)
+def test_a_converted_expression_takes_the_same(tmp_path, regex, texts):
+    path = tmp_path / "g.lark"
+    path.write_text(f"start: {regex}\n", "utf-8")
+    converted = Grammar.from_gbnf(convert(path, "gbnf")[0])
+    original = Grammar.from_lark(path.read_text("utf-8"))
+    for text in (*texts, "ab", "AB", "a b"):
+        assert accepts_text(converted, text, "t").accepted == accepts_text(original, text, "t").accepted, text
+
+
+@pytest.mark.parametrize(
+    ("source", "cause"),
+    [
+        ('"straße"i', "the cases of 'ß' cannot be converted"),
+        ("/[à-ü]/i", "a range beyond ASCII cannot be converted with the flag i"),
+        ("/(?i:a)b/", "flags inside the expression cannot be converted"),
+        ("/(?s:.)b/", "flags inside the expression cannot be converted"),
+    ],
+)
+def test_what_has_no_equal_is_an_error(tmp_path, source, cause):
+    path = tmp_path / "g.lark"
+    path.write_text(f"start: {source}\n", "utf-8")
+    with pytest.raises(GrammarError, match=re.escape(cause)):
+        convert(path, "gbnf")
+
+
+def test_word_classes_are_told(tmp_path):
+    path = tmp_path / "g.lark"
+    path.write_text("start: /\\w+/\n", "utf-8")
+    assert any("\\w became" in warning for warning in convert(path, "gbnf")[1])

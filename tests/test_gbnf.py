@@ -80,7 +80,6 @@ def test_rules() -> None:
     rules = parse('\n # head\nroot ::= 1x-Y_z\r\n\r\n1x-Y_z ::= "a"\nroot ::= 1x-Y_z "b"  # the last one wins\n')
     assert list(rules.rules) == ["root", "1x-Y_z"]
     assert rules.rules["root"].body == Sequence((RuleRef("1x-Y_z", 6, 10), lit("b")))
-    assert [(rule.name, rule.line) for rule in rules.shadowed] == [("root", 3)]
 
 
 def test_left_recursion_is_fine() -> None:

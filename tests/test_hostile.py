@@ -152,6 +152,25 @@ def test_what_the_helper_compiled_is_not_compiled_again(tmp_path: Path, monkeypa
     assert grammar.state(byte_tokenizer()).accept(list(tmp_path.name.encode())) == len(tmp_path.name)
 
 
+def test_what_a_lark_file_imports_is_examined_each_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    examine = sandbox.shared.examine
+    monkeypatch.setattr(sandbox.shared, "examine", lambda request: asked.append(request) or examine(request))
+    (tmp_path / "part.lark").write_text('x: "a"\n', "utf-8")
+    for main, times in (("%import .part.x\nstart: x\n", 2), (f'start: "{tmp_path.name}"\n', 1)):
+        (tmp_path / "main.lark").write_text(main, "utf-8")
+        asked.clear()
+        for _ in range(2):
+            Grammar.load(tmp_path / "main.lark")
+        assert len(asked) == times
+
+
+def test_a_name_that_cannot_be_a_file() -> None:
+    for name in ("root ::= " + "a" * 300, "a\0b", "x" * 5000 + ".gbnf:root"):
+        with pytest.raises(CodespecError, match="no such grammar"):
+            Grammar.load(name)
+
+
 def test_a_helper_that_dies_or_hangs_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
     box = sandbox.Sandbox()
     request = {"kind": "gbnf", "text": 'root ::= "a"', "name": "g", "options": {}}
@@ -164,7 +183,7 @@ def test_a_helper_that_dies_or_hangs_is_replaced(monkeypatch: pytest.MonkeyPatch
         assert box.examine(request)["kind"] == "ok"
         assert box._process.pid != first
         monkeypatch.setattr(sandbox, "PATIENCE", 0.0)
-        assert box.examine({**request, "text": chain(1000)})["kind"] == "slow"
+        assert box.examine({**request, "text": chain(1000)})["kind"] == "overdue"
         monkeypatch.setattr(sandbox, "PATIENCE", 60.0)
         assert box.examine(request)["kind"] == "ok"
     finally:

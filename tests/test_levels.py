@@ -78,8 +78,10 @@ def test_every_beginning_of_a_text() -> None:
 
 def test_yaml_has_a_level_for_every_column_of_keys_and_entries() -> None:
     text = "# jobs\njobs:\n  - name: a\n    run: |\n          x y\n    on:\n       - b\n"
-    assert detect(text) == blanks(0, 2, 4, 7, 9, 11, 13, 15)
+    assert detect(text) == blanks(0, 2, 4, 7, 9, 11, 13)
     assert detect("try:\n    x\n")[1] == "    "
+    # Comments, and the text of scalars, are no levels.
+    assert detect("a:\n    # note here\n  b: 1\n") == blanks(0, 2, 4, 6, 8)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,6 @@ from grammar_fakes import matches
 from codespec.grammar import Grammar, GrammarError, byte_tokenizer
 from codespec.grammar.gbnf import parse
 from codespec.grammar.lower import lower
-from codespec.grammar.normalize import dead_rules
 from codespec.llama.oracle import Failure, Verdict, judge
 from codespec.protocols import CodespecError
 
@@ -129,7 +128,6 @@ def test_random_grammars_match_the_definition(left_recursive: bool) -> None:
             grammar = Grammar.from_gbnf(source)
         except GrammarError as error:
             assert "no text matches 'root'" in str(error)  # noqa: PT017
-            assert "root" in dead_rules(rules)
             assert not any(matches(rules, text) for text in ("", "a", "b", "c", "ab", "ba", "abc"))
             continue
         usable += 1

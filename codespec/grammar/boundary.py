@@ -111,7 +111,7 @@ class _Product:
             self.found[name] = Rule(name, body, *self._position(source))
             for used in self.facts.refs[name] if body is self.facts.bodies.get(name) else names_in(body):
                 self._want(used, used, 0, ANY)  # only what stays as it was is not wanted yet
-        return Rules(self.rules.name, _reachable(self.found, root), root, self.rules.shadowed)
+        return Rules(self.rules.name, _reachable(self.found, root), root)
 
     def _position(self, source: str) -> tuple[int, int]:
         rule = self.rules.rules.get(source.partition("/")[0])

@@ -30,6 +30,7 @@ BEFOREHAND = Path(__file__).parents[1] / "data/lowered"
 MAX_BYTES = 64 * 1024 * 1024
 """Of all entries together; the ones longest unused go first."""
 MAX_ENTRY = 16 * 1024 * 1024
+_BLOCK = 4096  # bytes that a small file takes on most disks
 
 collected: dict[str, str] | None = None
 """What is stored is put here as well, in a process that hands it on to another."""
@@ -129,7 +130,7 @@ def _shrink(place: Path) -> None:
         if path.suffix in (_SUFFIX, ".damaged", ".tmp"):
             with contextlib.suppress(OSError):  # another process was faster
                 status = path.stat()
-                found.append((status.st_mtime, status.st_size, path))
+                found.append((status.st_mtime, max(status.st_size, _BLOCK), path))
     left = sum(size for _, size, _ in found)
     for _, size, path in sorted(found):
         if left <= MAX_BYTES:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import re
 import sys
+import unicodedata
 from pathlib import Path
 from typing import Any
 
@@ -21,14 +23,12 @@ _sre: Any = importlib.import_module("re._parser" if sys.version_info >= (3, 11) 
 
 _ESCAPES = {"\n": "n", "\r": "r", "\t": "t", '"': '"', "\\": "\\", "[": "[", "]": "]", "-": "-"}
 _WORD = "0-9A-Za-z_\\U00000080-\\U0010FFFF"
-_CATEGORIES = {
-    "CATEGORY_DIGIT": "0-9",
-    "CATEGORY_WORD": _WORD,
-    "CATEGORY_SPACE": " \\t\\n\\r\\x0B\\x0C",
-    "CATEGORY_NOT_DIGIT": "\\x00-/:-\\U0010FFFF",
-    "CATEGORY_NOT_WORD": "\\x00-/:-@\\[-^`{-\\x7F",
-    "CATEGORY_NOT_SPACE": "\\x00-\\x08\\x0E-\\x1F!-\\U0010FFFF",
-}
+_FLAGS = {"i": re.IGNORECASE, "s": re.DOTALL, "x": re.VERBOSE}
+_CATEGORIES = {"CATEGORY_WORD": _WORD, "CATEGORY_NOT_WORD": "\\x00-/:-@\\[-^`{-\\x7F"}
+_SPACE = ((9, 13), (32, 32), (0x85, 0x85), (0xA0, 0xA0), (0x1680, 0x1680), (0x2000, 0x200A), (0x2028, 0x2029),
+          (0x202F, 0x202F), (0x205F, 0x205F), (0x3000, 0x3000))  # fmt: skip
+# What else the letters of ASCII stand for where case does not count.
+_FOLDED = {"k": "\u212a", "s": "\u017f"}
 
 
 def convert(path: str | Path, to: str, lenient: bool = False) -> tuple[str, list[str]]:
@@ -101,6 +101,9 @@ class _Writer:
         found = ["in Lark a terminal matches as much as it can, in GBNF also less: the language may be larger"]
         if self.ignored:
             found.append("%ignore became optional text at the start and after every terminal")
+        regexes = [t.text for item in self.grammar.definitions.values() for t in item.body if t.kind == "regex"]
+        if any(re.search(r"\\[wW]", text) for text in regexes):
+            found.append("\\w became every letter and digit of ASCII, _, and every character beyond ASCII")
         unused = not any(item.terminal for item in self.grammar.definitions.values())
         return self.grammar.warnings + (found[1:] if unused else found)
 
@@ -138,7 +141,7 @@ class _Writer:
             name = token.text.lstrip("!?")
             return self._lexeme(self.names[name], terminal) if is_terminal(name) else self.names[name]
         if token.kind == "string":
-            return self._lexeme(_literal(*string_value(token)), terminal)
+            return self._lexeme(_literal(*string_value(token), token), terminal)
         if token.kind == "regex":
             return self._lexeme(_regex(token), terminal)
         if token.kind == "special":
@@ -175,9 +178,9 @@ def _range(low: Token, high: Token) -> str:
     return f"[{_char(ord(string_value(low)[0]))}-{_char(ord(string_value(high)[0]))}]"
 
 
-def _literal(text: str, blind: bool) -> str:
+def _literal(text: str, blind: bool, token: Token) -> str:
     if blind:
-        return " ".join(f"[{_char(ord(c.lower()))}{_char(ord(c.upper()))}]" for c in text) or '""'
+        return " ".join(f"[{_cases(ord(char), True, token)}]" for char in text) or '""'
     return '"' + "".join(char if char in "-[]" else _char(ord(char)) for char in text) + '"'
 
 
@@ -192,13 +195,13 @@ def _char(code: int) -> str:
 
 def _regex(token: Token) -> str:
     body, _, flags = token.text[1:].rpartition("/")
-    written = f"(?{''.join(flag for flag in flags if flag in 'isx')}:{body})"
     try:
-        parsed = _sre.parse(written.replace("\\/", "/"))
+        parsed = _sre.parse(body.replace("\\/", "/"), sum(_FLAGS[flag] for flag in flags if flag in _FLAGS))
     except (re.error, RecursionError, OverflowError) as error:
         remedy = "write it in Python's syntax, without [[:…:]] and set operators"
         raise token.error(f"this regular expression cannot be converted: {error}", remedy) from None
-    return f"({_sequence(parsed, token, 'i' in flags, 's' in flags)})"
+    found = parsed.state.flags  # those at the beginning of the expression as well
+    return f"({_sequence(parsed, token, bool(found & re.IGNORECASE), bool(found & re.DOTALL))})"
 
 
 def _sequence(items: Any, token: Token, blind: bool, dotall: bool) -> str:
@@ -207,9 +210,9 @@ def _sequence(items: Any, token: Token, blind: bool, dotall: bool) -> str:
 
 def _part(kind: str, value: Any, token: Token, blind: bool, dotall: bool) -> str:
     if kind == "LITERAL":
-        return _literal(chr(value), blind and chr(value).lower() != chr(value).upper())
+        return _literal(chr(value), blind and chr(value).lower() != chr(value).upper(), token)
     if kind == "NOT_LITERAL":
-        return f"[^{_cases(value, blind)}]"
+        return f"[^{_cases(value, blind, token)}]"
     if kind == "ANY":
         return "." if dotall else "[^\\n]"
     if kind == "IN":
@@ -217,6 +220,8 @@ def _part(kind: str, value: Any, token: Token, blind: bool, dotall: bool) -> str
     if kind == "BRANCH":
         return "(" + " | ".join(_sequence(option, token, blind, dotall) for option in value[1]) + ")"
     if kind == "SUBPATTERN":
+        if value[1] or value[2]:
+            raise token.error("flags inside the expression cannot be converted", "write them behind it, as in /a/i")
         return f"({_sequence(value[3], token, blind, dotall)})"
     if kind in ("MAX_REPEAT", "MIN_REPEAT"):
         low, high, inner = value
@@ -228,13 +233,14 @@ def _part(kind: str, value: Any, token: Token, blind: bool, dotall: bool) -> str
     raise token.error(f"GBNF has nothing like {kind.lower().replace('_', ' ')}", "write it with classes and groups")
 
 
-def _cases(code: int, blind: bool) -> str:
+def _cases(code: int, blind: bool, token: Token) -> str:
     char = chr(code)
-    return (
-        _char(code)
-        if not blind or char.lower() == char.upper()
-        else _char(ord(char.lower())) + _char(ord(char.upper()))
-    )
+    if not blind or char.lower() == char.upper():
+        return _char(code)
+    if code > 127:
+        remedy = "write both cases, as in [éÉ], without the flag i"
+        raise token.error(f"the cases of {char!r} cannot be converted", remedy)
+    return "".join(_char(ord(each)) for each in (char.lower(), char.upper(), *_FOLDED.get(char.lower(), "")))
 
 
 def _class(members: Any, token: Token, blind: bool) -> str:
@@ -243,9 +249,11 @@ def _class(members: Any, token: Token, blind: bool) -> str:
         if str(kind) == "NEGATE":
             negated = "^"
         elif str(kind) == "LITERAL":
-            out += _cases(value, blind)
+            out += _cases(value, blind, token)
         elif str(kind) == "RANGE":
-            out += _ranges(value[0], value[1], blind)
+            out += _ranges(value[0], value[1], blind, token)
+        elif str(kind) == "CATEGORY" and str(value).endswith(("DIGIT", "SPACE")):
+            out += _category(str(value))
         elif str(kind) == "CATEGORY" and str(value) in _CATEGORIES:
             out += _CATEGORIES[str(value)]
         else:
@@ -253,12 +261,33 @@ def _class(members: Any, token: Token, blind: bool) -> str:
     return f"[{negated}{out}]"
 
 
-def _ranges(low: int, high: int, blind: bool) -> str:
+@functools.cache
+def _category(name: str) -> str:
+    """The members of a class for decimal digits or white space, of all scripts."""
+    ranges = _digits() if name.endswith("DIGIT") else _SPACE
+    if "_NOT_" in name:
+        ends = [-1, *(high for _, high in ranges)]
+        starts = [*(low for low, _ in ranges), sys.maxunicode + 1]
+        ranges = tuple((end + 1, start - 1) for end, start in zip(ends, starts, strict=True) if end + 1 < start)
+    return "".join(_char(low) if low == high else f"{_char(low)}-{_char(high)}" for low, high in ranges)
+
+
+def _digits() -> tuple[tuple[int, int], ...]:
+    zeros = [code for code in range(sys.maxunicode + 1) if unicodedata.decimal(chr(code), -1) == 0]
+    return tuple((zero, zero + 9) for zero in zeros)  # Unicode keeps the ten of a script together
+
+
+def _ranges(low: int, high: int, blind: bool, token: Token) -> str:
     text = f"{_char(low)}-{_char(high)}"
     if not blind:
         return text
+    if high > 127:
+        raise token.error("a range beyond ASCII cannot be converted with the flag i", "write both cases without it")
     lower, upper = (max(low, 65), min(high, 90)), (max(low, 97), min(high, 122))
     text += f"{_char(lower[0] + 32)}-{_char(lower[1] + 32)}" if lower[0] <= lower[1] else ""
+    text += "".join(
+        also for letter, also in _FOLDED.items() if low <= ord(letter) <= high or low <= ord(letter) - 32 <= high
+    )
     return text + (f"{_char(upper[0] - 32)}-{_char(upper[1] - 32)}" if upper[0] <= upper[1] else "")
 
 

@@ -99,7 +99,7 @@ class _Expander:
             rule = self._rules.rules[template]
             body = self._choice(template, values) if _steps(values) else self._body(template, values)
             self._found[name] = Rule(name, body, rule.line, rule.column)
-        return Rules(self._rules.name, self._found, self._rules.root, self._rules.shadowed)
+        return Rules(self._rules.name, self._found, self._rules.root)
 
     def _body(self, template: str, values: Values) -> Node:
         made = self._bodies.get(template)

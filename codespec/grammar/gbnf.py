@@ -216,7 +216,7 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
                 at += 1
         for low, high in ranges:
             if low > high:
-                self._note(token, f"the range {chr(low)!r} to {chr(high)!r} holds no character; swap its ends")
+                self._note(token, f"the range U+{low:04X} to U+{high:04X} holds no character; swap its ends")
         return CharClass(tuple(ranges), negated)
 
     def any_char(self, _: list[Token]) -> Node:

@@ -95,9 +95,10 @@ class Grammar:
     @property
     def rules(self) -> Rules | None:
         """The rules of a GBNF grammar; None of the others."""
-        if callable(self._rules):
-            self._rules = self._rules()
-        return self._rules
+        rules = self._rules  # read once: another thread may be here as well
+        if callable(rules):
+            rules = self._rules = rules()
+        return rules
 
     @classmethod
     def _of_rules(cls, name: str, rules: Rules) -> Grammar:
@@ -180,7 +181,7 @@ class Grammar:
             name_or_path: ``NAME:RULE`` starts at another rule than ``root``.
             start: the same; it counts more than the one in the name.
             levels, strict, extensions: as for ``from_gbnf``; shipped grammars always have the extensions.
-            lenient: as for ``from_json_schema``.
+            lenient: as for ``from_json_schema``; other grammars have nothing to be lenient about.
 
         Raises:
             CodespecError: no such grammar, an unreadable or unknown kind of file, or an option that is not for it.
@@ -190,7 +191,7 @@ class Grammar:
         name, start = split_start(str(name_or_path), start, known)
         path = known.get(name) or Path(name)
         readers = (".gbnf", ".lark", ".json")
-        if not path.is_file():
+        if not _is_file(path):
             hint = did_you_mean(name, known) or "shipped: " + ", ".join(known)
             raise CodespecError(f"{name}: no such grammar; {hint}, or give a file")
         suffix = path.suffix.lower()
@@ -202,8 +203,15 @@ class Grammar:
         if suffix == ".gbnf":
             options = {"strict": strict, "extensions": extensions, "start": start, "levels": levels}
             return cls.from_outside("gbnf", text, name, **options)
-        if strict or extensions or (start and suffix == ".json"):
-            raise CodespecError(f"{path}: a start symbol, a strict mode and extensions are not for it; leave them out")
+        given = {
+            "strict": strict,
+            "extensions": extensions,
+            "levels": levels,
+            "start": start if suffix == ".json" else None,
+        }
+        if any(given.values()):
+            names = ", ".join(name for name, value in given.items() if value)
+            raise CodespecError(f"{path}: {names}: not for a {suffix} file; leave it out")
         if suffix == ".lark":
             return cls.from_outside("lark", text, name, folder=str(path.parent), start=start)
         return cls.from_outside("json", text, name, lenient=lenient)
@@ -332,9 +340,17 @@ def split_start(name: str, start: str | None = None, known: Iterable[str] = ()) 
     Anything else is a name as a whole: ``C:\\x.gbnf`` is a file on Windows.
     """
     front, colon, rule = name.rpartition(":")
-    if colon and rule and (front in known or front.lower().endswith((".gbnf", ".lark"))) and not Path(name).is_file():
+    if colon and rule and (front in known or front.lower().endswith((".gbnf", ".lark"))) and not _is_file(Path(name)):
         return front, start or rule
     return name, start
+
+
+def _is_file(path: Path) -> bool:
+    """False too where the name cannot be one, such as a grammar in place of its name."""
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
 
 
 def read_text(path: Path, limit: int) -> str:

@@ -25,7 +25,7 @@ _STATEMENT = re.compile(r"[ \t]*(?:(?:async[ \t]+)?def|class|return|import|while
 _YAML = re.compile(
     r"""(?:[ \t]*(?:#[^\n]*)?\n)*(?:---|%YAML|- |-\n|(?!(?:try|else|finally):)["']?[\w$./-]+["']?:(?:[ \t\n]|$))"""
 )
-_YAML_ENTRY = re.compile(r"^( *)((?:- +)*)(?=-?(?:\s|$)|[^\s#].*?:(?:\s|$))", re.MULTILINE)
+_YAML_ENTRY = re.compile(r"^( *)((?:- +)*)(?=-(?:\s|$)|[^\s#].*?:(?:\s|$))", re.MULTILINE)
 _YAML_UNIT = "  "
 _DASH = re.compile("- +")
 _TAIL = 200  # characters between a colon and the end of its line

@@ -15,8 +15,6 @@ from codespec.grammar.normalize import NO_TEXT, Ranges, normalize
 from codespec.grammar.positions import Lexeme
 from codespec.grammar.rules import CharClass, Choice, Except, Node, Repeat, RuleRef, Rules, Sequence, TokenRef, walk
 
-VERSION = 2
-"""Of the lowered text, for caches."""
 MAX_ELEMENTS = 60_000
 """Characters, references and groups of a lowered grammar; llguidance has room for 65,535 symbols."""
 

@@ -65,12 +65,6 @@ def normalize(rules: Rules) -> Rules:
     return Rules(rules.name, _reachable(kept), rules.root)
 
 
-def dead_rules(rules: Rules) -> list[str]:
-    """Rules that match no text at all."""
-    live = _productive(_subtractions({name: _characters(rule.body) for name, rule in rules.rules.items()}, rules))
-    return [name for name in rules.rules if name not in live]
-
-
 # --- constructors that keep trees small ---------------------------------------------------------------
 
 
@@ -202,23 +196,30 @@ def _resolve(node: Node, bodies: dict[str, Node], rule: Rule, grammar: str) -> N
     except TooLarge:
         raise GrammarError(grammar, f"a subtraction in {rule.name!r} is too large", "shorten it", *where) from None
     except RecursionError:
+        cause = f"a subtraction in {rule.name!r} is nested too deeply"
+        raise GrammarError(grammar, cause, "shorten the chain of rules in it", *where) from None
+    except _NotPlain:
         remedy = "both sides of '-' may use only rules that do not refer to themselves, and no token elements"
         raise GrammarError(grammar, f"a subtraction in {rule.name!r} is recursive", remedy, *where) from None
     return inlined if left.edges else NOTHING
+
+
+class _NotPlain(Exception):
+    """Rules refer to themselves, or to token elements."""
 
 
 def _inline(node: Node, bodies: dict[str, Node], path: tuple[str, ...]) -> Node:
     """``node`` with its rules in place.
 
     Raises:
-        RecursionError: they refer to themselves, or to token elements.
+        _NotPlain: that is not possible.
     """
     if isinstance(node, RuleRef):
         if node.name in path:
-            raise RecursionError
+            raise _NotPlain
         return _inline(bodies[node.name], bodies, (*path, node.name))
     if isinstance(node, TokenRef):
-        raise RecursionError
+        raise _NotPlain
     if isinstance(node, Sequence):
         return sequence([_inline(item, bodies, path) for item in node.items])
     if isinstance(node, Choice):

@@ -110,13 +110,11 @@ class Rules:
         name: file or name, for messages.
         rules: by name; every reference in them resolves.
         root: the start rule.
-        shadowed: rules that a later one of the same name replaced.
     """
 
     name: str
     rules: dict[str, Rule]
     root: str = "root"
-    shadowed: tuple[Rule, ...] = ()
 
 
 def walk(node: Node) -> Iterator[tuple[Node, int]]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import atexit
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -41,12 +42,13 @@ MEMORY = 500 * 1024 * 1024
 """Bytes that a grammar may take, the engine itself not counted."""
 _RESERVED = (256 + 128) * 1024 * 1024  # address space, not memory: the stack that compiling runs on, and its heap
 _APPROVED = "approved"
+_IMPORT = re.compile(r"%import\s+\.")
 _IDLE = 30.0  # seconds after which a helper that nobody needs is ended
 
 Verdict = dict[str, Any]
-"""``kind``: ``ok``, ``error`` (with ``name``, ``cause``, ``remedy``, ``line``, ``column``), ``slow``, ``memory``,
-``crash`` or ``contradiction`` (with ``cause``). ``compiled``: entries for the cache, if ``ok``. ``seconds`` and
-``memory`` (in MB, the helper included): what it took, if known."""
+"""``kind``: ``ok``, ``error`` (with ``name``, ``cause``, ``remedy``, ``line``, ``column``), ``slow``, ``overdue``,
+``memory``, ``crash`` or ``contradiction`` (with ``cause``). ``compiled``: entries for the cache, if ``ok``.
+``seconds`` and ``memory`` (in MB, the helper included): what it took, if known."""
 
 
 def approve(kind: str, text: str, name: str, **options: Any) -> None:
@@ -61,14 +63,17 @@ def approve(kind: str, text: str, name: str, **options: Any) -> None:
         GrammarError: what is wrong with it, or which limit it exceeds.
     """
     key = cache.key(text, sandbox=kind, **options)
-    if key in _approved or cache.load(key) == _APPROVED:
+    # What another file holds may change.
+    remembered = not (kind == "lark" and _IMPORT.search(text))
+    if remembered and (key in _approved or cache.load(key) == _APPROVED):
         return
     verdict = shared.examine({"kind": kind, "text": text, "name": name, "options": options})
     if verdict["kind"] != "ok":
         raise refusal(name, verdict)
     keep(verdict)
-    _approved.add(key)
-    cache.store(key, _APPROVED)
+    if remembered:
+        _approved.add(key)
+        cache.store(key, _APPROVED)
 
 
 def keep(verdict: Verdict) -> None:
@@ -85,6 +90,8 @@ def refusal(name: str, verdict: Verdict) -> GrammarError:
         return GrammarError(*(verdict[part] for part in ("name", "cause", "remedy", "line", "column")))
     if kind == "slow":
         return GrammarError(name, f"compiling it takes more than {SECONDS:g} s of processor time", shorten)
+    if kind == "overdue":
+        return GrammarError(name, f"compiling it gave no result within {PATIENCE:g} s", f"try again, or {shorten}")
     if kind == "memory":
         return GrammarError(name, f"compiling it takes more than {MEMORY >> 20} MB of memory", shorten)
     if kind == "contradiction":
@@ -150,7 +157,7 @@ class Sandbox:
             verdict: Verdict = json.loads(answer)
             return verdict
         self._end()
-        return {"kind": "slow"} if overdue.is_set() else {"kind": "crash", "cause": _ended(process.returncode)}
+        return {"kind": "overdue"} if overdue.is_set() else {"kind": "crash", "cause": _ended(process.returncode)}
 
     def _end(self) -> None:
         process, self._process = self._process, None
@@ -182,7 +189,7 @@ def _start(name: str) -> subprocess.Popen[bytes]:
     except OSError as error:
         raise GrammarError(name, f"no process to check it in can be started ({error.strerror})", "try again") from None
     assert process.stdout is not None
-    if process.stdout.readline() != b"ready\n":
+    if process.stdout.readline().strip() != b"ready":
         process.kill()
         process.communicate()
         raise GrammarError(
@@ -231,7 +238,10 @@ def examine_in_copy(request: dict[str, Any]) -> Verdict:
         answer.seek(0)
         complaints.seek(0)
         text, errors = answer.read(), complaints.read(10_000).decode("utf-8", "replace")
-    cost = {"seconds": usage.ru_utime + usage.ru_stime, "memory": usage.ru_maxrss >> 10}
+    cost = {
+        "seconds": usage.ru_utime + usage.ru_stime,
+        "memory": usage.ru_maxrss >> (20 if sys.platform == "darwin" else 10),
+    }
     return {**_verdict(os.waitstatus_to_exitcode(status), text, errors), **cost}
 
 
@@ -250,6 +260,8 @@ def _be_copy(request: dict[str, Any], answer: IO[bytes], complaints: IO[bytes]) 
     code = 1
     try:
         os.dup2(complaints.fileno(), 2)
+        # The helper's answers have no end as long as this process can write to the same pipe.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         _limit()
         answer.write(json.dumps(examine_here(request)).encode())
         answer.flush()

@@ -59,7 +59,7 @@ class Written:
 
     def expanded(self, start: str | None = None, levels: tuple[str, ...] | None = None) -> Rules:
         """The rules with templates expanded; all names must be known."""
-        rules = Rules(self.name, dict(self.rules), start or "root", tuple(self.shadowed))
+        rules = Rules(self.name, dict(self.rules), start or "root")
         if not self.extensions:
             return rules
         rules = expand(rules, DEFAULT_LEVELS if levels is None else levels)
