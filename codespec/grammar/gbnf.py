@@ -17,6 +17,7 @@ from lark.visitors import Transformer_NonRecursive
 
 from codespec.grammar.errors import GrammarError
 from codespec.grammar.rules import (
+    MAX_CODE_POINT,
     EMPTY,
     Boundary,
     CharClass,
@@ -216,7 +217,8 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
                 at += 1
         for low, high in ranges:
             if low > high:
-                self._note(token, f"the range U+{low:04X} to U+{high:04X} holds no character; swap its ends")
+                ends = (repr(chr(code)) if code <= MAX_CODE_POINT else f"U+{code:X}" for code in (low, high))
+                self._note(token, f"the range {' to '.join(ends)} holds no character; swap its ends")
         return CharClass(tuple(ranges), negated)
 
     def any_char(self, _: list[Token]) -> Node:
