@@ -17,8 +17,8 @@ from lark.visitors import Transformer_NonRecursive
 
 from codespec.grammar.errors import GrammarError
 from codespec.grammar.rules import (
-    MAX_CODE_POINT,
     EMPTY,
+    MAX_CODE_POINT,
     Boundary,
     CharClass,
     Choice,
