@@ -47,6 +47,15 @@ def test_any_text_is_a_document(engine, text):
     assert len(complete(engine, text, len(text))) == 1
 
 
+def test_blanks_are_nothing_to_show(engine):
+    text = "package main\n\nfunc main() {\n\tfor i := 0; i < 3; i++ {\n\t\t\n\t}\n}\n"
+    offset = text.index("\t\t\n") + 2
+    completer = Completer(engine, replace(BASE, grammar="auto"))
+    [completion] = completer.complete(Request(text, offset, "go", "main.go"))
+    assert completion.text == "" or completion.text.strip()
+    assert all(c.text == c.text.strip() or c.text.strip() for c in complete(engine, "\n\n", 1, count=3))
+
+
 def test_line_ends_make_no_difference(engine):
     offset = TEXT.index("raise ") + 6
     windows = TEXT.replace("\n", "\r\n")

@@ -124,6 +124,8 @@ class Completer:
                 completion = replace(completion, text=completion.text[len(spot.lead) :], backed_up=len(spot.lead))
             if completion.finish_reason == "cancelled":
                 return []
+            if not completion.text.strip():
+                completion = replace(completion, text="")  # blanks are nothing to show
             found.setdefault(completion.text, completion)
         return list(found.values())
 
