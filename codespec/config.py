@@ -104,7 +104,7 @@ class Config:
         time_budget_ms: of one completion; 0 is no limit.
         temperature: 0 is greedy.
         seed: same seed, same text.
-        draft_length: tokens that the draft proposes at a time.
+        draft_length: tokens that are proposed at a time at most; 0: as many as are expected to save time.
         log_level: of the messages on standard error.
         language: by LSP language identifier.
     """
@@ -118,7 +118,7 @@ class Config:
     time_budget_ms: int = _option(2000, Rule(maximum=600_000))
     temperature: float = _option(0.0, Rule(maximum=10))
     seed: int = _option(0)
-    draft_length: int = _option(4, Rule(maximum=64))
+    draft_length: int = _option(0, Rule(maximum=32))
     log_level: str = _option("warning", Rule(choices=("error", "warning", "info", "debug")))
     language: Mapping[str, LanguageConfig] = field(default_factory=dict)
 

@@ -201,11 +201,17 @@ class Proposal:
         probabilities: for each token the draft's distribution as (token ids, probabilities), or None where
             the draft was certain. Only rejection sampling looks at it.
         source: which draft: ``model``, ``ngram``, ``forced``.
+        sources: for each token, where they are not all from ``source``.
     """
 
     tokens: Sequence[int]
     probabilities: Sequence[tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]] | None] | None = None
     source: str = "model"
+    sources: Sequence[str] = ()
+
+    def source_of(self, index: int) -> str:
+        """Where a token came from."""
+        return self.sources[index] if self.sources else self.source
 
 
 class Draft(Protocol):
@@ -249,6 +255,7 @@ class Statistics:
     prefill_ms: float = 0.0
     draft_ms: float = 0.0
     verify_ms: float = 0.0
+    target_ms: float = 0.0
     grammar_ms: float = 0.0
     total_ms: float = 0.0
 
@@ -280,14 +287,14 @@ class Round:
             End tokens are not among them.
         proposed: what the draft proposed.
         accepted: how many of ``proposed`` the target agreed to.
-        source: where the proposal came from; None without one.
+        sources: which draft each of ``proposed`` came from.
         finish_reason: set on the last round only.
     """
 
     tokens: tuple[int, ...]
     proposed: tuple[int, ...] = ()
     accepted: int = 0
-    source: str | None = None
+    sources: tuple[str, ...] = ()
     finish_reason: FinishReason | None = None
 
 

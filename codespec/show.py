@@ -46,7 +46,8 @@ def rounds(steps: Sequence[Round], vocabulary: Vocabulary, length: int, colour: 
     room = length
     for step in steps:
         pieces = [
-            (token, "forced" if step.source == "forced" else "accepted") for token in step.tokens[: step.accepted]
+            (token, "forced" if source == "forced" else "accepted")
+            for token, source in zip(step.tokens[: step.accepted], step.sources, strict=False)
         ]
         pieces += [(token, "target") for token in step.tokens[step.accepted :]]
         for index, (token, style) in enumerate(pieces):

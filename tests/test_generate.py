@@ -127,7 +127,7 @@ def check_counts(generator: Generator, target: TableTarget, rounds: Sequence[Rou
         # An accepted end token is no text.
         assert tuple(r.proposed[: r.accepted])[: len(r.tokens)] == r.tokens[: r.accepted]
         assert len(r.tokens) - r.accepted in (-1, 0, 1)
-        assert (r.source is not None) == bool(r.proposed)
+        assert len(r.sources) == len(r.proposed)
     assert target.n_past == len(generator._sequence.tokens)
     assert target.tokens == generator._sequence.tokens
 

@@ -113,7 +113,7 @@ class Completer:
                     sampling = _another(sampling)
                 state = spot.state(self.engine, rule)
                 left = replace(limits, time_budget_ms=budget and budget - spent.total_ms)
-                chunks = self.engine.generate(prompt, state, sampling, left, cancel)
+                chunks = self.engine.generate(prompt, state, sampling, left, cancel, language=request.language)
                 ending = Ending(rule, spot.gate, suffix, "unavailable" if spot.unavailable else "off")
                 completion = self._finish(chunks, ending, spot.place.note, state.wanted if state else (), spent)
                 if completion.report["gate"] != "dropped" or completion.finish_reason == "cancelled":

@@ -9,9 +9,12 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
-from codespec.draft.compose import FirstOf
+from codespec.draft.acceptance import Acceptance
+from codespec.draft.compose import Combined
+from codespec.draft.costs import LONGEST, RunningCosts
 from codespec.draft.forced import ForcedDraft
 from codespec.draft.model import ModelDraft
+from codespec.draft.ngram import NgramDraft, NgramIndex
 from codespec.grammar import Grammar, Tokenizer
 from codespec.llama.context import Context
 from codespec.llama.llguidance_tokenizer import tokenizer_from_vocab
@@ -22,6 +25,7 @@ from codespec.protocols import Cancel, Chunk, CodespecError, Draft, GrammarState
 from codespec.speculative.generate import Generator
 
 LONGEST_AUTOMATIC_CONTEXT = 8192
+SOURCES = frozenset({"forced", "ngram", "model"})
 
 
 class LocalEngine:
@@ -31,7 +35,7 @@ class LocalEngine:
         target: a GGUF file.
         context_length: in tokens; 0 is what the target was trained with, at most 8,192.
         threads: 0 chooses by the size of the model.
-        draft_length: how many tokens a draft proposes at a time.
+        draft_length: how many tokens are proposed at a time at most; 0: as many as are expected to save time.
         kv_type, flash_attention: of the target's KV cache, see ``Context``.
         exact: the same text whatever the draft, at the cost of speed: every decode has the same numerics.
         progress: called with 0..1 while the target loads.
@@ -47,7 +51,7 @@ class LocalEngine:
         context_length: int = 0,
         threads: int = 0,
         gpu_layers: int = 0,
-        draft_length: int = 4,
+        draft_length: int = 0,
         exact: bool = False,
         kv_type: str = "f16",
         flash_attention: str = "auto",
@@ -73,12 +77,24 @@ class LocalEngine:
             raise
         self.vocabulary = self.model.vocabulary
         self.context_length = self._context.length
-        self._drafts: dict[Path, tuple[Model, Context, ModelDraft]] = {}
+        self._drafts: dict[Path, tuple[Model, Context, ModelDraft, RunningCosts]] = {}
+        self.costs = RunningCosts()
+        self.sources = SOURCES
+        self.learnt = NgramIndex()
+        self._acceptance: dict[str, Acceptance] = {}
+        self._combined: dict[tuple[str, Path | None, tuple[str, ...]], Combined] = {}
         self._forced = ForcedDraft(self.vocabulary)
+        self._ngrams = NgramDraft(self.learnt)
         # FIM markers and the like are no text; the end tokens among the control tokens stay possible.
         self._banned = dict.fromkeys(self.vocabulary.control_tokens - self.vocabulary.end_tokens, float("-inf"))
         self._cancellation = Cancellation()
-        self._generator = Generator(self._context.sequence(), None, self.vocabulary.end_tokens, draft_length)
+        self._generator = Generator(
+            self._context.sequence(),
+            None,
+            self.vocabulary.end_tokens,
+            draft_length or LONGEST - 1,
+            on_pass=self.costs.observe,
+        )
         self.draft: Path | None = None
 
     @property
@@ -96,7 +112,7 @@ class LocalEngine:
             self._drafts[path] = self._load_draft(path)
         self.draft = path
 
-    def _load_draft(self, path: Path) -> tuple[Model, Context, ModelDraft]:
+    def _load_draft(self, path: Path) -> tuple[Model, Context, ModelDraft, RunningCosts]:
         model = Model(path, gpu_layers=self._gpu_layers)
         try:
             check_pair(self.model, model)
@@ -104,7 +120,7 @@ class LocalEngine:
         except CodespecError:
             model.close()
             raise
-        return model, context, ModelDraft(context.sequence(), self.vocabulary.end_tokens)
+        return model, context, ModelDraft(context.sequence(), self.vocabulary.end_tokens), RunningCosts()
 
     def grammar_state(self, grammar: Grammar) -> GrammarState:
         """The start state of a grammar over this model's vocabulary."""
@@ -122,6 +138,7 @@ class LocalEngine:
         limits: Limits | None = None,
         cancel: Cancel | None = None,
         speculate: bool = True,
+        language: str = "",
     ) -> Iterator[Chunk]:
         """Text as it comes, whole characters at a time; close the iterator to stop early.
 
@@ -129,13 +146,15 @@ class LocalEngine:
             prompt: token ids.
             grammar: constrains the text, starting from this state, which is advanced.
             speculate: False decodes one token at a time with the target alone.
+            language: what is generated; how often drafts are right is learnt for each apart.
 
         Raises:
             CodespecError: the prompt is too long, or decoding failed.
         """
         sampling = sampling or Sampling()
         sampling = replace(sampling, logit_bias={**self._banned, **sampling.logit_bias})
-        self._generator.draft = self._draft_for(grammar is not None) if speculate else None
+        kind = f"{language}/{'greedy' if sampling.temperature == 0 else 'sampled'}/{'grammar' if grammar else 'free'}"
+        self._generator.draft = self._draft_for(kind) if speculate else None
         self._cancellation = Cancellation()
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
         with self._cancellable(self._cancellation):
@@ -151,11 +170,24 @@ class LocalEngine:
             stack.enter_context(self._drafts[self.draft][1].cancellable(cancellation))
         return stack
 
-    def _draft_for(self, constrained: bool) -> Draft | None:
-        drafts: list[Draft] = [self._forced] if constrained else []
-        if self.draft is not None:
-            drafts.append(self._drafts[self.draft][2])
-        return FirstOf(drafts) if drafts else None
+    def _draft_for(self, kind: str) -> Draft | None:
+        """The sources that are switched on, as one draft with what it has learnt of this kind of text."""
+        if not self.sources:
+            return None
+        model, costs = self._drafts[self.draft][2:] if self.draft is not None else (None, None)
+        sources = tuple(sorted(self.sources))
+        found = self._combined.get((kind, self.draft, sources))
+        if found is None:
+            found = self._combined[kind, self.draft, sources] = Combined(
+                self.costs,
+                self._acceptance.setdefault(kind, Acceptance()),
+                ngrams=self._ngrams if "ngram" in sources else None,
+                model=model if "model" in sources else None,
+                forced=self._forced if "forced" in sources else None,
+                model_costs=costs,
+                end_tokens=self.vocabulary.end_tokens,
+            )
+        return found
 
     def abort(self) -> None:
         """Stop the running generation within one node of llama.cpp's graph; from any thread."""
@@ -163,7 +195,7 @@ class LocalEngine:
 
     def close(self) -> None:
         """Free models and caches; a second call does nothing."""
-        for model, context, _ in self._drafts.values():
+        for model, context, *_ in self._drafts.values():
             context.close()
             model.close()
         self._drafts.clear()

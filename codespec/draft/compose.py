@@ -1,20 +1,74 @@
-"""Several drafts as one."""
+"""Every source of drafts as one: token by token the most promising, as far as it is expected to save time."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from time import perf_counter
 
-from codespec.protocols import CodespecError, Draft, GrammarState, Proposal, Sampler
+from codespec.draft.acceptance import Acceptance, Kind, model_bin, ngram_bin
+from codespec.draft.costs import LONGEST, RunningCosts
+from codespec.draft.forced import ForcedDraft
+from codespec.draft.model import ModelDraft
+from codespec.draft.ngram import BREAK, LONGEST_MATCH, Match, NgramDraft
+from codespec.protocols import CodespecError, GrammarState, Proposal, Sampler
+
+AHEAD = 8
+"""Further tokens that are thought about before a model is asked for the next one."""
+
+PROBE = 32
+"""Rounds without the model after which it is asked for one token, only to see how good it is."""
+
+_HOPELESS = 0.02
+_SEES = 0.5  # of an n-gram's errors a model is assumed to see
+_TAIL = 16
+
+Guess = tuple[int, Kind]
 
 
-class FirstOf:
-    """The proposal of the first draft that has one: put the cheap and certain ones in front.
+class Combined:
+    """Forced text, n-grams and a small model, chosen token by token by what they are expected to save.
 
-    A draft that fails is passed over; its error is raised only where no other draft has anything to propose.
+    A round begins with the text that the grammar forces. Then, at each token, the n-gram that matched longest is
+    followed where it is nearly sure; elsewhere the model is asked, if what it may save is worth its time. Where both
+    say something they are weighed against each other: a token that both propose is taken far more often than one
+    that either does. In the end the proposal is cut to the length with the highest expected tokens per millisecond;
+    all lengths are compared, since T(n) has jumps, and length 0 is one of them.
+
+    Whether a guess would have been right is learnt from the text as it goes on, verified or not, up to the first
+    guess that was wrong.
+
+    In rejection sampling neither the source of a token nor the length may depend on what was drawn: there the source
+    is chosen before, and nothing is cut afterwards.
+
+    Args:
+        costs: of the target, including what the choice of its tokens takes.
+        acceptance: how often each kind of guess is right.
+        ngrams, model, forced: None leaves a source out.
+        model_costs: of the model's passes.
+        end_tokens: tokens after which there is nothing to propose.
     """
 
-    def __init__(self, drafts: Sequence[Draft]) -> None:
-        self._drafts = tuple(drafts)
+    def __init__(
+        self,
+        costs: RunningCosts,
+        acceptance: Acceptance,
+        ngrams: NgramDraft | None = None,
+        model: ModelDraft | None = None,
+        forced: ForcedDraft | None = None,
+        model_costs: RunningCosts | None = None,
+        end_tokens: frozenset[int] = frozenset(),
+    ) -> None:
+        self.costs, self.acceptance = costs, acceptance
+        self.ngrams, self.model, self.forced = ngrams, model, forced
+        self.model_costs = model_costs or RunningCosts()
+        self.end_tokens = end_tokens
+        self.spread = Spread()
+        self.rounds_without_model = 0
+        self.trust = Trust()
+        self._asked: _Asked | None = None
+        self._guesses: list[list[Guess]] = []
+        self._start = 0
+        self._tail: Sequence[int] = ()
 
     def propose(
         self,
@@ -24,32 +78,320 @@ class FirstOf:
         more: Callable[[float], bool],
     ) -> Proposal:
         """As ``protocols.Draft.propose``."""
-        nothing = Proposal(())
-        if not more(1.0):
-            return nothing
-        failure: CodespecError | None = None
-        for draft in self._drafts:
-            try:
-                proposal = draft.propose(tokens, grammar, sampler, _asked_once(more))
-            except CodespecError as error:
-                failure = error
-                continue
-            if proposal.tokens:
-                return proposal
-        if failure is not None:
-            raise failure
-        return nothing
+        self.learn(tokens)
+        work = _Round(self, tokens, grammar, sampler)
+        try:
+            work.run(more)
+        except BaseException:
+            if grammar is not None:
+                grammar.rollback(len(work.tokens))
+            raise
+        count = len(work.tokens) if work.rejection else work.best_length()
+        if grammar is not None and count < len(work.tokens):
+            grammar.rollback(len(work.tokens) - count)
+        guesses = work.guesses
+        if work.shadow:
+            guesses = [[*guesses[0], *work.shadow], *guesses[1:]] if guesses else [work.shadow]
+        self._guesses, self._start, self._tail = guesses, len(tokens), tokens[-_TAIL:]
+        self._asked = work.asked
+        if work.asked is not None:
+            work.asked.length = count
+        return Proposal(
+            tuple(work.tokens[:count]),
+            tuple(work.probabilities[:count]) if any(work.probabilities[:count]) else None,
+            sources=tuple(_SOURCE.get(kind[0], kind[0]) for kind in work.kinds[:count]),
+        )
+
+    def learn(self, tokens: Sequence[int]) -> None:
+        """See which guesses of the last round ``tokens``, the text that has gone on, prove right."""
+        start, guesses, asked = self._start, self._guesses, self._asked
+        self._guesses, self._asked = [], None
+        if not guesses or len(tokens) <= start or tokens[max(0, start - _TAIL) : start] != self._tail:
+            return
+        depth = 0
+        for depth, (said, token) in enumerate(zip(guesses, tokens[start:], strict=False)):
+            for guess, kind in said:
+                self.acceptance.learn(kind, depth, guess == token)
+                if kind[0] in _OF_MODEL:
+                    self.spread.count(kind, self.acceptance)
+            if said[0][0] != token:
+                break
+        else:
+            depth += 1
+        if asked is not None:
+            self.trust.learn(asked, min(depth, asked.length))
 
 
-def _asked_once(more: Callable[[float], bool]) -> Callable[[float], bool]:
-    """``more`` for a draft on whose behalf it has already said yes to the first token."""
-    first = True
+_SOURCE = {"both": "model", "contested": "model", "ngram-split": "ngram", "ngram-contested": "ngram"}
+_OF_MODEL = frozenset({"model", "both", "contested"})
 
-    def asked(confidence: float) -> bool:
-        nonlocal first
-        if first:
-            first = False
+
+class Spread:
+    """How the chances of a model's tokens are spread: the value of asking it lies in the good half."""
+
+    def __init__(self) -> None:
+        self.groups = [(0.5, 0.85), (0.5, 0.35)]  # (share, mean chance): at least even and below
+        self._sums = [[2.0, 1.7], [2.0, 0.7]]
+
+    def count(self, kind: Kind, acceptance: Acceptance) -> None:
+        """One more token of the model."""
+        chance = acceptance.chance(kind, 0)
+        for sums in self._sums:
+            sums[0] *= 0.99
+            sums[1] *= 0.99
+        sums = self._sums[chance < 0.6]
+        sums[0] += 1
+        sums[1] += chance
+        total = self._sums[0][0] + self._sums[1][0]
+        self.groups = [(n / total, chance / n) for n, chance in self._sums]
+
+    @property
+    def mean(self) -> float:
+        """The mean chance."""
+        return sum(share * chance for share, chance in self.groups)
+
+
+class _Asked:
+    """The first token of a round that the model was asked for, and what that was expected to save.
+
+    Args:
+        depth: tokens proposed before.
+        worth: what the model's tokens were expected to save, in tokens, the time of the first not counted.
+        rate: tokens per millisecond without the model.
+        costs: of the target.
+    """
+
+    def __init__(self, depth: int, worth: float, rate: float, costs: Sequence[float]) -> None:
+        self.depth, self.worth, self.rate, self.costs = depth, worth, rate, costs
+        self.length = depth  # of the proposal in the end
+        self.further_ms = 0.0  # the model's time after the first token
+
+    def saved(self, accepted: int) -> float:
+        """What was saved in the end, like ``worth``."""
+        ms = self.costs[max(self.length, self.depth) + 1] - self.costs[self.depth + 1] + self.further_ms
+        return max(0, accepted - self.depth) - ms * self.rate
+
+
+class Trust:
+    """How much of what the model was expected to save it did save: the factor for the next expectation."""
+
+    def __init__(self) -> None:
+        self._expected = self._saved = 4.0
+
+    def learn(self, asked: _Asked, accepted: int) -> None:
+        """A round is over in which the model was asked."""
+        self._expected = self._expected * 0.98 + asked.worth
+        self._saved = self._saved * 0.98 + asked.saved(accepted)
+
+    def forget(self) -> None:
+        """A round without the model: what was known of it is a little older."""
+        self._expected += 0.005 * (4.0 - self._expected)
+        self._saved += 0.005 * (4.0 - self._saved)
+
+    @property
+    def factor(self) -> float:
+        """Between 0 and 1.5."""
+        return min(1.5, max(0.0, self._saved / max(self._expected, 1e-3)))
+
+
+class _Round:
+    """One proposal in the making."""
+
+    def __init__(
+        self, draft: Combined, tokens: Sequence[int], grammar: GrammarState | None, sampler: Sampler
+    ) -> None:
+        self.began = perf_counter()
+        self.draft, self.grammar, self.sampler = draft, grammar, sampler
+        self.rejection = getattr(sampler, "rejection", False)
+        self.text = list(tokens)
+        self.start = len(self.text)
+        self.costs = draft.costs.at(self.start)
+        self.tokens: list[int] = []
+        self.kinds: list[Kind] = []
+        self.probabilities: list[object] = []
+        self.guesses: list[list[Guess]] = []
+        self.shadow: list[Guess] = []  # said about the first token and not proposed
+        self.expected = [1.0]  # tokens of the round at each length of the proposal
+        self.product = 1.0
+        self.model = draft.model
+        self.kept = self.model.kept(self.text) if self.model is not None else 0
+        self.match: Match | None = None
+        self.matched = 0  # tokens proposed when the match was found
+        self.forced: list[int] = []
+        self.asked: _Asked | None = None
+
+    def run(self, more: Callable[[float], bool]) -> None:
+        """Extend the proposal for as long as that may pay."""
+        draft = self.draft
+        if draft.ngrams is not None:
+            draft.ngrams.sync(self.text)
+            self._find_match()
+        if draft.forced is not None and self.grammar is not None:
+            self.forced = draft.forced.tokens(self.text, self.grammar)
+        asked = draft.rounds_without_model
+        draft.rounds_without_model += 1
+        if asked:
+            draft.trust.forget()
+        if self.model is not None and asked >= PROBE and not self.forced:
+            self._probe()
+        confidence = 1.0
+        while len(self.tokens) < LONGEST - 1 and self.product >= _HOPELESS and more(confidence):
+            if not self._extend():
+                break
+            confidence = self.expected[-1] - self.expected[-2]
+            if self.tokens[-1] in draft.end_tokens or (self.grammar is not None and self.grammar.finished):
+                break
+
+    def best_length(self) -> int:
+        """The length of the proposal with the most expected tokens per millisecond."""
+        spent = self._spent()
+        rates = [tokens / (self.costs[n + 1] + spent) for n, tokens in enumerate(self.expected)]
+        return rates.index(max(rates))
+
+    def _spent(self) -> float:
+        return (perf_counter() - self.began) * 1e3
+
+    def _extend(self) -> bool:
+        """Append the most promising next token; False where there is none that may pay."""
+        if self.forced:
+            return self._append([(self.forced.pop(0), ("forced", 0))])
+        depth = len(self.tokens)
+        guess = self._ngram_guess()
+        chance = self.draft.acceptance.chance(guess[1], depth) if guess else 0.0
+        if self.rejection and guess is not None and chance >= self.draft.spread.mean:
+            return self._worth([(1.0, chance)], 0.0)[0] > 0 and self._append([guess])
+        if self.model is None or not self._model_may_pay(guess, chance):
+            return guess is not None and not self.rejection and self._append([guess])
+        return self._ask_model(None if self.rejection else guess, chance)
+
+    def _ngram_guess(self) -> Guess | None:
+        if self.match is None:
+            return None
+        ahead = len(self.tokens) - self.matched
+        token = self.match.token(ahead, self.tokens[self.matched :])
+        if token == BREAK:
+            return None
+        if self.grammar is not None and not self.grammar.allows(token):
+            return None
+        place = ngram_bin(self.match.length + ahead)
+        return token, ("ngram" if self.match.agreed else "ngram-split", place)
+
+    def _find_match(self) -> None:
+        ngrams = self.draft.ngrams
+        self.match = ngrams.match(self.text[-LONGEST_MATCH:]) if ngrams is not None else None
+        self.matched = len(self.tokens)
+
+    def _append(self, guesses: list[Guess], probabilities: object = None) -> bool:
+        """Append the first of ``guesses``; False where the grammar refuses it."""
+        token, kind = guesses[0]
+        if self.grammar is not None and self.grammar.accept((token,)) != 1:
+            return False
+        depth = len(self.tokens)
+        self.tokens.append(token)
+        self.text.append(token)
+        self.kinds.append(kind)
+        self.probabilities.append(probabilities)
+        self.guesses.append(guesses)
+        self.product *= self.draft.acceptance.chance(kind, depth)
+        self.expected.append(self.expected[-1] + self.product)
+        if self.match is not None and self._predicted(depth) != token:
+            self._find_match()
+        return True
+
+    def _predicted(self, depth: int) -> int:
+        assert self.match is not None
+        ahead = depth - self.matched
+        return self.match.token(ahead, self.tokens[self.matched : depth])
+
+    def _model_may_pay(self, guess: Guess | None, chance: float) -> bool:
+        """Whether asking the model for the next token is expected to save more than it takes."""
+        draft = self.draft
+        step = draft.model_costs.at(self.start)[min(len(self.text) - self.kept, LONGEST)]
+        if guess is None:
+            trust = draft.trust.factor
+            worth, rate = self._worth(draft.spread.groups, step)
+            if worth * trust <= step:
+                return False
+            if self.asked is None:
+                self.asked = _Asked(len(self.tokens), worth * rate, rate, self.costs)
             return True
-        return more(confidence)
+        # What the n-gram gets wrong costs a row of the target, and everything behind it.
+        depth = len(self.tokens)
+        reach = min(depth + 5, LONGEST)
+        row = max(0.0, (self.costs[reach] - self.costs[depth + 1]) / max(1, reach - depth - 1))
+        token_ms = 1 / self._rate()
+        saved = (1 - chance) * (_SEES * row + draft.spread.mean * max(0.0, token_ms - row))
+        return self.product * saved > step
 
-    return asked
+    def _rate(self) -> float:
+        """Expected tokens per millisecond of the best length so far."""
+        spent = self._spent()
+        return max(tokens / (self.costs[n + 1] + spent) for n, tokens in enumerate(self.expected))
+
+    def _worth(self, groups: Sequence[tuple[float, float]], step: float) -> tuple[float, float]:
+        """What a token more, and those that may follow it, are expected to save.
+
+        Args:
+            groups: (share, chance) of what the next tokens may be like.
+            step: milliseconds to get one.
+
+        Returns:
+            Milliseconds, the time to get the first token not counted; and tokens per millisecond as it stands.
+        """
+        depth = len(self.tokens)
+        spent = self._spent()
+        rate, best = max((tokens / (self.costs[n + 1] + spent), n) for n, tokens in enumerate(self.expected))
+        worth = 0.0
+        for share, chance in groups:
+            gained, product, most = self.expected[-1] - self.expected[best], self.product, 0.0
+            for m in range(1, min(AHEAD, LONGEST - 1 - depth) + 1):
+                product *= chance
+                gained += product
+                cost = self.costs[depth + 1 + m] - self.costs[best + 1] + (m - 1) * step
+                most = max(most, gained / rate - cost)
+            worth += share * most
+        return worth, rate
+
+    def _ask_model(self, guess: Guess | None, chance: float) -> bool:
+        draft = self.draft
+        draft.rounds_without_model = 0
+        pick = self._pick()
+        if pick is None:
+            return False
+        token, confidence, probabilities = pick
+        place = model_bin(confidence)
+        if guess is None:
+            return self._append([(token, ("model", place))], probabilities)
+        if guess[0] == token:
+            return self._append([(token, ("both", place)), guess], probabilities)
+        own, other = (token, ("contested", place)), (guess[0], ("ngram-contested", guess[1][1]))
+        depth = len(self.tokens)
+        if draft.acceptance.chance(other[1], depth) > draft.acceptance.chance(own[1], depth):
+            return self._append([other, own])
+        return self._append([own, other], probabilities)
+
+    def _pick(self) -> tuple[int, float, object] | None:
+        """The model's next token, its confidence, and the distribution it was drawn from, if it was drawn."""
+        assert self.model is not None
+        began = perf_counter()
+        kept = min(self.kept, len(self.text) - 1)
+        try:
+            pick = self.model.next(self.text, kept, self.grammar, self.sampler)
+        except CodespecError:
+            self.model = None  # its context is full, say; the other sources go on
+            return None
+        self.kept = len(self.text)
+        took = (perf_counter() - began) * 1e3
+        self.draft.model_costs.observe(len(self.text) - kept, self.start, took)
+        if self.asked is not None and len(self.tokens) > self.asked.depth:
+            self.asked.further_ms += took
+        if pick is None:
+            return None
+        return pick.token, pick.confidence, getattr(pick, "distribution", None)
+
+    def _probe(self) -> None:
+        """Ask the model what it would say, and propose nothing for it."""
+        self.draft.rounds_without_model = 0
+        pick = self._pick()
+        if pick is not None:
+            self.shadow = [(pick[0], ("model", model_bin(pick[1])))]

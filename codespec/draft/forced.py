@@ -31,16 +31,20 @@ class ForcedDraft:
         more: Callable[[float], bool],
     ) -> Proposal:
         """As ``protocols.Draft.propose``; empty without a grammar or where it leaves a choice."""
-        text = whole_characters(grammar.forced()) if grammar is not None else ""
-        if grammar is None or not text:
+        ids = self.tokens(tokens, grammar)
+        if grammar is None or not ids:
             return Proposal((), source=self.source)
-        ids = self._tokenize_after(tokens[-TAIL:], text)[:-1]
         count = 0
         while count < len(ids) and more(1.0):
             count += 1
         # The grammar has the last word: where the tokenizer did not give the text back, it takes fewer.
         taken = grammar.accept(ids[:count])
         return Proposal(tuple(ids[:taken]), source=self.source)
+
+    def tokens(self, tokens: Sequence[int], grammar: GrammarState | None) -> list[int]:
+        """What the grammar forces behind ``tokens``, without its last token."""
+        text = whole_characters(grammar.forced()) if grammar is not None else ""
+        return self._tokenize_after(tokens[-TAIL:], text)[:-1] if text else []
 
     def _tokenize_after(self, tail: Sequence[int], text: str) -> list[int]:
         """Tokens of ``text`` as it is cut behind ``tail``; on its own where the two would merge."""

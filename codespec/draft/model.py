@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from codespec.draft.sequence import HeldSequence
-from codespec.protocols import GrammarState, Proposal, Sampler, Target
+from codespec.protocols import GrammarState, Pick, Proposal, Sampler, Target
 
 
 class ModelDraft:
@@ -58,3 +58,19 @@ class ModelDraft:
                 grammar.rollback(len(proposed))
             raise
         return Proposal(tuple(proposed), source=self.source)
+
+    def kept(self, tokens: Sequence[int]) -> int:
+        """How many of ``tokens`` need not be decoded to know what follows them."""
+        return self._sequence.kept(tokens)
+
+    def next(
+        self, tokens: Sequence[int], kept: int, grammar: GrammarState | None, sampler: Sampler
+    ) -> Pick | None:
+        """The token after ``tokens``, of which the first ``kept`` are held; None where the grammar allows none.
+
+        Raises:
+            CodespecError, Aborted: the model could not decode.
+        """
+        self._sequence.rollback(kept)
+        logits = self._sequence.extend(tokens[kept:], 1)
+        return sampler.pick(logits[-1], tokens, grammar)

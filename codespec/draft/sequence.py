@@ -32,9 +32,13 @@ class HeldSequence:
         Raises:
             CodespecError, Aborted: as ``Target.decode``; the sequence holds the common prefix.
         """
-        kept = min(common_prefix(self.tokens, tokens), len(tokens) - 1)
+        kept = self.kept(tokens)
         self.rollback(kept)
         return self.extend(tokens[kept:], 1), len(tokens) - kept
+
+    def kept(self, tokens: Sequence[int]) -> int:
+        """How many of ``tokens`` are held, the last one never counted."""
+        return min(common_prefix(self.tokens, tokens), len(tokens) - 1)
 
     def extend(self, tokens: Sequence[int], last: int | None = None) -> Logits:
         """``Target.decode``."""
@@ -53,6 +57,6 @@ def common_prefix(a: Sequence[int], b: Sequence[int]) -> int:
     """How many tokens ``a`` and ``b`` begin with in common."""
     shorter = min(len(a), len(b))
     # Whole slices first: lists compare in C, and one text mostly continues the other.
-    if list(a[:shorter]) == list(b[:shorter]):
+    if a[:shorter] == b[:shorter]:
         return shorter
-    return next(i for i in range(shorter) if a[i] != b[i])
+    return next((i for i in range(shorter) if a[i] != b[i]), shorter)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from time import perf_counter
 
 from codespec.draft.sequence import HeldSequence
@@ -44,6 +44,8 @@ class Generator:
         draft: None decodes one token at a time.
         end_tokens: tokens that end a generation and are not part of the text.
         draft_length: how many tokens the draft may propose at a time.
+        on_pass: called after every pass over a proposal (prefill is none) with the tokens decoded, those in the
+            KV cache before, and the milliseconds until their successors were chosen.
         held: the tokens that ``target`` holds already, where it was forked or restored.
 
     Attributes:
@@ -59,11 +61,13 @@ class Generator:
         end_tokens: frozenset[int],
         draft_length: int = 4,
         held: Sequence[int] = (),
+        on_pass: Callable[[int, int, float], None] | None = None,
     ) -> None:
         self._sequence = HeldSequence(target, held)
         self.draft = draft
         self._end_tokens = end_tokens
         self._length = FixedLength(draft_length)
+        self._on_pass = on_pass
         self.statistics = Statistics()
 
     def generate(
@@ -176,7 +180,7 @@ class Generator:
         finally:
             run.statistics.draft_ms += _since(began)
         run.ahead = len(proposal.tokens)
-        return proposal if run.ahead <= limit else Proposal(proposal.tokens[:limit], source=proposal.source)
+        return proposal if run.ahead <= limit else replace(proposal, tokens=proposal.tokens[:limit])
 
     def _target_pass(self, run: _Run, proposal: Proposal) -> tuple[Proposal, Logits]:
         """Decode the last token of the text, which the KV cache lacks, and the proposal; float32 [1 + proposed, V]."""
@@ -189,7 +193,9 @@ class Generator:
             proposal = _NOTHING
             logits = self._sequence.extend(run.tokens[-1:])
         run.statistics.target_calls += 1
-        run.statistics.verify_ms += _since(began)
+        run.pass_ms = _since(began)
+        run.statistics.verify_ms += run.pass_ms
+        run.statistics.target_ms += run.pass_ms
         return proposal, logits
 
     def _settle(self, run: _Run, proposal: Proposal, logits: Logits) -> Round:
@@ -204,10 +210,13 @@ class Generator:
         if verdict.finish_reason is None:
             _bring_along_draft_grammar(run, verdict)
         statistics = run.statistics
-        if proposal.tokens:
-            count = statistics.by_source.setdefault(proposal.source, SourceCount())
-            count.drafted += len(proposal.tokens)
-            count.accepted += verdict.accepted
+        sources = tuple(proposal.source_of(index) for index in range(len(proposal.tokens)))
+        for index, source in enumerate(sources):
+            count = statistics.by_source.setdefault(source, SourceCount())
+            count.drafted += 1
+            count.accepted += index < verdict.accepted
+        if self._on_pass is not None and run.pass_ms > 0:
+            self._on_pass(1 + len(proposal.tokens), before - 1, run.pass_ms + _since(began))
         statistics.tokens += len(verdict.tokens)
         statistics.verify_ms += _since(began)
         statistics.total_ms = _since(run.began)
@@ -215,7 +224,7 @@ class Generator:
             verdict.tokens,
             tuple(proposal.tokens),
             verdict.accepted,
-            proposal.source if proposal.tokens else None,
+            sources,
             verdict.finish_reason or run.interrupted(),
         )
 
@@ -225,7 +234,7 @@ class _Run:
     """One generation.
 
     ``tokens`` is the text, prompt included; the target's KV cache holds all of it but the last generated token.
-    ``ahead`` is by how many tokens ``draft_grammar`` has run ahead of it.
+    ``ahead`` is by how many tokens ``draft_grammar`` has run ahead of it, ``pass_ms`` what the last pass took.
     """
 
     tokens: list[int]
@@ -239,6 +248,7 @@ class _Run:
     time_budget_ms: float | None
     began: float
     ahead: int = 0
+    pass_ms: float = 0.0
 
     @property
     def room(self) -> int:
