@@ -116,24 +116,24 @@ def acceptance(target_probs: Distribution, draft_probs: Distribution, token: int
     Raises:
         CodespecError: ``q(token)`` is 0.
     """
-    ids, target = target_probs
-    draft = _probabilities_of(ids, draft_probs)
-    asked = np.array([token])
-    (drawn_with,) = _probabilities_of(asked, draft_probs)
+    drawn_with = _probability(draft_probs, token)
     if not drawn_with > 0:
         raise CodespecError(f"the draft proposed token {token}, to which it gives no probability; please report this")
-    (wanted,) = _probabilities_of(asked, target_probs)
-    left = np.maximum(target - draft, 0)  # where only the draft has probability, nothing is left: p's ids suffice
+    accept = min(1.0, _probability(target_probs, token) / drawn_with)
+    ids, target = target_probs
+    # Both lists are in orders of their own: token by token, not place by place.
+    draft = np.zeros(1 + max(ids.max(), draft_probs[0].max()))
+    draft[draft_probs[0]] = draft_probs[1]
+    # Where only the draft has probability nothing is left, so the target's ids suffice.
+    left = np.maximum(target - draft[ids], 0)
     total = left.sum()
-    # Nothing is left only where p equals q but for rounding; then the token is as good as never rejected.
-    return min(1.0, float(wanted / drawn_with)), (ids, left / total) if total > 0 else target_probs
+    # Nothing at all is left only where the two are equal but for rounding, and a rejection next to impossible.
+    return accept, (ids, left / total) if total > 0 else target_probs
 
 
-def _probabilities_of(ids: npt.NDArray[np.int64], distribution: Distribution) -> npt.NDArray[np.float64]:
-    own_ids, probs = distribution
-    dense = np.zeros(1 + max(int(ids.max()), int(own_ids.max())))
-    dense[own_ids] = probs
-    return dense[ids]
+def _probability(distribution: Distribution, token: int) -> float:
+    ids, probs = distribution
+    return float(probs[ids == token].sum())
 
 
 def _grow(
