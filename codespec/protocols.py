@@ -16,9 +16,9 @@ import numpy.typing as npt
 from codespec.errors import Aborted, CodespecError, ContextFull
 
 __all__ = [
-    "Aborted", "Bits", "Cancel", "Chunk", "CodespecError", "ContextFull", "Draft", "FinishReason", "GrammarState",
-    "Limits", "Logits", "Pick", "Proposal", "Round", "Sampler", "Sampling", "SourceCount", "Statistics", "Target",
-    "Vocabulary",
+    "Aborted", "Bits", "Cancel", "Chunk", "CodespecError", "ContextFull", "Distribution", "Draft", "FinishReason",
+    "GrammarState", "Limits", "Logits", "Pick", "Proposal", "Round", "Sampler", "Sampling", "SourceCount", "Statistics",
+    "Target", "Vocabulary",
 ]  # fmt: skip
 
 Logits = npt.NDArray[np.float32]
@@ -26,6 +26,9 @@ Logits = npt.NDArray[np.float32]
 
 Bits = npt.NDArray[np.uint32]
 """uint32 [(vocabulary + 31) // 32]; bit ``t % 32`` of word ``t // 32`` is set where token ``t`` may come next."""
+
+Distribution = tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]
+"""Token ids [n], in any order, and their probabilities [n], which sum to 1; every other token has probability 0."""
 
 FinishReason = Literal["stop", "length", "time", "cancelled", "grammar"]
 """``stop``: end token, stop rule, or a complete grammar with no continuation. ``grammar``: a dead end."""
@@ -140,6 +143,8 @@ class Sampling:
         frequency_penalty, presence_penalty: 0 is off.
         penalty_window: how many recent tokens the penalties look at, prompt included.
         logit_bias: added to the logits; ``-inf`` bans a token.
+        verify: how a draft's tokens are accepted above temperature 0. ``gumbel``: the text does not depend on the
+            draft. ``rejection``: its law does not, and more is accepted, but another draft gives another text.
     """
 
     temperature: float = 0.0
@@ -153,6 +158,7 @@ class Sampling:
     presence_penalty: float = 0.0
     penalty_window: int = 64
     logit_bias: dict[int, float] = field(default_factory=dict)
+    verify: Literal["gumbel", "rejection"] = "gumbel"
 
 
 @dataclass(frozen=True)
@@ -178,14 +184,24 @@ class Cancel(Protocol):
 
 @dataclass(frozen=True)
 class Pick:
-    """A chosen token and the probability the chooser gave it, after masking and filters."""
+    """A chosen token and the probability the chooser gave it, after masking and filters.
+
+    Attributes:
+        distribution: what the token was drawn from; None where it was not drawn (greedy, Gumbel).
+    """
 
     token: int
     confidence: float
+    distribution: Distribution | None = field(default=None, compare=False)  # arrays do not compare to one bool
 
 
 class Sampler(Protocol):
     """Chooses the next token; the same object serves target and drafts, which is what couples them."""
+
+    @property
+    def rejection(self) -> bool:
+        """Whether tokens are drawn and verified by rejection sampling."""
+        ...
 
     def pick(self, logits: npt.NDArray[np.float32], tokens: Sequence[int], grammar: GrammarState | None) -> Pick | None:
         """The token after ``tokens`` (prompt included) given its logits [V]; None where the grammar allows no token."""
@@ -198,20 +214,25 @@ class Proposal:
 
     Attributes:
         tokens: in order.
-        probabilities: for each token the draft's distribution as (token ids, probabilities), or None where
-            the draft was certain. Only rejection sampling looks at it.
+        probabilities: for each token exactly what it was drawn from, or None where it was not drawn but follows
+            from the text; None for all of them. Only rejection sampling looks at it.
         source: which draft: ``model``, ``ngram``, ``forced``.
         sources: for each token, where they are not all from ``source``.
     """
 
     tokens: Sequence[int]
-    probabilities: Sequence[tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]] | None] | None = None
+    probabilities: Sequence[Distribution | None] | None = field(default=None, compare=False)
     source: str = "model"
     sources: Sequence[str] = ()
 
     def source_of(self, index: int) -> str:
         """Where a token came from."""
         return self.sources[index] if self.sources else self.source
+
+    def first(self, count: int) -> Proposal:
+        """The first ``count`` tokens of it."""
+        probabilities = None if self.probabilities is None else self.probabilities[:count]
+        return Proposal(self.tokens[:count], probabilities, self.source, self.sources[:count])
 
 
 class Draft(Protocol):
@@ -229,6 +250,9 @@ class Draft(Protocol):
         Brings itself in step with ``tokens`` first, whatever it saw before. Advances ``grammar`` over what it
         proposes; the caller rolls that back. Asks ``more(confidence of the last token)`` before each further
         token, and ``more(1.0)`` before the first.
+
+        Rejection sampling needs every token that was drawn: whether one is proposed must not depend on what it is,
+        nor on what was drawn after it. So a draft that fails half-way proposes what it has.
         """
         ...
 

@@ -96,3 +96,49 @@ def target_only(
             if grammar.finished:
                 return text, "stop"
     return text, "length"
+
+
+Law = dict[tuple[tuple[int, ...], FinishReason], float]
+"""Texts, why they end, and how probable they are."""
+
+
+def next_law(
+    logits: np.ndarray, tokens: Sequence[int], sampling: Sampling, grammar: GrammarState | None
+) -> dict[int, float]:
+    """The probability of every token that may come next."""
+    scores = adjust(logits, tokens, sampling)
+    ids = survivors(scores, sampling, grammar)
+    weights = [math.exp((scores[t] - scores[ids[0]]) / (sampling.temperature or 1)) for t in ids]
+    return {t: weight / math.fsum(weights) for t, weight in zip(ids, weights, strict=True)}
+
+
+def law_of_texts(
+    table: Table,
+    prompt: Sequence[int],
+    sampling: Sampling,
+    max_tokens: int,
+    grammar: GrammarState | None,
+    end_tokens: frozenset[int],
+    n_ctx: int = 10_000,
+    text: tuple[int, ...] = (),
+) -> Law:
+    """What the target alone generates behind ``prompt`` and ``text``, which ``max_tokens`` counts."""
+    if grammar is not None and grammar.finished:
+        return {(text, "stop"): 1.0}
+    tokens = [*prompt, *text]
+    if len(text) >= max_tokens or len(tokens) > n_ctx:
+        return {(text, "length"): 1.0}
+    law: Law = {}
+    choices = next_law(table.row(tokens), tokens, sampling, grammar)
+    for token, weight in choices.items():
+        if token in end_tokens:
+            law[text, "stop"] = law.get((text, "stop"), 0.0) + weight
+            continue
+        if grammar is not None:
+            assert grammar.accept([token]) == 1
+        further = law_of_texts(table, prompt, sampling, max_tokens, grammar, end_tokens, n_ctx, (*text, token))
+        if grammar is not None:
+            grammar.rollback(1)
+        for outcome, share in further.items():
+            law[outcome] = law.get(outcome, 0.0) + weight * share
+    return law if choices else {(text, "grammar"): 1.0}

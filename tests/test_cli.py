@@ -51,6 +51,18 @@ def test_the_gate_is_an_option(capsys, options, verdicts):
     assert json.loads(capsys.readouterr().out)["gate"] in verdicts
 
 
+def test_rejection_sampling_is_an_option(capsys):
+    arguments = ["generate", "def area(self):", "--json", "--max-tokens", "40", "--temperature", "0.8"]
+    answers = []
+    for _ in range(2):
+        assert main([*arguments, "--verify", "rejection"]) == 0
+        answers.append(json.loads(capsys.readouterr().out))
+    assert answers[0]["text"] == answers[1]["text"]
+    assert answers[0]["accepted"] == answers[1]["accepted"] > 0
+    assert main(arguments) == 0
+    assert json.loads(capsys.readouterr().out)["text"] != answers[0]["text"], "Gumbel noise is another draw"
+
+
 def test_bench_gate_judges_files_and_writes_its_table(capsys, tmp_path):
     out = tmp_path / "out"
     (tmp_path / "a.json").write_text(json.dumps({"name": "x", "values": [1, 2, 3], "more": {"a": None}}, indent=1))

@@ -13,7 +13,8 @@ from fakes import SetGrammar
 
 from codespec.protocols import CodespecError, Sampling
 from codespec.speculative import sampling as sampling_module
-from codespec.speculative.sampling import LogitSampler, best_ids, gumbel
+from codespec.speculative.noise import gumbel
+from codespec.speculative.sampling import LogitSampler, best_ids
 
 
 def one_state(allowed: np.ndarray | list[int]) -> SetGrammar:
@@ -278,6 +279,7 @@ def test_the_logits_are_left_as_they_are() -> None:
         {"logit_bias": {-1: 1.0}},
         {"logit_bias": {1: math.nan}},
         {"logit_bias": {1: math.inf}},
+        {"verify": "rejections"},
     ],
     ids=str,
 )

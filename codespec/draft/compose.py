@@ -10,7 +10,7 @@ from codespec.draft.costs import LONGEST, RunningCosts
 from codespec.draft.forced import ForcedDraft
 from codespec.draft.model import ModelDraft
 from codespec.draft.ngram import BREAK, LONGEST_MATCH, Match, NgramDraft
-from codespec.protocols import CodespecError, GrammarState, Proposal, Sampler
+from codespec.protocols import CodespecError, Distribution, GrammarState, Proposal, Sampler
 
 AHEAD = 8
 """Further tokens that are thought about before a model is asked for the next one."""
@@ -202,13 +202,13 @@ class _Round:
     ) -> None:
         self.began = perf_counter()
         self.draft, self.grammar, self.sampler = draft, grammar, sampler
-        self.rejection = getattr(sampler, "rejection", False)
+        self.rejection = sampler.rejection
         self.text = list(tokens)
         self.start = len(self.text)
         self.costs = draft.costs.at(self.start)
         self.tokens: list[int] = []
         self.kinds: list[Kind] = []
-        self.probabilities: list[object] = []
+        self.probabilities: list[Distribution | None] = []
         self.guesses: list[list[Guess]] = []
         self.shadow: list[Guess] = []  # said about the first token and not proposed
         self.expected = [1.0]  # tokens of the round at each length of the proposal
@@ -281,7 +281,7 @@ class _Round:
         self.match = ngrams.match(self.text[-LONGEST_MATCH:]) if ngrams is not None else None
         self.matched = len(self.tokens)
 
-    def _append(self, guesses: list[Guess], probabilities: object = None) -> bool:
+    def _append(self, guesses: list[Guess], probabilities: Distribution | None = None) -> bool:
         """Append the first of ``guesses``; False where the grammar refuses it."""
         token, kind = guesses[0]
         if self.grammar is not None and self.grammar.accept((token,)) != 1:
@@ -370,7 +370,7 @@ class _Round:
             return self._append([other, own])
         return self._append([own, other], probabilities)
 
-    def _pick(self) -> tuple[int, float, object] | None:
+    def _pick(self) -> tuple[int, float, Distribution | None] | None:
         """The model's next token, its confidence, and the distribution it was drawn from, if it was drawn."""
         assert self.model is not None
         began = perf_counter()
@@ -387,7 +387,7 @@ class _Round:
             self.asked.further_ms += took
         if pick is None:
             return None
-        return pick.token, pick.confidence, getattr(pick, "distribution", None)
+        return pick.token, pick.confidence, pick.distribution
 
     def _probe(self) -> None:
         """Ask the model what it would say, and propose nothing for it."""

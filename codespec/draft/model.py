@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from codespec.draft.sequence import HeldSequence
-from codespec.protocols import GrammarState, Pick, Proposal, Sampler, Target
+from codespec.protocols import CodespecError, Distribution, GrammarState, Pick, Proposal, Sampler, Target
 
 
 class ModelDraft:
@@ -31,13 +31,16 @@ class ModelDraft:
         sampler: Sampler,
         more: Callable[[float], bool],
     ) -> Proposal:
-        """As ``protocols.Draft.propose``; ends early at an end token or where the grammar allows nothing.
+        """As ``protocols.Draft.propose``; ends early at an end token, where the grammar allows nothing, or where its
+        context is full.
 
         Raises:
-            CodespecError, Aborted: the model could not decode (``tokens`` may be too long for its context);
-                ``grammar`` is as before the call.
+            CodespecError: nothing could be proposed (``tokens`` may be too long for the model's context).
+            Aborted: another thread asked to stop.
+                After either, ``grammar`` is as before the call.
         """
         proposed: list[int] = []
+        drawn_from: list[Distribution | None] = []
         if not tokens or not more(1.0):
             return Proposal((), source=self.source)
         try:
@@ -48,16 +51,20 @@ class ModelDraft:
                 if pick is None or (grammar is not None and not grammar.accept((pick.token,))):
                     break
                 proposed.append(pick.token)
+                drawn_from.append(pick.distribution)
                 if pick.token in self._end_tokens or (grammar is not None and grammar.finished):
                     break
                 if not more(pick.confidence):
                     break
                 logits = self._sequence.extend((pick.token,), 1)
+        except CodespecError:
+            if not proposed:
+                raise
         except BaseException:
             if grammar is not None:
                 grammar.rollback(len(proposed))
             raise
-        return Proposal(tuple(proposed), source=self.source)
+        return Proposal(tuple(proposed), tuple(drawn_from), self.source)
 
     def kept(self, tokens: Sequence[int]) -> int:
         """How many of ``tokens`` need not be decoded to know what follows them."""

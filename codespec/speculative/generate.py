@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from time import perf_counter
 
 from codespec.draft.sequence import HeldSequence
@@ -27,7 +27,7 @@ from codespec.protocols import (
 from codespec.speculative.draft_length import FixedLength
 from codespec.speculative.sampling import LogitSampler
 from codespec.speculative.timed import TimedGrammar
-from codespec.speculative.verify import Verdict, verify_coupled
+from codespec.speculative.verify import Verdict, verify_coupled, verify_rejection
 
 _NOTHING = Proposal(())
 
@@ -35,8 +35,9 @@ _NOTHING = Proposal(())
 class Generator:
     """Generates with a target and a draft; the text is the one that the target alone would give, with any draft.
 
-    Speculative decoding (Leviathan, Kalman, Matias, arXiv 2211.17192, algorithm 1) with coupled choices instead of
-    rejection sampling (``verify.py``). The target's KV cache is kept between generations: what two prompts begin
+    Speculative decoding (Leviathan, Kalman, Matias, arXiv 2211.17192, algorithm 1), with coupled choices or, where
+    ``Sampling.verify`` asks for it, with rejection sampling (``verify.py``): then any draft leaves the law of the
+    text as it is, not the text itself. The target's KV cache is kept between generations: what two prompts begin
     with in common is decoded once. One generation at a time.
 
     Args:
@@ -180,18 +181,20 @@ class Generator:
         finally:
             run.statistics.draft_ms += _since(began)
         run.ahead = len(proposal.tokens)
-        return proposal if run.ahead <= limit else replace(proposal, tokens=proposal.tokens[:limit])
+        return proposal if run.ahead <= limit else proposal.first(limit)
 
     def _target_pass(self, run: _Run, proposal: Proposal) -> tuple[Proposal, Logits]:
         """Decode the last token of the text, which the KV cache lacks, and the proposal; float32 [1 + proposed, V]."""
         began = perf_counter()
-        try:
-            logits = self._sequence.extend((run.tokens[-1], *proposal.tokens))
-        except ContextFull:
-            if not proposal.tokens:
-                raise
-            proposal = _NOTHING
-            logits = self._sequence.extend(run.tokens[-1:])
+        while True:
+            try:
+                logits = self._sequence.extend((run.tokens[-1], *proposal.tokens))
+                break
+            except ContextFull:
+                if not proposal.tokens:
+                    raise
+                # As much as there is room for. To drop all of it would be to drop a token for what was drawn behind it.
+                proposal = proposal.first(len(proposal.tokens) - 1)
         run.statistics.target_calls += 1
         run.pass_ms = _since(began)
         run.statistics.verify_ms += run.pass_ms
@@ -202,9 +205,7 @@ class Generator:
         """Accept what the target agrees to, roll everything else back, and count."""
         began = perf_counter()
         before = len(run.tokens)
-        verdict = verify_coupled(
-            logits, proposal.tokens, run.tokens, run.grammar, run.sampler.choose, self._end_tokens, run.room
-        )
+        verdict = self._verify(run, proposal, logits)
         # The target's own token is not in the KV cache yet; an accepted end token is, and leaves it.
         self._sequence.rollback(before + min(verdict.accepted, len(verdict.tokens)))
         if verdict.finish_reason is None:
@@ -227,6 +228,14 @@ class Generator:
             sources,
             verdict.finish_reason or run.interrupted(),
         )
+
+    def _verify(self, run: _Run, proposal: Proposal, logits: Logits) -> Verdict:
+        proposed, sampler = proposal.tokens, run.sampler
+        if sampler.rejection:
+            return verify_rejection(
+                logits, proposed, proposal.probabilities, run.tokens, run.grammar, sampler, self._end_tokens, run.room
+            )
+        return verify_coupled(logits, proposed, run.tokens, run.grammar, sampler.choose, self._end_tokens, run.room)
 
 
 @dataclass

@@ -4,6 +4,7 @@ Order, as in llama.cpp: logit bias, penalties, grammar, top-k, top-p, min-p (the
 at temperature 1), then temperature. Above temperature 0 the choice is ``argmax(logit / T + G)`` with Gumbel noise
 ``G`` that depends only on (seed, sample, index of the generated token, token id): a draft that sees the same noise
 tends to make the same choice, and the text does not depend on the draft at all (Gumbel coupling, arXiv 2408.07978).
+For rejection sampling the choice is an independent draw from ``distribution`` instead, which ``pick`` hands on.
 
 The grammar is asked token by token, downward from the best logit; its whole mask is computed only after
 ``REFUSALS`` refusals. Either way the outcome is the same.
@@ -19,7 +20,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from codespec.protocols import CodespecError, GrammarState, Pick, Sampling
+from codespec.protocols import CodespecError, Distribution, GrammarState, Pick, Sampling
+from codespec.speculative.noise import Chance, Purpose, gumbel
 
 Scores = npt.NDArray[np.float32]
 Ids = npt.NDArray[np.int64]
@@ -28,41 +30,6 @@ Floats = npt.NDArray[np.float64]
 REFUSALS = 8
 """Tokens that the grammar may refuse before its whole mask is computed. Between 4 and 16 is best where a mask costs as
 much as ten answers, and nearly every token is refused."""
-
-_WORD = (1 << 64) - 1
-_GOLDEN = 0x9E3779B97F4A7C15
-_MIX_1 = 0xBF58476D1CE4E5B9
-_MIX_2 = 0x94D049BB133111EB
-
-
-def gumbel(seed: int, sample: int, index: int, ids: npt.NDArray[np.integer]) -> Floats:
-    """Standard Gumbel noise, one value per token id: a pure function of its arguments.
-
-    The stream of splitmix64 (Steele, Lea, Flood, OOPSLA 2014), started at a key mixed from the first three
-    arguments and read at position ``id``, then ``-log(-log(u))``.
-    """
-    key = 0
-    for part in (seed, sample, index):
-        key = _mix(key + _GOLDEN + (part & _WORD))
-    bits = ids.astype(np.uint64)
-    bits *= np.uint64(_GOLDEN)
-    bits += np.uint64(key)
-    bits ^= bits >> np.uint64(30)
-    bits *= np.uint64(_MIX_1)
-    bits ^= bits >> np.uint64(27)
-    bits *= np.uint64(_MIX_2)
-    bits ^= bits >> np.uint64(31)
-    # 52 bits and a half step: the largest value below 1 stays below 1, so both logarithms are finite.
-    uniform = ((bits >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
-    noise: Floats = -np.log(-np.log(uniform))
-    return noise
-
-
-def _mix(value: int) -> int:
-    value &= _WORD
-    value = ((value ^ (value >> 30)) * _MIX_1) & _WORD
-    value = ((value ^ (value >> 27)) * _MIX_2) & _WORD
-    return value ^ (value >> 31)
 
 
 class _Choice(NamedTuple):
@@ -82,6 +49,11 @@ class LogitSampler:
         prompt_length: tokens before the first generated one; the noise counts from there, so that trimming
             the prompt's beginning does not change it.
 
+    Attributes:
+        rejection: whether tokens are drawn and verified by rejection sampling. How many proposed tokens are
+            verified must then not depend on what was drawn after them; a rule for the length of drafts may learn
+            from tokens up to the first rejected one, and from nothing behind it.
+
     Raises:
         CodespecError: a setting is out of its range.
     """
@@ -96,10 +68,15 @@ class LogitSampler:
         self._penalises = sampling.penalty_window > 0 and (
             sampling.repeat_penalty != 1 or sampling.frequency_penalty != 0 or sampling.presence_penalty != 0
         )
+        self._unfiltered = sampling.top_k == 0 and sampling.top_p >= 1 and sampling.min_p == 0
         self._bits = np.zeros(0, np.uint32)
+        self.rejection = sampling.verify == "rejection" and sampling.temperature > 0
+        self.chance = Chance(sampling.seed, sampling.sample)
 
     def pick(self, logits: Scores, tokens: Sequence[int], grammar: GrammarState | None) -> Pick | None:
         """The token after ``tokens`` (prompt included), given its logits [V]; equal scores go to the lowest id.
+
+        With ``rejection`` it is drawn from ``distribution``, as a draft's token: independently of ``choose``.
 
         ``confidence`` is the token's probability at temperature 1 among the tokens that survive grammar and
         filters. Without filters (greedy, or every one off) it is its share of all tokens but the better-scored
@@ -111,26 +88,73 @@ class LogitSampler:
         Raises:
             CodespecError: a logit is NaN or infinite, or ``logit_bias`` names a token that does not exist.
         """
-        chosen = self._choose(logits, tokens, grammar)
-        return None if chosen is None else Pick(chosen.token, _confidence(chosen))
+        if not self.rejection:
+            chosen = self._choose(logits, tokens, grammar)
+            return None if chosen is None else Pick(chosen.token, _confidence(chosen))
+        law = self._law(logits, tokens, grammar)
+        if law is None:
+            return None
+        scores, distribution = law
+        token = self.draw(distribution, tokens, Purpose.DRAFT)
+        confidence = _confidence(_Choice(token, scores, None if self._unfiltered else distribution[0]))
+        return Pick(token, confidence, distribution)
 
     def choose(self, logits: Scores, tokens: Sequence[int], grammar: GrammarState | None) -> int | None:
-        """The token of ``pick`` at less cost, for those who do not ask how likely it was."""
+        """The target's own token: that of ``pick`` at less cost, or with ``rejection`` another draw."""
+        if self.rejection:
+            distribution = self.distribution(logits, tokens, grammar)
+            return None if distribution is None else self.draw(distribution, tokens, Purpose.TARGET)
         chosen = self._choose(logits, tokens, grammar)
         return None if chosen is None else chosen.token
 
-    def _choose(self, logits: Scores, tokens: Sequence[int], grammar: GrammarState | None) -> _Choice | None:
+    def distribution(self, logits: Scores, tokens: Sequence[int], grammar: GrammarState | None) -> Distribution | None:
+        """The law of the token after ``tokens``, given its logits [V]: after bias, penalties, grammar and filters.
+
+        Without filters it holds every token that the grammar allows, and its whole mask is computed.
+
+        Returns, raises:
+            As ``pick``.
+        """
+        law = self._law(logits, tokens, grammar)
+        return None if law is None else law[1]
+
+    def draw(self, distribution: Distribution, tokens: Sequence[int], purpose: Purpose) -> int:
+        """The token after ``tokens`` (prompt included), drawn from ``distribution``."""
+        return self.chance.draw(len(tokens) - self.prompt_length, purpose, distribution)
+
+    def accepts(self, probability: float, tokens: Sequence[int]) -> bool:
+        """Whether the token proposed after ``tokens`` (prompt included) passes a test of that ``probability``."""
+        return self.chance.accepts(len(tokens) - self.prompt_length, probability)
+
+    def _law(
+        self, logits: Scores, tokens: Sequence[int], grammar: GrammarState | None
+    ) -> tuple[Scores, Distribution] | None:
+        """The adjusted logits [V] and ``distribution``."""
         sampling = self.sampling
-        scores = self._adjusted(logits, tokens)
-        top = float(scores[scores.argmax()])  # argmax stops at a NaN
-        if not top < math.inf:
-            raise CodespecError("the model's logits are not numbers; the model file may be damaged")
-        if top == -math.inf:
+        scores = self._checked(logits, tokens)
+        if scores is None:
             return None
         if sampling.temperature == 0:
+            best = self._best_allowed(scores, grammar)
+            return None if best is None else (scores, certain(best))
+        if self._unfiltered:
+            ids = np.flatnonzero((scores if grammar is None else self._masked(scores, grammar)) > -math.inf)
+        else:
+            ids = self._survivors(scores, grammar)
+        if not len(ids):
+            return None
+        values = scores[ids].astype(np.float64)
+        weights = np.exp((values - values.max()) / sampling.temperature)
+        return scores, (ids, weights / weights.sum())
+
+    def _choose(self, logits: Scores, tokens: Sequence[int], grammar: GrammarState | None) -> _Choice | None:
+        scores = self._checked(logits, tokens)
+        if scores is None:
+            return None
+        if self.sampling.temperature == 0:
             token = self._best_allowed(scores, grammar)
             return None if token is None else _Choice(token, scores, None, greedy=True)
-        if sampling.top_k == 0 and sampling.top_p >= 1 and sampling.min_p == 0:
+        if self._unfiltered:
             perturbed = self._perturbed(scores.astype(np.float64), tokens, np.arange(len(scores)))
             token = self._best_allowed(perturbed, grammar)
             return None if token is None else _Choice(token, scores, None)
@@ -139,6 +163,14 @@ class LogitSampler:
             return _Choice(int(ids[0]), scores, ids) if len(ids) else None
         perturbed = self._perturbed(scores[ids].astype(np.float64), tokens, ids)
         return _Choice(int(ids[perturbed.argmax()]), scores, ids)
+
+    def _checked(self, logits: Scores, tokens: Sequence[int]) -> Scores | None:
+        """The logits after bias and penalties; None where they ban every token."""
+        scores = self._adjusted(logits, tokens)
+        top = float(scores[scores.argmax()])  # argmax stops at a NaN
+        if not top < math.inf:
+            raise CodespecError("the model's logits are not numbers; the model file may be damaged")
+        return scores if top > -math.inf else None
 
     def _adjusted(self, logits: Scores, tokens: Sequence[int]) -> Scores:
         """The logits after bias and penalties; the array itself where there are none."""
@@ -234,6 +266,11 @@ class LogitSampler:
         return masked
 
 
+def certain(token: int) -> Distribution:
+    """The distribution that gives ``token`` alone."""
+    return np.array([token], np.int64), np.ones(1)
+
+
 def best_ids(scores: npt.NDArray[np.floating], count: int) -> Ids:
     """Ids of the ``count`` highest scores above ``-inf``, best first, the lowest id first among equals."""
     ids = np.flatnonzero(scores >= _floor(scores, count))
@@ -316,6 +353,7 @@ def _check(sampling: Sampling) -> None:
             raise CodespecError(f"{name} is {getattr(sampling, name)}; it must be {rule}")
 
     require(0 <= sampling.temperature < math.inf, "temperature", "0 or more")
+    require(sampling.verify in ("gumbel", "rejection"), "verify", "gumbel or rejection")
     require(sampling.top_k >= 0, "top_k", "0 (off) or more")
     require(0 <= sampling.top_p <= 1, "top_p", "between 0 and 1")
     require(0 <= sampling.min_p <= 1, "min_p", "between 0 and 1")
