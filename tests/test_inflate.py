@@ -107,3 +107,8 @@ def test_gguf_missing_names_the_extra(tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "gguf", None)
     assert main(["bench", "inflate", "--out", str(tmp_path / "none.gguf")]) == 2
     assert "codespec[train]" in capsys.readouterr().err
+
+
+def test_no_model_to_scale(tmp_path, capsys):
+    assert main(["bench", "inflate", "--out", str(tmp_path / "x.gguf"), "--target", str(tmp_path / "none.gguf")]) == 2
+    assert "no such model file" in capsys.readouterr().err

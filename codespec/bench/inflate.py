@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from codespec.llama.model import check_file
 from codespec.protocols import CodespecError
 
 Progress = Callable[[float], None]
@@ -94,6 +95,8 @@ def run(target: Path, out: Path, layers: int | None, ffn: int | None, quantizati
     Raises:
         CodespecError: see ``cost_scale``.
     """
+    check_file(random_of or target)
+    out.parent.mkdir(parents=True, exist_ok=True)
     if random_of is not None:
         shape = Shape()
         shape = Shape(layers=layers or shape.layers, ffn=ffn or shape.ffn)
