@@ -364,6 +364,23 @@ def run_bench_gate(options: argparse.Namespace) -> int:
     )
 
 
+def run_bench_inflate(options: argparse.Namespace) -> int:
+    """``codespec bench inflate``."""
+    from codespec.bench.inflate import run
+    from codespec.models.registry import EMBEDDED_TARGET
+
+    report = _progress() or (lambda _message, _percent: None)
+    return run(
+        options.target or EMBEDDED_TARGET,
+        options.out,
+        options.layers,
+        options.ffn,
+        options.quantization,
+        options.random,
+        lambda share: report("writing", int(100 * share)),
+    )
+
+
 def run_bench_grammar(options: argparse.Namespace) -> int:
     """``codespec bench grammar``."""
     if options.decode:
@@ -408,6 +425,7 @@ COMMANDS = {
     "bench decode": run_bench_decode,
     "bench grammar": run_bench_grammar,
     "bench gate": run_bench_gate,
+    "bench inflate": run_bench_inflate,
     "bench sources": run_bench_sources,
     "train": run_train,
 }

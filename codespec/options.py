@@ -202,6 +202,7 @@ def _add_bench(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     gate.add_argument("--no-grammar", action="store_true", help="gate by tree-sitter alone")
     gate.add_argument("--out", type=Path, metavar="DIR", help="write gate-LANGUAGE.json and .md there")
     gate.set_defaults(command="bench gate")
+    _add_inflate(actions)
     sources = actions.add_parser("sources", help="how much of real files a shipped grammar takes")
     sources.add_argument("grammar", metavar="GRAMMAR", help="NAME or NAME:START")
     sources.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="files, or folders to search")
@@ -209,6 +210,22 @@ def _add_bench(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     sources.add_argument("--out", type=Path, metavar="DIR", help="write sources-GRAMMAR.json there")
     sources.add_argument("--no-judge", action="store_true", help="count files that the language's own parser refuses")
     sources.set_defaults(command="bench sources")
+
+
+def _add_inflate(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = actions.add_parser(
+        "inflate", help="write a model that costs what a large one costs, to time with (needs codespec[train])"
+    )
+    parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="the .gguf to write; 1.6 GB")
+    parser.add_argument("--target", type=Path, metavar="GGUF", help="whose outputs to keep (default: embedded)")
+    parser.add_argument("--random", type=Path, metavar="GGUF", help="random weights instead, with this vocabulary")
+    parser.add_argument("--layers", type=_positive, metavar="N", help="(default: 36; with --random 28)")
+    parser.add_argument("--ffn", type=_positive, metavar="N", help="feed-forward width (default: 53760; random 8960)")
+    parser.add_argument(
+        "--quantization", choices=["q8_0", "q4_0"],
+        help="quantize anew, which changes the outputs (default: as the target is; random q8_0)",
+    )  # fmt: skip
+    parser.set_defaults(command="bench inflate")
 
 
 def _add_train(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
