@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from codespec.draft.text import TAIL, tokenize_after, whole_characters
 from codespec.protocols import GrammarState, Proposal, Sampler, Vocabulary
-
-TAIL = 4
-"""Tokens before the forced text that are tokenized along with it."""
 
 
 class ForcedDraft:
@@ -34,36 +32,10 @@ class ForcedDraft:
         text = whole_characters(grammar.forced()) if grammar is not None else ""
         if grammar is None or not text:
             return Proposal((), source=self.source)
-        ids = self._tokenize_after(tokens[-TAIL:], text)[:-1]
+        ids = tokenize_after(self._vocabulary, tokens[-TAIL:], text.encode())[:-1]
         count = 0
         while count < len(ids) and more(1.0):
             count += 1
         # The grammar has the last word: where the tokenizer did not give the text back, it takes fewer.
         taken = grammar.accept(ids[:count])
         return Proposal(tuple(ids[:taken]), source=self.source)
-
-    def _tokenize_after(self, tail: Sequence[int], text: str) -> list[int]:
-        """Tokens of ``text`` as it is cut behind ``tail``; on its own where the two would merge."""
-        for start in range(len(tail)):
-            before = [self._vocabulary.token_bytes(token) for token in tail[start:]]
-            try:
-                joined = b"".join(before).decode()
-            except UnicodeDecodeError:
-                continue  # begins inside a character
-            if not all(before):
-                continue  # control tokens are not text
-            ids = self._vocabulary.tokenize(joined + text)
-            if ids[: len(before)] == list(tail[start:]):
-                return ids[len(before) :]
-            break
-        return self._vocabulary.tokenize(text)
-
-
-def whole_characters(data: bytes) -> str:
-    """The text of ``data`` without a character that is cut off at its end; empty where it is not UTF-8."""
-    for end in range(len(data), max(len(data) - 4, -1), -1):
-        try:
-            return data[:end].decode()
-        except UnicodeDecodeError:
-            continue
-    return ""
