@@ -9,9 +9,10 @@ import pytest
 from fakes import FakeDraft, FakeVocabulary, SetGrammar, Table, TableTarget, TextGrammar
 
 from codespec.draft.compose import FirstOf
-from codespec.draft.forced import ForcedDraft, whole_characters
+from codespec.draft.forced import ForcedDraft
 from codespec.draft.model import ModelDraft
 from codespec.draft.sequence import HeldSequence, common_prefix
+from codespec.draft.text import whole_characters
 from codespec.protocols import Aborted, CodespecError, Proposal, Sampling
 from codespec.speculative.draft_length import FixedLength
 from codespec.speculative.sampling import LogitSampler

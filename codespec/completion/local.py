@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -13,19 +14,24 @@ from codespec.draft.acceptance import Acceptance
 from codespec.draft.compose import Combined
 from codespec.draft.costs import LONGEST, RunningCosts
 from codespec.draft.forced import ForcedDraft
+from codespec.draft.foreign import ALIKE, ForeignDraft
+from codespec.draft.markers import shared_markers
 from codespec.draft.model import ModelDraft
 from codespec.draft.ngram import NgramDraft, NgramIndex
+from codespec.draft.recode import cut_alike
 from codespec.grammar import Grammar, Tokenizer
 from codespec.llama.context import Context
 from codespec.llama.llguidance_tokenizer import tokenizer_from_vocab
 from codespec.llama.model import Model
 from codespec.llama.runtime import Cancellation
-from codespec.models.registry import check_pair
+from codespec.models.registry import same_vocabulary
 from codespec.protocols import Cancel, Chunk, CodespecError, Draft, GrammarState, Limits, Sampling, Statistics
 from codespec.speculative.generate import Generator
 
 LONGEST_AUTOMATIC_CONTEXT = 8192
 SOURCES = frozenset({"forced", "ngram", "model"})
+
+_log = logging.getLogger("codespec")
 
 
 class LocalEngine:
@@ -42,6 +48,9 @@ class LocalEngine:
 
     Raises:
         CodespecError: the target cannot be loaded.
+
+    Attributes:
+        notes: what the user should know about the drafts in use, one sentence or two each.
     """
 
     def __init__(
@@ -77,7 +86,7 @@ class LocalEngine:
             raise
         self.vocabulary = self.model.vocabulary
         self.context_length = self._context.length
-        self._drafts: dict[Path, tuple[Model, Context, ModelDraft, RunningCosts]] = {}
+        self._drafts: dict[Path, tuple[Model, Context, ModelDraft | ForeignDraft, RunningCosts]] = {}
         self.costs = RunningCosts()
         self.sources = SOURCES
         self.learnt = NgramIndex()
@@ -96,6 +105,7 @@ class LocalEngine:
             on_pass=self.costs.observe,
         )
         self.draft: Path | None = None
+        self.notes: list[str] = []
 
     @property
     def statistics(self) -> Statistics:
@@ -105,22 +115,45 @@ class LocalEngine:
     def use_draft(self, path: Path | None) -> None:
         """Draft with this model from the next generation on; None for no draft model. Loads it the first time.
 
+        A draft with another vocabulary than the target's works at a price, which ``notes`` then names.
+
         Raises:
-            CodespecError: it cannot be loaded or has another vocabulary; the draft stays what it was.
+            CodespecError: it cannot be loaded; the draft stays what it was.
         """
         if path is not None and path not in self._drafts:
             self._drafts[path] = self._load_draft(path)
         self.draft = path
 
-    def _load_draft(self, path: Path) -> tuple[Model, Context, ModelDraft, RunningCosts]:
+    def _load_draft(self, path: Path) -> tuple[Model, Context, ModelDraft | ForeignDraft, RunningCosts]:
         model = Model(path, gpu_layers=self._gpu_layers)
         try:
-            check_pair(self.model, model)
-            context = Context(model, context_length=self.context_length, threads=self._threads)
+            if same_vocabulary(self.vocabulary, model.vocabulary):
+                context = Context(model, context_length=self.context_length, threads=self._threads)
+                return model, context, ModelDraft(context.sequence(), self.vocabulary.end_tokens), RunningCosts()
+            # The same text may take more tokens than the target's; beyond its training the model would guess badly.
+            length = min(self.context_length, model.trained_context)
+            context = Context(model, context_length=length, threads=self._threads)
         except CodespecError:
             model.close()
             raise
-        return model, context, ModelDraft(context.sequence(), self.vocabulary.end_tokens), RunningCosts()
+        return model, context, self._foreign(model, context), RunningCosts()
+
+    def _foreign(self, model: Model, context: Context) -> ForeignDraft:
+        alike = cut_alike(model.vocabulary, self.vocabulary)
+        self._note(foreign_note(model.path.name, self.model.path.name, alike))
+        return ForeignDraft(
+            context.sequence(),
+            model.vocabulary,
+            self.vocabulary,
+            shared_markers(model.vocabulary, self.vocabulary),
+            context.length,
+            alike,
+        )
+
+    def _note(self, text: str) -> None:
+        if text not in self.notes:
+            self.notes.append(text)
+            _log.warning(text)
 
     def grammar_state(self, grammar: Grammar) -> GrammarState:
         """The start state of a grammar over this model's vocabulary."""
@@ -182,7 +215,8 @@ class LocalEngine:
                 self.costs,
                 self._acceptance.setdefault(kind, Acceptance()),
                 ngrams=self._ngrams if "ngram" in sources else None,
-                model=model if "model" in sources else None,
+                model=model if "model" in sources and isinstance(model, ModelDraft) else None,
+                foreign=model if "model" in sources and isinstance(model, ForeignDraft) else None,
                 forced=self._forced if "forced" in sources else None,
                 model_costs=costs,
                 end_tokens=self.vocabulary.end_tokens,
@@ -201,3 +235,18 @@ class LocalEngine:
         self._drafts.clear()
         self._context.close()
         self.model.close()
+
+
+def foreign_note(draft: str, target: str, alike: float) -> str:
+    """What it costs that a draft has another vocabulary; ``alike`` is ``cut_alike`` of the two."""
+    if alike >= ALIKE:
+        price = f"expect about {1 - alike:.0%} of the last tokens of its proposals to be refused for that alone"
+    else:
+        price = (
+            f"the two end a token at the same place in only {alike:.0%} of cases, so the last token of every proposal "
+            "is lost: a proposal costs one draft token more"
+        )
+    return (
+        f"draft {draft} has another vocabulary than target {target}: its text is re-encoded at every round; {price}. "
+        "A draft trained for this target is faster"
+    )

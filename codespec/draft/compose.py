@@ -10,7 +10,7 @@ from codespec.draft.costs import LONGEST, RunningCosts
 from codespec.draft.forced import ForcedDraft
 from codespec.draft.model import ModelDraft
 from codespec.draft.ngram import BREAK, LONGEST_MATCH, Match, NgramDraft
-from codespec.protocols import CodespecError, Distribution, GrammarState, Proposal, Sampler
+from codespec.protocols import CodespecError, Distribution, Draft, GrammarState, Proposal, Sampler
 
 AHEAD = 8
 """Further tokens that are thought about before a model is asked for the next one."""
@@ -44,6 +44,7 @@ class Combined:
         costs: of the target, including what the choice of its tokens takes.
         acceptance: how often each kind of guess is right.
         ngrams, model, forced: None leaves a source out.
+        foreign: a draft that cannot be asked token by token, instead of a model: proposes where n-grams do not.
         model_costs: of the model's passes.
         end_tokens: tokens after which there is nothing to propose.
     """
@@ -55,11 +56,12 @@ class Combined:
         ngrams: NgramDraft | None = None,
         model: ModelDraft | None = None,
         forced: ForcedDraft | None = None,
+        foreign: Draft | None = None,
         model_costs: RunningCosts | None = None,
         end_tokens: frozenset[int] = frozenset(),
     ) -> None:
         self.costs, self.acceptance = costs, acceptance
-        self.ngrams, self.model, self.forced = ngrams, model, forced
+        self.ngrams, self.model, self.forced, self.foreign = ngrams, model, forced, foreign
         self.model_costs = model_costs or RunningCosts()
         self.end_tokens = end_tokens
         self.spread = Spread()
@@ -122,7 +124,25 @@ class Combined:
             self.trust.learn(asked, min(depth, asked.length))
 
 
-_SOURCE = {"both": "model", "contested": "model", "ngram-split": "ngram", "ngram-contested": "ngram"}
+class FixedCount:
+    """A ``more`` that says yes a number of times."""
+
+    def __init__(self, count: int) -> None:
+        self.left = count
+
+    def __call__(self, confidence: float) -> bool:
+        self.left -= 1
+        return self.left >= 0
+
+
+_FOREIGN: Kind = ("foreign", 4)
+_SOURCE = {
+    "foreign": "model",
+    "both": "model",
+    "contested": "model",
+    "ngram-split": "ngram",
+    "ngram-contested": "ngram",
+}
 _OF_MODEL = frozenset({"model", "both", "contested"})
 
 
@@ -197,9 +217,7 @@ class Trust:
 class _Round:
     """One proposal in the making."""
 
-    def __init__(
-        self, draft: Combined, tokens: Sequence[int], grammar: GrammarState | None, sampler: Sampler
-    ) -> None:
+    def __init__(self, draft: Combined, tokens: Sequence[int], grammar: GrammarState | None, sampler: Sampler) -> None:
         self.began = perf_counter()
         self.draft, self.grammar, self.sampler = draft, grammar, sampler
         self.rejection = sampler.rejection
@@ -219,6 +237,7 @@ class _Round:
         self.matched = 0  # tokens proposed when the match was found
         self.forced: list[int] = []
         self.asked: _Asked | None = None
+        self.asked_foreign = False
 
     def run(self, more: Callable[[float], bool]) -> None:
         """Extend the proposal for as long as that may pay."""
@@ -260,6 +279,8 @@ class _Round:
         chance = self.draft.acceptance.chance(guess[1], depth) if guess else 0.0
         if self.rejection and guess is not None and chance >= self.draft.spread.mean:
             return self._worth([(1.0, chance)], 0.0)[0] > 0 and self._append([guess])
+        if guess is None and self.draft.foreign is not None:
+            return self._ask_foreign(self.draft.foreign)
         if self.model is None or not self._model_may_pay(guess, chance):
             return guess is not None and not self.rejection and self._append([guess])
         return self._ask_model(None if self.rejection else guess, chance)
@@ -281,10 +302,10 @@ class _Round:
         self.match = ngrams.match(self.text[-LONGEST_MATCH:]) if ngrams is not None else None
         self.matched = len(self.tokens)
 
-    def _append(self, guesses: list[Guess], probabilities: Distribution | None = None) -> bool:
-        """Append the first of ``guesses``; False where the grammar refuses it."""
+    def _append(self, guesses: list[Guess], probabilities: Distribution | None = None, taken: bool = False) -> bool:
+        """Append the first of ``guesses``; False where the grammar refuses it, unless it has ``taken`` it already."""
         token, kind = guesses[0]
-        if self.grammar is not None and self.grammar.accept((token,)) != 1:
+        if self.grammar is not None and not taken and self.grammar.accept((token,)) != 1:
             return False
         depth = len(self.tokens)
         self.tokens.append(token)
@@ -369,6 +390,35 @@ class _Round:
         if draft.acceptance.chance(other[1], depth) > draft.acceptance.chance(own[1], depth):
             return self._append([other, own])
         return self._append([own, other], probabilities)
+
+    def _ask_foreign(self, foreign: Draft) -> bool:
+        """Append as much of a draft with a pace of its own as is expected to pay; its time is counted afterwards."""
+        if self.asked_foreign:
+            return False
+        self.asked_foreign = True
+        depth = len(self.tokens)
+        wanted = self._length_at(self.draft.acceptance.chance(_FOREIGN, depth))
+        if wanted == 0 and self.draft.rounds_without_model < PROBE:
+            return False
+        self.draft.rounds_without_model = 0
+        try:
+            proposal = foreign.propose(self.text, self.grammar, self.sampler, FixedCount(max(1, wanted)))
+        except CodespecError:
+            return False
+        for token in proposal.tokens:
+            self._append([(token, _FOREIGN)], taken=True)
+        return bool(proposal.tokens)
+
+    def _length_at(self, chance: float) -> int:
+        """How many more tokens of one chance are expected to pay most; 0 is none."""
+        depth = len(self.tokens)
+        gained, product = self.expected[-1], self.product
+        rates = [max(tokens / self.costs[n + 1] for n, tokens in enumerate(self.expected))]
+        for m in range(1, min(2 * AHEAD, LONGEST - 1 - depth) + 1):
+            product *= chance
+            gained += product
+            rates.append(gained / self.costs[depth + 1 + m])
+        return rates.index(max(rates))
 
     def _pick(self) -> tuple[int, float, Distribution | None] | None:
         """The model's next token, its confidence, and the distribution it was drawn from, if it was drawn."""

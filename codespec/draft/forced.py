@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from codespec.draft.text import TAIL, tokenize_after, whole_characters
 from codespec.protocols import GrammarState, Proposal, Sampler, Vocabulary
-
-TAIL = 4
-"""Tokens before the forced text that are tokenized along with it."""
 
 
 class ForcedDraft:
@@ -44,30 +42,4 @@ class ForcedDraft:
     def tokens(self, tokens: Sequence[int], grammar: GrammarState | None) -> list[int]:
         """What the grammar forces behind ``tokens``, without its last token."""
         text = whole_characters(grammar.forced()) if grammar is not None else ""
-        return self._tokenize_after(tokens[-TAIL:], text)[:-1] if text else []
-
-    def _tokenize_after(self, tail: Sequence[int], text: str) -> list[int]:
-        """Tokens of ``text`` as it is cut behind ``tail``; on its own where the two would merge."""
-        for start in range(len(tail)):
-            before = [self._vocabulary.token_bytes(token) for token in tail[start:]]
-            try:
-                joined = b"".join(before).decode()
-            except UnicodeDecodeError:
-                continue  # begins inside a character
-            if not all(before):
-                continue  # control tokens are not text
-            ids = self._vocabulary.tokenize(joined + text)
-            if ids[: len(before)] == list(tail[start:]):
-                return ids[len(before) :]
-            break
-        return self._vocabulary.tokenize(text)
-
-
-def whole_characters(data: bytes) -> str:
-    """The text of ``data`` without a character that is cut off at its end; empty where it is not UTF-8."""
-    for end in range(len(data), max(len(data) - 4, -1), -1):
-        try:
-            return data[:end].decode()
-        except UnicodeDecodeError:
-            continue
-    return ""
+        return tokenize_after(self._vocabulary, tokens[-TAIL:], text.encode())[:-1] if text else []

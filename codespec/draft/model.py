@@ -70,9 +70,7 @@ class ModelDraft:
         """How many of ``tokens`` need not be decoded to know what follows them."""
         return self._sequence.kept(tokens)
 
-    def next(
-        self, tokens: Sequence[int], kept: int, grammar: GrammarState | None, sampler: Sampler
-    ) -> Pick | None:
+    def next(self, tokens: Sequence[int], kept: int, grammar: GrammarState | None, sampler: Sampler) -> Pick | None:
         """The token after ``tokens``, of which the first ``kept`` are held; None where the grammar allows none.
 
         Raises:

@@ -62,6 +62,10 @@ class LlamaVocabulary:
             piece = self._pieces[token] = self._piece(token)
         return piece
 
+    def name(self, token: int) -> bytes:
+        """What the model file calls a token; control tokens have a name too."""
+        return self._api.llama_vocab_get_text(self.pointer, token) or b""
+
     def _piece(self, token: int) -> bytes:
         size = 64
         while True:

@@ -8,8 +8,7 @@ from pathlib import Path
 import platformdirs
 
 from codespec.languages import Language
-from codespec.llama.model import LlamaVocabulary, Model
-from codespec.llama.runtime import library
+from codespec.llama.model import LlamaVocabulary
 from codespec.protocols import CodespecError
 
 EMBEDDED = Path(__file__).parent.parent / "data"
@@ -66,26 +65,13 @@ def known() -> list[str]:
 
 def vocabulary_hash(vocabulary: LlamaVocabulary) -> str:
     """Equal for two vocabularies if every token has the same text."""
-    api = library()
     digest = hashlib.sha256()
     for token in range(vocabulary.size):
-        digest.update(api.llama_vocab_get_text(vocabulary.pointer, token) or b"")
+        digest.update(vocabulary.name(token))
         digest.update(b"\0")
     return digest.hexdigest()
 
 
-def check_pair(target: Model, draft: Model) -> None:
-    """Refuse a draft whose tokens are not the target's.
-
-    Raises:
-        CodespecError: names both and the first token that differs.
-    """
-    if vocabulary_hash(target.vocabulary) == vocabulary_hash(draft.vocabulary):
-        return
-    a, b = target.vocabulary, draft.vocabulary
-    differing = next((t for t in range(min(a.size, b.size)) if a.token_bytes(t) != b.token_bytes(t)), None)
-    detail = f"{a.size:,} and {b.size:,} tokens" if differing is None else f"the first that differs is {differing}"
-    raise CodespecError(
-        f"{draft.path}: its vocabulary is not that of the target {target.path.name} ({detail}); "
-        "choose a draft trained for this target, or `draft = none`"
-    )
+def same_vocabulary(target: LlamaVocabulary, draft: LlamaVocabulary) -> bool:
+    """Whether every token of the one is the same token of the other."""
+    return vocabulary_hash(target) == vocabulary_hash(draft)

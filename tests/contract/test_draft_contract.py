@@ -10,6 +10,7 @@ from fakes import FakeVocabulary, Table, TableTarget, TextGrammar, oracle_draft,
 
 from codespec.draft.compose import FirstOf
 from codespec.draft.forced import ForcedDraft
+from codespec.draft.foreign import ForeignDraft
 from codespec.draft.model import ModelDraft
 from codespec.protocols import Draft, Sampling
 from codespec.speculative.sampling import LogitSampler
@@ -23,8 +24,15 @@ def model() -> ModelDraft:
     return ModelDraft(TableTarget(TABLE), VOCABULARY.end_tokens)
 
 
+def foreign(alike: float) -> ForeignDraft:
+    own = FakeVocabulary(["de", "f ", "return ", "(", "x)", " x", "if"])
+    return ForeignDraft(TableTarget(Table(own.size, seed=4)), own, VOCABULARY, context_length=16, alike=alike)
+
+
 MAKERS: dict[str, Callable[[], Draft]] = {
     "model": model,
+    "foreign": lambda: foreign(0.5),
+    "foreign, cut alike": lambda: foreign(1.0),
     "forced": lambda: ForcedDraft(VOCABULARY),
     "first of": lambda: FirstOf([ForcedDraft(VOCABULARY), model()]),
     "fake, random": lambda: random_draft(VOCABULARY.size, seed=3, length=2),
