@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -23,28 +22,12 @@ from tqdm import tqdm
 from codespec.train import data
 from codespec.train.corpus import Document
 from codespec.train.model import Llama
-from codespec.train.train import rate_factor
+from codespec.train.train import Recipe, rate_factor
 
 Kind = Literal["medusa", "hydra"]
 KINDS: tuple[Kind, ...] = ("medusa", "hydra")
-
-
-@dataclass(frozen=True)
-class HeadsRecipe:
-    """How to train heads.
-
-    Attributes:
-        minutes: of all kinds together, which share the target's passes.
-        segment: positions of each row that are learnt from; the target reads the whole row.
-    """
-
-    minutes: float = 10.0
-    rows: int = 4
-    segment: int = 128
-    rate: float = 0.003
-    warm_up: float = 0.02
-    decay: float = 0.4
-    seed: int = 1
+SEGMENT = 128
+"""Positions of each row that are learnt from; the target reads the whole row, which is cheaper."""
 
 
 class Heads(nn.Module):
@@ -57,6 +40,7 @@ class Heads(nn.Module):
     def __init__(self, kind: Kind, width: int, count: int) -> None:
         super().__init__()
         self.kind: Kind = kind
+        self.count = count
         inputs = [width * (1 + d if kind == "hydra" else 1) for d in range(1, count + 1)]
         self.into = nn.ModuleList(nn.Linear(size, 2 * width, bias=False) for size in inputs)
         self.out = nn.ModuleList(nn.Linear(2 * width, width, bias=False) for _ in inputs)
@@ -77,29 +61,27 @@ class HeadsRun:
     """Heads of every kind in training on one target.
 
     Args:
-        folder: where the checkpoint goes; one found there is loaded, and its training is over.
+        folder: where the checkpoint goes.
     """
 
-    def __init__(self, target: Llama, tokenizer: Tokenizer, count: int, recipe: HeadsRecipe, folder: Path) -> None:
+    def __init__(self, target: Llama, tokenizer: Tokenizer, count: int, recipe: Recipe, folder: Path) -> None:
         torch.manual_seed(recipe.seed)
         self.target, self.tokenizer, self.recipe, self.folder = target, tokenizer, recipe, folder
         self.heads = nn.ModuleDict({kind: Heads(kind, target.shape.width, count) for kind in KINDS})
         self.count = count
-        self.optimizer = torch.optim.AdamW(self.heads.parameters(), lr=recipe.rate, weight_decay=0.0)
+        self.segment = min(SEGMENT, target.shape.context // 2)
+        self.optimizer = torch.optim.AdamW(self.heads.parameters(), lr=recipe.adam_rate, weight_decay=0.0)
         self.steps = 0
         self.overlaps: dict[str, float] = {}  # with the target's distribution, 1 is equal
         folder.mkdir(parents=True, exist_ok=True)
-        self.trained = self.checkpoint.exists()
-        if self.trained:
-            self.heads.load_state_dict(torch.load(self.checkpoint, weights_only=True))
 
-    @property
-    def checkpoint(self) -> Path:
-        return self.folder / "checkpoint.pt"
+    def kinds(self) -> dict[str, Heads]:
+        """The heads of each kind."""
+        return {kind: heads for kind, heads in self.heads.items() if isinstance(heads, Heads)}
 
     def step(self, batch: Tensor, start: int, factor: float) -> None:
         """One step on int64 [rows, context + 1], learning from ``segment`` positions from ``start`` on."""
-        target, segment = self.target, self.recipe.segment
+        target, segment = self.target, self.segment
         output = target.token_embd.weight
         with torch.no_grad():
             scaled = target.hidden(batch[:, :-1])
@@ -107,7 +89,7 @@ class HeadsRun:
             teacher = (scaled[:, start + 1 : start + self.count + segment] @ output.T).softmax(dim=-1)
         hidden = scaled[:, start : start + segment] / target.output_scale
         for group in self.optimizer.param_groups:
-            group["lr"] = factor * self.recipe.rate
+            group["lr"] = factor * self.recipe.adam_rate
         for depth in range(1, self.count + 1):
             between = [embedded[:, d : d + segment] for d in range(1, depth + 1)]
             expected = teacher[:, depth - 1 : depth - 1 + segment]
@@ -139,13 +121,13 @@ class HeadsRun:
                 if max_steps is not None and self.steps >= max_steps:
                     break
                 progress = max(elapsed / (recipe.minutes * 60), self.steps / max_steps if max_steps else 0.0)
-                start = int(torch.randint(0, context - recipe.segment - self.count, (1,), generator=starts))
+                start = int(torch.randint(0, context - self.segment - self.count, (1,), generator=starts))
                 batch = torch.from_numpy(rows.batch(recipe.rows))
                 self.step(batch, start, rate_factor(progress, recipe))
                 bar.update(round(elapsed) - bar.n)
                 if self.steps % 20 == 0:
                     self._log()
-        torch.save(self.heads.state_dict(), self.checkpoint)
+        torch.save(self.heads.state_dict(), self.folder / "heads.pt")
 
     def _log(self) -> None:
         entry: dict[str, Any] = {"steps": self.steps, **{k: round(v, 4) for k, v in self.overlaps.items()}}
