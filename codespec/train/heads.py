@@ -61,7 +61,7 @@ class HeadsRun:
     """Heads of every kind in training on one target.
 
     Args:
-        folder: where the checkpoint goes.
+        folder: where the log goes.
     """
 
     def __init__(self, target: Llama, tokenizer: Tokenizer, count: int, recipe: Recipe, folder: Path) -> None:
@@ -127,7 +127,6 @@ class HeadsRun:
                 bar.update(round(elapsed) - bar.n)
                 if self.steps % 20 == 0:
                     self._log()
-        torch.save(self.heads.state_dict(), self.folder / "heads.pt")
 
     def _log(self) -> None:
         entry: dict[str, Any] = {"steps": self.steps, **{k: round(v, 4) for k, v in self.overlaps.items()}}

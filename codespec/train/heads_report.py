@@ -230,7 +230,7 @@ def pass_ms(sequence: LlamaSequence, count: int) -> float:
 
 
 def heads_ms(target: Llama, heads: Heads) -> float:
-    """One head in NumPy, float32, on average over the depths; without sampling, as the draft's pass."""
+    """One head in NumPy, float32, on average over the depths; without sampling, like the draft's pass."""
     output = target.token_embd.weight.numpy()
     layers = [
         (into.weight.detach().numpy(), out.weight.detach().numpy())
