@@ -32,7 +32,7 @@ Right = npt.NDArray[np.bool_]
 """bool [n, depth]: whether the guess of token ``i + 1 + d`` is right, made when ``i`` is the last one known."""
 
 TIMED_PAST = 250  # tokens in the cache when a pass is timed
-TIMED_RUNS = 60
+TURNS, IN_A_ROW = 15, 6
 TOKENS = 64
 
 
@@ -118,10 +118,15 @@ def compare(
                 tallies.setdefault(name, Tally()).right.append(right_ones(guessed, text))
         if not tallies:
             raise CodespecError("the target goes on from none of the held-out files; give a larger corpus")
-        by_source = {name: heads_ms(target, each) for name, each in heads.items()}
+        passes = [target_pass(sequence, n) for n in range(1, depth + 2)]
+        guesses_of = {name: heads_pass(target, each) for name, each in heads.items()}
         if draft is not None:
-            by_source["draft"] = pass_ms(draft, 1)
-        return tallies, Costs([pass_ms(sequence, n) for n in range(1, depth + 2)], by_source)
+            guesses_of["draft"] = target_pass(draft, 1)
+        times = undisturbed_ms([*passes, *guesses_of.values()])
+        by_source = dict(zip(guesses_of, times[len(passes) :], strict=True))
+        return tallies, Costs(
+            times[: len(passes)], {name: ms / depth if name in heads else ms for name, ms in by_source.items()}
+        )
 
 
 Prompts = Callable[[Model, int], Iterator[list[int]]]
@@ -206,31 +211,38 @@ def right_ones(guesses: npt.NDArray[np.int64], text: list[int]) -> Right:
     return np.asarray(guesses == actual)
 
 
-def undisturbed_ms(run: Callable[[], object]) -> float:
-    """What the fastest fifth of some runs take at most: other programs slow down the rest."""
-    times = []
-    for _ in range(TIMED_RUNS):
-        began = perf_counter()
-        run()
-        times.append((perf_counter() - began) * 1e3)
-    return statistics.quantiles(times, n=5)[0]
+def undisturbed_ms(runs: Sequence[Callable[[], object]]) -> list[float]:
+    """For each what its fastest fifth takes at most: other programs slow down the rest.
+
+    In turns, because a machine's speed drifts; a few times in a row each, because llama.cpp builds its graph anew
+    whenever the number of tokens changes, which a loop of constant draft length does not see.
+    """
+    times: list[list[float]] = [[] for _ in runs]
+    for _ in range(TURNS):
+        for run, taken in zip(runs, times, strict=True):
+            run()
+            for _ in range(IN_A_ROW):
+                began = perf_counter()
+                run()
+                taken.append((perf_counter() - began) * 1e3)
+    return [statistics.quantiles(taken, n=5)[0] for taken in times]
 
 
-def pass_ms(sequence: LlamaSequence, count: int) -> float:
-    """A pass over ``count`` tokens."""
+def target_pass(sequence: LlamaSequence, count: int) -> Callable[[], object]:
+    """A pass over ``count`` tokens, to be timed."""
     past = min(TIMED_PAST, sequence.context.length // 2)
-    sequence.rollback(0)
-    sequence.decode([10] * past, 0)
 
     def run() -> None:
+        if sequence.n_past < past:
+            sequence.decode([10] * (past - sequence.n_past), 0)
         sequence.rollback(past)
         sequence.decode([11] * count)
 
-    return undisturbed_ms(run)
+    return run
 
 
-def heads_ms(target: Llama, heads: Heads) -> float:
-    """One head in NumPy, float32, on average over the depths; without sampling, like the draft's pass."""
+def heads_pass(target: Llama, heads: Heads) -> Callable[[], object]:
+    """All heads in NumPy, float32, to be timed; without sampling, like the draft's pass."""
     output = target.token_embd.weight.numpy()
     layers = [
         (into.weight.detach().numpy(), out.weight.detach().numpy())
@@ -243,7 +255,7 @@ def heads_ms(target: Llama, heads: Heads) -> float:
             inner = into @ seen
             output @ (seen[: out.shape[0]] + out @ (inner / (1 + np.exp(-inner))))
 
-    return undisturbed_ms(run) / len(layers)
+    return run
 
 
 def summarize(tallies: dict[str, Tally], costs: Costs) -> dict[str, Any]:
