@@ -395,13 +395,13 @@ def run_bench_grammar(options: argparse.Namespace) -> int:
 def run_train(options: argparse.Namespace) -> int:
     """``codespec train``."""
     try:
-        from codespec.train import pipeline
+        from codespec.train import heads_report, pipeline
     except ImportError as error:
         raise CodespecError(
             f"training needs the extra: pip install 'codespec[train]' ({error.name} is missing)"
         ) from None
     try:
-        return pipeline.run(options)
+        return heads_report.run(options) if options.model == "heads" else pipeline.run(options)
     except ValueError as error:
         raise CodespecError(str(error)) from error
 

@@ -242,3 +242,13 @@ def _add_train(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         if name == "draft":
             action.add_argument("--language", required=True, metavar="ID")
         action.set_defaults(command="train", model=name)
+    heads = actions.add_parser(
+        "heads", help="try heads on the target's hidden state (Medusa, Hydra) against the draft of the same --out"
+    )
+    heads.add_argument("--out", type=Path, required=True, metavar="DIR", help="run folder with a trained target")
+    heads.add_argument("--heads", type=_positive, default=3, metavar="N", help="how far ahead (default: 3)")
+    heads.add_argument("--language", default="python", metavar="ID", help="(default: python)")
+    heads.add_argument("--minutes", type=float, default=10.0, metavar="M")
+    heads.add_argument("--max-steps", type=_positive, default=None, metavar="N")
+    heads.add_argument("--positions", type=_positive, default=60, metavar="N", help="held-out places to complete")
+    heads.set_defaults(command="train", model="heads")

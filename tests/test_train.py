@@ -103,6 +103,18 @@ def test_the_pair_completes(run_folder):
         engine.close()
 
 
+def test_heads_are_compared_with_the_draft(run_folder, capsys):
+    heads = ["train", "heads", "--out", str(run_folder), "--heads", "2"]
+    assert main([*heads, "--minutes", "9", "--max-steps", "20", "--positions", "6"]) == 0
+    summary = json.loads(capsys.readouterr().out)
+    assert summary == json.loads((run_folder / "heads.json").read_text())
+    assert set(summary["sources"]) == {"medusa", "hydra", "draft"}
+    for figures in summary["sources"].values():
+        assert len(figures["speed"]) == 2
+        assert all(0 <= share <= 1 for share in figures["acceptance"])
+    assert summary["verdict"] in {"medusa", "hydra", "draft", "target alone"}
+
+
 def test_every_file_is_in_the_manifest_with_its_licence(run_folder):
     packages = json.loads(gzip.decompress((run_folder / "manifest.json.gz").read_bytes()))
     documents = corpus.load(run_folder)

@@ -113,11 +113,11 @@ def evaluate(run: Run, documents: list[Document]) -> dict[str, float]:
     languages = sorted({d.language for d in held_out} & dict(run.recipe.weights).keys())
     model = load_model(run.folder)
     return {
-        language: round(bits_per_byte(model, run.tokenizer, _spread(held_out, language)), 3) for language in languages
+        language: round(bits_per_byte(model, run.tokenizer, spread(held_out, language)), 3) for language in languages
     }
 
 
-def _spread(documents: Sequence[Document], language: str) -> list[Document]:
+def spread(documents: Sequence[Document], language: str) -> list[Document]:
     """The documents of a language, one of each package in turn, so that the first few are of many packages."""
     by_package: dict[str, list[Document]] = {}
     for document in documents:
