@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from fakes import FakeDraft, FakeVocabulary, SetGrammar, Table, TableTarget, TextGrammar
+from fakes import FakeVocabulary, SetGrammar, Table, TableTarget, TextGrammar
 
-from codespec.draft.compose import FirstOf
 from codespec.draft.forced import ForcedDraft
 from codespec.draft.model import ModelDraft
 from codespec.draft.sequence import HeldSequence, common_prefix
@@ -21,7 +20,7 @@ END = frozenset({0})
 SAMPLER = LogitSampler(Sampling(temperature=0.8, seed=5, top_k=10), 1)
 
 
-def propose(draft: ModelDraft | ForcedDraft | FirstOf, tokens: Sequence[int], grammar=None, count: int = 4) -> Proposal:
+def propose(draft: ModelDraft | ForcedDraft, tokens: Sequence[int], grammar=None, count: int = 4) -> Proposal:
     return draft.propose(tokens, grammar, SAMPLER, FixedLength(count).more(count))
 
 
@@ -178,29 +177,3 @@ def test_forced_text_behind_part_of_a_character() -> None:
 
 def test_without_a_grammar_nothing_is_forced() -> None:
     assert propose(ForcedDraft(FakeVocabulary()), [5]).tokens == ()
-
-
-# The first of several
-
-
-def test_the_first_draft_with_a_proposal(model: TableTarget) -> None:
-    silent = FakeDraft(lambda _: [], source="forced")
-    speaking = FakeDraft(lambda _: [7, 8, 9], source="ngram")
-    never = FakeDraft(lambda _: [1])
-    assert propose(FirstOf([silent, speaking, never]), [1], count=2) == Proposal((7, 8), source="ngram")
-    assert never.calls == 0
-    assert propose(FirstOf([silent]), [1]).tokens == ()
-    assert FirstOf([speaking]).propose([1], None, SAMPLER, lambda _: False).tokens == ()
-    # A draft that asked and then had nothing does not cost the next one its first token.
-    hesitant = FakeDraft(lambda _: [0])
-    grammar = SetGrammar([{7: 1}, {8: 0}], frozenset(), END)
-    assert propose(FirstOf([hesitant, speaking]), [1], grammar, count=1).tokens == (7,)
-
-
-def test_a_draft_that_fails_is_passed_over() -> None:
-    failing = FakeDraft(lambda _: [1], fail_at=range(9))
-    speaking = FakeDraft(lambda tokens: [7] if len(tokens) < 3 else [])
-    draft = FirstOf([failing, speaking])
-    assert propose(draft, [1]).tokens == (7,)
-    with pytest.raises(CodespecError, match="as it was told to"):
-        propose(draft, [1, 2, 3])

@@ -21,8 +21,11 @@ from fakes import (
 from reference import target_only
 
 import codespec.speculative.generate as generate_module
-from codespec.draft.compose import FirstOf
+from codespec.draft.acceptance import Acceptance
+from codespec.draft.compose import Combined
+from codespec.draft.costs import RunningCosts
 from codespec.draft.model import ModelDraft
+from codespec.draft.ngram import NgramDraft
 from codespec.draft.sequence import HeldSequence
 from codespec.protocols import CodespecError, Draft, Limits, Round, Sampling
 from codespec.speculative.generate import Generator
@@ -105,7 +108,8 @@ def random_speculator(rng: np.random.Generator, case: Case, text: Sequence[int])
         oracle_draft([*text, *case.end_tokens], blind=blind, polite=not rude),
         wrong_draft([*text, 2, 2], vocabulary),
         FakeDraft(lambda tokens: text[len(tokens) :], fail_at={2}),
-        FirstOf([random_draft(vocabulary, 6, length=1), model]),
+        Combined(RunningCosts(), Acceptance(), ngrams=NgramDraft(), model=model, end_tokens=case.end_tokens),
+        Combined(RunningCosts(), Acceptance(), ngrams=NgramDraft(), foreign=random_draft(vocabulary, 6)),
     ]
     return drafts[int(rng.integers(len(drafts)))]
 

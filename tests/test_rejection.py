@@ -13,8 +13,11 @@ from reference import Law, law_of_texts
 
 import codespec.speculative.sampling as sampling_module
 import codespec.speculative.verify as verify_module
-from codespec.draft.compose import FirstOf
+from codespec.draft.acceptance import Acceptance
+from codespec.draft.compose import Combined
+from codespec.draft.costs import RunningCosts
 from codespec.draft.model import ModelDraft
+from codespec.draft.ngram import NgramDraft
 from codespec.protocols import CodespecError, Distribution, Draft, GrammarState, Limits, Pick, Proposal, Sampling
 from codespec.speculative.draft_length import FixedLength
 from codespec.speculative.generate import Generator
@@ -157,7 +160,9 @@ def random_draft(rng: np.random.Generator, table: Table, n_ctx: int) -> Callable
         lambda: LawDraft(size, seed),
         lambda: LawDraft(size, seed),
         lambda: LawDraft(size, seed, certain=True),
-        lambda: FirstOf([FakeDraft(guess), model()]),
+        # Its decisions must not depend on the time here: every outcome is played again and again.
+        lambda: Combined(RunningCosts(), Acceptance(), NgramDraft(), model(), clock=lambda: 0.0),
+        lambda: Combined(RunningCosts(), Acceptance(), foreign=FakeDraft(guess), clock=lambda: 0.0),
         lambda: None,
     ]
     return drafts[int(rng.integers(len(drafts)))]

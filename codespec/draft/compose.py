@@ -47,6 +47,7 @@ class Combined:
         foreign: a draft that cannot be asked token by token, instead of a model: proposes where n-grams do not.
         model_costs: of the model's passes.
         end_tokens: tokens after which there is nothing to propose.
+        clock: in seconds.
     """
 
     def __init__(
@@ -59,11 +60,13 @@ class Combined:
         foreign: Draft | None = None,
         model_costs: RunningCosts | None = None,
         end_tokens: frozenset[int] = frozenset(),
+        clock: Callable[[], float] = perf_counter,
     ) -> None:
         self.costs, self.acceptance = costs, acceptance
         self.ngrams, self.model, self.forced, self.foreign = ngrams, model, forced, foreign
         self.model_costs = model_costs or RunningCosts()
         self.end_tokens = end_tokens
+        self.clock = clock
         self.spread = Spread()
         self.rounds_without_model = 0
         self.trust = Trust()
@@ -218,7 +221,7 @@ class _Round:
     """One proposal in the making."""
 
     def __init__(self, draft: Combined, tokens: Sequence[int], grammar: GrammarState | None, sampler: Sampler) -> None:
-        self.began = perf_counter()
+        self.began = draft.clock()
         self.draft, self.grammar, self.sampler = draft, grammar, sampler
         self.rejection = sampler.rejection
         self.text = list(tokens)
@@ -268,7 +271,7 @@ class _Round:
         return rates.index(max(rates))
 
     def _spent(self) -> float:
-        return (perf_counter() - self.began) * 1e3
+        return (self.draft.clock() - self.began) * 1e3
 
     def _extend(self) -> bool:
         """Append the most promising next token; False where there is none that may pay."""
@@ -423,7 +426,7 @@ class _Round:
     def _pick(self) -> tuple[int, float, Distribution | None] | None:
         """The model's next token, its confidence, and the distribution it was drawn from, if it was drawn."""
         assert self.model is not None
-        began = perf_counter()
+        began = self.draft.clock()
         kept = min(self.kept, len(self.text) - 1)
         try:
             pick = self.model.next(self.text, kept, self.grammar, self.sampler)
@@ -431,7 +434,7 @@ class _Round:
             self.model = None  # its context is full, say; the other sources go on
             return None
         self.kept = len(self.text)
-        took = (perf_counter() - began) * 1e3
+        took = (self.draft.clock() - began) * 1e3
         self.draft.model_costs.observe(len(self.text) - kept, self.start, took)
         if self.asked is not None and len(self.tokens) > self.asked.depth:
             self.asked.further_ms += took

@@ -8,10 +8,13 @@ import numpy as np
 import pytest
 from fakes import FakeVocabulary, Table, TableTarget, TextGrammar, oracle_draft, random_draft
 
-from codespec.draft.compose import FirstOf
+from codespec.draft.acceptance import Acceptance
+from codespec.draft.compose import Combined
+from codespec.draft.costs import RunningCosts
 from codespec.draft.forced import ForcedDraft
 from codespec.draft.foreign import ForeignDraft
 from codespec.draft.model import ModelDraft
+from codespec.draft.ngram import NgramDraft
 from codespec.protocols import Draft, Sampling
 from codespec.speculative.sampling import LogitSampler
 
@@ -29,12 +32,20 @@ def foreign(alike: float) -> ForeignDraft:
     return ForeignDraft(TableTarget(Table(own.size, seed=4)), own, VOCABULARY, context_length=16, alike=alike)
 
 
+def combined(model: ModelDraft | None) -> Combined:
+    return Combined(
+        RunningCosts(), Acceptance(), NgramDraft(), model, ForcedDraft(VOCABULARY), end_tokens=VOCABULARY.end_tokens
+    )
+
+
 MAKERS: dict[str, Callable[[], Draft]] = {
     "model": model,
     "foreign": lambda: foreign(0.5),
     "foreign, cut alike": lambda: foreign(1.0),
     "forced": lambda: ForcedDraft(VOCABULARY),
-    "first of": lambda: FirstOf([ForcedDraft(VOCABULARY), model()]),
+    "ngram": NgramDraft,
+    "combined": lambda: combined(model()),
+    "combined without a model": lambda: combined(None),
     "fake, random": lambda: random_draft(VOCABULARY.size, seed=3, length=2),
     "fake, oracle": lambda: oracle_draft(VOCABULARY.tokenize(TEXTS[0])),
 }
@@ -103,7 +114,7 @@ def test_asks_before_every_token(make: Callable[[], Draft], seed: int) -> None:
 
 def test_what_it_saw_before_changes_nothing() -> None:
     """In step after any jump: an old draft proposes what a new one does (the random fake apart)."""
-    for name in ("model", "forced", "first of", "fake, oracle"):
+    for name in ("model", "forced", "ngram", "fake, oracle"):
         draft = MAKERS[name]()
         for tokens, grammar, count in situations(9):
             expected = MAKERS[name]().propose(tokens, grammar.copy(), SAMPLER, More(count))
