@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -29,12 +30,14 @@ class CostCurve:
     Attributes:
         contexts: tokens in the KV cache before the pass, ascending.
         tokens: of the pass, ascending, from 1.
-        ms: milliseconds, one row for each context.
+        ms: milliseconds, one row for each context, of a pass of the same size as the one before.
+        switch_ms: added where it is not: llama.cpp then builds its graph anew.
     """
 
     contexts: tuple[int, ...]
     tokens: tuple[int, ...]
     ms: tuple[tuple[float, ...], ...]
+    switch_ms: float = 0.0
 
     def at(self, context: int) -> list[float]:
         """``Costs`` at a context: linear between the measured ones, the nearest outside them."""
@@ -73,13 +76,14 @@ class CostCurve:
             contexts = tuple(int(n) for n in data["contexts"])
             tokens = tuple(int(n) for n in data["tokens"])
             ms = tuple(tuple(float(value) for value in row) for row in data["ms"])
-        except (KeyError, TypeError) as error:
+            switch_ms = float(data["switch_ms"])
+        except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"not a cost curve: {error}") from error
         ascending = all(list(x) == sorted(set(x)) and x for x in (contexts, tokens))
         shaped = len(ms) == len(contexts) and all(len(row) == len(tokens) for row in ms)
         if not ascending or not shaped or tokens[0] != 1 or not all(0 < v < 1e7 for row in ms for v in row):
             raise ValueError("not a cost curve: contexts, tokens and ms do not fit together")
-        return cls(contexts, tokens, ms)
+        return cls(contexts, tokens, ms, max(0.0, switch_ms))
 
 
 # A guess for a model that was never measured: an extra token costs a quarter of the first. Observations replace it.
@@ -97,7 +101,8 @@ def measure(
 ) -> CostCurve | None:
     """Measure T(n): the minimum of ``repeats`` interleaved passes at each size and context.
 
-    A minimum, because whatever else the machine does only adds. One pass at each context is not counted.
+    A minimum, because whatever else the machine does only adds. Each size is decoded twice in a row: the first pass
+    comes after one of another size. One pass at each context is not counted.
 
     Args:
         target: an empty sequence with room for the largest context and pass; empty again afterwards.
@@ -108,6 +113,7 @@ def measure(
         None where ``go_on`` stopped it.
     """
     rows: list[tuple[float, ...]] = []
+    switches: list[float] = []
     steps, done = len(contexts) * repeats * len(sizes), 0
     try:
         for context in sorted(contexts):
@@ -115,20 +121,24 @@ def measure(
                 target.decode([token] * (context - target.n_past), 0)
             target.decode([token] * max(sizes))
             target.rollback(context)
-            best = dict.fromkeys(sizes, math.inf)
+            best = {kept: dict.fromkeys(sizes, math.inf) for kept in (False, True)}
             for _ in range(repeats):
                 for size in sizes:
                     if not go_on(done / steps):
                         return None
-                    began = clock()
-                    target.decode([token] * size)
-                    best[size] = min(best[size], (clock() - began) * 1e3)
-                    target.rollback(context)
+                    for kept, found in best.items():
+                        began = clock()
+                        target.decode([token] * size)
+                        took = (clock() - began) * 1e3
+                        target.rollback(context)
+                        found[size] = min(found[size], took)
                     done += 1
-            rows.append(tuple(round(best[size], 4) for size in sizes))
+            rows.append(tuple(round(best[True][size], 4) for size in sizes))
+            switches += [best[False][size] - best[True][size] for size in sizes]
     finally:
         target.rollback(0)
-    return CostCurve(tuple(sorted(contexts)), tuple(sizes), tuple(rows))
+    switch_ms = max(0.0, round(statistics.median(switches), 4))
+    return CostCurve(tuple(sorted(contexts)), tuple(sizes), tuple(rows), switch_ms)
 
 
 class RunningCosts:
@@ -136,6 +146,9 @@ class RunningCosts:
 
     The measured shape stays; each size, and all of them together, are corrected by a slow average of the ratio
     between what a pass took and what the curve said: for a busy machine, a longer context, another clock speed.
+
+    Attributes:
+        last: tokens of the last pass.
 
     Args:
         curve: None where nothing was measured yet.
@@ -154,9 +167,17 @@ class RunningCosts:
         self._weights = [0.0] * (LONGEST + 1)
         self._cache: dict[int, list[float]] = {}
         self._since = 0
+        self.last = 0
 
     def at(self, context: int) -> list[float]:
-        """``Costs`` at a context, to read only."""
+        """``Costs`` of the next pass at a context."""
+        costs = self._kept(context)
+        if self.curve.switch_ms <= 0:
+            return costs
+        last, switch = self.last, self.curve.switch_ms * math.exp(self._common)
+        return [cost if n == last else cost + switch for n, cost in enumerate(costs)]
+
+    def _kept(self, context: int) -> list[float]:
         step = context // CONTEXT_STEP
         costs = self._cache.get(step)
         if costs is None:
@@ -170,6 +191,9 @@ class RunningCosts:
         if not 1 <= n <= LONGEST or ms <= 0:
             return
         expected = self.curve.at(context)[n] if len(self.curve.contexts) > 1 else self._base()[n]
+        if n != self.last:
+            expected += self.curve.switch_ms
+        self.last = n
         ratio = math.log(ms / expected)
         if not self._known:
             self._common, self._known = ratio, True
