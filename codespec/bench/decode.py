@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
+from time import perf_counter, process_time
 from typing import Any
 
 from codespec.bench.prompts import Prompt, prompts
@@ -78,8 +79,10 @@ class Bench:
 
     def __init__(self, options: Options) -> None:
         self.options = options
+        # What another process takes away must not count where the target's time is not measured either.
+        self.clock = perf_counter if options.curve is None else process_time
         self.targets: list[TimedTarget] = []
-        self.engine = LocalEngine(options.target, threads=options.threads, wrap=self._wrap)
+        self.engine = LocalEngine(options.target, threads=options.threads, wrap=self._wrap, clock=self.clock)
         self.target = self.targets[0]
         assert isinstance(self.target, ReplayTarget)
         try:
@@ -94,7 +97,7 @@ class Bench:
         self.sampled = {t: float("-inf") for t in self.engine.vocabulary.end_tokens}
 
     def _wrap(self, sequence: Target, role: str) -> Target:
-        self.targets.append(ReplayTarget(sequence) if role == "target" else TimedTarget(sequence))
+        self.targets.append((ReplayTarget if role == "target" else TimedTarget)(sequence, self.clock))
         return self.targets[-1]
 
     def _measured(self) -> CostCurve:
@@ -116,7 +119,7 @@ class Bench:
         sampling = Sampling(temperature=temperature, seed=options.seed, logit_bias=self.sampled)
         engine.sources = frozenset({arm}) if arm in SOURCES else SOURCES
         state = prompt.state(engine)
-        before = [timed.ms for timed in self.targets]
+        before, began = [timed.ms for timed in self.targets], self.clock()
         chunks = engine.generate(
             prompt.tokens,
             state,
@@ -126,16 +129,14 @@ class Bench:
             language=prompt.language,
         )
         rounds = [chunk.round for chunk in chunks if chunk.round is not None]
-        return self._sample(rounds, before, arm)
+        return self._sample(rounds, before, (self.clock() - began) * 1e3, arm)
 
-    def _sample(self, rounds: list[Round], before: list[float], arm: Arm) -> Sample:
+    def _sample(self, rounds: list[Round], before: list[float], total_ms: float, arm: Arm) -> Sample:
         s = self.engine.statistics
         spent = [timed.ms - ms for timed, ms in zip(self.targets, before, strict=True)]
-        after_prefill = s.total_ms - s.prefill_ms
-        passes = spent[0] - s.prefill_ms
         drafts = sum(spent[1:])
-        python = max(0.0, after_prefill - passes - drafts)
-        ms = after_prefill
+        python = max(0.0, total_ms - sum(spent))
+        ms = total_ms - s.prefill_ms
         if self.options.curve is not None:
             costs, last = self.curve.at(0), 0
             ms = drafts + python

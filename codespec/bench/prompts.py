@@ -57,7 +57,7 @@ def prompts(engine: LocalEngine, name: str, files: Sequence[Path], count: int, t
     * ``code``: the cursor at a line's end of a Python file, with what follows (FIM).
     * ``json``: behind a JSON list of some of a file's functions, to write another document, under the grammar ``json``.
     * ``python``: the beginning of a file, under the grammar ``python``.
-    * ``repetitive``: three functions of a file, then the same three under other names, the cursor in the first third.
+    * ``repetitive``: two or three functions, then the same under other names, the cursor in the first third of those.
     * ``… replayed``: the target writes what really stands there (for ``code`` lines are cut out).
 
     Raises:
@@ -169,14 +169,14 @@ def _functions(text: str) -> list[dict[str, Any]]:
 
 
 def _doubled(context: _Context, texts: Texts) -> Iterator[tuple[str, list[str], int]]:
-    """Three functions and what a person makes of them by copying: the same under other names; the row to go on at."""
+    """Two or three functions, what a person makes of them by copying and renaming, and a row of that."""
     blocks = [block for _, text in texts for block in _blocks(text)]
     vocabulary = context.engine.vocabulary
     room = context.engine.context_length - context.wanted - SPARE
-    for _ in range(_TRIES if len(blocks) >= 3 else 0):
-        chosen = context.chooser.sample(blocks, 3)
+    for index in range(_TRIES if len(blocks) >= 3 else 0):
+        chosen = context.chooser.sample(blocks, 2 + index % 2)
         first = "\n\n\n".join(block for _, block in chosen)
-        if len(vocabulary.tokenize(first)) > room // 2:
+        if len(vocabulary.tokenize(first)) > room * 0.55:
             continue
         second = first
         for name, _ in chosen:

@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
+from time import perf_counter
 
 from codespec.draft.acceptance import Acceptance
 from codespec.draft.compose import Combined
@@ -45,7 +46,7 @@ class LocalEngine:
         kv_type, flash_attention: of the target's KV cache, see ``Context``.
         exact: the same text whatever the draft, at the cost of speed: every decode has the same numerics.
         wrap: called with the sequence of the target and of each draft model, and their roles (``target``, ``draft``);
-            what it returns is decoded with instead. For measuring.
+            what it returns is decoded with instead. For measuring, like ``clock``, by which drafts count their time.
         progress: called with 0..1 while the target loads.
 
     Raises:
@@ -68,12 +69,13 @@ class LocalEngine:
         flash_attention: str = "auto",
         progress: Callable[[float], bool] | None = None,
         wrap: Callable[[Target, str], Target] = lambda sequence, role: sequence,
+        clock: Callable[[], float] = perf_counter,
     ) -> None:
         if exact and gpu_layers:
             raise CodespecError("exact decoding works on the CPU only; set gpu_layers = 0")
         self.model = Model(target, gpu_layers=gpu_layers, plain_buffers=exact, progress=progress)
         self._threads = threads
-        self._wrap = wrap
+        self._wrap, self._clock = wrap, clock
         self._gpu_layers = gpu_layers
         try:
             length = context_length or min(self.model.trained_context, LONGEST_AUTOMATIC_CONTEXT)
@@ -234,6 +236,7 @@ class LocalEngine:
                 forced=self._forced if "forced" in sources else None,
                 model_costs=costs,
                 end_tokens=self.vocabulary.end_tokens,
+                clock=self._clock,
             )
         return found
 

@@ -9,8 +9,8 @@ from typing import Any
 DEPTHS = 4
 """Depths that are told apart: the first tokens of a proposal and all later ones."""
 
-DISCOUNT = 0.995
-"""Of old counts at each new one: a memory of about 200 tokens of a kind."""
+DISCOUNT = 0.98
+"""Of old counts at each new one: a memory of about 50 tokens of a kind, since texts change from place to place."""
 
 _STRENGTH = 6.0  # tokens that a prior counts for
 

@@ -171,13 +171,14 @@ class RunningCosts:
 
     def at(self, context: int) -> list[float]:
         """``Costs`` of the next pass at a context."""
-        costs = self._kept(context)
+        costs = self.kept(context)
         if self.curve.switch_ms <= 0:
             return costs
         last, switch = self.last, self.curve.switch_ms * math.exp(self._common)
         return [cost if n == last else cost + switch for n, cost in enumerate(costs)]
 
-    def _kept(self, context: int) -> list[float]:
+    def kept(self, context: int) -> list[float]:
+        """``Costs`` of passes of the same size as the one before each, to read only."""
         step = context // CONTEXT_STEP
         costs = self._cache.get(step)
         if costs is None:

@@ -160,8 +160,9 @@ class Context:
         size = self.model.vocabulary.size
         if rows == 0:
             return np.empty((0, size), np.float32)
-        pointer = self._api.llama_get_logits(self.pointer)
-        return np.ctypeslib.as_array(pointer, (rows, size))
+        # A tenth of the time of np.ctypeslib.as_array.
+        address = ctypes.addressof(self._api.llama_get_logits(self.pointer).contents)
+        return np.frombuffer((ctypes.c_float * (rows * size)).from_address(address), np.float32).reshape(rows, size)
 
     def _failure(self, status: int) -> Exception:
         if status == _DECODE_ABORTED:
