@@ -221,8 +221,8 @@ def table(peers: dict[str, Any], aligned: Callable[[Sequence[Sequence[str]]], li
         if first is not None and "combined_over_it" in first:
             low, high = first["combined_over_it_interval"]
             lines.append(
-                f"combined / best peer ({first['mode']}, {first['name']}): "
-                f"{first['combined_over_it']:.2f}x ({low:.2f}–{high:.2f}); each peer's setting is the best of its sweep"
+                f"combined is {first['combined_over_it']:.2f}x ({low:.2f}–{high:.2f}) as fast as the fastest of them "
+                f"({first['mode']}, {first['name']}), which was chosen by these very times"
             )
     if peers["failed"]:
         lines.append(f"{peers['failed']} of {len(peers['settings'])} settings failed; --out DIR writes why")

@@ -41,12 +41,13 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         load = _load()
         measured = measure_all(bench, say)
-        report = {**describe(bench, load, arguments.costs), "sets": [_set(bench, each) for each in measured]}
+        report = describe(bench, load, arguments.costs)
+        report |= {"labels": labels(report), "sets": [_set(bench, each) for each in measured]}
         if peers is not None:
             for each, found in zip(measured, report["sets"], strict=True):
                 found["peers"] = decode_peers.compare(bench, each, peers, say)
         say("")
-        page = trace.page(report, labels(report), measured, bench.engine.vocabulary)
+        page = trace.page(report, measured, bench.engine.vocabulary)
     finally:
         bench.close()
     print(table(report))
@@ -227,7 +228,7 @@ def table(report: dict[str, Any]) -> str:
     curve = CostCurve.from_json(report["curve"]).at(0)
     lines = [
         f"target {report['target']}, draft {report['draft'] or 'none'}; {report['machine']}; {report['date']}",
-        *labels(report),
+        *report["labels"],
         "Speed is the target's time alone over the arm's, the median over prompts; the prompt's own decoding is not",
         "counted. A pass over 1, 4, 8, 16 tokens: " + ", ".join(f"{curve[n]:.3g}" for n in (1, 4, 8, 16)) + " ms.",
     ]
@@ -313,10 +314,10 @@ def write(folder: Path, report: dict[str, Any], page: str) -> list[str]:
     (folder / "decode.html").write_text(page, "utf-8")
     bars = plotted(report)
     title = f"Speed against the target alone: {report['target']} with {report['draft'] or 'no draft model'}"
-    (folder / "decode.svg").write_text(plot.ratios(title, bars, labels(report)), "utf-8")
+    (folder / "decode.svg").write_text(plot.ratios(title, bars, report["labels"]), "utf-8")
     names = ["decode.json", "decode.svg", "decode.html"]
     try:
-        plot.ratios_png(folder / "decode.png", title, bars, labels(report))
+        plot.ratios_png(folder / "decode.png", title, bars, report["labels"])
         names.append("decode.png")
         missing = []
     except ImportError:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 COLOURS = ["#2f6fb0", "#c8553d", "#7a9e3e", "#8d6bb3", "#b08a2e"]
 RATIO_COLOURS = [*COLOURS, "#3f9c9c", "#c06c9a", "#777777"]
+LABEL = {"facecolor": "white", "edgecolor": "none", "pad": 0.5, "alpha": 0.8}
 ROW, LEFT, WIDTH = 18, 250, 560
 
 
@@ -83,33 +84,41 @@ def ratios(title: str, values: Sequence[Bar], notes: Sequence[str] = ()) -> str:
         x = LEFT + tick * step * scale
         parts.append(f'<line x1="{x:.1f}" y1="{top}" x2="{x:.1f}" y2="{height - 16}" stroke="#ddd"/>')
         parts.append(f'<text x="{x:.1f}" y="{height - 4}" text-anchor="middle" fill="#777">{tick * step:g}x</text>')
+    words: list[str] = []
     y, previous = top - 4, ""
     for bar in values:
         y += 14 if bar.group != previous else 0
         if bar.group != previous:
-            parts.append(f'<text x="8" y="{y + 11}" font-weight="bold">{escape(bar.group)}</text>')
-        parts += _ratio(bar, y, scale, RATIO_COLOURS[series.index(bar.series) % len(RATIO_COLOURS)])
+            words.append(f'<text x="8" y="{y + 11}" font-weight="bold">{escape(bar.group)}</text>')
+        parts += _shapes(bar, y, scale, RATIO_COLOURS[series.index(bar.series) % len(RATIO_COLOURS)])
+        words += _words(bar, y, scale)
         y, previous = y + ROW, bar.group
     one = LEFT + scale
     parts.append(
         f'<line x1="{one:.1f}" y1="{top}" x2="{one:.1f}" y2="{height - 16}" stroke="#000" stroke-width="1.5"/>'
     )
-    return "\n".join([*parts, "</svg>\n"])
+    return "\n".join([*parts, *words, "</svg>\n"])
 
 
 def _end(values: Sequence[Bar]) -> float:
     """Where the scale ends."""
-    return 1.05 * max([1.5, *(max(bar.value, *bar.interval) for bar in values)])
+    return 1.1 * max([1.5, *(max(bar.value, *bar.interval) for bar in values)])
 
 
-def _ratio(bar: Bar, y: float, scale: float, colour: str) -> list[str]:
+def _shapes(bar: Bar, y: float, scale: float, colour: str) -> list[str]:
     middle = y + (ROW - 5) / 2
     low, high = (LEFT + value * scale for value in bar.interval)
     return [
-        f'<text x="{LEFT - 6}" y="{y + 11}" text-anchor="end">{escape(bar.series)}</text>',
         f'<rect x="{LEFT}" y="{y}" width="{bar.value * scale:.1f}" height="{ROW - 5}" fill="{colour}"/>',
         f'<line x1="{low:.1f}" y1="{middle}" x2="{high:.1f}" y2="{middle}" stroke="#222"/>',
-        f'<text x="{max(high, LEFT + bar.value * scale) + 5:.1f}" y="{y + 11}">{bar.value:.2f}x</text>',
+    ]
+
+
+def _words(bar: Bar, y: float, scale: float) -> list[str]:
+    end = LEFT + max(bar.value, *bar.interval) * scale
+    return [
+        f'<text x="{LEFT - 6}" y="{y + 11}" text-anchor="end">{escape(bar.series)}</text>',
+        f'<text x="{end + 5:.1f}" y="{y + 11}" paint-order="stroke" stroke="white" stroke-width="3">{bar.value:.2f}x</text>',
     ]
 
 
@@ -130,7 +139,7 @@ def ratios_png(path: Path, title: str, values: Sequence[Bar], notes: Sequence[st
         colour = RATIO_COLOURS[series.index(bar.series) % len(RATIO_COLOURS)]
         axes.barh(row, bar.value, color=colour, height=0.75)
         axes.plot(list(bar.interval), [row, row], color="#222222", linewidth=1)
-        axes.text(max(bar.value, *bar.interval) + 0.02, row, f"{bar.value:.2f}x", va="center", fontsize=8)
+        axes.text(max(bar.value, *bar.interval) + 0.02, row, f"{bar.value:.2f}x", va="center", fontsize=8, bbox=LABEL)
         names.append(bar.series if bar.group == previous else f"{bar.group}: {bar.series}")
         previous = bar.group
     axes.set_yticks(range(len(values)), names, fontsize=8)

@@ -20,6 +20,7 @@ from codespec.protocols import CodespecError, GrammarState
 
 SETS = ("code", "json", "python", "repetitive", "code replayed", "repetitive replayed")
 SPARE = 34  # rows of the context beyond prompt and text, for proposals that run past the end
+CHARACTERS = 4  # of a token of code, about
 _TRIES = 400
 
 
@@ -177,7 +178,7 @@ def _doubled(context: _Context, texts: Texts) -> Iterator[tuple[str, list[str], 
     vocabulary = context.engine.vocabulary
     room = context.engine.context_length - context.wanted - SPARE
     blocks = [block for _, text in texts for block in _blocks(text)]
-    blocks = [block for block in blocks if len(vocabulary.tokenize(block[1])) <= room // 6]
+    blocks = [block for block in blocks if len(block[1]) <= room // 6 * CHARACTERS]
     for _ in range(_TRIES if len(blocks) >= 3 else 0):
         chosen = context.chooser.sample(blocks, 3)
         first = "\n\n\n".join(block for _, block in chosen)

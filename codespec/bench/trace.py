@@ -44,12 +44,11 @@ LEGEND = (
 )
 
 
-def page(report: dict[str, Any], labels: Sequence[str], measured: Sequence[Measured], vocabulary: Vocabulary) -> str:
+def page(report: dict[str, Any], measured: Sequence[Measured], vocabulary: Vocabulary) -> str:
     """The page: for each prompt the last text of the arm ``combined``.
 
     Args:
         report: what ``decode.json`` holds.
-        labels: what a reader must know first.
     """
     parts = [
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>codespec bench decode</title>'
@@ -57,7 +56,7 @@ def page(report: dict[str, Any], labels: Sequence[str], measured: Sequence[Measu
         "<h1>Where each token came from</h1>",
         f"<p>target {escape(report['target'])}, draft {escape(report['draft'] or 'none')}; "
         f"{escape(report['machine'])}; {escape(report['date'])}</p>",
-        *(f'<p class="label">{escape(label)}</p>' for label in labels),
+        *(f'<p class="label">{escape(label)}</p>' for label in report["labels"]),
         LEGEND,
     ]
     for each in measured:
@@ -119,7 +118,7 @@ def rounds(steps: Sequence[Round], vocabulary: Vocabulary) -> str:
             inner += text
         if len(step.tokens) <= step.accepted:
             inner += _rejected(step, vocabulary)
-        parts.append(f'<span class="r" title="{title}">{inner}</span>')
+        parts.append(f'<span class="r" title="{escape(title)}">{inner}</span>')
     return "".join(parts) + _safe(decoder.decode(b"", final=True))
 
 
