@@ -118,7 +118,8 @@ def _words(bar: Bar, y: float, scale: float) -> list[str]:
     end = LEFT + max(bar.value, *bar.interval) * scale
     return [
         f'<text x="{LEFT - 6}" y="{y + 11}" text-anchor="end">{escape(bar.series)}</text>',
-        f'<text x="{end + 5:.1f}" y="{y + 11}" paint-order="stroke" stroke="white" stroke-width="3">{bar.value:.2f}x</text>',
+        f'<text x="{end + 5:.1f}" y="{y + 11}" paint-order="stroke" stroke="white" stroke-width="3">'
+        f"{bar.value:.2f}x</text>",
     ]
 
 
