@@ -240,6 +240,8 @@ def test_what_llama_cpp_cannot_do_is_passed_over():
     assert "python" in reason(grammar="python")
 
 
+PEERS = (("server plain", "plain"), ("server ngram-cache", "default"))
+
 FAKE_SERVER = """
     import json
     from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -273,12 +275,12 @@ def test_peers_stand_beside_ours(tmp_path, monkeypatch):
     program = tmp_path / SERVER
     program.write_text(f"#!{sys.executable} -S\nimport sys\n" + textwrap.dedent(FAKE_SERVER))
     program.chmod(0o755)
-    monkeypatch.setattr(decode_peers, "FEW", frozenset({("server plain", "plain"), ("lookup", "n-max 4")}))
+    monkeypatch.setattr(decode_peers, "FEW", frozenset({*PEERS, ("lookup", "n-max 4")}))
     arguments = ["--sets", "json,code-replayed", "--arms", "combined", "--peers", str(tmp_path)]
     code, printed = called([*TINY, *arguments, "--peer-settings", "few", "--out", str(tmp_path)])
     assert code == 0
     found, replayed = json.loads((tmp_path / "decode.json").read_text("utf-8"))["sets"]
-    plain, lookup = found["peers"]["settings"]
+    plain, cache, lookup = found["peers"]["settings"]
     assert plain["ms_per_token"] == 1
     assert plain["same_text"] == "0 of 1"
     ours = found["texts"][0]["arms"]
@@ -287,6 +289,9 @@ def test_peers_stand_beside_ours(tmp_path, monkeypatch):
     assert "no llama-lookup" in lookup["results"][0]["error"]
     assert found["peers"]["best"].keys() == {"server plain"}
     assert found["peers"]["again"].keys() == {"target", "combined"}
-    assert "1 of 2 settings failed" in printed
+    assert cache["acceptance"] is None
+    assert found["peers"]["idle"] == {"settings": ["server ngram-cache, default"], "server_ms_per_token": [1, 1]}
+    assert "1 of 3 settings proposed nothing and are left out" in printed
+    assert "1 of 3 settings failed" in printed
     assert "replayed" in replayed["peers"]["skipped"]
     assert "llama.cpp&#x27;s best" in (tmp_path / "decode.svg").read_text("utf-8")

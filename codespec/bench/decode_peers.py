@@ -27,6 +27,9 @@ from codespec.show import text_of
 PLAIN_GBNF = frozenset({"json"})
 """Shipped grammars without codespec's extensions, which llama.cpp reads from their ``root``."""
 
+PLAIN = "server plain"
+"""The mode without speculation."""
+
 SPARE = 64  # rows of the context that the tools want beyond prompt and text
 
 FEW = frozenset(
@@ -99,14 +102,27 @@ def compare(bench: Bench, measured: Measured, peers: Peers, say: Callable[[str],
     )
     say(f"{measured.set}, T = {measured.temperature:g}: ours again")
     figures = {(each.setting.mode, each.setting.name): _figures(bench, measured, each) for each in results}
-    chosen = {mode: figures[mode, each.setting.name] for mode, each in best(results).items()}
+    # What proposed nothing ran as the plain server does: to take the fastest of those is to take noise.
+    busy = [each for each in results if each.acceptance is not None or each.setting.mode == PLAIN]
+    chosen = {mode: figures[mode, each.setting.name] for mode, each in best(busy).items()}
     return {
         "best": {
             mode: {key: value for key, value in each.items() if key != "results"} for mode, each in chosen.items()
         },
+        "idle": idle(results),
         "failed": sum(not each.complete for each in results),
         "again": again(bench, measured),
         "settings": list(figures.values()),
+    }
+
+
+def idle(results: Sequence[SettingResult]) -> dict[str, Any]:
+    """The settings that proposed nothing, and the times of the server among them, plain included: its noise."""
+    found = [each for each in results if each.complete and each.acceptance is None]
+    times = [each.ms_per_token for each in found if each.setting.program == SERVER]
+    return {
+        "settings": [f"{each.setting.mode}, {each.setting.name}" for each in found if each.setting.mode != PLAIN],
+        "server_ms_per_token": [round(min(times), 3), round(max(times), 3)] if len(times) > 1 else None,
     }
 
 
@@ -224,6 +240,13 @@ def table(peers: dict[str, Any], aligned: Callable[[Sequence[Sequence[str]]], li
                 f"combined is {first['combined_over_it']:.2f}x ({low:.2f}–{high:.2f}) as fast as the fastest of them "
                 f"({first['mode']}, {first['name']}), which was chosen by these very times"
             )
+    nothing = peers["idle"]["settings"]
+    if nothing:
+        line = f"{len(nothing)} of {len(peers['settings'])} settings proposed nothing and are left out"
+        span = peers["idle"]["server_ms_per_token"]
+        if span is not None:
+            line += f"; the server without proposals took {span[0]:.2f} to {span[1]:.2f} ms/token, which is noise"
+        lines.append(line)
     if peers["failed"]:
         lines.append(f"{peers['failed']} of {len(peers['settings'])} settings failed; --out DIR writes why")
     changed = ", ".join(f"{arm} {ratio:.2f}x" for arm, ratio in peers["again"].items())
