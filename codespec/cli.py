@@ -337,9 +337,9 @@ def run_models_list(options: argparse.Namespace) -> int:
 
 def run_bench_decode(options: argparse.Namespace) -> int:
     """``codespec bench decode``."""
-    from codespec.bench.decode import run
+    from codespec.bench.decode_report import run
 
-    return run(options.files, options.positions, options.draft_length, options.out)
+    return run(options)
 
 
 def run_bench_sources(options: argparse.Namespace) -> int:

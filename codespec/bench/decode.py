@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
-import platform
 import random
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from datetime import date
 from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any
@@ -207,27 +204,22 @@ class Fixed:
         return self._draft.propose(tokens, grammar, sampler, asked)
 
 
-def run(options: Options, say: Callable[[str], None]) -> tuple[dict[str, Any], list[Measured]]:
-    """Measure everything, interleaved: each repeat of a prompt runs every arm, in an order of its own.
-
-    Returns:
-        What ``decode.json`` holds, and the texts behind it.
+def measure_all(bench: Bench, say: Callable[[str], None]) -> list[Measured]:
+    """Every set at every temperature, interleaved: each repeat of a prompt runs every arm, in an order of its own.
 
     Raises:
-        CodespecError: a model or the files cannot be used.
+        CodespecError: the files do not give enough prompts.
     """
-    bench = Bench(options)
-    try:
-        files = [path for path in options.files or default_files() if path.suffix == ".py"]
-        measured = []
-        for name in options.sets:
-            chosen = prompts(bench.engine, name, files, options.count, options.tokens, options.seed)
-            for temperature in options.temperatures:
-                measured.append(measure_set(bench, name, chosen, temperature, say))
-        report = {**describe(bench), "sets": [summarize(each, bench.curve) for each in measured]}
-        return report, measured
-    finally:
-        bench.close()
+    options = bench.options
+    measured = []
+    for name in options.sets:
+        say(f"{name}: choosing prompts")
+        chosen = prompts(
+            bench.engine, name, options.files or default_files(), options.count, options.tokens, options.seed
+        )
+        for temperature in options.temperatures:
+            measured.append(measure_set(bench, name, chosen, temperature, say))
+    return measured
 
 
 def default_files() -> list[Path]:
@@ -243,8 +235,12 @@ def measure_set(
     measured = Measured(name, temperature, chosen)
     order = random.Random(options.seed)
     arms = [arm for arm in options.arms if arm != "forced" or any(p.grammar for p in chosen)]
+    arms = [arm for arm in arms if arm != "model" or options.draft is not None]
     for index, prompt in enumerate(chosen):
         known = _settled(bench, prompt, temperature) if "oracle" in arms else None
+        bench.run(
+            prompt, "combined", temperature
+        )  # so that no arm decodes the prompt with the draft model on the clock
         for repeat in range(options.repeats):
             say(f"{name}, T = {temperature:g}: prompt {index + 1}/{len(chosen)}, repeat {repeat + 1}/{options.repeats}")
             order.shuffle(arms)
@@ -265,32 +261,31 @@ def _settled(bench: Bench, prompt: Prompt, temperature: float) -> tuple[int, ...
     return known
 
 
-def describe(bench: Bench) -> dict[str, Any]:
-    """What was measured where."""
-    options, engine = bench.options, bench.engine
-    return {
-        "date": date.today().isoformat(),
-        "machine": f"{platform.processor() or platform.machine()}, {os.cpu_count()} CPUs, {platform.system()}",
-        "target": options.target.name,
-        "cost_scaled": engine.model.metadata("codespec.cost_scaled") == "true",
-        "draft": options.draft.name if options.draft else None,
-        "tokens": options.tokens,
-        "repeats": options.repeats,
-        "time": "of a cost curve" if options.curve is not None else "measured",
-        "curve": bench.curve.as_json(),
-    }
-
-
 def summarize(measured: Measured, curve: CostCurve) -> dict[str, Any]:
     """Medians of the ratios to the target alone, prompt by prompt and repeat by repeat."""
-    arms = sorted({arm for _, arm in measured.samples}, key=_order)
+    figures = {arm: _figures(measured, arm) for arm in sorted({arm for _, arm in measured.samples}, key=_order)}
+    bound = round(statistics.median(_bound(measured, index, curve) for index in range(len(measured.prompts))), 3)
+    combined, oracle = (figures[arm]["speed"] if arm in figures else None for arm in ("combined", "oracle"))
     return {
         "set": measured.set,
         "temperature": measured.temperature,
         "prompts": len(measured.prompts),
-        "bound": round(statistics.median(_bound(measured, index, curve) for index in range(len(measured.prompts))), 3),
-        "arms": {arm: _figures(measured, arm) for arm in arms},
+        "bound": bound,
+        "saving": None if combined is None else round(saving(combined), 3),
+        "share_of_oracle": share(combined, oracle),
+        "share_of_bound": share(combined, bound),
+        "arms": figures,
     }
+
+
+def saving(speed: float) -> float:
+    """The share of the target's time that a speed saves; negative where it takes longer."""
+    return 1 - 1 / speed
+
+
+def share(speed: float | None, best: float | None) -> float | None:
+    """What of the best's saving is reached; None where one was not measured or the best saves nothing."""
+    return round(saving(speed) / saving(best), 3) if speed and best and best > 1 else None
 
 
 def _order(arm: Arm) -> tuple[int, int]:

@@ -149,7 +149,7 @@ class LocalEngine:
         alike = cut_alike(model.vocabulary, self.vocabulary)
         self._note(foreign_note(model.path.name, self.model.path.name, alike))
         return ForeignDraft(
-            context.sequence(),
+            self._wrap(context.sequence(), "draft"),
             model.vocabulary,
             self.vocabulary,
             shared_markers(model.vocabulary, self.vocabulary),
