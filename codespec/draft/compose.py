@@ -27,6 +27,7 @@ HORIZON = 16
 WATCHES_ABOVE = 10.0
 """Milliseconds of a target's pass from which on it costs nothing to watch, asleep, what n-grams would have saved."""
 
+_WATCHING = 0.01  # of a target's pass that a model may take only to see what it would have saved
 _CREDIT, _MOST, _ALLOWANCE, _WAKE = 1.5, 2.5, 0.01, 0.3
 _HOPELESS = 0.02
 _SEES = 0.5  # of an n-gram's errors a model is assumed to see
@@ -103,7 +104,7 @@ class Combined:
         if asleep and self.costs.kept(len(tokens))[1] < WATCHES_ABOVE:
             return Proposal(())
         work = _Round(self, tokens, grammar, sampler)
-        if asleep:
+        if asleep and work.step_ms() > _WATCHING * work.costs[1]:
             work.model = None
         try:
             work.run(more)
@@ -389,7 +390,7 @@ class _Round:
     def _model_may_pay(self, guess: Guess | None, chance: float) -> bool:
         """Whether asking the model for the next token is expected to save more than it takes."""
         draft = self.draft
-        step = self._step_ms()
+        step = self.step_ms()
         if guess is None:
             trust = draft.trust.factor
             if draft.refused > 0 and not self.tokens:
@@ -414,7 +415,7 @@ class _Round:
         saved = (1 - chance) * (_SEES * row + draft.spread.mean * max(0.0, token_ms - row))
         return self.product * saved > step
 
-    def _step_ms(self) -> float:
+    def step_ms(self) -> float:
         """The model's next token; bringing it in step first is paid for over some rounds."""
         costs = self.draft.model_costs.at(self.start)
         missing = len(self.text) - self.kept

@@ -162,7 +162,8 @@ class Context:
             return np.empty((0, size), np.float32)
         # A tenth of the time of np.ctypeslib.as_array.
         address = ctypes.addressof(self._api.llama_get_logits(self.pointer).contents)
-        return np.frombuffer((ctypes.c_float * (rows * size)).from_address(address), np.float32).reshape(rows, size)
+        floats = (ctypes.c_float * (rows * size)).from_address(address)
+        return np.frombuffer(floats, np.float32).reshape(rows, size)  # type: ignore[call-overload, no-any-return]
 
     def _failure(self, status: int) -> Exception:
         if status == _DECODE_ABORTED:
