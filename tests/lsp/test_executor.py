@@ -29,6 +29,9 @@ class Gate:
                 return []
         return [f"{request} done"]
 
+    def idle(self, go_on):
+        return True
+
     def abort(self):
         self.aborts += 1
 
