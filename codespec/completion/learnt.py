@@ -15,6 +15,8 @@ from codespec.protocols import Aborted, CodespecError
 
 MEASURE_S = 3.0
 """About how long a model is measured; a slow one takes longer."""
+FAR = 512
+"""Tokens in the KV cache of passes that are measured besides those at none."""
 
 _log = logging.getLogger(__name__)
 
@@ -23,7 +25,7 @@ class ModelCosts:
     """What passes of one model in one context cost: as an earlier run measured it, else measured when there is time.
 
     Args:
-        context: that the model decodes in; measuring takes one like it, of 34 tokens.
+        context: that the model decodes in; measuring takes one like it, of at most 546 tokens.
         gpu_layers: that the model was loaded with.
         rows: of logits that a pass asks for; None is all.
 
@@ -37,6 +39,7 @@ class ModelCosts:
         self._setup = Setup.of(context, gpu_layers, rows)
         self.running = RunningCosts(profiles.curve(self._path, self._setup))
         self._done = self.running.measured
+        self._far = max(0, min(FAR, context.length - LONGEST - 1))
         self._measurement: Measurement | None = None
 
     def measure(self, go_on: Callable[[], bool], cancellation: Cancellation) -> bool:
@@ -51,7 +54,7 @@ class ModelCosts:
         if not go_on():
             return False
         try:
-            with self._context.alike(LONGEST + 1) as context, context.cancellable(cancellation):
+            with self._context.alike(self._far + LONGEST + 1) as context, context.cancellable(cancellation):
                 self._done = self._measure(context, go_on)
         except Aborted:
             return False
@@ -63,11 +66,10 @@ class ModelCosts:
     def _measure(self, context: Context, go_on: Callable[[], bool]) -> bool:
         target = context.sequence()
         if self._measurement is None:
-            found = plan(target, MEASURE_S, lambda _: go_on())
+            found = plan(target, MEASURE_S, self._far, lambda _: go_on())
             if found is None:
                 return False
-            sizes, repeats = found
-            self._measurement = Measurement(sizes=sizes, repeats=repeats, rows=self._rows)
+            self._measurement = Measurement(*found, rows=self._rows)
         curve = self._measurement.run(target, lambda _: go_on())
         if curve is None:
             return False

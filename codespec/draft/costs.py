@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 from codespec.protocols import Target
 
@@ -185,16 +185,27 @@ def measure(target: Target, go_on: Callable[[float], bool] = lambda _: True, **o
     return Measurement(**options).run(target, go_on)
 
 
+class Plan(NamedTuple):
+    """What to measure, as arguments of ``Measurement``."""
+
+    contexts: tuple[int, ...]
+    sizes: tuple[int, ...]
+    repeats: int
+
+
 def plan(
     target: Target,
     seconds: float,
+    far: int = 0,
     go_on: Callable[[float], bool] = lambda _: True,
     clock: Callable[[], float] = perf_counter,
-) -> tuple[tuple[int, ...], int] | None:
-    """Sizes and repeats whose measurement at one context takes about ``seconds``; somewhat more for a slow model.
+) -> Plan | None:
+    """What to measure in about ``seconds``; a slow model takes somewhat longer.
 
     Args:
         target: an empty sequence with room for ``LONGEST`` tokens; empty again afterwards.
+        far: a second context, for models that come there in a fraction of the time. In small models attention is much
+            of the cost; in large ones, which are slow, it is little at first.
 
     Returns:
         None where ``go_on``, called before every pass, stopped it.
@@ -211,11 +222,12 @@ def plan(
         found.append(max(clock() - began, 1e-6))
         target.rollback(0)
     _, one, longest = found
+    contexts = (0, far) if 0 < far * longest / LONGEST <= seconds / 3 else (0,)
     for sizes in (SIZES, FEW_SIZES):
-        once = 2 * sum(one + (longest - one) * (n - 1) / (LONGEST - 1) for n in sizes)
+        once = 2 * len(contexts) * sum(one + (longest - one) * (n - 1) / (LONGEST - 1) for n in sizes)
         if once * _LEAST_REPEATS <= seconds:
-            return sizes, min(int(seconds / once), _MOST_REPEATS)
-    return FEW_SIZES, 2
+            return Plan(contexts, sizes, min(int(seconds / once), _MOST_REPEATS))
+    return Plan(contexts, FEW_SIZES, 2)
 
 
 class RunningCosts:
