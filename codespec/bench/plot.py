@@ -50,7 +50,7 @@ def bars(title: str, values: Sequence[tuple[str, str, float]]) -> str:
 
 
 def lines(title: str, x_label: str, y_label: str, values: Sequence[Line]) -> str:
-    """Lines over linear axes that begin at 0; dashed lines have colours of their own.
+    """Lines over linear axes that begin at 0, each in the next of the colours.
 
     Raises:
         ValueError: a line has no points.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from bisect import bisect_right
+from bisect import bisect_right, insort
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from time import perf_counter
@@ -23,6 +23,7 @@ CONTEXT_STEP = 128
 _REFRESH = 16  # observations between two recalculations of what they say together
 _PREFILL = 128  # tokens between two questions whether to go on
 _SHORTEST_MS = 1e-3  # what a clock of low resolution must not call 0
+_NEAR = 1.05
 _LEAST_REPEATS, _MOST_REPEATS = 3, 20
 
 Costs = Sequence[float]
@@ -103,7 +104,8 @@ class Measurement:
 
     The minimum of ``repeats`` interleaved passes at each size and context: whatever else the machine does only adds.
     Each size is decoded twice in a row: the first pass comes after one of another size, for which llama.cpp builds
-    its graph anew; the second one is T(n). One pass at each context is not counted.
+    its graph anew; the second one is T(n). One pass at each context is not counted. A size whose minimum no second
+    pass came near, because something else ran, is repeated up to as often again.
 
     Args:
         contexts: tokens in the KV cache before the pass.
@@ -124,9 +126,9 @@ class Measurement:
         self.contexts, self.sizes = tuple(sorted(set(contexts))), tuple(sorted(set(sizes)))
         self._rows, self._token, self._clock = rows, token, clock
         self._steps = [(c, n) for c in self.contexts for _ in range(repeats) for n in self.sizes]
-        self._done = 0
-        # By context and size: the best pass after one of another size, and after one of the same.
-        self._best = {step: [math.inf, math.inf] for step in self._steps}
+        self._done, self._rounds_left = 0, repeats
+        # By context and size, ascending: passes after one of another size, and after one of the same.
+        self._taken: dict[tuple[int, int], tuple[list[float], list[float]]] = {step: ([], []) for step in self._steps}
 
     def run(self, target: Target, go_on: Callable[[float], bool] = lambda _: True) -> CostCurve | None:
         """Measure what is not measured yet.
@@ -143,28 +145,37 @@ class Measurement:
         """
         warm = -1
         try:
-            while self._done < len(self._steps):
+            while self._done < len(self._steps) or self._repeat_more():
                 context, size = self._steps[self._done]
                 if warm != context:
                     if not self._fill(target, context, go_on):
                         return None
                     self._pass(target, next((n for n in reversed(self.sizes) if n != size), size))
                     warm = context
-                best = self._best[context, size]
-                for kept in (0, 1):
+                for taken in self._taken[context, size]:
                     if not go_on(self._done / len(self._steps)):
                         return None
-                    best[kept] = min(best[kept], self._pass(target, size))
+                    insort(taken, self._pass(target, size))
                 self._done += 1
         finally:
             target.rollback(0)
-        rows = [[self._best[context, size] for size in self.sizes] for context in self.contexts]
-        switches = [first - same for row in rows for first, same in row]
-        ms = tuple(tuple(round(same, 4) for _, same in row) for row in rows)
+        rows = [[self._taken[context, size] for size in self.sizes] for context in self.contexts]
+        switches = [first[0] - same[0] for row in rows for first, same in row]
+        ms = tuple(tuple(round(same[0], 4) for _, same in row) for row in rows)
         return CostCurve(self.contexts, self.sizes, ms, max(0.0, round(statistics.median(switches), 4)))
+
+    def _repeat_more(self) -> bool:
+        """Plan another round of the sizes whose minimum may be too high; False where that is none or enough."""
+        if self._rounds_left == 0:
+            return False
+        self._rounds_left -= 1
+        more = [step for step, (_, same) in self._taken.items() if len(same) > 1 and same[1] > same[0] * _NEAR]
+        self._steps += more
+        return bool(more)
 
     def _fill(self, target: Target, context: int, go_on: Callable[[float], bool]) -> bool:
         """Bring the sequence to ``context`` tokens; False where ``go_on`` stopped it."""
+        target.rollback(min(context, target.n_past))
         while target.n_past < context:
             if not go_on(self._done / len(self._steps)):
                 return False
