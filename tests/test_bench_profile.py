@@ -38,7 +38,7 @@ def test_the_conclusion_is_a_line_for_each_context():
 def test_the_table_names_every_figure():
     rows = table(TARGET).splitlines()
     assert rows[0] == "target big: 1,500,000,000 parameters, 2 threads"
-    assert rows[1].split("context") == ["".ljust(22), " 0".ljust(20), " 1,024"]
+    assert rows[1].split("context") == ["".ljust(22), " 0".ljust(16), " 1,024"]
     assert rows[5].split() == ["4", "12.00", "1.20", "333", "80.00", "4.00", "50"]
     assert "0.25 ms more" in rows[-1]
     assert len({len(row) for row in rows[1:-1]}) == 1
