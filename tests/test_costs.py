@@ -81,6 +81,15 @@ def test_a_minimum_that_nothing_confirms_is_measured_again():
     assert len(target.passes) < 1 + 3 * once + 10, "no other size is repeated"
 
 
+def test_time_in_which_something_else_ran_does_not_count():
+    target = TimedTarget(held_up=dict.fromkeys(range(1000), 25.0))
+    curve = measured(target, busy=lambda: target.now - 0.025 * len(target.passes))
+    assert curve.ms[0] == pytest.approx([jumpy(n, 0) for n in SIZES], abs=1e-3)
+    parallel = TimedTarget()  # helpers computed beside it
+    curve = measured(parallel, busy=lambda: 2 * parallel.now)
+    assert curve.ms[0] == pytest.approx([jumpy(n, 0) for n in SIZES], abs=1e-3)
+
+
 def test_it_stops_when_told_and_goes_on_where_it_was():
     whole = TimedTarget()
     measured(whole, contexts=(0, 300))

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from codespec.bench.plot import Line, lines
+from codespec.completion.learnt import busy_clock
 from codespec.config import Config, TargetConfig
 from codespec.draft.costs import LONGEST, SIZES, CostCurve, Measurement, plan
 from codespec.draft.profiles import Profiles, Setup, default_folder
@@ -132,12 +133,13 @@ def measure(
             assert planned is not None
             least, most = REPEATS
             repeats = repeats or max(least, min(most, planned.repeats))
-            measurement = Measurement(fitting, SIZES, repeats, rows)
+            setup = Setup.of(context, settings.gpu_layers, rows)
+            measurement = Measurement(fitting, SIZES, repeats, rows, busy=busy_clock(setup))
             curve = measurement.run(sequence, _go_on(f"measuring {path.name}", progress))
             assert curve is not None
             if progress is not None:
                 progress(f"measuring {path.name}", 100)
-            return Profile(role, path, model.parameter_count, Setup.of(context, settings.gpu_layers, rows), curve)
+            return Profile(role, path, model.parameter_count, setup, curve)
 
 
 def clipped(contexts: Sequence[int], most: int) -> tuple[int, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from pathlib import Path
+from time import get_clock_info, process_time
 
 from codespec.draft.acceptance import Acceptance
 from codespec.draft.costs import LONGEST, Measurement, RunningCosts, plan
@@ -19,6 +20,12 @@ FAR = 512
 """Tokens in the KV cache of passes that are measured besides those at none."""
 
 _log = logging.getLogger(__name__)
+
+
+def busy_clock(setup: Setup) -> Callable[[], float] | None:
+    """``Measurement``'s ``busy`` for a model; None where the time that it computes cannot be told."""
+    one_thread = setup.threads == 1 and setup.gpu_layers == 0
+    return process_time if one_thread and get_clock_info("process_time").resolution < 1e-5 else None
 
 
 class ModelCosts:
@@ -69,7 +76,7 @@ class ModelCosts:
             found = plan(target, MEASURE_S, self._far, lambda _: go_on())
             if found is None:
                 return False
-            self._measurement = Measurement(*found, rows=self._rows)
+            self._measurement = Measurement(*found, self._rows, busy=busy_clock(self._setup))
         curve = self._measurement.run(target, lambda _: go_on())
         if curve is None:
             return False
