@@ -1,6 +1,7 @@
 """T(n): recovered from a target of known cost, interpolated with its jumps, and followed while it drifts."""
 
 import math
+import random
 
 import pytest
 
@@ -88,6 +89,15 @@ def test_time_in_which_something_else_ran_does_not_count():
     parallel = TimedTarget()  # helpers computed beside it
     curve = measured(parallel, busy=lambda: 2 * parallel.now)
     assert curve.ms[0] == pytest.approx([jumpy(n, 0) for n in SIZES], abs=1e-3)
+
+
+def test_a_measurement_among_other_programs_is_disturbed():
+    noise = random.Random(1)
+    for held_up, expected in (({}, False), ({n: 30 * noise.random() for n in range(1000)}, True)):
+        target = TimedTarget(held_up=held_up)
+        measurement = Measurement(clock=target.clock)
+        assert measurement.run(target) is not None
+        assert measurement.disturbed is expected
 
 
 def test_it_stops_when_told_and_goes_on_where_it_was():

@@ -8,6 +8,7 @@ import os
 import pytest
 
 from codespec.completion.local import LocalEngine
+from codespec.draft import costs as module_of_costs
 from codespec.draft import profiles as module
 from codespec.draft.acceptance import Acceptance
 from codespec.draft.costs import CostCurve
@@ -194,6 +195,7 @@ def quick(monkeypatch):
 
     monkeypatch.setattr(learnt, "MEASURE_S", 0.02)
     monkeypatch.setattr(learnt, "FAR", 0)
+    monkeypatch.setattr(module_of_costs, "DISTURBED", 1.0)  # by other tests, most likely
 
 
 def test_an_engine_measures_once_and_remembers(folder, quick):
@@ -230,6 +232,17 @@ def test_an_engine_measures_once_and_remembers(folder, quick):
         assert known
         assert generated(engine) == text
         assert engine._calibration().of("python/greedy/free").as_json() != known
+    finally:
+        engine.close()
+
+
+def test_a_disturbed_measurement_is_used_and_not_kept(folder, quick, monkeypatch):
+    monkeypatch.setattr(module_of_costs, "DISTURBED", -1.0)
+    engine = engine_of(Profiles(folder))
+    try:
+        assert engine.measure(lambda: True)
+        assert engine.costs.measured
+        assert not folder.exists()
     finally:
         engine.close()
 

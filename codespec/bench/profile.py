@@ -80,7 +80,6 @@ def run(
     """
     target = find_target(config.target.path)
     draft = find_draft(config.for_language(language).draft, by_id(language))
-    profiles = Profiles(default_folder())
     # As the engine loads them: the cache's settings are those of the target alone.
     draft_settings = TargetConfig(gpu_layers=config.target.gpu_layers, threads=config.target.threads)
     found = []
@@ -88,7 +87,6 @@ def run(
         if path is None:
             continue
         found.append(measure(role, path, settings, contexts, repeats, progress, tell))
-        profiles.keep_curve(path, found[-1].setup, found[-1].curve)
     result = {profile.role: profile.as_json() for profile in found}
     print(json.dumps(result) if as_json else "\n\n".join(map(table, found)) + "\n\n" + conclusion(*found))
     if out is not None:
@@ -108,7 +106,7 @@ def measure(
     progress: Report | None,
     tell: Callable[[str], None],
 ) -> Profile:
-    """Load a model and measure it; arguments as of ``run``.
+    """Load a model, measure it and keep the curve, unless it was disturbed; arguments as of ``run``.
 
     Raises:
         CodespecError: it cannot be loaded.
@@ -139,6 +137,10 @@ def measure(
             assert curve is not None
             if progress is not None:
                 progress(f"measuring {path.name}", 100)
+            if measurement.disturbed:
+                tell(f"{path.name}: other programs ran while it was measured; not kept, measure again without them")
+            else:
+                Profiles(default_folder()).keep_curve(path, setup, curve)
             return Profile(role, path, model.parameter_count, setup, curve)
 
 

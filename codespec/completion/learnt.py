@@ -80,7 +80,8 @@ class ModelCosts:
         curve = self._measurement.run(target, lambda _: go_on())
         if curve is None:
             return False
-        self._profiles.keep_curve(self._path, self._setup, curve)
+        if not self._measurement.disturbed:  # else it serves for now, on a machine as busy as it is
+            self._profiles.keep_curve(self._path, self._setup, curve)
         self.running.replace(curve)
         _log.debug(
             "%s: measured, a pass over 1 token takes %.2f ms, over %d %.2f",

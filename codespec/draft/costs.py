@@ -24,6 +24,9 @@ _REFRESH = 16  # observations between two recalculations of what they say togeth
 _PREFILL = 128  # tokens between two questions whether to go on
 _SHORTEST_MS = 1e-3  # what a clock of low resolution must not call 0
 _NEAR = 1.05
+DISTURBED = 0.25
+"""The share of minima without a second pass near them from which a measurement is not worth keeping."""
+
 _LEAST_REPEATS, _MOST_REPEATS = 3, 20
 
 Costs = Sequence[float]
@@ -172,9 +175,17 @@ class Measurement:
         if self._rounds_left == 0:
             return False
         self._rounds_left -= 1
-        more = [step for step, (_, same) in self._taken.items() if len(same) > 1 and same[1] > same[0] * _NEAR]
+        more = self._unconfirmed()
         self._steps += more
         return bool(more)
+
+    def _unconfirmed(self) -> list[tuple[int, int]]:
+        return [step for step, (_, same) in self._taken.items() if len(same) > 1 and same[1] > same[0] * _NEAR]
+
+    @property
+    def disturbed(self) -> bool:
+        """Whether other programs ran so much that the minima say more about them than about the model."""
+        return len(self._unconfirmed()) > DISTURBED * len(self._taken)
 
     def _fill(self, target: Target, context: int, go_on: Callable[[float], bool]) -> bool:
         """Bring the sequence to ``context`` tokens; False where ``go_on`` stopped it."""
