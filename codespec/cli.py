@@ -73,7 +73,7 @@ def load_config(options: argparse.Namespace) -> Config:
             chosen[key] = getattr(options, key)
     config = replace(config, **chosen)
     # A person at a terminal waits for the whole text; the settings' budget is an editor's.
-    return replace(config, time_budget_ms=options.time_budget or 0)
+    return replace(config, time_budget_ms=getattr(options, "time_budget", None) or 0)
 
 
 def _file_or_name(value: str) -> str:
@@ -335,6 +335,20 @@ def run_models_list(options: argparse.Namespace) -> int:
     return DONE
 
 
+def run_profile(options: argparse.Namespace) -> int:
+    """``codespec profile``."""
+    from dataclasses import replace
+
+    from codespec.bench.profile import run
+
+    config = load_config(options)
+    if options.threads is not None:
+        config = replace(config, target=replace(config.target, threads=options.threads))
+    return run(
+        config, options.language, options.contexts, options.repeats, options.out, options.json, _progress(), show.error
+    )
+
+
 def run_bench_decode(options: argparse.Namespace) -> int:
     """``codespec bench decode``."""
     from codespec.bench.decode_report import run
@@ -422,6 +436,7 @@ COMMANDS = {
     "grammar accepts": run_grammar_accepts,
     "grammar convert": run_grammar_convert,
     "models list": run_models_list,
+    "profile": run_profile,
     "bench decode": run_bench_decode,
     "bench grammar": run_bench_grammar,
     "bench gate": run_bench_gate,

@@ -21,6 +21,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_serve(commands)
     _add_grammar(commands)
     _add_models(commands)
+    _add_profile(commands)
     _add_bench(commands)
     _add_train(commands)
     doctor = commands.add_parser("doctor", help="say what runs here and what is wrong with it")
@@ -81,6 +82,16 @@ def _share(text: str) -> float:
     if not 0 <= value <= 1:
         raise argparse.ArgumentTypeError("must be between 0 and 1")
     return value
+
+
+def _sizes(text: str) -> tuple[int, ...]:
+    try:
+        sizes = tuple(sorted({int(part) for part in text.split(",")}))
+    except ValueError:
+        sizes = (-1,)
+    if sizes[0] < 0:
+        raise argparse.ArgumentTypeError("give context sizes in tokens, such as 0,512,2048")
+    return sizes
 
 
 def _add_complete(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -173,6 +184,22 @@ def _add_models(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     parser = commands.add_parser("models", help="the models at hand")
     actions = parser.add_subparsers(required=True, metavar="ACTION")
     actions.add_parser("list", help="name them").set_defaults(command="models list")
+
+
+def _add_profile(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser("profile", help="measure what passes over several tokens cost, and remember it")
+    parser.add_argument("--target", metavar="NAME|PATH", help="target model (default: settings, embedded)")
+    parser.add_argument("--draft", metavar="NAME|PATH|auto|none", help="draft model (default: auto)")
+    parser.add_argument("--language", metavar="ID", default="python", help="whose draft (default: python)")
+    parser.add_argument(
+        "--contexts", type=_sizes, metavar="N,N…",
+        help="tokens before the pass (default: 0,512,2048, as far as the model's context goes)",
+    )  # fmt: skip
+    parser.add_argument("--repeats", type=_positive, metavar="N", help="(default: 3 to 20, by the model's speed)")
+    parser.add_argument("--threads", type=_positive, metavar="N", help="(default: settings, by the model's size)")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="write profile.json, .svg and, with matplotlib, .png")
+    parser.add_argument("--json", action="store_true", help="print what profile.json holds")
+    parser.set_defaults(command="profile")
 
 
 def _add_bench(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -10,6 +10,7 @@ import tempfile
 # processes of tests, from the user's own cache.
 _GRAMMARS = tempfile.mkdtemp(prefix="codespec-grammars-")
 os.environ["CODESPEC_GRAMMAR_CACHE"] = _GRAMMARS
+os.environ["CODESPEC_PROFILES"] = ""  # what this machine's owner has measured and learnt stays out of it
 atexit.register(shutil.rmtree, _GRAMMARS, ignore_errors=True)
 
 

@@ -1,4 +1,4 @@
-"""Plain bar charts as SVG, without a plotting library; one of them as PNG too, with one."""
+"""Plain charts as SVG, without a plotting library; one of them as PNG too, with one."""
 
 from __future__ import annotations
 
@@ -7,11 +7,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
+from typing import TypeAlias
 
 COLOURS = ["#2f6fb0", "#c8553d", "#7a9e3e", "#8d6bb3", "#b08a2e"]
 RATIO_COLOURS = [*COLOURS, "#3f9c9c", "#c06c9a", "#777777"]
 LABEL = {"facecolor": "white", "edgecolor": "none", "pad": 0.5, "alpha": 0.8}
 ROW, LEFT, WIDTH = 18, 250, 560
+HEIGHT = 340
+DASHES = "6 4"
+
+Line: TypeAlias = tuple[str, Sequence[tuple[float, float]], bool]
+"""Name, points from left to right, and whether it is dashed."""
 
 
 def bars(title: str, values: Sequence[tuple[str, str, float]]) -> str:
@@ -45,6 +51,51 @@ def bars(title: str, values: Sequence[tuple[str, str, float]]) -> str:
         parts.append(f'<text x="{LEFT + length + 4:.1f}" y="{y + 11}">{_short(value)}</text>')
         previous = group
     return "\n".join([*parts, "</svg>\n"])
+
+
+def lines(title: str, x_label: str, y_label: str, values: Sequence[Line]) -> str:
+    """Lines over linear axes that begin at 0, each in the next of the colours.
+
+    Raises:
+        ValueError: a line has no points.
+    """
+    if not values or not all(points for _, points, _ in values):
+        raise ValueError("a line without points")
+    left, top = 60, 48
+    x_step, x_end = _ticks(max(x for _, points, _ in values for x, _ in points))
+    y_step, y_end = _ticks(max(y for _, points, _ in values for _, y in points))
+    bottom = top + HEIGHT
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + WIDTH + 190}" height="{bottom + 44}" '
+        f'font-family="sans-serif" font-size="11"><rect width="100%" height="100%" fill="white"/>',
+        f'<text x="8" y="18" font-size="14">{escape(title)}</text>',
+        f'<text x="8" y="{top - 8}" fill="#777">{escape(y_label)}</text>',
+        f'<text x="{left + WIDTH}" y="{bottom + 34}" fill="#777" text-anchor="end">{escape(x_label)}</text>',
+    ]
+    for tick in range(round(y_end / y_step) + 1):
+        y = bottom - tick * y_step / y_end * HEIGHT
+        parts.append(f'<line x1="{left}" y1="{y:.1f}" x2="{left + WIDTH}" y2="{y:.1f}" stroke="#ddd"/>')
+        parts.append(f'<text x="{left - 6}" y="{y + 4:.1f}" text-anchor="end">{_short(tick * y_step)}</text>')
+    for tick in range(round(x_end / x_step) + 1):
+        x = left + tick * x_step / x_end * WIDTH
+        parts.append(f'<line x1="{x:.1f}" y1="{top}" x2="{x:.1f}" y2="{bottom}" stroke="#eee"/>')
+        parts.append(f'<text x="{x:.1f}" y="{bottom + 16}" text-anchor="middle">{_short(tick * x_step)}</text>')
+    for index, (name, points, dashed) in enumerate(values):
+        colour = COLOURS[index % len(COLOURS)]
+        style = f'stroke="{colour}" stroke-width="2"' + (f' stroke-dasharray="{DASHES}"' if dashed else "")
+        path = " ".join(f"{left + x / x_end * WIDTH:.1f},{bottom - y / y_end * HEIGHT:.1f}" for x, y in points)
+        parts.append(f'<polyline points="{path}" fill="none" {style}/>')
+        at, y = left + WIDTH + 14, top + 8 + ROW * index
+        parts.append(f'<line x1="{at}" y1="{y}" x2="{at + 24}" y2="{y}" {style}/>')
+        parts.append(f'<text x="{at + 30}" y="{y + 4}">{escape(name)}</text>')
+    return "\n".join([*parts, "</svg>\n"])
+
+
+def _ticks(most: float) -> tuple[float, float]:
+    """The distance of ticks, 1, 2 or 5 times a power of ten, and the end of an axis that holds ``most``."""
+    power = 10.0 ** math.floor(math.log10(max(most, 1e-9) / 4))
+    step = next(factor * power for factor in (1, 2, 5, 10) if factor * power * 6 >= most)
+    return step, step * math.ceil(most / step - 1e-9)
 
 
 def _short(value: float) -> str:

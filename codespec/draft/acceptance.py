@@ -115,10 +115,12 @@ class Acceptance:
             counts = {
                 (str(source), int(place), int(depth)): (float(a), float(n)) for source, place, depth, a, n in data
             }
-        except (TypeError, ValueError) as error:
+        except (OverflowError, TypeError, ValueError) as error:
             raise ValueError(f"no counts of accepted tokens: {error}") from error
         if not all(0 <= a <= n + 1e-6 and n < 1e6 for a, n in counts.values()):
             raise ValueError("no counts of accepted tokens: more accepted than seen")
+        if not all(place >= 0 for _, place, _ in counts):
+            raise ValueError("no counts of accepted tokens: no such bin")
         return cls(counts)
 
 

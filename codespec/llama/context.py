@@ -59,6 +59,7 @@ class Context:
     ) -> None:
         self.model = model
         self.exact = exact
+        self.kv_type, self.flash_attention = kv_type, flash_attention
         self.pointer: Any = None
         api = self._api = library()
         length = context_length or model.trained_context
@@ -71,8 +72,8 @@ class Context:
         parameters.type_k = parameters.type_v = KV_TYPES[kv_type]
         parameters.flash_attn_type = FLASH_ATTENTION[flash_attention]
         parameters.no_perf = True
-        threads = threads or default_threads(model)
-        parameters.n_threads = parameters.n_threads_batch = threads
+        self.threads = threads or default_threads(model)
+        parameters.n_threads = parameters.n_threads_batch = self.threads
         parameters.abort_callback = abort_callback()
         clear_errors()
         self.pointer = api.llama_init_from_model(model.pointer, parameters)
@@ -103,6 +104,21 @@ class Context:
         # The reference keeps the flag's memory alive as long as native code may read it.
         self.abort_data = cancellation
         self._api.llama_set_abort_callback(self.pointer, abort_callback(), ctypes.c_void_p(cancellation.address))
+
+    def alike(self, length: int) -> Context:
+        """Another context of the same model with one sequence, the same settings and a length of its own.
+
+        Raises:
+            CodespecError: too little memory.
+        """
+        return Context(
+            self.model,
+            context_length=length,
+            threads=self.threads,
+            exact=self.exact,
+            kv_type=self.kv_type,
+            flash_attention=self.flash_attention,
+        )
 
     @contextmanager
     def cancellable(self, cancellation: Cancellation) -> Iterator[None]:

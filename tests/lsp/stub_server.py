@@ -48,6 +48,9 @@ class StubCompleter:
         text = "one\r\ntwo\n" if line.endswith("two lines") else f"<{before[-3:]}|{self._config.max_tokens}>"
         return [completion(text)]
 
+    def idle(self, go_on: Callable[[], bool]) -> bool:
+        return True
+
     def abort(self) -> None:
         self._aborted = True
 
