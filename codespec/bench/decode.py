@@ -14,8 +14,7 @@ from typing import Any
 from codespec.bench.prompts import Prompt, prompts
 from codespec.bench.replay import ReplayTarget, TimedTarget
 from codespec.completion.local import SOURCES, LocalEngine
-from codespec.draft.costs import LONGEST, CostCurve, measure
-from codespec.llama.context import Context
+from codespec.draft.costs import LONGEST, CostCurve
 from codespec.models.registry import EMBEDDED_TARGET
 from codespec.protocols import CodespecError, Draft, GrammarState, Limits, Proposal, Round, Sampler, Sampling, Target
 
@@ -84,8 +83,10 @@ class Bench:
         assert isinstance(self.target, ReplayTarget)
         try:
             self.engine.use_draft(options.draft)
-            self.curve = options.curve or self._measured()
-            self.engine.costs.replace(self.curve)
+            self.curve = self._measured()
+            if options.curve is not None:
+                self.curve = options.curve
+                self.engine.costs.replace(self.curve)
         except BaseException:
             self.engine.close()
             raise
@@ -98,10 +99,8 @@ class Bench:
         return self.targets[-1]
 
     def _measured(self) -> CostCurve:
-        with Context(self.engine.model, context_length=128, threads=self.options.threads) as context:
-            curve = measure(context.sequence(), repeats=3)
-        assert curve is not None
-        return curve
+        self.engine.measure(lambda: True)
+        return self.engine.costs.curve
 
     def run(self, prompt: Prompt, arm: Arm, temperature: float, known: Sequence[int] | None = None) -> Sample:
         """Let an arm write one text; the prompt's own decoding is not counted.
