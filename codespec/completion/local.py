@@ -15,17 +15,18 @@ from codespec.draft.compose import Combined
 from codespec.draft.costs import LONGEST, RunningCosts
 from codespec.draft.forced import ForcedDraft
 from codespec.draft.foreign import ALIKE, ForeignDraft
+from codespec.draft.learnt import Learnt, LearntStore
 from codespec.draft.markers import shared_markers
 from codespec.draft.model import ModelDraft
-from codespec.draft.ngram import NgramDraft, NgramIndex
+from codespec.draft.ngram import NgramDraft
 from codespec.draft.recode import cut_alike
 from codespec.grammar import Grammar, Tokenizer
 from codespec.llama.context import Context
 from codespec.llama.llguidance_tokenizer import tokenizer_from_vocab
 from codespec.llama.model import Model
 from codespec.llama.runtime import Cancellation
-from codespec.models.registry import same_vocabulary
-from codespec.protocols import Cancel, Chunk, CodespecError, Draft, GrammarState, Limits, Sampling, Statistics
+from codespec.models.registry import same_vocabulary, vocabulary_hash
+from codespec.protocols import Cancel, Chunk, CodespecError, Draft, GrammarState, Limits, Sampling, Statistics, Target
 from codespec.speculative.generate import Generator
 
 LONGEST_AUTOMATIC_CONTEXT = 8192
@@ -44,12 +45,15 @@ class LocalEngine:
         draft_length: how many tokens are proposed at a time at most; 0: as many as are expected to save time.
         kv_type, flash_attention: of the target's KV cache, see ``Context``.
         exact: the same text whatever the draft, at the cost of speed: every decode has the same numerics.
+        learnt_folder: where what workspaces teach is kept, instead of the user's data folder.
+        wrap: makes of the target's sequence the one that is decoded with, for measurements.
         progress: called with 0..1 while the target loads.
 
     Raises:
         CodespecError: the target cannot be loaded.
 
     Attributes:
+        learnt: what workspaces taught; ``use_learnt`` chooses of it.
         notes: what the user should know about the drafts in use, one sentence or two each.
     """
 
@@ -64,6 +68,8 @@ class LocalEngine:
         exact: bool = False,
         kv_type: str = "f16",
         flash_attention: str = "auto",
+        learnt_folder: Path | None = None,
+        wrap: Callable[[Target], Target] | None = None,
         progress: Callable[[float], bool] | None = None,
     ) -> None:
         if exact and gpu_layers:
@@ -89,16 +95,17 @@ class LocalEngine:
         self._drafts: dict[Path, tuple[Model, Context, ModelDraft | ForeignDraft, RunningCosts]] = {}
         self.costs = RunningCosts()
         self.sources = SOURCES
-        self.learnt = NgramIndex()
+        self.learnt = LearntStore(vocabulary_hash(self.vocabulary), learnt_folder)
         self._acceptance: dict[str, Acceptance] = {}
         self._combined: dict[tuple[str, Path | None, tuple[str, ...]], Combined] = {}
         self._forced = ForcedDraft(self.vocabulary)
-        self._ngrams = NgramDraft(self.learnt)
+        self._ngrams = NgramDraft()
         # FIM markers and the like are no text; the end tokens among the control tokens stay possible.
         self._banned = dict.fromkeys(self.vocabulary.control_tokens - self.vocabulary.end_tokens, float("-inf"))
         self._cancellation = Cancellation()
+        sequence: Target = self._context.sequence()
         self._generator = Generator(
-            self._context.sequence(),
+            wrap(sequence) if wrap else sequence,
             None,
             self.vocabulary.end_tokens,
             draft_length or LONGEST - 1,
@@ -123,6 +130,22 @@ class LocalEngine:
         if path is not None and path not in self._drafts:
             self._drafts[path] = self._load_draft(path)
         self.draft = path
+
+    def use_learnt(self, folder: Path | None, language: str, following: Sequence[int] = ()) -> Learnt:
+        """Draft from the next generation on with what a workspace taught in a language, too.
+
+        Args:
+            folder: of the workspace; None: what was taught in this session outside any.
+            following: tokens behind the cursor, which are no guess of what comes before them.
+        """
+        learnt = self.learnt.of(folder, language)
+        self._ngrams.learnt = learnt.index
+        self._ngrams.following = list(following)
+        return learnt
+
+    def use_nothing_learnt(self) -> None:
+        """Draft from the next generation on with the text alone, until the next ``use_learnt``."""
+        self._ngrams.learnt = None
 
     def _load_draft(self, path: Path) -> tuple[Model, Context, ModelDraft | ForeignDraft, RunningCosts]:
         model = Model(path, gpu_layers=self._gpu_layers)
@@ -228,7 +251,8 @@ class LocalEngine:
         self._cancellation.set()
 
     def close(self) -> None:
-        """Free models and caches; a second call does nothing."""
+        """Free models and caches, and keep what was learnt; a second call does nothing."""
+        self.learnt.close()
         for model, context, *_ in self._drafts.values():
             context.close()
             model.close()

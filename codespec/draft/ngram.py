@@ -15,6 +15,9 @@ LONGEST_MATCH = 32
 CANDIDATES = 8
 """Earlier places that are compared; of more, the most recent."""
 
+SURE_FOLLOWING = 4
+"""Tokens after the cursor that must be the same for a place to count as the cursor's own."""
+
 BREAK = -1
 """Between two texts of an index; no token."""
 
@@ -84,6 +87,27 @@ class NgramIndex:
                 else:
                     latest[key] = before
 
+    def forget_oldest(self, kept: int) -> None:
+        """Keep the last ``kept`` tokens only; every place becomes another one."""
+        newest = self.tokens[-kept:]
+        self.tokens, self._latest, self._earlier = [], {}, []
+        self.extend(newest)
+
+    def holds(self, tokens: Sequence[int], start: int, end: int) -> int:
+        """How many of ``tokens[start:end]`` followed, at best, when the two tokens before ``start`` came lately."""
+        held, earlier = self.tokens, self._earlier
+        place = self._latest.get((tokens[start - 2], tokens[start - 1]), -1)
+        best = 0
+        for _ in range(CANDIDATES):
+            if place < 0:
+                break
+            length, reach = 0, min(end - start, len(held) - place)
+            while length < reach and held[place + length] == tokens[start + length]:
+                length += 1
+            best = max(best, length)
+            place = earlier[place]
+        return best
+
     def places(self, tail: Sequence[int]) -> list[tuple[int, int]]:
         """(length of the match, place) of the most recent places after the last tokens of ``tail``."""
         found: list[tuple[int, int]] = []
@@ -106,12 +130,18 @@ class NgramDraft:
 
     Args:
         learnt: an index of other texts, which may be shared and grow; None: only the text itself.
+
+    Attributes:
+        learnt: may be exchanged between two generations.
+        following: tokens that stand after the cursor. What was learnt may hold the very file that is completed, where
+            they follow what is before the cursor; but the text to come is another one.
     """
 
     source = "ngram"
 
     def __init__(self, learnt: NgramIndex | None = None) -> None:
         self.learnt = learnt
+        self.following: list[int] = []
         self._text = NgramIndex(grows=True)
 
     def sync(self, tokens: Sequence[int]) -> None:
@@ -132,6 +162,8 @@ class NgramDraft:
             if index is None:
                 continue
             for length, place in index.places(tail):
+                if index is self.learnt and self._is_following(index, place):
+                    continue
                 votes.append((length, index.tokens[place]))
                 if length > best_length:
                     best_length, best = length, Match(index, place, length, True)
@@ -141,6 +173,10 @@ class NgramDraft:
         if all(other == token for length, other in votes if 2 * length >= best_length):
             return best
         return Match(best.index, best.place, best.length, False)
+
+    def _is_following(self, index: NgramIndex, place: int) -> bool:
+        following = self.following
+        return len(following) >= SURE_FOLLOWING and index.tokens[place : place + len(following)] == following
 
     def propose(
         self,
