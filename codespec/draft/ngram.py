@@ -64,15 +64,13 @@ class NgramIndex:
     def extend(self, tokens: Iterable[int]) -> None:
         """Append tokens."""
         held, latest, earlier = self.tokens, self._latest, self._earlier
-        for token in tokens:
-            place = len(held)
-            if place >= GRAM:
-                key = (held[-2], held[-1])
-                earlier.append(latest.get(key, -1))
-                latest[key] = place
-            else:
-                earlier.append(-1)
-            held.append(token)
+        before = len(held)
+        text = [*held[-GRAM:], *tokens]
+        held += text[min(GRAM, before) :]
+        earlier += [-1] * (min(GRAM, len(held)) - min(GRAM, before))
+        for place, key in enumerate(zip(text, text[1:-1], strict=False), max(before, GRAM)):
+            earlier.append(latest.get(key, -1))
+            latest[key] = place
 
     def truncate(self, length: int) -> None:
         """Forget what comes after the first ``length`` tokens."""
