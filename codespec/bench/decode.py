@@ -1,119 +1,368 @@
-"""``codespec bench decode``: what a draft is worth on this machine, as a ratio to the target alone in one run."""
+"""``codespec bench decode``: what each source of drafts is worth, as ratios to the target alone within one run."""
 
 from __future__ import annotations
 
 import json
+import os
+import platform
 import random
 import statistics
-import sys
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import date
 from pathlib import Path
-from time import perf_counter
 from typing import Any
 
-from codespec.completion.local import LocalEngine
-from codespec.completion.prompt import fim_prompt
-from codespec.languages import by_path
-from codespec.models.fim import fim_format
-from codespec.models.registry import EMBEDDED_TARGET, find_draft
-from codespec.protocols import CodespecError, Limits, Sampling
+from codespec.bench.prompts import Prompt, prompts
+from codespec.bench.replay import ReplayTarget, TimedTarget
+from codespec.completion.local import SOURCES, LocalEngine
+from codespec.draft.costs import LONGEST, CostCurve, measure
+from codespec.llama.context import Context
+from codespec.models.registry import EMBEDDED_TARGET
+from codespec.protocols import CodespecError, Draft, GrammarState, Limits, Proposal, Round, Sampler, Sampling, Target
 
-TOKENS = 64
-LINES_BEFORE = 5
+Arm = str
+"""``target`` (alone), ``combined``, ``oracle``, a source by itself, or ``fixed K`` (the draft model, K tokens)."""
+
+ARMS = ("target", "combined", "forced", "ngram", "model", "oracle")
 
 
 @dataclass(frozen=True)
-class Measurement:
-    """One position, decoded with the draft and without."""
+class Options:
+    """What to measure.
 
-    alone_ms: float
-    drafted_ms: float
-    drafted: int
-    accepted: int
-    tokens: int
-    target_calls: int
-    same_text: bool
+    Attributes:
+        target, draft: models; no draft leaves the draft model's arms out.
+        sets: of ``prompts.SETS``.
+        arms: see ``Arm``.
+        curve: the target's time is taken from this cost curve, not from the clock.
+    """
+
+    target: Path = EMBEDDED_TARGET
+    draft: Path | None = None
+    files: tuple[Path, ...] = ()
+    sets: tuple[str, ...] = ("code",)
+    arms: tuple[Arm, ...] = ARMS
+    temperatures: tuple[float, ...] = (0.0,)
+    count: int = 8
+    repeats: int = 5
+    tokens: int = 64
+    threads: int = 0
+    seed: int = 1
+    curve: CostCurve | None = None
 
 
-def run(files: list[Path], positions: int, draft_length: int, out: Path | None) -> int:
-    """Measure, print a summary, write ``decode.json`` under ``out``.
+@dataclass
+class Sample:
+    """One text."""
+
+    ms: float
+    tokens: tuple[int, ...]
+    rounds: tuple[Round, ...]
+    python_ms: float
+    by_source: dict[str, tuple[int, int]]
+
+
+@dataclass
+class Measured:
+    """All texts of one set at one temperature: by prompt and arm, in the order of the repeats."""
+
+    set: str
+    temperature: float
+    prompts: list[Prompt]
+    samples: dict[tuple[int, Arm], list[Sample]] = field(default_factory=dict)
+
+
+class Bench:
+    """An engine whose passes are timed, and the arms over it."""
+
+    def __init__(self, options: Options) -> None:
+        self.options = options
+        self.targets: list[TimedTarget] = []
+        self.engine = LocalEngine(options.target, threads=options.threads, wrap=self._wrap)
+        self.target = self.targets[0]
+        assert isinstance(self.target, ReplayTarget)
+        try:
+            self.engine.use_draft(options.draft)
+            self.curve = options.curve or self._measured()
+            self.engine.costs.replace(self.curve)
+        except BaseException:
+            self.engine.close()
+            raise
+        if options.curve is not None:
+            self.engine.costs.observe = lambda n, context, ms: None  # type: ignore[method-assign]
+        self.sampled = {t: float("-inf") for t in self.engine.vocabulary.end_tokens}
+
+    def _wrap(self, sequence: Target, role: str) -> Target:
+        self.targets.append(ReplayTarget(sequence) if role == "target" else TimedTarget(sequence))
+        return self.targets[-1]
+
+    def _measured(self) -> CostCurve:
+        with Context(self.engine.model, context_length=128, threads=self.options.threads) as context:
+            curve = measure(context.sequence(), repeats=3)
+        assert curve is not None
+        return curve
+
+    def run(self, prompt: Prompt, arm: Arm, temperature: float, known: Sequence[int] | None = None) -> Sample:
+        """Let an arm write one text; the prompt's own decoding is not counted.
+
+        Args:
+            known: what the oracle says comes.
+        """
+        engine, options = self.engine, self.options
+        assert isinstance(self.target, ReplayTarget)
+        self.target.text = None if prompt.known is None else (*prompt.tokens, *prompt.known)
+        # End tokens are out, so that every arm writes as much.
+        sampling = Sampling(temperature=temperature, seed=options.seed, logit_bias=self.sampled)
+        engine.sources = frozenset({arm}) if arm in SOURCES else SOURCES
+        state = prompt.state(engine)
+        before = [timed.ms for timed in self.targets]
+        chunks = engine.generate(
+            prompt.tokens,
+            state,
+            sampling,
+            Limits(options.tokens),
+            speculate=self._draft(arm, prompt, known),
+            language=prompt.language,
+        )
+        rounds = [chunk.round for chunk in chunks if chunk.round is not None]
+        return self._sample(rounds, before, arm)
+
+    def _sample(self, rounds: list[Round], before: list[float], arm: Arm) -> Sample:
+        s = self.engine.statistics
+        spent = [timed.ms - ms for timed, ms in zip(self.targets, before, strict=True)]
+        after_prefill = s.total_ms - s.prefill_ms
+        passes = spent[0] - s.prefill_ms
+        drafts = sum(spent[1:])
+        python = max(0.0, after_prefill - passes - drafts)
+        ms = after_prefill
+        if self.options.curve is not None:
+            costs, last = self.curve.at(0), 0
+            ms = drafts + python
+            for step in rounds[1:]:
+                n = 1 + len(step.proposed)
+                ms += costs[n] + (self.curve.switch_ms if n != last else 0.0)
+                last = n
+        if arm == "oracle":
+            ms -= drafts
+        tokens = tuple(token for step in rounds for token in step.tokens)
+        sources = {name: (count.drafted, count.accepted) for name, count in s.by_source.items()}
+        return Sample(ms, tokens, tuple(rounds), python / max(1, len(rounds) - 1), sources)
+
+    def _draft(self, arm: Arm, prompt: Prompt, known: Sequence[int] | None) -> bool | Draft:
+        if arm == "target":
+            return False
+        if arm == "oracle":
+            return Oracle((*prompt.tokens, *(known or ())), best_length(self.curve.at(0)))
+        if arm.startswith("fixed "):
+            draft = self.engine.model_draft
+            if draft is None:
+                raise CodespecError(f"{arm}: there is no draft model")
+            return Fixed(draft, int(arm.split()[1]))
+        return True
+
+    def close(self) -> None:
+        """Free the models."""
+        self.engine.close()
+
+
+def best_length(costs: Sequence[float]) -> int:
+    """The length at which a draft that is always right and free would save most."""
+    return max(range(LONGEST), key=lambda n: (n + 1) / costs[n + 1])
+
+
+class Oracle:
+    """Proposes the text that is known to come."""
+
+    def __init__(self, text: Sequence[int], length: int) -> None:
+        self._text, self._length = list(text), length
+
+    def propose(
+        self, tokens: Sequence[int], grammar: GrammarState | None, sampler: Sampler, more: Callable[[float], bool]
+    ) -> Proposal:
+        rest = self._text[len(tokens) : len(tokens) + self._length]
+        count = 0
+        while count < len(rest) and more(1.0):
+            count += 1
+        return Proposal(tuple(rest[: count if grammar is None else grammar.accept(rest[:count])]), source="oracle")
+
+
+class Fixed:
+    """Another draft, always asked for the same number of tokens."""
+
+    def __init__(self, draft: Draft, length: int) -> None:
+        self._draft, self._length = draft, length
+
+    def propose(
+        self, tokens: Sequence[int], grammar: GrammarState | None, sampler: Sampler, more: Callable[[float], bool]
+    ) -> Proposal:
+        left = self._length
+
+        def asked(confidence: float) -> bool:
+            nonlocal left
+            left -= 1
+            return left >= 0 and more(confidence)
+
+        return self._draft.propose(tokens, grammar, sampler, asked)
+
+
+def run(options: Options, say: Callable[[str], None]) -> tuple[dict[str, Any], list[Measured]]:
+    """Measure everything, interleaved: each repeat of a prompt runs every arm, in an order of its own.
+
+    Returns:
+        What ``decode.json`` holds, and the texts behind it.
 
     Raises:
-        CodespecError: no file to complete.
+        CodespecError: a model or the files cannot be used.
     """
-    files = files or default_files()
-    texts = [(path, path.read_text("utf-8")) for path in files if path.suffix == ".py"]
-    if not texts:
-        raise CodespecError("no Python file to complete; name some")
-    chooser = random.Random(1)
-    measurements = []
-    engine = LocalEngine(EMBEDDED_TARGET, draft_length=draft_length)
+    bench = Bench(options)
     try:
-        engine.use_draft(find_draft("auto", by_path("x.py")))
-        for index in range(positions):
-            path, text = texts[index % len(texts)]
-            measurements.append(measure(engine, path, text, chooser, drafted_first=bool(index % 2)))
-            if sys.stderr.isatty():
-                print(f"\r{index + 1}/{positions}", end="", file=sys.stderr, flush=True)
+        files = [path for path in options.files or default_files() if path.suffix == ".py"]
+        measured = []
+        for name in options.sets:
+            chosen = prompts(bench.engine, name, files, options.count, options.tokens, options.seed)
+            for temperature in options.temperatures:
+                measured.append(measure_set(bench, name, chosen, temperature, say))
+        report = {**describe(bench), "sets": [summarize(each, bench.curve) for each in measured]}
+        return report, measured
     finally:
-        engine.close()
-    summary = summarize(measurements, draft_length)
-    print(json.dumps(summary, indent=1))
-    if out is not None:
-        out.mkdir(parents=True, exist_ok=True)
-        (out / "decode.json").write_text(json.dumps(summary, indent=1) + "\n", "utf-8")
-    return 0
+        bench.close()
 
 
 def default_files() -> list[Path]:
-    """The package's own sources: code that neither model has seen."""
-    return sorted(Path(__file__).parent.parent.rglob("*.py"))
+    """The package's own sources: code that no model here has seen."""
+    return [path for path in sorted(Path(__file__).parent.parent.rglob("*.py")) if path.stat().st_size > 3_000]
 
 
-def measure(engine: LocalEngine, path: Path, text: str, chooser: random.Random, drafted_first: bool) -> Measurement:
-    """Complete at a random line's end, greedily, with the draft and without; prefill not counted."""
-    lines = text.split("\n")
-    row = chooser.randrange(min(LINES_BEFORE, len(lines) - 1), len(lines))
-    prefix, suffix = "\n".join(lines[:row]) + "\n", "\n" + "\n".join(lines[row:])
-    layout = fim_format(engine.model)
-    if layout is None:
-        raise CodespecError(f"{engine.model.path}: this model cannot fill in the middle")
-    prompt = fim_prompt(engine.vocabulary, layout, prefix, suffix, path.name, engine.context_length - TOKENS - 1)
-    results: dict[bool, tuple[str, float, Any]] = {}
-    for speculate in (drafted_first, not drafted_first):
-        began = perf_counter()
-        # No end tokens' worth of luck: both runs give the same number of tokens unless their texts differ.
-        chunks = engine.generate(prompt, None, Sampling(), Limits(TOKENS), speculate=speculate)
-        generated = "".join(chunk.text for chunk in chunks)
-        results[speculate] = (
-            generated,
-            (perf_counter() - began) * 1e3 - engine.statistics.prefill_ms,
-            engine.statistics,
-        )
-    statistics_ = results[True][2]
-    return Measurement(
-        alone_ms=results[False][1],
-        drafted_ms=results[True][1],
-        drafted=statistics_.drafted,
-        accepted=statistics_.accepted,
-        tokens=statistics_.tokens,
-        target_calls=statistics_.target_calls,
-        same_text=results[True][0] == results[False][0],
-    )
+def measure_set(
+    bench: Bench, name: str, chosen: list[Prompt], temperature: float, say: Callable[[str], None]
+) -> Measured:
+    """Every arm on every prompt, several times."""
+    options = bench.options
+    measured = Measured(name, temperature, chosen)
+    order = random.Random(options.seed)
+    arms = [arm for arm in options.arms if arm != "forced" or any(p.grammar for p in chosen)]
+    for index, prompt in enumerate(chosen):
+        known = _settled(bench, prompt, temperature) if "oracle" in arms else None
+        for repeat in range(options.repeats):
+            say(f"{name}, T = {temperature:g}: prompt {index + 1}/{len(chosen)}, repeat {repeat + 1}/{options.repeats}")
+            order.shuffle(arms)
+            for arm in arms:
+                sample = bench.run(prompt, arm, temperature, known)
+                measured.samples.setdefault((index, arm), []).append(sample)
+    return measured
 
 
-def summarize(measurements: list[Measurement], draft_length: int) -> dict[str, Any]:
-    """Medians and totals. Positions where nothing was generated say nothing about speed and are left out."""
-    used = [m for m in measurements if m.tokens >= 8]
-    if not used:
-        raise CodespecError("no position gave a completion of 8 tokens or more; name longer files")
+def _settled(bench: Bench, prompt: Prompt, temperature: float) -> tuple[int, ...]:
+    """What the target writes behind an oracle: its numerics differ with the size of a pass, and so may a near tie."""
+    known = bench.run(prompt, "target", temperature).tokens
+    for _ in range(4):
+        sample = bench.run(prompt, "oracle", temperature, known)
+        if sample.tokens == known:
+            break
+        known = sample.tokens
+    return known
+
+
+def describe(bench: Bench) -> dict[str, Any]:
+    """What was measured where."""
+    options, engine = bench.options, bench.engine
     return {
-        "positions": len(used),
-        "draft_length": draft_length,
-        "acceptance": round(sum(m.accepted for m in used) / max(1, sum(m.drafted for m in used)), 3),
-        "tokens_per_target_call": round(sum(m.tokens for m in used) / sum(m.target_calls for m in used), 2),
-        "ms_per_token_alone": round(statistics.median(m.alone_ms / m.tokens for m in used if m.same_text), 3),
-        "ms_per_token_drafted": round(statistics.median(m.drafted_ms / m.tokens for m in used), 3),
-        "speed_ratio": round(statistics.median(m.alone_ms / m.drafted_ms for m in used if m.same_text), 3),
-        "same_text": sum(m.same_text for m in used),
+        "date": date.today().isoformat(),
+        "machine": f"{platform.processor() or platform.machine()}, {os.cpu_count()} CPUs, {platform.system()}",
+        "target": options.target.name,
+        "cost_scaled": engine.model.metadata("codespec.cost_scaled") == "true",
+        "draft": options.draft.name if options.draft else None,
+        "tokens": options.tokens,
+        "repeats": options.repeats,
+        "time": "of a cost curve" if options.curve is not None else "measured",
+        "curve": bench.curve.as_json(),
     }
+
+
+def summarize(measured: Measured, curve: CostCurve) -> dict[str, Any]:
+    """Medians of the ratios to the target alone, prompt by prompt and repeat by repeat."""
+    arms = sorted({arm for _, arm in measured.samples}, key=_order)
+    return {
+        "set": measured.set,
+        "temperature": measured.temperature,
+        "prompts": len(measured.prompts),
+        "bound": round(statistics.median(_bound(measured, index, curve) for index in range(len(measured.prompts))), 3),
+        "arms": {arm: _figures(measured, arm) for arm in arms},
+    }
+
+
+def _order(arm: Arm) -> tuple[int, int]:
+    return (ARMS.index(arm), 0) if arm in ARMS else (len(ARMS), int(arm.split()[1]))
+
+
+def per_token(sample: Sample) -> float:
+    """Milliseconds for each token after the first, which the prompt's own decoding gave."""
+    return sample.ms / max(1, len(sample.tokens) - 1)
+
+
+def _figures(measured: Measured, arm: Arm) -> dict[str, Any]:
+    ratios: list[list[float]] = []
+    same = total = 0
+    samples: list[Sample] = []
+    for index in range(len(measured.prompts)):
+        alone, own = measured.samples[index, "target"], measured.samples[index, arm]
+        ratios.append([per_token(a) / per_token(b) for a, b in zip(alone, own, strict=True)])
+        same += sum(a.tokens == b.tokens for a, b in zip(alone, own, strict=True))
+        total += len(own)
+        samples += own
+    medians = [statistics.median(each) for each in ratios]
+    calls = sum(len(sample.rounds) - 1 for sample in samples)
+    drafted = sum(len(step.proposed) for sample in samples for step in sample.rounds)
+    accepted = sum(step.accepted for sample in samples for step in sample.rounds)
+    return {
+        "speed": round(statistics.median(medians), 3),
+        "interval": [round(value, 3) for value in bootstrap(medians)],
+        "slowest_prompt": round(min(medians), 3),
+        "ms_per_token": round(statistics.median(per_token(sample) for sample in samples), 3),
+        "acceptance": round(accepted / drafted, 3) if drafted else None,
+        "tokens_per_pass": round(sum(len(sample.tokens) - 1 for sample in samples) / max(1, calls), 2),
+        "python_us_per_pass": round(1e3 * statistics.median(sample.python_ms for sample in samples)),
+        "by_source": _by_source(samples),
+        "same_text": f"{same} of {total}",
+    }
+
+
+def _by_source(samples: Sequence[Sample]) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for sample in samples:
+        for name, (drafted, accepted) in sample.by_source.items():
+            count = found.setdefault(name, [0, 0])
+            count[0] += drafted
+            count[1] += accepted
+    return {name: count for name, count in found.items() if count[0]}
+
+
+def _bound(measured: Measured, index: int, curve: CostCurve) -> float:
+    """The speed of passes alone, cut up in the best way, all proposals right and free."""
+    tokens = max(1, len(measured.samples[index, "target"][0].tokens) - 1)
+    costs = curve.at(0)
+    least = [0.0] * (tokens + 1)
+    for n in range(1, tokens + 1):
+        least[n] = min(least[max(0, n - size)] + costs[size] for size in range(1, LONGEST + 1))
+    return tokens * costs[1] / least[tokens]
+
+
+def bootstrap(values: Sequence[float], draws: int = 2_000, seed: int = 1) -> tuple[float, float]:
+    """The 95 % interval of the median, by drawing the values anew."""
+    chooser = random.Random(seed)
+    medians = sorted(statistics.median(chooser.choices(values, k=len(values))) for _ in range(draws))
+    return medians[int(0.025 * draws)], medians[int(0.975 * draws)]
+
+
+def load_curve(path: Path) -> CostCurve:
+    """A cost curve as ``codespec profile --out`` or an earlier run wrote it.
+
+    Raises:
+        CodespecError: it is none.
+    """
+    try:
+        data = json.loads(path.read_text("utf-8"))
+        return CostCurve.from_json(data.get("curve", data))
+    except (OSError, ValueError, AttributeError) as error:
+        raise CodespecError(f"{path}: no cost curve ({error}); codespec profile --out DIR writes one") from None

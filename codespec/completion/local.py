@@ -46,7 +46,8 @@ class LocalEngine:
         kv_type, flash_attention: of the target's KV cache, see ``Context``.
         exact: the same text whatever the draft, at the cost of speed: every decode has the same numerics.
         learnt_folder: where what workspaces teach is kept, instead of the user's data folder.
-        wrap: makes of the target's sequence the one that is decoded with, for measurements.
+        wrap: called with the sequence of the target and of each draft model, and their roles (``target``, ``draft``);
+            what it returns is decoded with instead. For measuring.
         progress: called with 0..1 while the target loads.
 
     Raises:
@@ -69,13 +70,14 @@ class LocalEngine:
         kv_type: str = "f16",
         flash_attention: str = "auto",
         learnt_folder: Path | None = None,
-        wrap: Callable[[Target], Target] | None = None,
         progress: Callable[[float], bool] | None = None,
+        wrap: Callable[[Target, str], Target] = lambda sequence, role: sequence,
     ) -> None:
         if exact and gpu_layers:
             raise CodespecError("exact decoding works on the CPU only; set gpu_layers = 0")
         self.model = Model(target, gpu_layers=gpu_layers, plain_buffers=exact, progress=progress)
         self._threads = threads
+        self._wrap = wrap
         self._gpu_layers = gpu_layers
         try:
             length = context_length or min(self.model.trained_context, LONGEST_AUTOMATIC_CONTEXT)
@@ -103,9 +105,8 @@ class LocalEngine:
         # FIM markers and the like are no text; the end tokens among the control tokens stay possible.
         self._banned = dict.fromkeys(self.vocabulary.control_tokens - self.vocabulary.end_tokens, float("-inf"))
         self._cancellation = Cancellation()
-        sequence: Target = self._context.sequence()
         self._generator = Generator(
-            wrap(sequence) if wrap else sequence,
+            wrap(self._context.sequence(), "target"),
             None,
             self.vocabulary.end_tokens,
             draft_length or LONGEST - 1,
@@ -152,7 +153,8 @@ class LocalEngine:
         try:
             if same_vocabulary(self.vocabulary, model.vocabulary):
                 context = Context(model, context_length=self.context_length, threads=self._threads)
-                return model, context, ModelDraft(context.sequence(), self.vocabulary.end_tokens), RunningCosts()
+                draft = ModelDraft(self._wrap(context.sequence(), "draft"), self.vocabulary.end_tokens)
+                return model, context, draft, RunningCosts()
             # The same text may take more tokens than the target's; beyond its training the model would guess badly.
             length = min(self.context_length, model.trained_context)
             context = Context(model, context_length=length, threads=self._threads)
@@ -193,7 +195,7 @@ class LocalEngine:
         sampling: Sampling | None = None,
         limits: Limits | None = None,
         cancel: Cancel | None = None,
-        speculate: bool = True,
+        speculate: bool | Draft = True,
         language: str = "",
     ) -> Iterator[Chunk]:
         """Text as it comes, whole characters at a time; close the iterator to stop early.
@@ -201,7 +203,8 @@ class LocalEngine:
         Args:
             prompt: token ids.
             grammar: constrains the text, starting from this state, which is advanced.
-            speculate: False decodes one token at a time with the target alone.
+            speculate: False decodes one token at a time with the target alone; a draft takes the place of the
+                engine's own.
             language: what is generated; how often drafts are right is learnt for each apart.
 
         Raises:
@@ -210,7 +213,10 @@ class LocalEngine:
         sampling = sampling or Sampling()
         sampling = replace(sampling, logit_bias={**self._banned, **sampling.logit_bias})
         kind = f"{language}/{'greedy' if sampling.temperature == 0 else 'sampled'}/{'grammar' if grammar else 'free'}"
-        self._generator.draft = self._draft_for(kind) if speculate else None
+        if isinstance(speculate, bool):
+            self._generator.draft = self._draft_for(kind) if speculate else None
+        else:
+            self._generator.draft = speculate
         self._cancellation = Cancellation()
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
         with self._cancellable(self._cancellation):
@@ -225,6 +231,11 @@ class LocalEngine:
         if self.draft is not None:
             stack.enter_context(self._drafts[self.draft][1].cancellable(cancellation))
         return stack
+
+    @property
+    def model_draft(self) -> Draft | None:
+        """The draft model in use, by itself."""
+        return self._drafts[self.draft][2] if self.draft is not None else None
 
     def _draft_for(self, kind: str) -> Draft | None:
         """The sources that are switched on, as one draft with what it has learnt of this kind of text."""

@@ -126,7 +126,7 @@ def measure(
                 for size in sizes:
                     if not go_on(done / steps):
                         return None
-                    for kept, found in best.items():
+                    for found in best.values():
                         began = clock()
                         target.decode([token] * size)
                         took = (clock() - began) * 1e3
