@@ -29,7 +29,7 @@ RANDOM_BITS = 4.3
 
 A hash in hexadecimal digits has at most 4, a path or a long name about 3.8; 40 characters of base64 have about 4.8.
 """
-_ASSIGNED_BITS = 3.3
+_ASSIGNED_BITS = 2.9
 
 
 def is_secret(path: str, text: str) -> bool:

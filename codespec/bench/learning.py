@@ -79,7 +79,7 @@ def read(paths: Sequence[Path]) -> list[tuple[Path, str]]:
             text = file.read_text("utf-8").replace("\r\n", "\n")
         except (OSError, UnicodeDecodeError) as error:
             raise CodespecError(f"{file}: cannot be read ({error})") from None
-        if 30 < text.count("\n") and len(text) <= _LONGEST_FILE:
+        if text.count("\n") > 30 and len(text) <= _LONGEST_FILE:
             texts.append((file, text))
     if not texts:
         raise CodespecError("no Python file of 30 lines or more; name other files or folders")
@@ -129,7 +129,24 @@ def edit(text: str, seed: str) -> str:
     return "\n".join(lines)
 
 
-_WORDS = "inner outer next last whole partial local remote early late fast slow plain known other given".split()
+_WORDS = [
+    "inner",
+    "outer",
+    "next",
+    "last",
+    "whole",
+    "partial",
+    "local",
+    "remote",
+    "early",
+    "late",
+    "fast",
+    "slow",
+    "plain",
+    "known",
+    "other",
+    "given",
+]
 
 
 def measure(step: Pass, positions: int, sources: frozenset[str]) -> dict[str, Any]:
@@ -150,7 +167,7 @@ def measure(step: Pass, positions: int, sources: frozenset[str]) -> dict[str, An
         engine.sources = sources
         if "model" in sources:
             engine.use_draft(find_draft("auto", by_path("x.py")))
-        session = _Session(engine, targets[0], step.folder)
+        session = _Session(engine, targets[0], step.folder.parent)
         for index, (path, text) in enumerate(step.texts):
             for prefix, suffix in cursors(text, positions, path.name):
                 texts += session.complete(path, text, prefix, suffix, total)

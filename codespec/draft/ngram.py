@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from codespec.draft.sequence import common_prefix
 from codespec.protocols import GrammarState, Proposal, Sampler
@@ -68,7 +69,7 @@ class NgramIndex:
         text = [*held[-GRAM:], *tokens]
         held += text[min(GRAM, before) :]
         earlier += [-1] * (min(GRAM, len(held)) - min(GRAM, before))
-        for place, key in enumerate(zip(text, text[1:-1], strict=False), max(before, GRAM)):
+        for place, key in enumerate(pairwise(text[:-1]), max(before, GRAM)):
             earlier.append(latest.get(key, -1))
             latest[key] = place
 
@@ -87,7 +88,7 @@ class NgramIndex:
 
     def forget_oldest(self, kept: int) -> None:
         """Keep the last ``kept`` tokens only; every place becomes another one."""
-        newest = self.tokens[-kept:]
+        newest = self.tokens[max(0, len(self.tokens) - kept) :]
         self.tokens, self._latest, self._earlier = [], {}, []
         self.extend(newest)
 
