@@ -279,14 +279,14 @@ def learn(ls: CodespecServer, uri: str) -> None:
         ls.lessons.document(uri, request)
 
 
-async def accepted(ls: CodespecServer, identifier: Any = None) -> None:
-    """The user has taken the completion that was offered under this identifier."""
-    await asyncio.wrap_future(ls.lessons.accepted(identifier))
+async def accepted(ls: CodespecServer, *arguments: Any) -> None:
+    """The user has taken the completion that was offered under an identifier, the first argument."""
+    await asyncio.wrap_future(ls.lessons.accepted(arguments[0] if arguments else None))
 
 
-async def forget_workspace(ls: CodespecServer, folder: Any = None) -> None:
-    """Forget all that was learnt in the workspace: in the folder given (path or URI), or in all its folders."""
-    folders = [folder] if isinstance(folder, str) and folder else ls.workspace_folders()
+async def forget_workspace(ls: CodespecServer, *arguments: Any) -> None:
+    """Forget all that was learnt in the folders given (paths or URIs), or in all folders of the workspace."""
+    folders = [each for each in arguments if isinstance(each, str) and each] or ls.workspace_folders()
     try:
         await asyncio.wrap_future(ls.lessons.forget(folders))
     except CodespecError as error:
