@@ -28,17 +28,19 @@ RENAMED = 0.15
 """Share of a file's names that an edit changes, all their occurrences with them."""
 INSERTED = 0.06
 """Share of lines before which an edit puts a new one."""
+_NAME = re.compile(r"(?<!\\)\b[a-z_]\w{3,}\b")  # behind a backslash it is none
 _LONGEST_FILE = 100_000
 _SOURCES = {"n-grams alone": frozenset({"ngram"}), "all drafts": SOURCES}
 
 
 @dataclass(frozen=True)
 class Pass:
-    """One pass over the files: texts, and in which folder what is learnt lies."""
+    """One pass over the files: texts, in which folder what is learnt lies, and whether anything is."""
 
     name: str
     texts: Sequence[tuple[Path, str]]
     folder: Path
+    learns: bool = True
 
 
 def run(paths: list[Path], passes: int, positions: int, out: Path | None) -> int:
@@ -89,7 +91,7 @@ def read(paths: Sequence[Path]) -> list[tuple[Path, str]]:
 def plan(texts: Sequence[tuple[Path, str]], passes: int, base: Path) -> list[Pass]:
     """The passes, in the order in which they must run; ``_start`` says where each gets what was learnt from."""
     edited = [[(path, edit(text, f"{path.name} {n}")) for path, text in texts] for n in range(2, passes + 1)]
-    steps = [Pass("first", texts, base / "first")]
+    steps = [Pass("nothing learnt", texts, base / "nothing", learns=False), Pass("first", texts, base / "first")]
     if edited:
         steps.append(Pass("first, of the edited files", edited[0], base / "edited first"))
         steps.append(Pass("second, files as before", texts, base / "same"))
@@ -106,7 +108,9 @@ def _start(step: Pass) -> None:
     """Give a pass what the pass before it has learnt."""
     base, name = step.folder.parent, step.folder.name
     number = int(name.split()[1]) if name.split()[1:] and name.split()[1].isdigit() else 2
-    before = {"first": None, "edited first": None}.get(name, "first" if number == 2 else f"edited {number - 1}")
+    before = {"nothing": None, "first": None, "edited first": None}.get(
+        name, "first" if number == 2 else f"edited {number - 1}"
+    )
     if before is not None:
         shutil.copytree(base / before, step.folder)
 
@@ -114,9 +118,9 @@ def _start(step: Pass) -> None:
 def edit(text: str, seed: str) -> str:
     """A file as it may look after some work on it: some names changed, some lines put in. Still Python."""
     chooser = random.Random(seed)
-    names = sorted({name for name in re.findall(r"\b[a-z_]\w{3,}\b", text) if not keyword.iskeyword(name)})
+    names = sorted({name for name in _NAME.findall(text) if not keyword.iskeyword(name)})
     renamed = {name: f"{chooser.choice(_WORDS)}_{name.strip('_')}" for name in names if chooser.random() < RENAMED}
-    text = re.sub(r"\b[a-z_]\w{3,}\b", lambda match: renamed.get(match[0], match[0]), text)
+    text = _NAME.sub(lambda match: renamed.get(match[0], match[0]), text)
     lines: list[str] = []
     quoted = False  # a line put into a long string would be no code
     for old in text.split("\n"):
@@ -167,7 +171,7 @@ def measure(step: Pass, positions: int, sources: frozenset[str]) -> dict[str, An
         engine.sources = sources
         if "model" in sources:
             engine.use_draft(find_draft("auto", by_path("x.py")))
-        session = _Session(engine, targets[0], step.folder.parent)
+        session = _Session(engine, targets[0], step)
         for index, (path, text) in enumerate(step.texts):
             for prefix, suffix in cursors(text, positions, path.name):
                 texts += session.complete(path, text, prefix, suffix, total)
@@ -182,10 +186,11 @@ def measure(step: Pass, positions: int, sources: frozenset[str]) -> dict[str, An
 class _Session:
     """An editor's session on one engine."""
 
-    def __init__(self, engine: LocalEngine, target: ReplayTarget, workspace: Path) -> None:
+    def __init__(self, engine: LocalEngine, target: ReplayTarget, step: Pass) -> None:
         layout = fim_format(engine.model)
         assert layout is not None
-        self.engine, self.target, self.layout, self.workspace = engine, target, layout, workspace
+        self.engine, self.target, self.layout, self.learns = engine, target, layout, step.learns
+        self.workspace = step.folder.parent  # the same one for all passes
         self.sampling = Sampling(logit_bias={token: float("-inf") for token in engine.vocabulary.end_tokens})
 
     def complete(self, path: Path, text: str, start: int, end: int, total: Statistics) -> bool:
@@ -202,11 +207,14 @@ class _Session:
         for _ in engine.generate(prompt, None, self.sampling, Limits(len(known)), language="python"):
             pass
         total.add(engine.statistics)
-        learnt.accepted(vocabulary.tokenize(text[max(0, start - 256) : start]), known)
+        if self.learns:
+            learnt.accepted(vocabulary.tokenize(text[max(0, start - 256) : start]), known)
         return True
 
     def learn(self, path: Path, text: str) -> None:
         """The file is done."""
+        if not self.learns:
+            return
         learnt = self.engine.learnt.of(self.workspace, "python")
         learnt.document(str(path), self.engine.vocabulary.tokenize(text))
         learnt.flush()
