@@ -83,9 +83,10 @@ async def test_accepted_in_one_session_proposed_in_the_next(tmp_path):
         await server.client.workspace_execute_command_async(types.ExecuteCommandParams("codespec.accepted"))
         [log] = logs.rglob("*.log")
         assert log.stat().st_size > 100
-    known = _ngrams_of(tmp_path, workspace, text)
-    assert known > 4, "accepted tokens that were proposed by n-grams"
-    assert _ngrams_of(tmp_path, tmp_path / "other", text) < known
+    shown = first.insert_text.removeprefix("def to")
+    assert shown.strip()
+    assert _proposed(tmp_path, workspace, text).startswith(shown)
+    assert not _proposed(tmp_path, tmp_path / "other", text)
     async with running(tmp_path, command=SERVE, folder=workspace, options=options) as server:
         server.open(text, uri)
         assert [each.insert_text for each in (await server.ask(3, 6, uri)).items] == [first.insert_text]
@@ -93,17 +94,21 @@ async def test_accepted_in_one_session_proposed_in_the_next(tmp_path):
         assert not log.exists()
 
 
-def _ngrams_of(tmp_path, workspace, text) -> int:
-    """How much of the completion a fresh engine gets from n-grams."""
-    from codespec import Completer, Config, LocalEngine, Request
+def _proposed(tmp_path, workspace, text) -> str:
+    """What n-grams propose behind a text in a later session."""
+    from codespec import LocalEngine
     from codespec.models.registry import EMBEDDED_TARGET
+    from codespec.protocols import Sampling
+    from codespec.speculative.sampling import LogitSampler
 
     engine = LocalEngine(EMBEDDED_TARGET, learnt_folder=tmp_path / "data" / "ngrams")
     try:
-        completer = Completer(engine, Config(max_tokens=24, draft="none", time_budget_ms=0))
-        request = Request(text, len(text), "python", str(workspace / "a.py"), workspace=str(workspace))
-        [completion] = completer.complete(request)
-        return completion.report["by_source"]["ngram"]["accepted"]
+        engine.use_learnt(workspace, "python")
+        tokens = engine.vocabulary.tokenize(text)
+        left = iter(range(40))
+        more = lambda confidence: next(left, None) is not None  # noqa: E731
+        proposal = engine._ngrams.propose(tokens, None, LogitSampler(Sampling(), 0), more)
+        return b"".join(map(engine.vocabulary.token_bytes, proposal.tokens)).decode()
     finally:
         engine.close()
 
