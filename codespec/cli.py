@@ -73,7 +73,7 @@ def load_config(options: argparse.Namespace) -> Config:
             chosen[key] = getattr(options, key)
     config = replace(config, **chosen)
     # A person at a terminal waits for the whole text; the settings' budget is an editor's.
-    return replace(config, time_budget_ms=options.time_budget or 0)
+    return replace(config, time_budget_ms=getattr(options, "time_budget", None) or 0)
 
 
 def _file_or_name(value: str) -> str:
@@ -360,11 +360,25 @@ def run_bench_learning(options: argparse.Namespace) -> int:
     return run(options.paths, options.passes, options.positions, options.out)
 
 
+def run_profile(options: argparse.Namespace) -> int:
+    """``codespec profile``."""
+    from dataclasses import replace
+
+    from codespec.bench.profile import run
+
+    config = load_config(options)
+    if options.threads is not None:
+        config = replace(config, target=replace(config.target, threads=options.threads))
+    return run(
+        config, options.language, options.contexts, options.repeats, options.out, options.json, _progress(), show.error
+    )
+
+
 def run_bench_decode(options: argparse.Namespace) -> int:
     """``codespec bench decode``."""
-    from codespec.bench.decode import run
+    from codespec.bench.decode_report import run
 
-    return run(options.files, options.positions, options.draft_length, options.out)
+    return run(options)
 
 
 def run_bench_sources(options: argparse.Namespace) -> int:
@@ -448,6 +462,7 @@ COMMANDS = {
     "grammar convert": run_grammar_convert,
     "models list": run_models_list,
     "learnt clear": run_learnt_clear,
+    "profile": run_profile,
     "bench decode": run_bench_decode,
     "bench learning": run_bench_learning,
     "bench grammar": run_bench_grammar,

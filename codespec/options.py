@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+LONGEST_PROPOSAL = 32
+
 
 def build_parser() -> argparse.ArgumentParser:
     """The parser of all commands."""
@@ -20,6 +22,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_grammar(commands)
     _add_models(commands)
     _add_learnt(commands)
+    _add_profile(commands)
     _add_bench(commands)
     _add_train(commands)
     doctor = commands.add_parser("doctor", help="say what runs here and what is wrong with it")
@@ -80,6 +83,16 @@ def _share(text: str) -> float:
     if not 0 <= value <= 1:
         raise argparse.ArgumentTypeError("must be between 0 and 1")
     return value
+
+
+def _sizes(text: str) -> tuple[int, ...]:
+    try:
+        sizes = tuple(sorted({int(part) for part in text.split(",")}))
+    except ValueError:
+        sizes = (-1,)
+    if sizes[0] < 0:
+        raise argparse.ArgumentTypeError("give context sizes in tokens, such as 0,512,2048")
+    return sizes
 
 
 def _add_complete(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -182,15 +195,26 @@ def _add_learnt(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     forget.set_defaults(command="learnt clear")
 
 
+def _add_profile(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser("profile", help="measure what passes over several tokens cost, and remember it")
+    parser.add_argument("--target", metavar="NAME|PATH", help="target model (default: settings, embedded)")
+    parser.add_argument("--draft", metavar="NAME|PATH|auto|none", help="draft model (default: auto)")
+    parser.add_argument("--language", metavar="ID", default="python", help="whose draft (default: python)")
+    parser.add_argument(
+        "--contexts", type=_sizes, metavar="N,N…",
+        help="tokens before the pass (default: 0,512,2048, as far as the model's context goes)",
+    )  # fmt: skip
+    parser.add_argument("--repeats", type=_positive, metavar="N", help="(default: 3 to 20, by the model's speed)")
+    parser.add_argument("--threads", type=_positive, metavar="N", help="(default: settings, by the model's size)")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="write profile.json, .svg and, with matplotlib, .png")
+    parser.add_argument("--json", action="store_true", help="print what profile.json holds")
+    parser.set_defaults(command="profile")
+
+
 def _add_bench(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser("bench", help="measure")
     actions = parser.add_subparsers(required=True, metavar="ACTION")
-    decode = actions.add_parser("decode", help="speed and acceptance with the draft against the target alone")
-    decode.add_argument("files", nargs="*", type=Path, metavar="FILE", help="text to complete (default: examples)")
-    decode.add_argument("--out", type=Path, metavar="DIR", help="write decode.json there")
-    decode.add_argument("--positions", type=_positive, default=50, metavar="N")
-    decode.add_argument("--draft-length", type=_positive, default=4, metavar="K")
-    decode.set_defaults(command="bench decode")
+    _add_decode(actions)
     grammar = actions.add_parser("grammar", help="what masks and other operations on grammars cost")
     grammar.add_argument(
         "grammars", nargs="*", metavar="GRAMMAR[=TEXT]", help="a shipped name or a file, and a text to walk along"
@@ -225,6 +249,76 @@ def _add_bench(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     sources.add_argument("--out", type=Path, metavar="DIR", help="write sources-GRAMMAR.json there")
     sources.add_argument("--no-judge", action="store_true", help="count files that the language's own parser refuses")
     sources.set_defaults(command="bench sources")
+
+
+def _add_decode(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = actions.add_parser("decode", help="speed of each source of drafts against the target alone")
+    parser.add_argument(
+        "files",
+        nargs="*",
+        type=Path,
+        metavar="FILE",
+        help="Python files or folders to make prompts of (default: codespec)",
+    )
+    parser.add_argument("--target", metavar="GGUF", help="a file or a name (default: embedded)")
+    parser.add_argument("--draft", default="auto", metavar="NAME|PATH|auto|none", help="draft model (default: auto)")
+    parser.add_argument(
+        "--sets", default="code,json,code-replayed", metavar="A,B",
+        help="all, or of: code json python repetitive code-replayed repetitive-replayed (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--arms",
+        default="all",
+        metavar="A,B",
+        help="all, or of: target combined forced ngram model oracle (default: all)",
+    )
+    parser.add_argument(
+        "--fixed",
+        type=_lengths,
+        default=(),
+        metavar="K,K|K-K",
+        help="also the draft model, always K tokens: 1,2,4 or 1-16",
+    )
+    parser.add_argument("--temperature", type=_temperatures, default=(0.0,), metavar="T,T", help="(default: 0)")
+    parser.add_argument("--prompts", type=_positive, default=6, metavar="N", help="of each set (default: 6)")
+    parser.add_argument("--repeats", type=_positive, default=5, metavar="N", help="of each prompt (default: 5)")
+    parser.add_argument("--tokens", type=_at_least_two, default=64, metavar="N", help="of each text (default: 64)")
+    parser.add_argument("--threads", type=_positive, default=0, metavar="N", help="(default: by the model's size)")
+    parser.add_argument(
+        "--costs",
+        type=Path,
+        metavar="FILE",
+        help="take the time of the target's passes from a cost curve, not the clock",
+    )
+    parser.add_argument("--peers", type=Path, metavar="DIR", help="also llama.cpp's own programs in this folder")
+    parser.add_argument(
+        "--peer-settings",
+        choices=["all", "few"],
+        default="all",
+        help="how many of their settings to try (default: all)",
+    )
+    parser.add_argument("--out", type=Path, metavar="DIR", help="write decode.json, .svg, .png and .html there")
+    parser.set_defaults(command="bench decode")
+
+
+def _at_least_two(text: str) -> int:
+    value = int(text)
+    if value < 2:
+        raise argparse.ArgumentTypeError("must be at least 2: the first token comes from the prompt's own pass")
+    return value
+
+
+def _lengths(text: str) -> tuple[int, ...]:
+    """``1,2,4`` or ``1-16``."""
+    first, dash, last = text.partition("-")
+    values = range(int(first), int(last) + 1) if dash else [int(part) for part in text.split(",")]
+    if not values or not all(1 <= value <= LONGEST_PROPOSAL for value in values):
+        raise argparse.ArgumentTypeError(f"give lengths from 1 to {LONGEST_PROPOSAL}, such as 1,2,4,8 or 1-16")
+    return tuple(dict.fromkeys(values))
+
+
+def _temperatures(text: str) -> tuple[float, ...]:
+    return tuple(dict.fromkeys(_not_negative(part) for part in text.split(",")))
 
 
 def _add_inflate(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

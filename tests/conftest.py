@@ -11,6 +11,7 @@ import tempfile
 for _name in ("CODESPEC_GRAMMAR_CACHE", "CODESPEC_DATA"):
     os.environ[_name] = tempfile.mkdtemp(prefix="codespec-tests-")
     atexit.register(shutil.rmtree, os.environ[_name], ignore_errors=True)
+os.environ["CODESPEC_PROFILES"] = ""  # what this machine's owner has measured and learnt stays out of it
 
 
 def _close_what_llama_cpp_leaves_open() -> None:

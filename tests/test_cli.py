@@ -3,6 +3,7 @@
 import ast
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from codespec import Completer, Config, LocalEngine, Request
 from codespec.bench import learning
 from codespec.cli import main, read_position
+from codespec.draft.profiles import Profiles
 from codespec.errors import CodespecError
 from codespec.models.registry import EMBEDDED_TARGET
 
@@ -147,6 +149,32 @@ def test_grammar_accepts(capsys, tmp_path):
     ]
 
 
+def test_profile_measures_and_remembers(capsys, tmp_path, monkeypatch):
+    kept, out = tmp_path / "kept", tmp_path / "out"
+    monkeypatch.setenv("CODESPEC_PROFILES", str(kept))
+    arguments = ["profile", "--contexts", "0,9000", "--repeats", "1", "--threads", "1"]
+    assert main([*arguments, "--out", str(out)]) == 0
+    captured = capsys.readouterr()
+    assert "target.gguf: its context is 512 tokens and a pass needs 40; measured at 0, 472" in captured.err
+    assert "draft draft-python: " in captured.out
+    assert captured.out.count("  33 ") == 2
+    assert re.search(r"at context 472 (a perfect draft would give at most \d+\.\dx at|no draft can)", captured.out)
+    found = json.loads((out / "profile.json").read_text())
+    assert found.keys() == {"target", "draft"}
+    assert found["target"]["contexts"] == [0, 472]
+    assert found["target"]["tokens"][-1] == 33
+    assert (out / "profile.svg").read_text().count("<polyline") == 4
+    assert len(list(kept.iterdir())) == 2
+    engine = LocalEngine(EMBEDDED_TARGET, threads=1, profiles=Profiles(kept))
+    assert engine.costs.curve.contexts == (0, 472)
+    engine.close()
+
+    assert main(["profile", "--contexts", "0", "--repeats", "1", "--draft", "none", "--json"]) == 0
+    captured = capsys.readouterr()
+    assert json.loads(captured.out).keys() == {"target"}
+    assert captured.err == ""
+
+
 UPSTREAM = [
     case
     for case in json.loads((Path(__file__).parent / "data" / "gbnf_upstream.json").read_text("utf-8"))
@@ -186,6 +214,8 @@ ERRORS = [
     (["complete", f"{EXAMPLE}:3", "--draft", "nonesuch"], "no draft model 'nonesuch'"),
     (["complete", f"{EXAMPLE}:3", "--grammar", "jsn"], "jsn: no such grammar; "),
     (["generate", "--grammar", "none.gbnf"], "none.gbnf: no such grammar"),
+    (["profile", "--target", "nonesuch"], "no target model 'nonesuch'; give the path of a .gguf file"),
+    (["profile", "--draft", "nonesuch"], "no draft model 'nonesuch'"),
     (["generate", "x" * 5_000], "do not fit into a context of 512"),
 ]  # fmt: skip
 
@@ -201,7 +231,16 @@ def test_bad_input_is_one_line_that_names_cause_and_remedy(arguments, message, c
 
 
 @pytest.mark.parametrize(
-    "arguments", [["complete"], ["nonsense"], ["generate", "--temperature", "-1"], ["generate", "--top-p", "2"]]
+    "arguments",
+    [
+        ["complete"],
+        ["nonsense"],
+        ["generate", "--temperature", "-1"],
+        ["generate", "--top-p", "2"],
+        ["profile", "--contexts", "0,x"],
+        ["profile", "--contexts", "-1"],
+        ["profile", "--repeats", "0"],
+    ],
 )
 def test_bad_usage(arguments, capsys):
     with pytest.raises(SystemExit) as caught:

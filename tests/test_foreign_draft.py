@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import random
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -382,17 +381,22 @@ def engine():
 
 
 def test_a_draft_with_shuffled_ids_is_as_good(engine, permuted: Path, caplog: pytest.LogCaptureFixture) -> None:
-    from codespec.bench import decode
+    from codespec.bench.decode import Fixed, default_files
+    from codespec.bench.prompts import prompts
     from codespec.models.registry import EMBEDDED
 
-    files = decode.default_files()[3:8]
+    def text_and_counts(prompt, draft):
+        chunks = list(engine.generate(prompt.tokens, limits=Limits(64), speculate=draft))
+        return "".join(chunk.text for chunk in chunks), engine.statistics.accepted, engine.statistics.drafted
+
+    chosen = prompts(engine, "code", default_files()[3:8], 5, 64, seed=1)
+    alone = [text_and_counts(prompt, False)[0] for prompt in chosen]
     accepted = {}
-    for draft in (EMBEDDED / "draft-python.gguf", permuted):
-        chooser = random.Random(1)
-        engine.use_draft(draft)
-        found = [decode.measure(engine, p, p.read_text("utf-8"), chooser, False) for p in files]
-        assert all(m.same_text for m in found)
-        accepted[draft] = sum(m.accepted for m in found) / sum(m.drafted for m in found)
+    for path in (EMBEDDED / "draft-python.gguf", permuted):
+        engine.use_draft(path)
+        found = [text_and_counts(prompt, Fixed(engine.model_draft, 4)) for prompt in chosen]
+        assert [text for text, *_ in found] == alone
+        accepted[path] = sum(count for _, count, _ in found) / sum(drafted for *_, drafted in found)
     own, shuffled = accepted.values()
     assert own > 0.2
     assert abs(own - shuffled) < 0.05

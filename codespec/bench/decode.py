@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import platform
 import random
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from datetime import date
 from pathlib import Path
+from time import perf_counter, process_time
 from typing import Any
 
 from codespec.bench.prompts import Prompt, prompts
@@ -78,8 +76,10 @@ class Bench:
 
     def __init__(self, options: Options) -> None:
         self.options = options
+        # What another process takes away must not count where the target's time is not measured either.
+        self.clock = perf_counter if options.curve is None else process_time
         self.targets: list[TimedTarget] = []
-        self.engine = LocalEngine(options.target, threads=options.threads, wrap=self._wrap)
+        self.engine = LocalEngine(options.target, threads=options.threads, wrap=self._wrap, clock=self.clock)
         self.target = self.targets[0]
         assert isinstance(self.target, ReplayTarget)
         try:
@@ -94,7 +94,7 @@ class Bench:
         self.sampled = {t: float("-inf") for t in self.engine.vocabulary.end_tokens}
 
     def _wrap(self, sequence: Target, role: str) -> Target:
-        self.targets.append(ReplayTarget(sequence) if role == "target" else TimedTarget(sequence))
+        self.targets.append((ReplayTarget if role == "target" else TimedTarget)(sequence, self.clock))
         return self.targets[-1]
 
     def _measured(self) -> CostCurve:
@@ -116,7 +116,7 @@ class Bench:
         sampling = Sampling(temperature=temperature, seed=options.seed, logit_bias=self.sampled)
         engine.sources = frozenset({arm}) if arm in SOURCES else SOURCES
         state = prompt.state(engine)
-        before = [timed.ms for timed in self.targets]
+        before, began = [timed.ms for timed in self.targets], self.clock()
         chunks = engine.generate(
             prompt.tokens,
             state,
@@ -126,16 +126,14 @@ class Bench:
             language=prompt.language,
         )
         rounds = [chunk.round for chunk in chunks if chunk.round is not None]
-        return self._sample(rounds, before, arm)
+        return self._sample(rounds, before, (self.clock() - began) * 1e3, arm)
 
-    def _sample(self, rounds: list[Round], before: list[float], arm: Arm) -> Sample:
+    def _sample(self, rounds: list[Round], before: list[float], total_ms: float, arm: Arm) -> Sample:
         s = self.engine.statistics
         spent = [timed.ms - ms for timed, ms in zip(self.targets, before, strict=True)]
-        after_prefill = s.total_ms - s.prefill_ms
-        passes = spent[0] - s.prefill_ms
         drafts = sum(spent[1:])
-        python = max(0.0, after_prefill - passes - drafts)
-        ms = after_prefill
+        python = max(0.0, total_ms - sum(spent))
+        ms = total_ms - s.prefill_ms
         if self.options.curve is not None:
             costs, last = self.curve.at(0), 0
             ms = drafts + python
@@ -206,27 +204,22 @@ class Fixed:
         return self._draft.propose(tokens, grammar, sampler, asked)
 
 
-def run(options: Options, say: Callable[[str], None]) -> tuple[dict[str, Any], list[Measured]]:
-    """Measure everything, interleaved: each repeat of a prompt runs every arm, in an order of its own.
-
-    Returns:
-        What ``decode.json`` holds, and the texts behind it.
+def measure_all(bench: Bench, say: Callable[[str], None]) -> list[Measured]:
+    """Every set at every temperature, interleaved: each repeat of a prompt runs every arm, in an order of its own.
 
     Raises:
-        CodespecError: a model or the files cannot be used.
+        CodespecError: the files do not give enough prompts.
     """
-    bench = Bench(options)
-    try:
-        files = [path for path in options.files or default_files() if path.suffix == ".py"]
-        measured = []
-        for name in options.sets:
-            chosen = prompts(bench.engine, name, files, options.count, options.tokens, options.seed)
-            for temperature in options.temperatures:
-                measured.append(measure_set(bench, name, chosen, temperature, say))
-        report = {**describe(bench), "sets": [summarize(each, bench.curve) for each in measured]}
-        return report, measured
-    finally:
-        bench.close()
+    options = bench.options
+    measured = []
+    for name in options.sets:
+        say(f"{name}: choosing prompts")
+        chosen = prompts(
+            bench.engine, name, options.files or default_files(), options.count, options.tokens, options.seed
+        )
+        for temperature in options.temperatures:
+            measured.append(measure_set(bench, name, chosen, temperature, say))
+    return measured
 
 
 def default_files() -> list[Path]:
@@ -242,8 +235,12 @@ def measure_set(
     measured = Measured(name, temperature, chosen)
     order = random.Random(options.seed)
     arms = [arm for arm in options.arms if arm != "forced" or any(p.grammar for p in chosen)]
+    arms = [arm for arm in arms if arm != "model" or options.draft is not None]
     for index, prompt in enumerate(chosen):
         known = _settled(bench, prompt, temperature) if "oracle" in arms else None
+        bench.run(
+            prompt, "combined", temperature
+        )  # so that no arm decodes the prompt with the draft model on the clock
         for repeat in range(options.repeats):
             say(f"{name}, T = {temperature:g}: prompt {index + 1}/{len(chosen)}, repeat {repeat + 1}/{options.repeats}")
             order.shuffle(arms)
@@ -264,32 +261,31 @@ def _settled(bench: Bench, prompt: Prompt, temperature: float) -> tuple[int, ...
     return known
 
 
-def describe(bench: Bench) -> dict[str, Any]:
-    """What was measured where."""
-    options, engine = bench.options, bench.engine
-    return {
-        "date": date.today().isoformat(),
-        "machine": f"{platform.processor() or platform.machine()}, {os.cpu_count()} CPUs, {platform.system()}",
-        "target": options.target.name,
-        "cost_scaled": engine.model.metadata("codespec.cost_scaled") == "true",
-        "draft": options.draft.name if options.draft else None,
-        "tokens": options.tokens,
-        "repeats": options.repeats,
-        "time": "of a cost curve" if options.curve is not None else "measured",
-        "curve": bench.curve.as_json(),
-    }
-
-
 def summarize(measured: Measured, curve: CostCurve) -> dict[str, Any]:
     """Medians of the ratios to the target alone, prompt by prompt and repeat by repeat."""
-    arms = sorted({arm for _, arm in measured.samples}, key=_order)
+    figures = {arm: _figures(measured, arm) for arm in sorted({arm for _, arm in measured.samples}, key=_order)}
+    bound = round(statistics.median(_bound(measured, index, curve) for index in range(len(measured.prompts))), 3)
+    combined, oracle = (figures[arm]["speed"] if arm in figures else None for arm in ("combined", "oracle"))
     return {
         "set": measured.set,
         "temperature": measured.temperature,
         "prompts": len(measured.prompts),
-        "bound": round(statistics.median(_bound(measured, index, curve) for index in range(len(measured.prompts))), 3),
-        "arms": {arm: _figures(measured, arm) for arm in arms},
+        "bound": bound,
+        "saving": None if combined is None else round(saving(combined), 3),
+        "share_of_oracle": share(combined, oracle),
+        "share_of_bound": share(combined, bound),
+        "arms": figures,
     }
+
+
+def saving(speed: float) -> float:
+    """The share of the target's time that a speed saves; negative where it takes longer."""
+    return 1 - 1 / speed
+
+
+def share(speed: float | None, best: float | None) -> float | None:
+    """What of the best's saving is reached; None where one was not measured or the best saves nothing."""
+    return round(saving(speed) / saving(best), 3) if speed and best and best > 1 else None
 
 
 def _order(arm: Arm) -> tuple[int, int]:

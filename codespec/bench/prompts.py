@@ -20,6 +20,7 @@ from codespec.protocols import CodespecError, GrammarState
 
 SETS = ("code", "json", "python", "repetitive", "code replayed", "repetitive replayed")
 SPARE = 34  # rows of the context beyond prompt and text, for proposals that run past the end
+CHARACTERS = 4  # of a token of code, about
 _TRIES = 400
 
 
@@ -31,6 +32,7 @@ class Prompt:
         tokens: what the target reads.
         grammar: of the text, or None; ``before`` is what of the text it has seen.
         known: what the target is to write, where a text is replayed.
+        text: what stands before the cursor, for people.
     """
 
     name: str
@@ -39,6 +41,7 @@ class Prompt:
     grammar: str | None = None
     before: str = ""
     known: tuple[int, ...] | None = None
+    text: str = ""
 
     def state(self, engine: LocalEngine) -> GrammarState | None:
         """A grammar state at the place of the prompt, a new one each time."""
@@ -113,16 +116,18 @@ def _cursors(context: _Context, texts: Texts, first: int = 10) -> Iterator[tuple
 
 def _code(context: _Context, texts: Texts) -> Iterator[Prompt]:
     for name, lines, row in _cursors(context, texts):
-        tokens = context.between("\n".join(lines[:row]) + "\n", "\n" + "\n".join(lines[row:]), name)
-        yield Prompt(f"{name}:{row + 1}", tuple(tokens))
+        before = "\n".join(lines[:row]) + "\n"
+        tokens = context.between(before, "\n" + "\n".join(lines[row:]), name)
+        yield Prompt(f"{name}:{row + 1}", tuple(tokens), text=before)
 
 
 def _code_replayed(context: _Context, texts: Texts) -> Iterator[Prompt]:
     for name, lines, row in _cursors(context, texts):
         known, end = context.known(lines, row)
         if known:
-            tokens = context.between("\n".join(lines[:row]) + "\n", "\n".join(lines[end:]), name)
-            yield Prompt(f"{name}:{row + 1}", tuple(tokens), known=known)
+            before = "\n".join(lines[:row]) + "\n"
+            tokens = context.between(before, "\n".join(lines[end:]), name)
+            yield Prompt(f"{name}:{row + 1}", tuple(tokens), known=known, text=before)
 
 
 def _python(context: _Context, texts: Texts) -> Iterator[Prompt]:
@@ -130,9 +135,8 @@ def _python(context: _Context, texts: Texts) -> Iterator[Prompt]:
         before = "\n".join(lines[: context.row(lines, 8, 40)]) + "\n"
         tokens = context.engine.vocabulary.tokenize(before)
         if len(tokens) < context.engine.context_length - context.wanted - SPARE - 16:
-            yield from _accepted(
-                context, Prompt(name, tuple(context.between(before, "", name)), "python", "python", before)
-            )
+            tokens = context.between(before, "", name)
+            yield from _accepted(context, Prompt(name, tuple(tokens), "python", "python", before, text=before))
 
 
 def _json(context: _Context, texts: Texts) -> Iterator[Prompt]:
@@ -140,8 +144,9 @@ def _json(context: _Context, texts: Texts) -> Iterator[Prompt]:
     for index in range(_TRIES if documents else 0):
         functions = documents[index * 7 % len(documents)]
         start = context.row(functions, 0, len(functions) - 2)
-        example = json.dumps(functions[start : start + 5], indent=2)
-        yield Prompt(f"functions {index + 1}", tuple(context.between(example + "\n\n", "", "x.json")), "json", "json")
+        before = json.dumps(functions[start : start + 5], indent=2) + "\n\n"
+        tokens = context.between(before, "", "x.json")
+        yield Prompt(f"functions {index + 1}", tuple(tokens), "json", "json", text=before)
 
 
 def _accepted(context: _Context, prompt: Prompt) -> Iterator[Prompt]:
@@ -170,9 +175,10 @@ def _functions(text: str) -> list[dict[str, Any]]:
 
 def _doubled(context: _Context, texts: Texts) -> Iterator[tuple[str, list[str], int]]:
     """Three functions and what a person makes of them by copying: the same under other names; the row to go on at."""
-    blocks = [block for _, text in texts for block in _blocks(text)]
     vocabulary = context.engine.vocabulary
     room = context.engine.context_length - context.wanted - SPARE
+    blocks = [block for _, text in texts for block in _blocks(text)]
+    blocks = [block for block in blocks if len(block[1]) <= room // 6 * CHARACTERS]
     for _ in range(_TRIES if len(blocks) >= 3 else 0):
         chosen = context.chooser.sample(blocks, 3)
         first = "\n\n\n".join(block for _, block in chosen)
@@ -197,16 +203,17 @@ def _blocks(text: str) -> list[tuple[str, str]]:
 
 def _repetitive(context: _Context, texts: Texts) -> Iterator[Prompt]:
     for index, (first, lines, row) in enumerate(_doubled(context, texts)):
-        tokens = context.between(first + "\n".join(lines[:row]) + "\n", "", "copied.py")
-        yield Prompt(f"copied {index + 1}", tuple(tokens))
+        before = first + "\n".join(lines[:row]) + "\n"
+        yield Prompt(f"copied {index + 1}", tuple(context.between(before, "", "copied.py")), text=before)
 
 
 def _repetitive_replayed(context: _Context, texts: Texts) -> Iterator[Prompt]:
     for index, (first, lines, row) in enumerate(_doubled(context, texts)):
         known, _ = context.known(lines, row)
         if known:
-            tokens = context.between(first + "\n".join(lines[:row]) + "\n", "", "copied.py")
-            yield Prompt(f"copied {index + 1}", tuple(tokens), known=known)
+            before = first + "\n".join(lines[:row]) + "\n"
+            tokens = context.between(before, "", "copied.py")
+            yield Prompt(f"copied {index + 1}", tuple(tokens), known=known, text=before)
 
 
 _MAKERS: dict[str, Callable[[_Context, Texts], Iterator[Prompt]]] = {

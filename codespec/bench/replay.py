@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from time import perf_counter
 
 import numpy as np
@@ -17,8 +17,9 @@ class TimedTarget:
         ms: milliseconds in ``decode`` so far.
     """
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: Target, clock: Callable[[], float] = perf_counter) -> None:
         self._target = target
+        self._clock = clock
         self.ms = 0.0
 
     @property
@@ -26,9 +27,9 @@ class TimedTarget:
         return self._target.n_past
 
     def decode(self, tokens: Sequence[int], last: int | None = None) -> Logits:
-        began = perf_counter()
+        began = self._clock()
         logits = self._target.decode(tokens, last)
-        self.ms += (perf_counter() - began) * 1e3
+        self.ms += (self._clock() - began) * 1e3
         return logits
 
     def rollback(self, n_past: int) -> None:

@@ -16,6 +16,7 @@ from codespec.completion.prompt import file_header, fim_prompt, tail
 from codespec.completion.stop import StopRule
 from codespec.completion.teaching import Teacher
 from codespec.config import Config
+from codespec.draft.profiles import Profiles, default_folder
 from codespec.grammar import Grammar
 from codespec.languages import by_id
 from codespec.models.fim import fim_format
@@ -27,6 +28,8 @@ ALTERNATIVE_TEMPERATURE = 0.8
 REPEATS = 50
 ATTEMPTS = 2
 """Texts that are generated for a completion before it is given up because nothing of them fits what follows."""
+SAVE_EVERY_S = 300.0
+"""How often what was learnt of drafts is kept while running; at the end it is in any case."""
 
 
 @dataclass(frozen=True)
@@ -262,6 +265,19 @@ class Completer:
         """
         self._teacher.forget(workspace)
 
+    def idle(self, go_on: Callable[[], bool]) -> bool:
+        """Use time in which nobody waits: measure models that were not measured yet, keep what was learnt.
+
+        Args:
+            go_on: asked every moment; where it says False, or ``abort`` is called, this returns.
+
+        Returns:
+            Whether there is nothing left to do.
+        """
+        done = self.engine.measure(go_on)
+        self.engine.save(every_s=SAVE_EVERY_S)
+        return done
+
     def abort(self) -> None:
         """Stop the running request at once; from any thread."""
         self.engine.abort()
@@ -317,6 +333,7 @@ def load_completer(
             kv_type=config.target.kv_type,
             flash_attention=config.target.flash_attention,
             progress=report,
+            profiles=Profiles(default_folder()),
         )
     except ImportError as error:
         raise CodespecError(f"llama-cpp-python does not load ({error}); reinstall it, see `codespec doctor`") from error

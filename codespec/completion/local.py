@@ -9,8 +9,9 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
+from time import monotonic, perf_counter
 
-from codespec.draft.acceptance import Acceptance
+from codespec.completion.learnt import Calibration, ModelCosts
 from codespec.draft.compose import Combined
 from codespec.draft.costs import LONGEST, RunningCosts
 from codespec.draft.forced import ForcedDraft
@@ -19,6 +20,7 @@ from codespec.draft.learnt import Learnt, LearntStore
 from codespec.draft.markers import shared_markers
 from codespec.draft.model import ModelDraft
 from codespec.draft.ngram import NgramDraft
+from codespec.draft.profiles import Profiles
 from codespec.draft.recode import cut_alike
 from codespec.grammar import Grammar, Tokenizer
 from codespec.llama.context import Context
@@ -47,8 +49,9 @@ class LocalEngine:
         exact: the same text whatever the draft, at the cost of speed: every decode has the same numerics.
         learnt_folder: where what workspaces teach is kept, instead of the user's data folder.
         wrap: called with the sequence of the target and of each draft model, and their roles (``target``, ``draft``);
-            what it returns is decoded with instead. For measuring.
+            what it returns is decoded with instead. For measuring, like ``clock``, by which drafts count their time.
         progress: called with 0..1 while the target loads.
+        profiles: what earlier runs learnt of the models and this machine; None: nothing, and nothing is kept.
 
     Raises:
         CodespecError: the target cannot be loaded.
@@ -72,12 +75,14 @@ class LocalEngine:
         learnt_folder: Path | None = None,
         progress: Callable[[float], bool] | None = None,
         wrap: Callable[[Target, str], Target] = lambda sequence, role: sequence,
+        clock: Callable[[], float] = perf_counter,
+        profiles: Profiles | None = None,
     ) -> None:
         if exact and gpu_layers:
             raise CodespecError("exact decoding works on the CPU only; set gpu_layers = 0")
         self.model = Model(target, gpu_layers=gpu_layers, plain_buffers=exact, progress=progress)
         self._threads = threads
-        self._wrap = wrap
+        self._wrap, self._clock = wrap, clock
         self._gpu_layers = gpu_layers
         try:
             length = context_length or min(self.model.trained_context, LONGEST_AUTOMATIC_CONTEXT)
@@ -95,10 +100,13 @@ class LocalEngine:
         self.vocabulary = self.model.vocabulary
         self.context_length = self._context.length
         self._drafts: dict[Path, tuple[Model, Context, ModelDraft | ForeignDraft, RunningCosts]] = {}
-        self.costs = RunningCosts()
+        self._profiles = profiles or Profiles(None)
+        self._model_costs: list[ModelCosts] = []
+        self.costs = self._costs_of(self._context)
         self.sources = SOURCES
         self.learnt = LearntStore(vocabulary_hash(self.vocabulary), learnt_folder)
-        self._acceptance: dict[str, Acceptance] = {}
+        self._calibrations: dict[Path | None, Calibration] = {}  # by draft
+        self._saved = monotonic()
         self._combined: dict[tuple[str, Path | None, tuple[str, ...]], Combined] = {}
         self._forced = ForcedDraft(self.vocabulary)
         self._ngrams = NgramDraft()
@@ -154,7 +162,7 @@ class LocalEngine:
             if same_vocabulary(self.vocabulary, model.vocabulary):
                 context = Context(model, context_length=self.context_length, threads=self._threads)
                 draft = ModelDraft(self._wrap(context.sequence(), "draft"), self.vocabulary.end_tokens)
-                return model, context, draft, RunningCosts()
+                return model, context, draft, self._costs_of(context, rows=1)
             # The same text may take more tokens than the target's; beyond its training the model would guess badly.
             length = min(self.context_length, model.trained_context)
             context = Context(model, context_length=length, threads=self._threads)
@@ -167,7 +175,7 @@ class LocalEngine:
         alike = cut_alike(model.vocabulary, self.vocabulary)
         self._note(foreign_note(model.path.name, self.model.path.name, alike))
         return ForeignDraft(
-            context.sequence(),
+            self._wrap(context.sequence(), "draft"),
             model.vocabulary,
             self.vocabulary,
             shared_markers(model.vocabulary, self.vocabulary),
@@ -247,23 +255,56 @@ class LocalEngine:
         if found is None:
             found = self._combined[kind, self.draft, sources] = Combined(
                 self.costs,
-                self._acceptance.setdefault(kind, Acceptance()),
+                self._calibration().of(kind),
                 ngrams=self._ngrams if "ngram" in sources else None,
                 model=model if "model" in sources and isinstance(model, ModelDraft) else None,
                 foreign=model if "model" in sources and isinstance(model, ForeignDraft) else None,
                 forced=self._forced if "forced" in sources else None,
                 model_costs=costs,
                 end_tokens=self.vocabulary.end_tokens,
+                clock=self._clock,
             )
         return found
 
+    def _costs_of(self, context: Context, rows: int | None = None) -> RunningCosts:
+        costs = ModelCosts(context, self._gpu_layers, rows, self._profiles)
+        self._model_costs.append(costs)
+        return costs.running
+
+    def _calibration(self) -> Calibration:
+        found = self._calibrations.get(self.draft)
+        if found is None:
+            found = self._calibrations[self.draft] = Calibration(self.model.path, self.draft, self._profiles)
+        return found
+
+    def measure(self, go_on: Callable[[], bool]) -> bool:
+        """Measure what passes of the loaded models cost, where no earlier run has; seconds for each model.
+
+        Args:
+            go_on: asked before every pass; False stops.
+
+        Returns:
+            Whether all is measured; False where ``go_on`` or ``abort`` stopped it: the next call goes on.
+        """
+        self._cancellation = Cancellation()
+        return all(costs.measure(go_on, self._cancellation) for costs in self._model_costs)
+
+    def save(self, every_s: float = 0.0) -> None:
+        """Keep how often drafts were right for the next run, unless that was done less than ``every_s`` ago."""
+        if monotonic() - self._saved >= every_s:
+            for calibration in self._calibrations.values():
+                calibration.save()
+            self._saved = monotonic()
+
     def abort(self) -> None:
-        """Stop the running generation within one node of llama.cpp's graph; from any thread."""
+        """Stop the running generation or measurement within one node of llama.cpp's graph; from any thread."""
         self._cancellation.set()
 
     def close(self) -> None:
-        """Free models and caches, and keep what was learnt; a second call does nothing."""
+        """Save what was learnt, free models and caches; a second call does nothing."""
         self.learnt.close()
+        self.save()
+        self._model_costs.clear()
         for model, context, *_ in self._drafts.values():
             context.close()
             model.close()

@@ -9,8 +9,8 @@ from typing import Any
 DEPTHS = 4
 """Depths that are told apart: the first tokens of a proposal and all later ones."""
 
-DISCOUNT = 0.995
-"""Of old counts at each new one: a memory of about 200 tokens of a kind."""
+DISCOUNT = 0.98
+"""Of old counts at each new one: a memory of about 50 tokens of a kind, since texts change from place to place."""
 
 _STRENGTH = 6.0  # tokens that a prior counts for
 
@@ -115,10 +115,12 @@ class Acceptance:
             counts = {
                 (str(source), int(place), int(depth)): (float(a), float(n)) for source, place, depth, a, n in data
             }
-        except (TypeError, ValueError) as error:
+        except (OverflowError, TypeError, ValueError) as error:
             raise ValueError(f"no counts of accepted tokens: {error}") from error
         if not all(0 <= a <= n + 1e-6 and n < 1e6 for a, n in counts.values()):
             raise ValueError("no counts of accepted tokens: more accepted than seen")
+        if not all(place >= 0 for _, place, _ in counts):
+            raise ValueError("no counts of accepted tokens: no such bin")
         return cls(counts)
 
 

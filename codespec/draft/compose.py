@@ -18,6 +18,17 @@ AHEAD = 8
 PROBE = 32
 """Rounds without the model after which it is asked for one token, only to see how good it is."""
 
+REFUSED = 7
+"""Rounds for which it stays so that the model is not worth asking at their beginning."""
+
+HORIZON = 16
+"""Rounds over which the time to bring a model in step is spread."""
+
+WATCHES_ABOVE = 10.0
+"""Milliseconds of a target's pass from which on it costs nothing to watch, asleep, what n-grams would have saved."""
+
+_WATCHING = 0.01  # of a target's pass that a model may take only to see what it would have saved
+_CREDIT, _MOST, _ALLOWANCE, _WAKE = 1.5, 2.5, 0.01, 0.3
 _HOPELESS = 0.02
 _SEES = 0.5  # of an n-gram's errors a model is assumed to see
 _TAIL = 16
@@ -69,9 +80,14 @@ class Combined:
         self.clock = clock
         self.spread = Spread()
         self.rounds_without_model = 0
+        self.refused = 0
         self.trust = Trust()
+        self.guard = Guard()
         self._asked: _Asked | None = None
         self._guesses: list[list[Guess]] = []
+        self._length, self._spent_ms = 0, 0.0
+        self._costs: Sequence[float] = ()
+        self._slept = False
         self._start = 0
         self._tail: Sequence[int] = ()
 
@@ -84,23 +100,31 @@ class Combined:
     ) -> Proposal:
         """As ``protocols.Draft.propose``."""
         self.learn(tokens)
+        asleep = self.guard.asleep()
+        if asleep and self.costs.kept(len(tokens))[1] < WATCHES_ABOVE:
+            return Proposal(())
         work = _Round(self, tokens, grammar, sampler)
+        if asleep and work.step_ms() > _WATCHING * work.costs[1]:
+            work.model = None
         try:
             work.run(more)
         except BaseException:
             if grammar is not None:
                 grammar.rollback(len(work.tokens))
             raise
-        count = len(work.tokens) if work.rejection else work.best_length()
+        length = len(work.tokens) if work.rejection else work.best_length()
+        count = 0 if asleep else length
         if grammar is not None and count < len(work.tokens):
             grammar.rollback(len(work.tokens) - count)
         guesses = work.guesses
         if work.shadow:
             guesses = [[*guesses[0], *work.shadow], *guesses[1:]] if guesses else [work.shadow]
         self._guesses, self._start, self._tail = guesses, len(tokens), tokens[-_TAIL:]
+        self._length, self._costs, self._slept = length, work.costs, asleep
+        self._spent_ms = (self.clock() - work.began) * 1e3
         self._asked = work.asked
         if work.asked is not None:
-            work.asked.length = count
+            work.asked.length = length
         return Proposal(
             tuple(work.tokens[:count]),
             tuple(work.probabilities[:count]) if any(work.probabilities[:count]) else None,
@@ -110,10 +134,10 @@ class Combined:
     def learn(self, tokens: Sequence[int]) -> None:
         """See which guesses of the last round ``tokens``, the text that has gone on, prove right."""
         start, guesses, asked = self._start, self._guesses, self._asked
-        self._guesses, self._asked = [], None
-        if not guesses or len(tokens) <= start or tokens[max(0, start - _TAIL) : start] != self._tail:
+        self._start, self._guesses, self._asked = 0, [], None
+        if not 0 < start < len(tokens) or tokens[max(0, start - _TAIL) : start] != self._tail:
             return
-        depth = 0
+        right = 0
         for depth, (said, token) in enumerate(zip(guesses, tokens[start:], strict=False)):
             for guess, kind in said:
                 self.acceptance.learn(kind, depth, guess == token)
@@ -121,10 +145,16 @@ class Combined:
                     self.spread.count(kind, self.acceptance)
             if said[0][0] != token:
                 break
-        else:
-            depth += 1
+            right += 1
+        accepted = min(right, self._length)
         if asked is not None:
-            self.trust.learn(asked, min(depth, asked.length))
+            self.trust.learn(asked, accepted)
+        one = self.costs.kept(start)[1]
+        saved = (accepted * one - self._costs[self._length + 1] + one - self._spent_ms) / one
+        if self._slept:
+            self.guard.missed(saved)
+        else:
+            self.guard.learn(saved)
 
 
 class FixedCount:
@@ -217,6 +247,36 @@ class Trust:
         return min(1.5, max(0.0, self._saved / max(self._expected, 1e-3)))
 
 
+class Guard:
+    """Lets drafting cost no more than it saved, but for a small credit, all its own time included.
+
+    An account in passes of the target: it starts with a credit, every round adds an allowance and what the round
+    saved or cost. Overdrawn, the draft sleeps until the allowance has filled the account to ``_WAKE`` again. So a
+    text takes at most ``_ALLOWANCE`` longer than the target alone would take, and the credit.
+    """
+
+    def __init__(self) -> None:
+        self._balance = _CREDIT
+        self._sleeps = False
+
+    def learn(self, saved: float) -> None:
+        """A round is over; it saved so many passes of the target."""
+        self._balance = min(_MOST, self._balance + max(-2.0, saved) + _ALLOWANCE)
+        self._sleeps = self._balance < 0
+
+    def missed(self, saved: float) -> None:
+        """What a round would have saved that was slept through: half of it wakes the sleeper."""
+        if saved > 0:
+            self._balance = min(_MOST, self._balance + saved / 2)
+
+    def asleep(self) -> bool:
+        """Whether to leave this round out."""
+        if self._sleeps:
+            self._balance += _ALLOWANCE
+            self._sleeps = self._balance < _WAKE
+        return self._sleeps
+
+
 class _Round:
     """One proposal in the making."""
 
@@ -254,7 +314,7 @@ class _Round:
         draft.rounds_without_model += 1
         if asked:
             draft.trust.forget()
-        if self.model is not None and asked >= PROBE and not self.forced:
+        if self.model is not None and asked >= PROBE and not self.forced and self._probe_is_cheap():
             self._probe()
         confidence = 1.0
         while len(self.tokens) < LONGEST - 1 and self.product >= _HOPELESS and more(confidence):
@@ -330,11 +390,19 @@ class _Round:
     def _model_may_pay(self, guess: Guess | None, chance: float) -> bool:
         """Whether asking the model for the next token is expected to save more than it takes."""
         draft = self.draft
-        step = draft.model_costs.at(self.start)[min(len(self.text) - self.kept, LONGEST)]
+        step = self.step_ms()
         if guess is None:
             trust = draft.trust.factor
-            worth, rate = self._worth(draft.spread.groups, step)
+            if draft.refused > 0 and not self.tokens:
+                draft.refused -= 1  # nothing has changed since it was not worth it
+                return False
+            # In most refusals not even the better half of its tokens would be worth it.
+            worth, rate = self._worth(draft.spread.groups[:1], step)
+            if worth * trust > step * draft.spread.groups[0][0]:
+                worth, rate = self._worth(draft.spread.groups, step)
             if worth * trust <= step:
+                if not self.tokens:
+                    draft.refused = REFUSED
                 return False
             if self.asked is None:
                 self.asked = _Asked(len(self.tokens), worth * rate, rate, self.costs)
@@ -346,6 +414,14 @@ class _Round:
         token_ms = 1 / self._rate()
         saved = (1 - chance) * (_SEES * row + draft.spread.mean * max(0.0, token_ms - row))
         return self.product * saved > step
+
+    def step_ms(self) -> float:
+        """The model's next token; bringing it in step first is paid for over some rounds."""
+        costs = self.draft.model_costs.at(self.start)
+        missing = len(self.text) - self.kept
+        if missing <= 3:
+            return costs[missing]
+        return costs[1] + _sync_ms(costs, missing - 1) / HORIZON
 
     def _rate(self) -> float:
         """Expected tokens per millisecond of the best length so far."""
@@ -442,9 +518,19 @@ class _Round:
             return None
         return pick.token, pick.confidence, pick.distribution
 
+    def _probe_is_cheap(self) -> bool:
+        """Whether it takes less than a hundredth of what the target took since the model was last in step."""
+        missing = len(self.text) - self.kept
+        return _sync_ms(self.draft.model_costs.at(self.start), missing) < 0.01 * missing * self.costs[1]
+
     def _probe(self) -> None:
         """Ask the model what it would say, and propose nothing for it."""
         self.draft.rounds_without_model = 0
         pick = self._pick()
         if pick is not None:
             self.shadow = [(pick[0], ("model", model_bin(pick[1])))]
+
+
+def _sync_ms(costs: Sequence[float], tokens: int) -> float:
+    """Passes over many tokens, from the curve of short ones."""
+    return costs[tokens] if tokens <= LONGEST else costs[LONGEST] * tokens / LONGEST

@@ -4,20 +4,30 @@ from __future__ import annotations
 
 import math
 import statistics
-from bisect import bisect_right
+from bisect import bisect_right, insort
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
-from codespec.protocols import CodespecError, Target
+from codespec.protocols import Target
 
 LONGEST = 33
 """Tokens of the largest pass that is measured: a proposal of 32 and the token before it."""
 
 SIZES = (*range(1, 18), 20, 24, 25, 28, 32, 33)
+FEW_SIZES = (1, 2, 3, 4, 5, 8, 9, 16, 17, 24, 32, 33)
+"""For slow models: where T(n) is steep, and both sides of where kernels change."""
+
 CONTEXT_STEP = 128
 _REFRESH = 16  # observations between two recalculations of what they say together
+_PREFILL = 128  # tokens between two questions whether to go on
+_SHORTEST_MS = 1e-3  # what a clock of low resolution must not call 0
+_NEAR = 1.05
+DISTURBED = 0.25
+"""The share of minima without a second pass near them from which a measurement is not worth keeping."""
+
+_LEAST_REPEATS, _MOST_REPEATS = 3, 20
 
 Costs = Sequence[float]
 """Milliseconds of a pass over n tokens at index n, 0 … ``LONGEST``; the first entry is 0."""
@@ -77,68 +87,172 @@ class CostCurve:
             tokens = tuple(int(n) for n in data["tokens"])
             ms = tuple(tuple(float(value) for value in row) for row in data["ms"])
             switch_ms = float(data["switch_ms"])
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, OverflowError, TypeError, ValueError) as error:
             raise ValueError(f"not a cost curve: {error}") from error
         ascending = all(list(x) == sorted(set(x)) and x for x in (contexts, tokens))
         shaped = len(ms) == len(contexts) and all(len(row) == len(tokens) for row in ms)
-        if not ascending or not shaped or tokens[0] != 1 or not all(0 < v < 1e7 for row in ms for v in row):
+        if not ascending or not shaped or contexts[0] < 0 or tokens[0] != 1 or tokens[-1] > LONGEST:
             raise ValueError("not a cost curve: contexts, tokens and ms do not fit together")
-        return cls(contexts, tokens, ms, max(0.0, switch_ms))
+        if not all(0 < v < 1e7 for row in ms for v in row) or not 0 <= switch_ms < 1e7:
+            raise ValueError("not a cost curve: no such milliseconds")
+        return cls(contexts, tokens, ms, switch_ms)
 
 
 # A guess for a model that was never measured: an extra token costs a quarter of the first. Observations replace it.
 UNKNOWN = CostCurve((0,), (1, LONGEST), ((1.0, 1.0 + 0.25 * (LONGEST - 1)),))
 
 
-def measure(
-    target: Target,
-    contexts: Sequence[int] = (0,),
-    sizes: Sequence[int] = SIZES,
-    repeats: int = 3,
-    token: int = 1,
-    go_on: Callable[[float], bool] = lambda _: True,
-    clock: Callable[[], float] = perf_counter,
-) -> CostCurve | None:
-    """Measure T(n): the minimum of ``repeats`` interleaved passes at each size and context.
+class Measurement:
+    """T(n), measured pass by pass; it may stop after any of them and go on later.
 
-    A minimum, because whatever else the machine does only adds. Each size is decoded twice in a row: the first pass
-    comes after one of another size. One pass at each context is not counted.
+    The minimum of ``repeats`` interleaved passes at each size and context: whatever else the machine does only adds.
+    Each size is decoded twice in a row: the first pass comes after one of another size, for which llama.cpp builds
+    its graph anew; the second one is T(n). One pass at each context is not counted. A size whose minimum no second
+    pass came near, because something else ran, is repeated up to as often again.
 
     Args:
-        target: an empty sequence with room for the largest context and pass; empty again afterwards.
+        contexts: tokens in the KV cache before the pass.
+        rows: of logits that are asked for; None is all, as verifying needs; a draft asks for 1.
         token: the token to decode; which one makes no difference.
-        go_on: called with the share that is done before every pass; False stops.
+        clock: in seconds.
+        busy: seconds that this process has computed, for a model that decodes in one thread: where that is less than
+            ``clock`` says, something else ran in between.
+    """
+
+    def __init__(
+        self,
+        contexts: Sequence[int] = (0,),
+        sizes: Sequence[int] = SIZES,
+        repeats: int = 3,
+        rows: int | None = None,
+        token: int = 1,
+        clock: Callable[[], float] = perf_counter,
+        busy: Callable[[], float] | None = None,
+    ) -> None:
+        self.contexts, self.sizes = tuple(sorted(set(contexts))), tuple(sorted(set(sizes)))
+        self._rows, self._token, self._clocks = rows, token, (clock, busy or clock)
+        self._steps = [(c, n) for c in self.contexts for _ in range(repeats) for n in self.sizes]
+        self._done, self._rounds_left = 0, repeats
+        # By context and size, ascending: passes after one of another size, and after one of the same.
+        self._taken: dict[tuple[int, int], tuple[list[float], list[float]]] = {step: ([], []) for step in self._steps}
+
+    def run(self, target: Target, go_on: Callable[[float], bool] = lambda _: True) -> CostCurve | None:
+        """Measure what is not measured yet.
+
+        Args:
+            target: an empty sequence with room for the largest context and pass; empty again afterwards.
+            go_on: called with the share that is done before every pass; False stops.
+
+        Returns:
+            None where ``go_on`` stopped it.
+
+        Raises:
+            CodespecError, Aborted: as ``Target.decode``.
+        """
+        warm = -1
+        try:
+            while self._done < len(self._steps) or self._repeat_more():
+                context, size = self._steps[self._done]
+                if warm != context:
+                    if not self._fill(target, context, go_on):
+                        return None
+                    self._pass(target, next((n for n in reversed(self.sizes) if n != size), size))
+                    warm = context
+                for taken in self._taken[context, size]:
+                    if not go_on(self._done / len(self._steps)):
+                        return None
+                    insort(taken, self._pass(target, size))
+                self._done += 1
+        finally:
+            target.rollback(0)
+        rows = [[self._taken[context, size] for size in self.sizes] for context in self.contexts]
+        switches = [first[0] - same[0] for row in rows for first, same in row]
+        ms = tuple(tuple(round(same[0], 4) for _, same in row) for row in rows)
+        return CostCurve(self.contexts, self.sizes, ms, max(0.0, round(statistics.median(switches), 4)))
+
+    def _repeat_more(self) -> bool:
+        """Plan another round of the sizes whose minimum may be too high; False where that is none or enough."""
+        if self._rounds_left == 0:
+            return False
+        self._rounds_left -= 1
+        more = self._unconfirmed()
+        self._steps += more
+        return bool(more)
+
+    def _unconfirmed(self) -> list[tuple[int, int]]:
+        return [step for step, (_, same) in self._taken.items() if len(same) > 1 and same[1] > same[0] * _NEAR]
+
+    @property
+    def disturbed(self) -> bool:
+        """Whether other programs ran so much that the minima say more about them than about the model."""
+        return len(self._unconfirmed()) > DISTURBED * len(self._taken)
+
+    def _fill(self, target: Target, context: int, go_on: Callable[[float], bool]) -> bool:
+        """Bring the sequence to ``context`` tokens; False where ``go_on`` stopped it."""
+        target.rollback(min(context, target.n_past))
+        while target.n_past < context:
+            if not go_on(self._done / len(self._steps)):
+                return False
+            target.decode([self._token] * min(_PREFILL, context - target.n_past), 0)
+        return go_on(self._done / len(self._steps))
+
+    def _pass(self, target: Target, size: int) -> float:
+        """Milliseconds of one pass."""
+        before, began = target.n_past, [clock() for clock in self._clocks]
+        target.decode([self._token] * size, self._rows)
+        took = min(clock() - start for clock, start in zip(self._clocks, began, strict=True))
+        target.rollback(before)
+        return max(took * 1e3, _SHORTEST_MS)
+
+
+def measure(target: Target, go_on: Callable[[float], bool] = lambda _: True, **options: Any) -> CostCurve | None:
+    """``Measurement(**options).run(target, go_on)``: for those who do not go on later."""
+    return Measurement(**options).run(target, go_on)
+
+
+class Plan(NamedTuple):
+    """What to measure, as arguments of ``Measurement``."""
+
+    contexts: tuple[int, ...]
+    sizes: tuple[int, ...]
+    repeats: int
+
+
+def plan(
+    target: Target,
+    seconds: float,
+    far: int = 0,
+    go_on: Callable[[float], bool] = lambda _: True,
+    clock: Callable[[], float] = perf_counter,
+) -> Plan | None:
+    """What to measure in about ``seconds``; a slow model takes somewhat longer.
+
+    Args:
+        target: an empty sequence with room for ``LONGEST`` tokens; empty again afterwards.
+        far: a second context, for models that come there in a fraction of the time. In small models attention is much
+            of the cost; in large ones, which are slow, it is little at first.
 
     Returns:
-        None where ``go_on`` stopped it.
+        None where ``go_on``, called before every pass, stopped it.
+
+    Raises:
+        CodespecError, Aborted: as ``Target.decode``.
     """
-    rows: list[tuple[float, ...]] = []
-    switches: list[float] = []
-    steps, done = len(contexts) * repeats * len(sizes), 0
-    try:
-        for context in sorted(contexts):
-            if context > target.n_past:
-                target.decode([token] * (context - target.n_past), 0)
-            target.decode([token] * max(sizes))
-            target.rollback(context)
-            best = {kept: dict.fromkeys(sizes, math.inf) for kept in (False, True)}
-            for _ in range(repeats):
-                for size in sizes:
-                    if not go_on(done / steps):
-                        return None
-                    for found in best.values():
-                        began = clock()
-                        target.decode([token] * size)
-                        took = (clock() - began) * 1e3
-                        target.rollback(context)
-                        found[size] = min(found[size], took)
-                    done += 1
-            rows.append(tuple(round(best[True][size], 4) for size in sizes))
-            switches += [best[False][size] - best[True][size] for size in sizes]
-    finally:
+    found = []
+    for size in (1, 1, LONGEST):  # the first one warms up
+        if not go_on(0.0):
+            return None
+        began = clock()
+        target.decode([1] * size, 1)
+        found.append(max(clock() - began, 1e-6))
         target.rollback(0)
-    switch_ms = max(0.0, round(statistics.median(switches), 4))
-    return CostCurve(tuple(sorted(contexts)), tuple(sizes), tuple(rows), switch_ms)
+    _, one, longest = found
+    contexts = (0, far) if 0 < far * longest / LONGEST <= seconds / 3 else (0,)
+    for sizes in (SIZES, FEW_SIZES):
+        once = 2 * len(contexts) * sum(one + (longest - one) * (n - 1) / (LONGEST - 1) for n in sizes)
+        if once * _LEAST_REPEATS <= seconds:
+            return Plan(contexts, sizes, min(int(seconds / once), _MOST_REPEATS))
+    return Plan(contexts, FEW_SIZES, 2)
 
 
 class RunningCosts:
@@ -171,13 +285,14 @@ class RunningCosts:
 
     def at(self, context: int) -> list[float]:
         """``Costs`` of the next pass at a context."""
-        costs = self._kept(context)
+        costs = self.kept(context)
         if self.curve.switch_ms <= 0:
             return costs
         last, switch = self.last, self.curve.switch_ms * math.exp(self._common)
         return [cost if n == last else cost + switch for n, cost in enumerate(costs)]
 
-    def _kept(self, context: int) -> list[float]:
+    def kept(self, context: int) -> list[float]:
+        """``Costs`` of passes of the same size as the one before each, to read only."""
         step = context // CONTEXT_STEP
         costs = self._cache.get(step)
         if costs is None:
@@ -229,18 +344,3 @@ class RunningCosts:
                 share = (n - low) / (high - low)
                 out[n] = self._own[low] + share * (self._own[high] - self._own[low])
         return out
-
-
-def check_sizes(text: str) -> tuple[int, ...]:
-    """Context sizes as ``0,512,2048``.
-
-    Raises:
-        CodespecError: something else.
-    """
-    try:
-        sizes = tuple(sorted({int(part) for part in text.split(",")}))
-    except ValueError:
-        sizes = (-1,)
-    if sizes[0] < 0:
-        raise CodespecError(f"{text!r}: give context sizes in tokens, such as 0,512,2048")
-    return sizes

@@ -59,6 +59,7 @@ class Context:
     ) -> None:
         self.model = model
         self.exact = exact
+        self.kv_type, self.flash_attention = kv_type, flash_attention
         self.pointer: Any = None
         api = self._api = library()
         length = context_length or model.trained_context
@@ -71,8 +72,8 @@ class Context:
         parameters.type_k = parameters.type_v = KV_TYPES[kv_type]
         parameters.flash_attn_type = FLASH_ATTENTION[flash_attention]
         parameters.no_perf = True
-        threads = threads or default_threads(model)
-        parameters.n_threads = parameters.n_threads_batch = threads
+        self.threads = threads or default_threads(model)
+        parameters.n_threads = parameters.n_threads_batch = self.threads
         parameters.abort_callback = abort_callback()
         clear_errors()
         self.pointer = api.llama_init_from_model(model.pointer, parameters)
@@ -103,6 +104,21 @@ class Context:
         # The reference keeps the flag's memory alive as long as native code may read it.
         self.abort_data = cancellation
         self._api.llama_set_abort_callback(self.pointer, abort_callback(), ctypes.c_void_p(cancellation.address))
+
+    def alike(self, length: int) -> Context:
+        """Another context of the same model with one sequence, the same settings and a length of its own.
+
+        Raises:
+            CodespecError: too little memory.
+        """
+        return Context(
+            self.model,
+            context_length=length,
+            threads=self.threads,
+            exact=self.exact,
+            kv_type=self.kv_type,
+            flash_attention=self.flash_attention,
+        )
 
     @contextmanager
     def cancellable(self, cancellation: Cancellation) -> Iterator[None]:
@@ -160,8 +176,10 @@ class Context:
         size = self.model.vocabulary.size
         if rows == 0:
             return np.empty((0, size), np.float32)
-        pointer = self._api.llama_get_logits(self.pointer)
-        return np.ctypeslib.as_array(pointer, (rows, size))
+        # A tenth of the time of np.ctypeslib.as_array.
+        address = ctypes.addressof(self._api.llama_get_logits(self.pointer).contents)
+        floats = (ctypes.c_float * (rows * size)).from_address(address)
+        return np.frombuffer(floats, np.float32).reshape(rows, size)  # type: ignore[call-overload, no-any-return]
 
     def _failure(self, status: int) -> Exception:
         if status == _DECODE_ABORTED:

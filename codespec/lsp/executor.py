@@ -21,6 +21,9 @@ MOST_TASKS = 64
 CLOSING_S = 0.3
 """For tasks that still wait when the thread ends."""
 
+IDLE_S = 1.0
+"""How long nothing must have happened before the models are measured."""
+
 
 @dataclass(eq=False)
 class Job:
@@ -85,10 +88,14 @@ class Task:
 class DecodeThread:
     """Runs requests one after the other, at most one per document: a newer one takes the older one's place.
 
-    Every method may be called from any thread and returns at once, except ``close``.
+    Where there is nothing to do for a while it lets the completer use the time (``Completer.idle``), until something
+    comes. Every method may be called from any thread and returns at once, except ``close``.
+
+    Args:
+        idle_s: how long nothing must have happened.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, idle_s: float = IDLE_S) -> None:
         self._changed = threading.Condition()
         self._waiting: dict[str, Job] = {}
         self._tasks: dict[str, Task] = {}
@@ -97,6 +104,9 @@ class DecodeThread:
         self._completer: Completer | None = None
         self._failed = False
         self._closing = False
+        self._idle_s = idle_s
+        self._idle_work = False  # may be left for when nobody waits
+        self._idling = False
         # A daemon, because a model that is being loaded cannot be interrupted and must not hold up the exit.
         self._thread = threading.Thread(target=self._run, name="decode", daemon=True)
 
@@ -113,6 +123,7 @@ class DecodeThread:
             self._load = (load, done)
             self._failed = False
             self._stop(self._running)
+            self._stop_idling()
             if not self._thread.is_alive():
                 self._thread.start()
             self._changed.notify()
@@ -131,6 +142,7 @@ class DecodeThread:
             self._waiting[document] = job
             if older is not None:
                 self._stop(older)
+            self._stop_idling()
             self._changed.notify()
         return job
 
@@ -150,6 +162,7 @@ class DecodeThread:
             if older is not None:
                 older.end()
             self._tasks[key] = task
+            self._stop_idling()
             self._changed.notify()
         return task.future
 
@@ -180,6 +193,7 @@ class DecodeThread:
                 job.resolve(None)
             self._waiting.clear()
             self._stop(self._running)
+            self._stop_idling()
             self._changed.notify()
         if self._thread.is_alive():
             self._thread.join(timeout)
@@ -200,6 +214,11 @@ class DecodeThread:
             self._completer.abort()
         job.resolve(None)
 
+    def _stop_idling(self) -> None:
+        """Lock held, so that the abort cannot hit a job."""
+        if self._idling and self._completer is not None:
+            self._completer.abort()
+
     def _ready(self) -> bool:
         return (
             self._closing
@@ -210,17 +229,20 @@ class DecodeThread:
     def _run(self) -> None:
         while True:
             with self._changed:
-                self._changed.wait_for(self._ready)
+                found = self._changed.wait_for(self._ready, self._idle_s if self._idle_work else None)
                 if self._closing:
                     break
                 load, self._load = self._load, None
+                self._idling = not found
                 task = None
-                if load is None and not self._waiting:
+                if found and load is None and not self._waiting:
                     task = self._tasks.pop(next(iter(self._tasks)))
-                elif load is None:
+                elif found and load is None:
                     document = next(iter(self._waiting))
                     self._running = self._waiting.pop(document)
-            if load is not None:
+            if not found:
+                self._idle()
+            elif load is not None:
                 self._replace(*load)
             elif task is not None:
                 assert self._completer is not None
@@ -239,6 +261,17 @@ class DecodeThread:
             task.end()
         self._tasks.clear()
 
+    def _idle(self) -> None:
+        done = True
+        try:
+            if self._completer is not None:
+                done = self._completer.idle(lambda: not self._ready())
+        except Exception:
+            logger.exception("what is done while nobody waits has failed")
+        with self._changed:
+            self._idling = False
+        self._idle_work = not done
+
     def _decode(self) -> None:
         job, completer = self._running, self._completer
         assert job is not None
@@ -252,6 +285,7 @@ class DecodeThread:
                 job.fail(error)
         with self._changed:
             self._running = None
+        self._idle_work = True  # another draft may have been loaded
         job.resolve(None if job.cancel.is_set() else completions)
 
     def _replace(self, load: Callable[[], Completer], done: Callable[[Exception | None], None]) -> None:
@@ -264,6 +298,7 @@ class DecodeThread:
             failure = error
         with self._changed:
             self._completer = completer
+            self._idle_work = completer is not None
             # A newer load may be on its way: then the requests wait for that one.
             self._failed = failure is not None and self._load is None
             if self._failed:

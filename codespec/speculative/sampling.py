@@ -69,6 +69,9 @@ class LogitSampler:
             sampling.repeat_penalty != 1 or sampling.frequency_penalty != 0 or sampling.presence_penalty != 0
         )
         self._unfiltered = sampling.top_k == 0 and sampling.top_p >= 1 and sampling.min_p == 0
+        greedy = sampling.temperature == 0 and not self._penalises and all(value <= 0 for _, value in bias)
+        self._only_lowered = frozenset(token for token, _ in bias) if greedy else None
+        self._least_size = bias[-1][0] + 1 if bias else 1
         self._bits = np.zeros(0, np.uint32)
         self.rejection = sampling.verify == "rejection" and sampling.temperature > 0
         self.chance = Chance(sampling.seed, sampling.sample)
@@ -104,6 +107,12 @@ class LogitSampler:
         if self.rejection:
             distribution = self.distribution(logits, tokens, grammar)
             return None if distribution is None else self.draw(distribution, tokens, Purpose.TARGET)
+        if self._only_lowered is not None and len(logits) >= self._least_size:
+            # The best logit is the best score unless something lowered it: no copy of all logits is needed.
+            best = int(logits.argmax())
+            usable = -math.inf < logits[best] < math.inf and best not in self._only_lowered
+            if usable and (grammar is None or grammar.allows(best)):
+                return best
         chosen = self._choose(logits, tokens, grammar)
         return None if chosen is None else chosen.token
 

@@ -57,6 +57,9 @@ class StubCompleter:
     def forget(self, workspace: str) -> None:
         say(f"forgot {workspace}")
 
+    def idle(self, go_on: Callable[[], bool]) -> bool:
+        return True
+
     def abort(self) -> None:
         self._aborted = True
 

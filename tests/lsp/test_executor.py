@@ -29,6 +29,9 @@ class Gate:
                 return []
         return [f"{request} done"]
 
+    def idle(self, go_on):
+        return True
+
     def abort(self):
         self.aborts += 1
 
@@ -155,3 +158,99 @@ def test_closing_while_loading(gate):
     assert thread.close(WAIT_S)
     assert gate.closed.is_set()
     assert thread.submit("a", "a2").future.result(timeout=0) is None
+
+
+class Idler(Gate):
+    """A completer that has ``steps`` of 5 ms to do while nobody waits; ``abort`` ends the step that runs."""
+
+    def __init__(self, steps: float) -> None:
+        super().__init__()
+        self.steps = steps
+        self.idling = threading.Semaphore(0)
+        self.calls = 0
+        self.aborted = threading.Event()
+        self.finished = threading.Event()
+
+    def idle(self, go_on):
+        self.calls += 1
+        self.aborted.clear()
+        self.idling.release()
+        while self.steps > 0:
+            if not go_on() or self.aborted.wait(0.005):
+                return False
+            self.steps -= 1
+        self.finished.set()
+        return True
+
+    def abort(self):
+        super().abort()
+        self.aborted.set()
+
+
+@pytest.fixture
+def eager():
+    decode = DecodeThread(idle_s=0.01)
+    yield decode
+    assert decode.close(WAIT_S)
+
+
+def test_idle_work_gives_way_to_a_request_and_goes_on(eager):
+    completer = Idler(steps=float("inf"))
+    load(eager, lambda: completer)
+    for number in range(3):
+        assert completer.idling.acquire(timeout=WAIT_S)
+        job = eager.submit("a", f"a{number}")
+        completer.through.release()
+        assert job.future.result(WAIT_S) == [f"a{number} done"]
+        assert completer.aborts == number + 1, "a step that runs is aborted, the request is not"
+    completer.steps = 3
+    assert completer.finished.wait(WAIT_S)
+
+
+def test_idle_work_that_is_done_is_not_asked_for_again_before_the_next_request(eager):
+    completer = Idler(steps=2)
+    load(eager, lambda: completer)
+    assert completer.finished.wait(WAIT_S)
+    assert completer.idling.acquire(timeout=WAIT_S)
+    assert not completer.idling.acquire(timeout=0.1)
+    completer.through.release()
+    assert eager.submit("a", "a1").future.result(WAIT_S) == ["a1 done"]
+    assert completer.idling.acquire(timeout=WAIT_S)
+    assert completer.aborts == 0
+
+
+def test_idle_work_waits_until_nothing_has_happened_for_a_while(thread):
+    completer = Idler(steps=1)
+    loaded, _ = load(thread, lambda: completer)
+    assert loaded.wait(WAIT_S)
+    completer.through.release()
+    assert thread.submit("a", "a1").future.result(WAIT_S) == ["a1 done"]
+    assert completer.calls == 0
+
+
+def test_a_new_load_stops_idle_work(eager):
+    completer, other = Idler(steps=float("inf")), Idler(steps=0)
+    load(eager, lambda: completer)
+    assert completer.idling.acquire(timeout=WAIT_S)
+    load(eager, lambda: other)
+    assert completer.closed.wait(WAIT_S)
+    assert other.finished.wait(WAIT_S)
+
+
+def test_closing_stops_idle_work():
+    thread = DecodeThread(idle_s=0.01)
+    completer = Idler(steps=float("inf"))
+    load(thread, lambda: completer)
+    assert completer.idling.acquire(timeout=WAIT_S)
+    assert thread.close(WAIT_S)
+    assert completer.closed.is_set()
+
+
+def test_idle_work_that_fails_costs_no_request(eager, caplog):
+    completer = Idler(steps=0)
+    completer.finished = None  # raises
+    load(eager, lambda: completer)
+    assert completer.idling.acquire(timeout=WAIT_S)
+    completer.through.release()
+    assert eager.submit("a", "a1").future.result(WAIT_S) == ["a1 done"]
+    assert "while nobody waits" in caplog.text

@@ -127,6 +127,9 @@ class Completer:
         self.done.append(request)
         return []
 
+    def idle(self, go_on):
+        return True
+
     def abort(self):
         pass
 

@@ -1,0 +1,268 @@
+"""llama.cpp's own speculation beside ours in one run of ``codespec bench decode``: same prompts, same machine."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from codespec.bench.decode import Bench, Measured, Options, bootstrap, per_token
+from codespec.bench.llama_peers import (
+    SERVER,
+    PeerOptions,
+    PeerResult,
+    PeerSetting,
+    SettingResult,
+    best,
+    default_settings,
+    prompt_of,
+    sweep,
+)
+from codespec.grammar.grammar import shipped
+from codespec.protocols import CodespecError
+from codespec.show import text_of
+
+PLAIN_GBNF = frozenset({"json"})
+"""Shipped grammars without codespec's extensions, which llama.cpp reads from their ``root``."""
+
+PLAIN = "server plain"
+"""The mode without speculation."""
+
+SPARE = 64  # rows of the context that the tools want beyond prompt and text
+
+FEW = frozenset(
+    {
+        ("server plain", "plain"),
+        ("server draft", "n-max 2, p-min 0.0"),
+        ("server draft", "n-max 4, p-min 0.0"),
+        ("server draft", "n-max 8, p-min 0.0"),
+        ("server draft", "n-max 8, p-min 0.6"),
+        ("server draft", "n-max 16, p-min 0.75"),
+        ("simple draft", "n-max 4, p-min 0.0"),
+        ("server ngram-mod", "n-match 16, n-min 4, n-max 16"),
+        ("server ngram-mod", "n-match 8, n-min 2, n-max 8"),
+        ("server ngram-simple", "size-n 4, size-m 8"),
+        ("server ngram-map-k", "size-n 4, size-m 8"),
+        ("server ngram-cache", "default"),
+        ("lookup", "n-max 4"),
+        ("lookup", "n-max 8"),
+    }
+)
+"""Mode and name of the settings that ``--peer-settings few`` keeps."""
+
+
+@dataclass(frozen=True)
+class Peers:
+    """What to run: the programs in ``folder``, with every setting or a ``few``."""
+
+    folder: Path
+    few: bool
+
+    @classmethod
+    def checked(cls, folder: Path, few: bool, options: Options) -> Peers:
+        """The same, if it can be.
+
+        Raises:
+            CodespecError: no programs there, or times that nothing can be compared with.
+        """
+        if not (folder / SERVER).is_file():
+            raise CodespecError(
+                f"--peers {folder}: no {SERVER} there; give the folder that llama.cpp's programs were built into, "
+                "such as llama.cpp/build/bin"
+            )
+        if options.curve is not None:
+            raise CodespecError("--peers takes real time and --costs modelled time; leave one of them out")
+        return cls(folder, few)
+
+    def settings(self, draft: bool) -> list[PeerSetting]:
+        """In the order that they run in."""
+        found = default_settings(draft)
+        return [each for each in found if (each.mode, each.name) in FEW] if self.few else found
+
+
+def compare(bench: Bench, measured: Measured, peers: Peers, say: Callable[[str], None]) -> dict[str, Any]:
+    """Every setting over the prompts of a set, once each, then ours again; for ``decode.json``.
+
+    ``{"skipped": why}`` where llama.cpp cannot do the same.
+    """
+    reason = why_not(measured)
+    if reason is not None:
+        return {"skipped": reason}
+    own = bench.options
+    results = sweep(
+        peers.folder,
+        own.target,
+        [prompt_of(bench.engine.model.vocabulary, prompt.tokens) for prompt in measured.prompts],
+        peer_options(bench, measured),
+        own.draft,
+        peers.settings(own.draft is not None),
+        lambda message: say(f"{measured.set}, T = {measured.temperature:g}: llama.cpp, {message}"),
+    )
+    say(f"{measured.set}, T = {measured.temperature:g}: ours again")
+    figures = {(each.setting.mode, each.setting.name): _figures(bench, measured, each) for each in results}
+    # What proposed nothing ran as the plain server does: to take the fastest of those is to take noise.
+    busy = [each for each in results if each.acceptance is not None or each.setting.mode == PLAIN]
+    chosen = {mode: figures[mode, each.setting.name] for mode, each in best(busy).items()}
+    return {
+        "best": {
+            mode: {key: value for key, value in each.items() if key != "results"} for mode, each in chosen.items()
+        },
+        "idle": idle(results),
+        "failed": sum(not each.complete for each in results),
+        "again": again(bench, measured),
+        "settings": list(figures.values()),
+    }
+
+
+def idle(results: Sequence[SettingResult]) -> dict[str, Any]:
+    """The settings that proposed nothing, and the times of the server among them, plain included: its noise."""
+    found = [each for each in results if each.complete and each.acceptance is None]
+    times = [each.ms_per_token for each in found if each.setting.program == SERVER]
+    return {
+        "settings": [f"{each.setting.mode}, {each.setting.name}" for each in found if each.setting.mode != PLAIN],
+        "server_ms_per_token": [round(min(times), 3), round(max(times), 3)] if len(times) > 1 else None,
+    }
+
+
+def why_not(measured: Measured) -> str | None:
+    """Why a set is none for llama.cpp's tools; None where it is."""
+    if any(prompt.known is not None for prompt in measured.prompts):
+        return "its text is replayed, which llama.cpp's tools cannot do"
+    names = {prompt.grammar for prompt in measured.prompts} - {None}
+    if names - PLAIN_GBNF:
+        return f"its grammar ({', '.join(sorted(map(str, names)))}) is none that llama.cpp reads"
+    return None
+
+
+def peer_options(bench: Bench, measured: Measured) -> PeerOptions:
+    """The same as ours: end tokens are out, so that all write as much."""
+    own = bench.options
+    grammar = next((prompt.grammar for prompt in measured.prompts if prompt.grammar), None)
+    return PeerOptions(
+        n_predict=own.tokens,
+        temperature=measured.temperature,
+        seed=own.seed,
+        ignore_eos=True,
+        grammar=None if grammar is None else shipped()[grammar].read_text("utf-8"),
+        context=bench.engine.context_length + SPARE,
+        threads=own.threads,
+        draft_threads=own.threads,
+    )
+
+
+def _figures(bench: Bench, measured: Measured, result: SettingResult) -> dict[str, Any]:
+    """A setting's own figures, and its speed beside ours, prompt by prompt."""
+    figures = result.as_json()
+    for each in figures["results"]:
+        each.pop("ids", None)  # the text says the same
+    if not result.complete:
+        return figures
+    times = [each.decode_ms / max(1, each.decoded) for each in result.results]
+    speeds = [_own(measured, index, "target") / ms for index, ms in enumerate(times)]
+    figures["speed"] = round(statistics.median(speeds), 3)
+    figures["interval"] = [round(value, 3) for value in bootstrap(speeds)]
+    figures["slowest_prompt"] = round(min(speeds), 3)
+    if (0, "combined") in measured.samples:
+        ours = [ms / _own(measured, index, "combined") for index, ms in enumerate(times)]
+        figures["combined_over_it"] = round(statistics.median(ours), 3)
+        figures["combined_over_it_interval"] = [round(value, 3) for value in bootstrap(ours)]
+    if measured.temperature == 0:
+        same = sum(_same(bench, measured, index, each) for index, each in enumerate(result.results))
+        figures["same_text"] = f"{same} of {len(times)}"
+    return figures
+
+
+def _own(measured: Measured, index: int, arm: str) -> float:
+    return statistics.median(per_token(sample) for sample in measured.samples[index, arm])
+
+
+def _same(bench: Bench, measured: Measured, index: int, result: PeerResult) -> bool:
+    """Whether a peer wrote what our target writes, up to the shorter of the two."""
+    own = measured.samples[index, "target"][0].tokens
+    theirs: Sequence[Any] = result.text
+    ours: Sequence[Any] = text_of(own, bench.engine.vocabulary)
+    if result.ids is not None:
+        theirs, ours = result.ids, own
+    length = min(len(theirs), len(ours))
+    return length > 0 and theirs[:length] == ours[:length]
+
+
+def again(bench: Bench, measured: Measured) -> dict[str, float]:
+    """Our time per token after the peers over that before, by arm: how far the machine has changed meanwhile."""
+    found: dict[str, float] = {}
+    arms = [arm for arm in ("target", "combined") if (0, arm) in measured.samples]
+    ratios: dict[str, list[float]] = {arm: [] for arm in arms}
+    for index, prompt in enumerate(measured.prompts):
+        bench.run(prompt, "combined", measured.temperature)  # as before: the draft model has read the prompt
+        times: dict[str, list[float]] = {arm: [] for arm in arms}
+        for _ in range(min(3, bench.options.repeats)):
+            for arm in arms:
+                times[arm].append(per_token(bench.run(prompt, arm, measured.temperature)))
+        for arm in arms:
+            ratios[arm].append(statistics.median(times[arm]) / _own(measured, index, arm))
+    for arm in arms:
+        found[arm] = round(statistics.median(ratios[arm]), 3)
+    return found
+
+
+def fastest(peers: dict[str, Any] | None) -> dict[str, Any] | None:
+    """The fastest setting of all, as ``compare`` described it."""
+    chosen = (peers or {}).get("best")
+    return min(chosen.values(), key=lambda figures: figures["ms_per_token"]) if chosen else None
+
+
+HEAD = (
+    "llama.cpp's own",
+    "best setting",
+    "speed (95 %)",
+    "slowest",
+    "ms/token",
+    "accepted",
+    "combined / it",
+    "same text",
+)
+
+
+def table(peers: dict[str, Any], aligned: Callable[[Sequence[Sequence[str]]], list[str]]) -> list[str]:
+    """Lines for a terminal: the best setting of each mode, and how ours stands to the fastest."""
+    if "skipped" in peers:
+        return [f"no peers: {peers['skipped']}"]
+    lines: list[str] = []
+    if peers["best"]:
+        rows: list[Sequence[str]] = [HEAD, *(_row(mode, each) for mode, each in peers["best"].items())]
+        lines += ["", *aligned(rows)]
+        first = fastest(peers)
+        if first is not None and "combined_over_it" in first:
+            low, high = first["combined_over_it_interval"]
+            lines.append(
+                f"combined is {first['combined_over_it']:.2f}x ({low:.2f}–{high:.2f}) as fast as the fastest of them "
+                f"({first['mode']}, {first['name']}), which was chosen by these very times"
+            )
+    nothing = peers["idle"]["settings"]
+    if nothing:
+        line = f"{len(nothing)} of {len(peers['settings'])} settings proposed nothing and are left out"
+        span = peers["idle"]["server_ms_per_token"]
+        if span is not None:
+            line += f"; the server without proposals took {span[0]:.2f} to {span[1]:.2f} ms/token, which is noise"
+        lines.append(line)
+    if peers["failed"]:
+        lines.append(f"{peers['failed']} of {len(peers['settings'])} settings failed; --out DIR writes why")
+    changed = ", ".join(f"{arm} {ratio:.2f}x" for arm, ratio in peers["again"].items())
+    return [*lines, f"ours again after the peers, time over that before: {changed}"]
+
+
+def _row(mode: str, figures: dict[str, Any]) -> Sequence[str]:
+    low, high = figures["interval"]
+    accepted = figures["acceptance"]
+    return (
+        mode,
+        figures["name"],
+        f"{figures['speed']:.2f}x ({low:.2f}–{high:.2f})",
+        f"{figures['slowest_prompt']:.2f}x",
+        f"{figures['ms_per_token']:.2f}",
+        "–" if accepted is None else f"{accepted:.0%}",
+        f"{figures['combined_over_it']:.2f}x" if "combined_over_it" in figures else "–",
+        figures.get("same_text", "–"),
+    )

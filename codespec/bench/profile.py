@@ -1,0 +1,249 @@
+"""``codespec profile``: what a pass over n tokens costs on this machine, and so what a draft can gain at most."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from codespec.bench.plot import Line, lines
+from codespec.completion.learnt import busy_clock
+from codespec.config import Config, TargetConfig
+from codespec.draft.costs import LONGEST, SIZES, CostCurve, Measurement, plan
+from codespec.draft.profiles import Profiles, Setup, default_folder
+from codespec.languages import by_id
+from codespec.llama.context import Context
+from codespec.llama.model import Model
+from codespec.models.registry import find_draft, find_target
+from codespec.protocols import CodespecError
+
+CONTEXTS = (0, 512, 2048)
+MARGIN = 40
+"""Tokens that the model's context must hold beyond the largest one that is measured."""
+SECONDS = 4.0  # that a context takes, at least three repeats
+REPEATS = (3, 20)
+
+Report = Callable[[str, int], None]
+
+
+@dataclass(frozen=True)
+class Profile:
+    """What was measured of one model.
+
+    Attributes:
+        role: ``target`` or ``draft``.
+    """
+
+    role: str
+    path: Path
+    parameters: int
+    setup: Setup
+    curve: CostCurve
+
+    def as_json(self) -> dict[str, Any]:
+        """For ``profile.json``: the curve, and the best fixed length of proposals of a draft that costs nothing."""
+        best = {str(context): best_length(self.curve, context) for context in self.curve.contexts}
+        return {
+            "model": self.path.stem,
+            "parameters": self.parameters,
+            "devices": list(self.setup.devices),
+            "gpu_layers": self.setup.gpu_layers,
+            "threads": self.setup.threads,
+            "kv_type": self.setup.kv_type,
+            "perfect_draft": {context: {"length": k, "speed_up": round(x, 3)} for context, (k, x) in best.items()},
+            **self.curve.as_json(),
+        }
+
+
+def run(
+    config: Config,
+    language: str,
+    contexts: Sequence[int] | None,
+    repeats: int | None,
+    out: Path | None,
+    as_json: bool,
+    progress: Report | None,
+    tell: Callable[[str], None],
+) -> int:
+    """Measure the target and its draft, print the result, keep it for later runs, write it under ``out``.
+
+    Args:
+        contexts: in tokens; None is ``CONTEXTS``, as far as a model's context goes.
+        repeats: None goes by the model's speed.
+        progress: called with a message and percent.
+        tell: called with what the user should know, such as contexts that were clipped.
+
+    Raises:
+        CodespecError: a model cannot be loaded, or ``out`` not be written.
+    """
+    target = find_target(config.target.path)
+    draft = find_draft(config.for_language(language).draft, by_id(language))
+    # As the engine loads them: the cache's settings are those of the target alone.
+    draft_settings = TargetConfig(gpu_layers=config.target.gpu_layers, threads=config.target.threads)
+    found = []
+    for role, path, settings in (("target", target, config.target), ("draft", draft, draft_settings)):
+        if path is None:
+            continue
+        found.append(measure(role, path, settings, contexts, repeats, progress, tell))
+    result = {profile.role: profile.as_json() for profile in found}
+    print(json.dumps(result) if as_json else "\n\n".join(map(table, found)) + "\n\n" + conclusion(*found))
+    if out is not None:
+        try:
+            write(out, result, found)
+        except OSError as error:
+            raise CodespecError(f"{out}: cannot be written ({error.strerror}); choose another --out") from error
+    return 0
+
+
+def measure(
+    role: str,
+    path: Path,
+    settings: TargetConfig,
+    contexts: Sequence[int] | None,
+    repeats: int | None,
+    progress: Report | None,
+    tell: Callable[[str], None],
+) -> Profile:
+    """Load a model, measure it and keep the curve, unless it was disturbed; arguments as of ``run``.
+
+    Raises:
+        CodespecError: it cannot be loaded.
+    """
+    rows = 1 if role == "draft" else None
+    with Model(path, gpu_layers=settings.gpu_layers) as model:
+        fitting = clipped(contexts or CONTEXTS, model.trained_context - MARGIN)
+        if contexts and fitting != tuple(contexts):
+            tell(
+                f"{path.name}: its context is {model.trained_context:,} tokens and a pass needs {MARGIN}; "
+                f"measured at {', '.join(f'{n:,}' for n in fitting)}"
+            )
+        with Context(
+            model,
+            context_length=fitting[-1] + LONGEST + 1,
+            threads=settings.threads,
+            kv_type=settings.kv_type,
+            flash_attention=settings.flash_attention,
+        ) as context:
+            sequence = context.sequence()
+            planned = plan(sequence, SECONDS)
+            assert planned is not None
+            least, most = REPEATS
+            repeats = repeats or max(least, min(most, planned.repeats))
+            setup = Setup.of(context, settings.gpu_layers, rows)
+            measurement = Measurement(fitting, SIZES, repeats, rows, busy=busy_clock(setup))
+            curve = measurement.run(sequence, _go_on(f"measuring {path.name}", progress))
+            assert curve is not None
+            if progress is not None:
+                progress(f"measuring {path.name}", 100)
+            if measurement.disturbed:
+                tell(f"{path.name}: other programs ran while it was measured; not kept, measure again without them")
+            else:
+                Profiles(default_folder()).keep_curve(path, setup, curve)
+            return Profile(role, path, model.parameter_count, setup, curve)
+
+
+def clipped(contexts: Sequence[int], most: int) -> tuple[int, ...]:
+    """Contexts of at most ``most`` tokens, ascending, each once; at least one."""
+    return tuple(sorted({max(0, min(context, most)) for context in contexts}))
+
+
+def _go_on(message: str, progress: Report | None) -> Callable[[float], bool]:
+    told = -1
+
+    def go_on(share: float) -> bool:
+        nonlocal told
+        percent = int(share * 100)
+        if progress is not None and percent > told:
+            progress(message, percent)
+            told = percent
+        return True
+
+    return go_on
+
+
+def best_length(curve: CostCurve, context: int, draft_ms: float = 0.0) -> tuple[int, float]:
+    """The best fixed length of proposals that are always right, and how many times as fast that is as no draft.
+
+    Args:
+        draft_ms: what a proposed token costs.
+    """
+    costs = curve.at(context)
+    speeds = {n - 1: n * costs[1] / (costs[n] + (n - 1) * draft_ms) for n in curve.tokens}
+    best = max(speeds, key=lambda length: speeds[length])
+    return best, speeds[best]
+
+
+def table(profile: Profile) -> str:
+    """T(n) by context for a terminal."""
+    curve = profile.curve
+    threads = f"{profile.setup.threads} thread{'s' * (profile.setup.threads > 1)}"
+    rows = [
+        f"{profile.role} {profile.path.stem}: {profile.parameters:,} parameters, {threads}",
+        "    " + "".join(f"{f'context {context:,}':>27}" for context in curve.contexts),
+        "   n" + f"{'ms':>9}{'T(n)/T(1)':>10}{'tok/s':>8}" * len(curve.contexts),
+    ]
+    for index, n in enumerate(curve.tokens):
+        cells = [(row[index], row[index] / row[0], n / row[index] * 1e3) for row in curve.ms]
+        rows.append(f"{n:4}" + "".join(f"{ms:9.2f}{ratio:10.2f}{speed:8,.0f}" for ms, ratio, speed in cells))
+    rows.append(f"a pass over another number of tokens than the one before takes {curve.switch_ms:.2f} ms more")
+    return "\n".join(rows)
+
+
+def conclusion(target: Profile, draft: Profile | None = None) -> str:
+    """What drafts can gain, a line for each context of the target."""
+    out = []
+    for context in target.curve.contexts:
+        length, speed = best_length(target.curve, context)
+        text = f"at context {context:,} "
+        if length == 0:
+            out.append(
+                text + "no draft can gain anything: a pass costs as much for each of its tokens as one token does"
+            )
+            continue
+        text += f"a perfect draft would give at most {speed:.1f}x at {_tokens(length)}"
+        if draft is not None:
+            length, speed = best_length(target.curve, context, draft.curve.at(context)[1])
+            gain = f"{speed:.1f}x at {_tokens(length)}" if length else "nothing"
+            text += f"; {draft.path.stem}, if it were always right, {gain}"
+        out.append(text)
+    return "\n".join(out)
+
+
+def _tokens(count: int) -> str:
+    return f"{count} token{'s' * (count != 1)}"
+
+
+def write(out: Path, result: dict[str, Any], profiles: Sequence[Profile]) -> None:
+    """``profile.json``, ``profile.svg`` and, where matplotlib is installed, ``profile.png``.
+
+    Raises:
+        OSError: one cannot be written.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "profile.json").write_text(json.dumps(result, indent=1) + "\n", "utf-8")
+    title = "Milliseconds of a pass, by tokens in the KV cache before it"
+    drawn: list[Line] = [
+        (f"{p.path.stem}, {context:,}", tuple(zip(p.curve.tokens, row, strict=True)), p.role == "draft")
+        for p in profiles
+        for context, row in zip(p.curve.contexts, p.curve.ms, strict=True)
+    ]
+    (out / "profile.svg").write_text(lines(title, "tokens of the pass", "ms", drawn), "utf-8")
+    _write_png(out / "profile.png", title, drawn)
+
+
+def _write_png(path: Path, title: str, drawn: Sequence[Line]) -> None:
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError:
+        return
+    figure = Figure(figsize=(8, 4.5), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.subplots()
+    for name, points, dashed in drawn:
+        axes.plot([x for x, _ in points], [y for _, y in points], "--" if dashed else "-", marker=".", label=name)
+    axes.set(title=title, xlabel="tokens of the pass", ylabel="ms", xlim=(0, None), ylim=(0, None))
+    axes.legend()
+    figure.savefig(path, dpi=150)
