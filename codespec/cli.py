@@ -105,7 +105,8 @@ def run_complete(options: argparse.Namespace) -> int:
     language = options.language or by_path(str(path)).id
     completer = load_completer(config, _progress(), exact=options.exact, sampling=sampling_of(options, config))
     try:
-        completions = completer.complete(Request(text, offset, language, str(path), count=options.n))
+        place = _workspace_of(path)
+        completions = completer.complete(Request(text, offset, language, str(path), options.n, workspace=place))
         for completion in completions:
             if options.json:
                 print(json.dumps(completion.as_json()), flush=True)
@@ -116,6 +117,14 @@ def run_complete(options: argparse.Namespace) -> int:
     finally:
         completer.close()
     return DONE
+
+
+def _workspace_of(path: Path) -> str:
+    """The nearest folder above a file that looks like a workspace; empty for none."""
+    from codespec.config import FILE_NAME
+
+    folders = path.resolve().parents
+    return next((str(each) for each in folders if (each / FILE_NAME).exists() or (each / ".git").exists()), "")
 
 
 def read_position(position: str) -> tuple[Path, str, int]:
@@ -335,6 +344,22 @@ def run_models_list(options: argparse.Namespace) -> int:
     return DONE
 
 
+def run_learnt_clear(options: argparse.Namespace) -> int:
+    """``codespec learnt clear``."""
+    from codespec.draft.log import clear
+
+    clear(options.folder)
+    print(f"{options.folder.resolve()}: what was learnt there is forgotten")
+    return DONE
+
+
+def run_bench_learning(options: argparse.Namespace) -> int:
+    """``codespec bench learning``."""
+    from codespec.bench.learning import run
+
+    return run(options.paths, options.passes, options.positions, options.out)
+
+
 def run_profile(options: argparse.Namespace) -> int:
     """``codespec profile``."""
     from dataclasses import replace
@@ -436,8 +461,10 @@ COMMANDS = {
     "grammar accepts": run_grammar_accepts,
     "grammar convert": run_grammar_convert,
     "models list": run_models_list,
+    "learnt clear": run_learnt_clear,
     "profile": run_profile,
     "bench decode": run_bench_decode,
+    "bench learning": run_bench_learning,
     "bench grammar": run_bench_grammar,
     "bench gate": run_bench_gate,
     "bench inflate": run_bench_inflate,

@@ -105,6 +105,7 @@ class Config:
         temperature: 0 is greedy.
         seed: same seed, same text.
         draft_length: tokens that are proposed at a time at most; 0: as many as are expected to save time.
+        learn: whether drafts learn from open files and accepted completions, and use what was learnt.
         log_level: of the messages on standard error.
         language: by LSP language identifier.
     """
@@ -119,6 +120,7 @@ class Config:
     temperature: float = _option(0.0, Rule(maximum=10))
     seed: int = _option(0)
     draft_length: int = _option(0, Rule(maximum=32))
+    learn: bool = _option(True)
     log_level: str = _option("warning", Rule(choices=("error", "warning", "info", "debug")))
     language: Mapping[str, LanguageConfig] = field(default_factory=dict)
 

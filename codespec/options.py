@@ -21,6 +21,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_serve(commands)
     _add_grammar(commands)
     _add_models(commands)
+    _add_learnt(commands)
     _add_profile(commands)
     _add_bench(commands)
     _add_train(commands)
@@ -186,6 +187,14 @@ def _add_models(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     actions.add_parser("list", help="name them").set_defaults(command="models list")
 
 
+def _add_learnt(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser("learnt", help="what drafts have learnt in workspaces")
+    actions = parser.add_subparsers(required=True, metavar="ACTION")
+    forget = actions.add_parser("clear", help="forget what was learnt in a workspace")
+    forget.add_argument("folder", nargs="?", type=Path, default=Path(), metavar="FOLDER", help="(default: this one)")
+    forget.set_defaults(command="learnt clear")
+
+
 def _add_profile(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser("profile", help="measure what passes over several tokens cost, and remember it")
     parser.add_argument("--target", metavar="NAME|PATH", help="target model (default: settings, embedded)")
@@ -226,6 +235,12 @@ def _add_bench(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     gate.add_argument("--no-grammar", action="store_true", help="gate by tree-sitter alone")
     gate.add_argument("--out", type=Path, metavar="DIR", help="write gate-LANGUAGE.json and .md there")
     gate.set_defaults(command="bench gate")
+    learning = actions.add_parser("learning", help="what n-grams gain from having seen the files of a workspace")
+    learning.add_argument("paths", nargs="*", type=Path, metavar="PATH", help="files and folders (default: codespec's)")
+    learning.add_argument("--passes", type=_positive, default=2, metavar="N", help="over the files (default: 2)")
+    learning.add_argument("--positions", type=_positive, default=2, metavar="N", help="in each file (default: 2)")
+    learning.add_argument("--out", type=Path, metavar="DIR", help="write learning.json there")
+    learning.set_defaults(command="bench learning")
     _add_inflate(actions)
     sources = actions.add_parser("sources", help="how much of real files a shipped grammar takes")
     sources.add_argument("grammar", metavar="GRAMMAR", help="NAME or NAME:START")

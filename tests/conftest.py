@@ -7,11 +7,11 @@ import sys
 import tempfile
 
 # Some tests load grammars while they are collected, so a fixture would come too late to keep these, and the child
-# processes of tests, from the user's own cache.
-_GRAMMARS = tempfile.mkdtemp(prefix="codespec-grammars-")
-os.environ["CODESPEC_GRAMMAR_CACHE"] = _GRAMMARS
+# processes of tests, from the user's own cache; what they learn stays out of the user's data likewise.
+for _name in ("CODESPEC_GRAMMAR_CACHE", "CODESPEC_DATA"):
+    os.environ[_name] = tempfile.mkdtemp(prefix="codespec-tests-")
+    atexit.register(shutil.rmtree, os.environ[_name], ignore_errors=True)
 os.environ["CODESPEC_PROFILES"] = ""  # what this machine's owner has measured and learnt stays out of it
-atexit.register(shutil.rmtree, _GRAMMARS, ignore_errors=True)
 
 
 def _close_what_llama_cpp_leaves_open() -> None:

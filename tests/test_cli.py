@@ -1,5 +1,6 @@
 """Commands as a person calls them: output, exit codes, one-line errors."""
 
+import ast
 import json
 import os
 import re
@@ -9,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from codespec import Completer, Config, LocalEngine, Request
+from codespec.bench import learning
 from codespec.cli import main, read_position
-from codespec.completion.local import LocalEngine
 from codespec.draft.profiles import Profiles
 from codespec.errors import CodespecError
 from codespec.models.registry import EMBEDDED_TARGET
@@ -284,3 +286,61 @@ def test_a_reader_that_goes_away_is_no_failure():
     process.stderr.close()
     process.wait(timeout=60)
     assert b"Traceback" not in error
+
+
+def test_complete_reads_what_its_workspace_has_learnt(capsys, tmp_path, monkeypatch):
+    monkeypatch.setenv("CODESPEC_DATA", str(tmp_path / "data"))
+    folder = tmp_path / "w" / "src"
+    folder.mkdir(parents=True)
+    (tmp_path / "w" / ".git").mkdir()
+    (folder / "a.py").write_text("import os\n\n\ndef to")
+    arguments = ["complete", f"{folder / 'a.py'}:4", "--json", "--max-tokens", "40", "--draft", "none"]
+    arguments += ["--temperature", "1", "--seed", "3"]  # such text repeats itself less than greedy text
+
+    def answer():
+        assert main(arguments) == 0
+        return json.loads(capsys.readouterr().out.splitlines()[-1])
+
+    before = answer()
+    assert not (tmp_path / "data").exists(), "a command teaches nothing"
+    engine = LocalEngine(EMBEDDED_TARGET)
+    completer = Completer(engine, Config())
+    workspace = (tmp_path / "w").as_uri()
+    [same] = Completer(engine, Config(max_tokens=40, draft="none", temperature=1.0, seed=3, time_budget_ms=0)).complete(
+        Request("import os\n\n\ndef to", 18, "python", "a.py")
+    )
+    assert same.text == before["text"]
+    written = b"".join(engine.vocabulary.token_bytes(token) for step in same.rounds for token in step.tokens)
+    completer.learn("import os\n\n\ndef to" + written.decode(), "b.py", "python", workspace)
+    completer.close()
+    [log] = (tmp_path / "data").rglob("*.log")
+    size = log.stat().st_size
+    after = answer()
+    assert after["text"] == before["text"]
+    assert after["by_source"]["ngram"]["accepted"] > before["by_source"]["ngram"]["accepted"] + 4
+    assert log.stat().st_size == size
+    assert main(["learnt", "clear", str(tmp_path / "w")]) == 0
+    assert not log.exists()
+    assert answer()["by_source"]["ngram"]["accepted"] < after["by_source"]["ngram"]["accepted"]
+
+
+def test_bench_learning(capsys, tmp_path):
+    source = Path(learning.__file__)
+    assert main(["bench", "learning", str(source), "--positions", "3", "--out", str(tmp_path)]) == 0
+    passes = json.loads((tmp_path / "learning.json").read_text())["passes"]
+    assert len(passes) == 10
+    share = {each["pass"]: each["ngram_share_of_text"] for each in passes if each["drafts"] == "n-grams alone"}
+    assert share["second, files as before"] > max(0.5, share["first"])
+    assert share["nothing learnt"] < share["second, files edited"]
+    assert len(capsys.readouterr().out.splitlines()) == 12
+
+
+def test_an_edited_file_is_still_python_and_always_the_same():
+    for path in sorted(EXAMPLE.parent.parent.joinpath("codespec").rglob("*.py")):
+        text = path.read_text("utf-8")
+        edited = learning.edit(text, "1")
+        ast.parse(edited)
+        assert edited == learning.edit(text, "1")
+        if text.count("\n") > 100:
+            assert edited != text
+            assert edited != learning.edit(text, "2")

@@ -14,7 +14,7 @@ from codespec.config import Config, LanguageConfig, is_path, load, models_folder
 def home(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setenv("CODESPEC_DATA", str(tmp_path / "data"))
     return tmp_path
 
 

@@ -9,7 +9,7 @@ PACKAGE = Path(__file__).parent.parent / "codespec"
 
 # From the bottom up; what shares a row may import each other.
 LAYERS = [
-    {"errors"},
+    {"errors", "places", "privacy"},
     {"protocols"},
     {"languages", "options", "show"},
     {"syntax"},

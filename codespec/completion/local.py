@@ -16,9 +16,10 @@ from codespec.draft.compose import Combined
 from codespec.draft.costs import LONGEST, RunningCosts
 from codespec.draft.forced import ForcedDraft
 from codespec.draft.foreign import ALIKE, ForeignDraft
+from codespec.draft.learnt import Learnt, LearntStore
 from codespec.draft.markers import shared_markers
 from codespec.draft.model import ModelDraft
-from codespec.draft.ngram import NgramDraft, NgramIndex
+from codespec.draft.ngram import NgramDraft
 from codespec.draft.profiles import Profiles
 from codespec.draft.recode import cut_alike
 from codespec.grammar import Grammar, Tokenizer
@@ -26,7 +27,7 @@ from codespec.llama.context import Context
 from codespec.llama.llguidance_tokenizer import tokenizer_from_vocab
 from codespec.llama.model import Model
 from codespec.llama.runtime import Cancellation
-from codespec.models.registry import same_vocabulary
+from codespec.models.registry import same_vocabulary, vocabulary_hash
 from codespec.protocols import Cancel, Chunk, CodespecError, Draft, GrammarState, Limits, Sampling, Statistics, Target
 from codespec.speculative.generate import Generator
 
@@ -46,6 +47,7 @@ class LocalEngine:
         draft_length: how many tokens are proposed at a time at most; 0: as many as are expected to save time.
         kv_type, flash_attention: of the target's KV cache, see ``Context``.
         exact: the same text whatever the draft, at the cost of speed: every decode has the same numerics.
+        learnt_folder: where what workspaces teach is kept, instead of the user's data folder.
         wrap: called with the sequence of the target and of each draft model, and their roles (``target``, ``draft``);
             what it returns is decoded with instead. For measuring, like ``clock``, by which drafts count their time.
         progress: called with 0..1 while the target loads.
@@ -55,6 +57,7 @@ class LocalEngine:
         CodespecError: the target cannot be loaded.
 
     Attributes:
+        learnt: what workspaces taught; ``use_learnt`` chooses of it.
         notes: what the user should know about the drafts in use, one sentence or two each.
     """
 
@@ -69,6 +72,7 @@ class LocalEngine:
         exact: bool = False,
         kv_type: str = "f16",
         flash_attention: str = "auto",
+        learnt_folder: Path | None = None,
         progress: Callable[[float], bool] | None = None,
         wrap: Callable[[Target, str], Target] = lambda sequence, role: sequence,
         clock: Callable[[], float] = perf_counter,
@@ -100,12 +104,12 @@ class LocalEngine:
         self._model_costs: list[ModelCosts] = []
         self.costs = self._costs_of(self._context)
         self.sources = SOURCES
-        self.learnt = NgramIndex()
+        self.learnt = LearntStore(vocabulary_hash(self.vocabulary), learnt_folder)
         self._calibrations: dict[Path | None, Calibration] = {}  # by draft
         self._saved = monotonic()
         self._combined: dict[tuple[str, Path | None, tuple[str, ...]], Combined] = {}
         self._forced = ForcedDraft(self.vocabulary)
-        self._ngrams = NgramDraft(self.learnt)
+        self._ngrams = NgramDraft()
         # FIM markers and the like are no text; the end tokens among the control tokens stay possible.
         self._banned = dict.fromkeys(self.vocabulary.control_tokens - self.vocabulary.end_tokens, float("-inf"))
         self._cancellation = Cancellation()
@@ -135,6 +139,22 @@ class LocalEngine:
         if path is not None and path not in self._drafts:
             self._drafts[path] = self._load_draft(path)
         self.draft = path
+
+    def use_learnt(self, folder: Path | None, language: str, following: Sequence[int] = ()) -> Learnt:
+        """Draft from the next generation on with what a workspace taught in a language, too.
+
+        Args:
+            folder: of the workspace; None: what was taught in this session outside any.
+            following: tokens behind the cursor, which are no guess of what comes before them.
+        """
+        learnt = self.learnt.of(folder, language)
+        self._ngrams.learnt = learnt.index
+        self._ngrams.following = list(following)
+        return learnt
+
+    def use_nothing_learnt(self) -> None:
+        """Draft from the next generation on with the text alone, until the next ``use_learnt``."""
+        self._ngrams.learnt = None
 
     def _load_draft(self, path: Path) -> tuple[Model, Context, ModelDraft | ForeignDraft, RunningCosts]:
         model = Model(path, gpu_layers=self._gpu_layers)
@@ -282,6 +302,7 @@ class LocalEngine:
 
     def close(self) -> None:
         """Save what was learnt, free models and caches; a second call does nothing."""
+        self.learnt.close()
         self.save()
         self._model_costs.clear()
         for model, context, *_ in self._drafts.values():

@@ -15,9 +15,8 @@ from array import array
 from collections.abc import Sequence
 from pathlib import Path
 
-import platformdirs
-
 from codespec.draft.log_file import append, kind_of, locked, new_header, newest, parse, record, replace
+from codespec.places import data_folder
 from codespec.protocols import CodespecError
 
 _log = logging.getLogger(__name__)
@@ -54,7 +53,7 @@ def clear(folder: Path | None, base: Path | None = None) -> None:
 
 
 def _folder(folder: Path | None, base: Path | None) -> Path:
-    root = base or Path(platformdirs.user_data_dir("codespec")) / "ngrams"
+    root = base or data_folder() / "ngrams"
     if folder is None:
         return root / "no-workspace"
     return root / _digest(os.fsencode(os.path.normcase(folder.resolve())), 16)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from codespec.draft.sequence import common_prefix
 from codespec.protocols import GrammarState, Proposal, Sampler
@@ -14,6 +15,9 @@ GRAM = 2
 LONGEST_MATCH = 32
 CANDIDATES = 8
 """Earlier places that are compared; of more, the most recent."""
+
+SURE_FOLLOWING = 4
+"""Tokens after the cursor that must be the same for a place to count as the cursor's own."""
 
 BREAK = -1
 """Between two texts of an index; no token."""
@@ -61,15 +65,13 @@ class NgramIndex:
     def extend(self, tokens: Iterable[int]) -> None:
         """Append tokens."""
         held, latest, earlier = self.tokens, self._latest, self._earlier
-        for token in tokens:
-            place = len(held)
-            if place >= GRAM:
-                key = (held[-2], held[-1])
-                earlier.append(latest.get(key, -1))
-                latest[key] = place
-            else:
-                earlier.append(-1)
-            held.append(token)
+        before = len(held)
+        text = [*held[-GRAM:], *tokens]
+        held += text[min(GRAM, before) :]
+        earlier += [-1] * (min(GRAM, len(held)) - min(GRAM, before))
+        for place, key in enumerate(pairwise(text[:-1]), max(before, GRAM)):
+            earlier.append(latest.get(key, -1))
+            latest[key] = place
 
     def truncate(self, length: int) -> None:
         """Forget what comes after the first ``length`` tokens."""
@@ -83,6 +85,27 @@ class NgramIndex:
                     del latest[key]
                 else:
                     latest[key] = before
+
+    def forget_oldest(self, kept: int) -> None:
+        """Keep the last ``kept`` tokens only; every place becomes another one."""
+        newest = self.tokens[max(0, len(self.tokens) - kept) :]
+        self.tokens, self._latest, self._earlier = [], {}, []
+        self.extend(newest)
+
+    def holds(self, tokens: Sequence[int], start: int, end: int) -> int:
+        """How many of ``tokens[start:end]`` followed, at best, when the two tokens before ``start`` came lately."""
+        held, earlier = self.tokens, self._earlier
+        place = self._latest.get((tokens[start - 2], tokens[start - 1]), -1)
+        best = 0
+        for _ in range(CANDIDATES):
+            if place < 0:
+                break
+            length, reach = 0, min(end - start, len(held) - place)
+            while length < reach and held[place + length] == tokens[start + length]:
+                length += 1
+            best = max(best, length)
+            place = earlier[place]
+        return best
 
     def places(self, tail: Sequence[int]) -> list[tuple[int, int]]:
         """(length of the match, place) of the most recent places after the last tokens of ``tail``."""
@@ -106,12 +129,18 @@ class NgramDraft:
 
     Args:
         learnt: an index of other texts, which may be shared and grow; None: only the text itself.
+
+    Attributes:
+        learnt: may be exchanged between two generations.
+        following: tokens that stand after the cursor. What was learnt may hold the very file that is completed, where
+            they follow what is before the cursor; but the text to come is another one.
     """
 
     source = "ngram"
 
     def __init__(self, learnt: NgramIndex | None = None) -> None:
         self.learnt = learnt
+        self.following: list[int] = []
         self._text = NgramIndex(grows=True)
 
     def sync(self, tokens: Sequence[int]) -> None:
@@ -132,6 +161,8 @@ class NgramDraft:
             if index is None:
                 continue
             for length, place in index.places(tail):
+                if index is self.learnt and self._is_following(index, place):
+                    continue
                 votes.append((length, index.tokens[place]))
                 if length > best_length:
                     best_length, best = length, Match(index, place, length, True)
@@ -141,6 +172,10 @@ class NgramDraft:
         if all(other == token for length, other in votes if 2 * length >= best_length):
             return best
         return Match(best.index, best.place, best.length, False)
+
+    def _is_following(self, index: NgramIndex, place: int) -> bool:
+        following = self.following
+        return len(following) >= SURE_FOLLOWING and index.tokens[place : place + len(following)] == following
 
     def propose(
         self,

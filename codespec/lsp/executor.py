@@ -7,12 +7,19 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future, InvalidStateError
 from dataclasses import dataclass, field
+from time import monotonic
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from codespec.completion.completer import Completer, Completion, Request
 
 logger = logging.getLogger(__name__)
+
+MOST_TASKS = 64
+"""Tasks that wait; of more, the oldest are dropped."""
+
+CLOSING_S = 0.3
+"""For tasks that still wait when the thread ends."""
 
 IDLE_S = 1.0
 """How long nothing must have happened before the models are measured."""
@@ -50,6 +57,34 @@ class Job:
             pass
 
 
+@dataclass(eq=False)
+class Task:
+    """Something to do with the completer when no request waits.
+
+    Attributes:
+        future: done when that was done, or never will be.
+    """
+
+    work: Callable[[Completer], None]
+    future: Future[None] = field(default_factory=Future)
+
+    def run(self, completer: Completer) -> None:
+        """Do it; what goes wrong is logged."""
+        try:
+            self.work(completer)
+        except Exception:
+            logger.exception("a task of the decode thread failed")
+        self.end()
+
+    def end(self) -> None:
+        """Nobody needs to wait any more."""
+        try:
+            if not self.future.done():
+                self.future.set_result(None)
+        except InvalidStateError:
+            pass  # cancelled between the two lines
+
+
 class DecodeThread:
     """Runs requests one after the other, at most one per document: a newer one takes the older one's place.
 
@@ -63,6 +98,7 @@ class DecodeThread:
     def __init__(self, idle_s: float = IDLE_S) -> None:
         self._changed = threading.Condition()
         self._waiting: dict[str, Job] = {}
+        self._tasks: dict[str, Task] = {}
         self._running: Job | None = None
         self._load: tuple[Callable[[], Completer], Callable[[Exception | None], None]] | None = None
         self._completer: Completer | None = None
@@ -109,6 +145,26 @@ class DecodeThread:
             self._stop_idling()
             self._changed.notify()
         return job
+
+    def later(self, key: str, work: Callable[[Completer], None]) -> Future[None]:
+        """Do something with the completer once no request waits; a newer task of the same key takes its place.
+
+        Keep it short: a request that comes meanwhile waits for it.
+        """
+        task = Task(work)
+        with self._changed:
+            if self._closing or self._failed:
+                task.end()
+                return task.future
+            older = self._tasks.pop(key, None)
+            if older is None and len(self._tasks) >= MOST_TASKS:
+                older = self._tasks.pop(next(iter(self._tasks)))
+            if older is not None:
+                older.end()
+            self._tasks[key] = task
+            self._stop_idling()
+            self._changed.notify()
+        return task.future
 
     def cancel(self, job: Job) -> None:
         """Nobody wants this job's answer any more: it stops within one call of the target."""
@@ -164,7 +220,11 @@ class DecodeThread:
             self._completer.abort()
 
     def _ready(self) -> bool:
-        return self._closing or self._load is not None or (self._completer is not None and bool(self._waiting))
+        return (
+            self._closing
+            or self._load is not None
+            or (self._completer is not None and bool(self._waiting or self._tasks))
+        )
 
     def _run(self) -> None:
         while True:
@@ -174,16 +234,32 @@ class DecodeThread:
                     break
                 load, self._load = self._load, None
                 self._idling = not found
-                if found and load is None:
+                task = None
+                if found and load is None and not self._waiting:
+                    task = self._tasks.pop(next(iter(self._tasks)))
+                elif found and load is None:
                     document = next(iter(self._waiting))
                     self._running = self._waiting.pop(document)
             if not found:
                 self._idle()
             elif load is not None:
                 self._replace(*load)
+            elif task is not None:
+                assert self._completer is not None
+                task.run(self._completer)
             else:
                 self._decode()
+        self._finish_tasks()
         self._free()
+
+    def _finish_tasks(self) -> None:
+        """What the user has accepted, say, is to be known the next time; a few documents more or less do not matter."""
+        end = monotonic() + CLOSING_S
+        for task in reversed(self._tasks.values()):
+            if self._completer is not None and monotonic() < end:
+                task.run(self._completer)
+            task.end()
+        self._tasks.clear()
 
     def _idle(self) -> None:
         done = True
@@ -229,6 +305,9 @@ class DecodeThread:
                 for job in self._waiting.values():
                     job.resolve(None)
                 self._waiting.clear()
+                for task in self._tasks.values():
+                    task.end()
+                self._tasks.clear()
         done(failure)
 
     def _free(self) -> None:

@@ -26,6 +26,7 @@ from codespec.completion.completer import Request
 from codespec.languages import by_path
 from codespec.lsp.documents import Document, Documents
 from codespec.lsp.executor import DecodeThread
+from codespec.lsp.lessons import ACCEPTED, FORGET, Lessons
 from codespec.lsp.progress import Progress
 from codespec.lsp.settings import SECTION, Settings, needs_reload
 from codespec.protocols import CodespecError
@@ -86,6 +87,7 @@ class CodespecServer(LanguageServer):
         super().__init__("codespec", _version(), protocol_cls=Protocol)
         self.settings = Settings()
         self.decode = DecodeThread()
+        self.lessons = Lessons(self.decode)
         self.startup_messages: list[str] = []
         self._load_completer = load_completer
         self._loaded: Config | None = None
@@ -98,6 +100,19 @@ class CodespecServer(LanguageServer):
         """An open document; one that is not open is never read from the disk."""
         document = self.workspace.text_documents.get(unquote(uri))
         return document if isinstance(document, Document) else None
+
+    def folder_of(self, uri: str) -> str:
+        """The path of the workspace folder that a document lies in, the innermost of several; empty for none."""
+        path = to_fs_path(uri)
+        if not path:
+            return ""
+        found = [folder for folder in self.workspace_folders() if Path(path).is_relative_to(folder)]
+        return max(found, key=lambda folder: len(Path(folder).parts), default="")
+
+    def workspace_folders(self) -> list[str]:
+        """The paths of all workspace folders that are on this machine."""
+        uris = list(self.workspace.folders) or [self.workspace.root_uri or ""]
+        return [path for uri in uris if uri and (path := to_fs_path(uri))]
 
     def report_server_error(self, error: Exception, source: type[PyglsError] | type[JsonRpcException]) -> None:
         """Log what pygls could not handle. Its own version opens a message box for every malformed message."""
@@ -215,9 +230,12 @@ def create_server(load_completer: Loader) -> CodespecServer:
     server.feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)(did_change_configuration)
     # Open and close are advertised only where there are handlers for them.
     server.feature(types.TEXT_DOCUMENT_DID_OPEN)(did_open)
+    server.feature(types.TEXT_DOCUMENT_DID_SAVE)(did_save)
     server.feature(types.TEXT_DOCUMENT_DID_CLOSE)(did_close)
     # Without the options object pygls does not advertise the capability.
     server.feature(types.TEXT_DOCUMENT_INLINE_COMPLETION, types.InlineCompletionOptions())(inline_completion)
+    server.command(ACCEPTED)(accepted)
+    server.command(FORGET)(forget_workspace)
     return server
 
 
@@ -241,7 +259,40 @@ async def did_change_configuration(ls: CodespecServer, params: types.DidChangeCo
 
 
 def did_open(ls: CodespecServer, params: types.DidOpenTextDocumentParams) -> None:
-    """Nothing to do: pygls keeps the text."""
+    """Learn the text, which pygls keeps."""
+    learn(ls, params.text_document.uri)
+
+
+def did_save(ls: CodespecServer, params: types.DidSaveTextDocumentParams) -> None:
+    """Learn the text."""
+    learn(ls, params.text_document.uri)
+
+
+def learn(ls: CodespecServer, uri: str) -> None:
+    """Let the drafts learn a document, once no request waits."""
+    document = ls.document(uri)
+    if document is None:
+        return
+    request = to_request(document, 0, 0, ls.folder_of(uri))
+    config = ls.settings.config
+    if config.learn and config.for_language(request.language).enabled:
+        ls.lessons.document(uri, request)
+
+
+async def accepted(ls: CodespecServer, *arguments: Any) -> None:
+    """The user has taken the completion that was offered under an identifier, the first argument."""
+    await asyncio.wrap_future(ls.lessons.accepted(arguments[0] if arguments else None))
+
+
+async def forget_workspace(ls: CodespecServer, *arguments: Any) -> None:
+    """Forget all that was learnt in the folders given (paths or URIs), or in all folders of the workspace."""
+    folders = [each for each in arguments if isinstance(each, str) and each] or ls.workspace_folders()
+    try:
+        await asyncio.wrap_future(ls.lessons.forget(folders))
+    except CodespecError as error:
+        ls.tell_failure(error)
+        return
+    ls.log("what was learnt in this workspace is forgotten")
 
 
 def did_close(ls: CodespecServer, params: types.DidCloseTextDocumentParams) -> None:
@@ -263,13 +314,20 @@ async def inline_completion(
         if document is None:
             return None
         row, column = document.locate(params.position)
-        request = to_request(document, row, column)
+        request = to_request(document, row, column, ls.folder_of(params.text_document.uri))
         if not ls.settings.config.for_language(request.language).enabled:
             return None
         completions = await _decode(ls, params.text_document.uri, request)
         if completions is None:
             return None
-        return types.InlineCompletionList([to_item(each, document, row, column) for each in completions if each.text])
+        items = [
+            to_item(each, document, row, column, ls.lessons.offer(request, each.text))
+            for each in completions
+            if each.text
+        ]
+        if ls.settings.config.learn:
+            ls.lessons.document(params.text_document.uri, request, edited=True)
+        return types.InlineCompletionList(items)
     except CodespecError as error:
         ls.tell_failure(error)
         return None
@@ -290,18 +348,23 @@ async def _decode(ls: CodespecServer, uri: str, request: Request) -> list[Comple
         give_up.cancel()
 
 
-def to_request(document: Document, row: int, column: int) -> Request:
+def to_request(document: Document, row: int, column: int, workspace: str = "") -> Request:
     """What the completer needs to know about a place in a document."""
     return Request(
         text=document.text(),
         offset=document.offset(row, column),
         language=document.language_id or by_path(document.path).id,
         path=document.path,
+        workspace=workspace,
     )
 
 
-def to_item(completion: Completion, document: Document, row: int, column: int) -> types.InlineCompletionItem:
+def to_item(
+    completion: Completion, document: Document, row: int, column: int, identifier: str
+) -> types.InlineCompletionItem:
     """A completion as the protocol has it: plain text that replaces the line up to the cursor by itself and more.
+
+    Its command tells us when it is accepted; clients drop other fields that they do not know.
 
     Repeating what is typed keeps the ghost text still while it is accepted word by word (VS Code filters items by
     it) and is what Neovim skips before it draws. Line ends are always ``\\n``: editors hold lines without
@@ -312,6 +375,7 @@ def to_item(completion: Completion, document: Document, row: int, column: int) -
     return types.InlineCompletionItem(
         insert_text=typed + completion.text.replace("\r\n", "\n").replace("\r", "\n"),
         range=types.Range(document.position(row, start), document.position(row, column)),
+        command=types.Command("codespec: learn from what was accepted", ACCEPTED, arguments=[identifier]),
     )
 
 

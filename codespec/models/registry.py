@@ -5,10 +5,9 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-import platformdirs
-
 from codespec.languages import Language
 from codespec.llama.model import LlamaVocabulary
+from codespec.places import data_folder
 from codespec.protocols import CodespecError
 
 EMBEDDED = Path(__file__).parent.parent / "data"
@@ -17,7 +16,7 @@ EMBEDDED_TARGET = EMBEDDED / "target.gguf"
 
 def models_folder() -> Path:
     """Where a user's models live; it need not exist."""
-    return Path(platformdirs.user_data_dir("codespec")) / "models"
+    return data_folder() / "models"
 
 
 def find_target(name: str = "") -> Path:

@@ -17,6 +17,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from codespec.privacy import SECRET
+
 LANGUAGE_OF_SUFFIX = {
     ".py": "python",
     ".pyi": "python",
@@ -36,10 +38,6 @@ PERMISSIVE = re.compile(
     r"\b(MIT|BSD|Apache|ISC|PSF|Python Software Foundation|0BSD|Unlicense|CC0|Zlib|BlueOak)", re.IGNORECASE
 )
 RESTRICTED = re.compile(r"\b(A?L?GPL|GNU|MPL|Mozilla|EPL|CDDL|EUPL|Proprietary|NonCommercial|NC)\b", re.IGNORECASE)
-
-SECRET = re.compile(
-    r"-----BEGIN [A-Z ]*PRIVATE KEY-----|\bAKIA[0-9A-Z]{16}\b|\bghp_[A-Za-z0-9]{36}\b|\bxox[bp]-[0-9A-Za-z-]{20,}"
-)
 
 # In a training sample these names are the tokens themselves.
 SPECIAL_NAMES = re.compile(r"<\|(endoftext|fim_\w+|repo_name|file_sep)\|>")

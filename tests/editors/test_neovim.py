@@ -127,7 +127,7 @@ def editing(folder: Path, server: list[str], text: str) -> Iterator[Editor]:
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """An empty home, and the codespec of this checkout."""
-    for name in ("HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME"):
+    for name in ("HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME", "CODESPEC_DATA"):
         monkeypatch.setenv(name, str(tmp_path / name))
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     return tmp_path

@@ -131,7 +131,7 @@ def environment(tmp_path: Path, more: dict[str, str] | None = None) -> dict[str,
     own = {
         "HOME": str(tmp_path),
         "XDG_CONFIG_HOME": str(tmp_path / "config"),
-        "XDG_DATA_HOME": str(tmp_path / "data"),
+        "CODESPEC_DATA": str(tmp_path / "data"),
         "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")])),
     }
     return {**os.environ, **own, **(more or {})}

@@ -48,6 +48,15 @@ class StubCompleter:
         text = "one\r\ntwo\n" if line.endswith("two lines") else f"<{before[-3:]}|{self._config.max_tokens}>"
         return [completion(text)]
 
+    def learn(self, text: str, path: str, language: str, workspace: str = "", offset: int | None = None) -> None:
+        say(f"learns {path.rpartition('/')[2]} in {workspace or 'no workspace'}, {len(text)} characters, {offset}")
+
+    def accepted(self, request: Request, text: str) -> None:
+        say(f"accepted {text!r} in {request.workspace or 'no workspace'}")
+
+    def forget(self, workspace: str) -> None:
+        say(f"forgot {workspace}")
+
     def idle(self, go_on: Callable[[], bool]) -> bool:
         return True
 

@@ -20,6 +20,7 @@ local pending -- { client = id, request = id }
 --   text          what takes the place of the line from `start` on …
 --   tail          … up to here: the bytes of the line that stay after it
 --   after         the line after the cursor
+--   command       what the server wants to be told, through `client`, when it is accepted
 local shown
 
 api.nvim_set_hl(0, 'CodespecGhostText', { link = 'Comment', default = true })
@@ -122,13 +123,16 @@ local function show(item, encoding)
   if type(item.insertText) ~= 'string' or stop < column then
     return
   end
+  local buffer = api.nvim_get_current_buf()
   shown = {
-    buffer = api.nvim_get_current_buf(),
+    buffer = buffer,
     row = row,
     start = start,
     text = item.insertText,
     tail = #line - stop,
     after = line:sub(column + 1),
+    command = item.command,
+    client = attached[buffer] and attached[buffer].client,
   }
   draw()
 end
@@ -201,6 +205,11 @@ function M.accept()
   local row, column = unpack(api.nvim_win_get_cursor(0))
   local stop = #api.nvim_get_current_line() - shown.tail
   local lines = vim.split(text, '\n', { plain = true })
+  local client = shown.command and vim.lsp.get_client_by_id(shown.client)
+  if client then
+    local params = { command = shown.command.command, arguments = shown.command.arguments }
+    call(client, 'request', 'workspace/executeCommand', params, function() end)
+  end
   leave()
   api.nvim_buf_set_text(0, row - 1, column, row - 1, stop, lines)
   api.nvim_win_set_cursor(0, { row + #lines - 1, (#lines == 1 and column or 0) + #lines[#lines] })

@@ -1,0 +1,105 @@
+"""What is taught to the drafts, and what is not: whole lines, no secrets, no workspace's text to another one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from time import monotonic
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
+
+from codespec.completion.local import LocalEngine
+from codespec.draft.learnt import CONTEXT
+from codespec.draft.ngram import BREAK
+from codespec.privacy import is_secret
+
+EVERY_S = 4.0
+"""Seconds between two lessons on a document that is being edited."""
+MOST_CHARACTERS = 400_000
+"""Of one document; what comes behind is not learnt."""
+FOLLOWING = 8
+"""Tokens behind the cursor that no draft needs to propose."""
+
+
+class Teacher:
+    """Teaches an engine's drafts.
+
+    Args:
+        enabled: False: nothing is learnt, nor what was learnt used.
+    """
+
+    def __init__(self, engine: LocalEngine, enabled: bool = True) -> None:
+        self._engine = engine
+        self._enabled = enabled
+        self._taught: dict[tuple[str, str], float] = {}
+
+    def use(self, workspace: str, language: str, suffix: str) -> None:
+        """Let the next generation draft with what was learnt.
+
+        Args:
+            suffix: the text behind the cursor.
+        """
+        if not self._enabled:
+            return self._engine.use_nothing_learnt()
+        following = self._engine.vocabulary.tokenize(suffix[: 16 * FOLLOWING])[:FOLLOWING]
+        self._engine.use_learnt(folder_of(workspace), language, following)
+        return None
+
+    def learn(self, text: str, path: str, language: str, workspace: str, offset: int | None = None) -> None:
+        """As ``Completer.learn``."""
+        if not self._enabled or (offset is not None and not self._is_due(workspace, path)):
+            return
+        tokens = self._tokens(text, offset)
+        learnt = self._engine.learnt.of(folder_of(workspace), language)
+        learnt.document(path, tokens, persist=not is_secret(path, text))
+        learnt.flush()
+
+    def accepted(self, before: str, text: str, path: str, language: str, workspace: str) -> None:
+        """Learn that ``text`` was accepted behind ``before``."""
+        if not self._enabled or not text.strip():
+            return
+        tokenize = self._engine.vocabulary.tokenize
+        before, text = before.replace("\r\n", "\n"), text.replace("\r\n", "\n")
+        context = tokenize(before[-16 * CONTEXT :])[-CONTEXT:]
+        learnt = self._engine.learnt.of(folder_of(workspace), language)
+        learnt.accepted(context, tokenize(text), persist=not is_secret(path, before + text))
+        learnt.flush()
+
+    def forget(self, workspace: str) -> None:
+        """Forget all that a workspace taught.
+
+        Raises:
+            CodespecError: a file cannot be deleted.
+        """
+        self._engine.use_nothing_learnt()
+        self._engine.learnt.forget(folder_of(workspace))
+        self._taught.clear()
+
+    def _is_due(self, workspace: str, path: str) -> bool:
+        now, key = monotonic(), (workspace, path)
+        if now - self._taught.get(key, float("-inf")) < EVERY_S:
+            return False
+        self._taught = {each: then for each, then in self._taught.items() if now - then < EVERY_S}
+        self._taught[key] = now
+        return True
+
+    def _tokens(self, text: str, offset: int | None) -> list[int]:
+        """Of a text; of one that is being edited without the line of the cursor, which is half a thought."""
+        tokenize = self._engine.vocabulary.tokenize
+        if offset is None:
+            return tokenize(text[:MOST_CHARACTERS].replace("\r\n", "\n"))
+        start, end = text.rfind("\n", 0, offset) + 1, text.find("\n", offset)
+        before = text[:start][-MOST_CHARACTERS // 2 :]
+        after = text[end:][: MOST_CHARACTERS // 2] if end >= 0 else ""
+        return [*tokenize(before.replace("\r\n", "\n")), BREAK, *tokenize(after.replace("\r\n", "\n"))]
+
+
+def folder_of(workspace: str) -> Path | None:
+    """The folder of a path or ``file:`` URI; None for an empty text and for what is no folder of this machine."""
+    if not workspace:
+        return None
+    if "://" in workspace:
+        parts = urlsplit(workspace)
+        if parts.scheme != "file" or parts.netloc not in ("", "localhost"):
+            return None
+        workspace = url2pathname(parts.path)
+    return Path(workspace)
