@@ -87,11 +87,10 @@ class Bench:
             if options.curve is not None:
                 self.curve = options.curve
                 self.engine.costs.replace(self.curve)
+                self.engine.costs.fixed = True
         except BaseException:
             self.engine.close()
             raise
-        if options.curve is not None:
-            self.engine.costs.observe = lambda n, context, ms: None  # type: ignore[method-assign]
         self.sampled = {t: float("-inf") for t in self.engine.vocabulary.end_tokens}
 
     def _wrap(self, sequence: Target, role: str) -> Target:

@@ -263,6 +263,7 @@ class RunningCosts:
 
     Attributes:
         last: tokens of the last pass.
+        fixed: whether the curve is to be believed whatever passes take.
 
     Args:
         curve: None where nothing was measured yet.
@@ -274,6 +275,7 @@ class RunningCosts:
     def replace(self, curve: CostCurve | None) -> None:
         """Start from a new measurement."""
         self.curve = curve or UNKNOWN
+        self.fixed = False
         self.measured = curve is not None
         self._common = 0.0  # log of the ratio, over all sizes
         self._known = self.measured
@@ -304,6 +306,9 @@ class RunningCosts:
     def observe(self, n: int, context: int, ms: float) -> None:
         """A pass over ``n`` tokens behind ``context`` others took ``ms``."""
         if not 1 <= n <= LONGEST or ms <= 0:
+            return
+        if self.fixed:
+            self.last = n
             return
         expected = self.curve.at(context)[n] if len(self.curve.contexts) > 1 else self._base()[n]
         if n != self.last:
