@@ -44,7 +44,7 @@ class ModelCosts:
         self._context, self._rows, self._profiles = context, rows, profiles
         self._path = context.model.path
         self._setup = Setup.of(context, gpu_layers, rows)
-        self.running = RunningCosts(profiles.curve(self._path, self._setup))
+        self.running = RunningCosts(profiles.curve(self._path, self._setup), context.model.size)
         self._done = self.running.measured
         self._far = max(0, min(FAR, context.length - LONGEST - 1))
         self._measurement: Measurement | None = None
