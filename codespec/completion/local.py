@@ -23,7 +23,7 @@ from codespec.draft.ngram import NgramDraft
 from codespec.draft.profiles import Profiles
 from codespec.draft.recode import cut_alike
 from codespec.grammar import Grammar, Tokenizer
-from codespec.llama.context import Context
+from codespec.llama.context import EXACT_CHUNK, Context
 from codespec.llama.llguidance_tokenizer import tokenizer_from_vocab
 from codespec.llama.model import Model
 from codespec.llama.runtime import Cancellation
@@ -117,7 +117,8 @@ class LocalEngine:
             wrap(self._context.sequence(), "target"),
             None,
             self.vocabulary.end_tokens,
-            draft_length or LONGEST - 1,
+            # In exact mode a pass has one chunk's rows at most.
+            min(draft_length or LONGEST - 1, EXACT_CHUNK - 1 if exact else LONGEST - 1),
             on_pass=self.costs.observe,
         )
         self.draft: Path | None = None

@@ -1,0 +1,304 @@
+"""One proposal of all sources in the making."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from codespec.draft.acceptance import Kind, model_bin, ngram_bin
+from codespec.draft.costs import LONGEST
+from codespec.draft.ngram import BREAK, LONGEST_MATCH, Match
+from codespec.draft.worth import Asked
+from codespec.protocols import CodespecError, Distribution, Draft, GrammarState, Sampler
+
+if TYPE_CHECKING:
+    from codespec.draft.compose import Combined
+
+AHEAD = 8
+"""Further tokens that are thought about before a model is asked for the next one."""
+
+PROBE = 32
+"""Rounds without the model after which it is asked for one token, only to see how good it is."""
+
+REFUSED = 7
+"""Rounds for which it stays so that the model is not worth asking at their beginning."""
+
+HORIZON = 16
+"""Rounds over which the time to bring a model in step is spread."""
+
+_HOPELESS = 0.02
+_SEES = 0.5  # of an n-gram's errors a model is assumed to see
+_FOREIGN: Kind = ("foreign", 4)
+
+Guess = tuple[int, Kind]
+"""A token and what kind of guess it is."""
+
+
+class ProposalRound:
+    """One proposal in the making."""
+
+    def __init__(self, draft: Combined, tokens: Sequence[int], grammar: GrammarState | None, sampler: Sampler) -> None:
+        self.began = draft.clock()
+        self.draft, self.grammar, self.sampler = draft, grammar, sampler
+        self.rejection = sampler.rejection
+        self.text = list(tokens)
+        self.start = len(self.text)
+        self.costs = draft.costs.at(self.start)
+        self.tokens: list[int] = []
+        self.kinds: list[Kind] = []
+        self.probabilities: list[Distribution | None] = []
+        self.guesses: list[list[Guess]] = []
+        self.shadow: list[Guess] = []  # said about the first token and not proposed
+        self.expected = [1.0]  # tokens of the round at each length of the proposal
+        self.product = 1.0
+        self.model = draft.model
+        self.kept = self.model.kept(self.text) if self.model is not None else 0
+        self.match: Match | None = None
+        self.matched = 0  # tokens proposed when the match was found
+        self.forced: list[int] = []
+        self.asked: Asked | None = None
+        self.asked_foreign = False
+
+    def run(self, more: Callable[[float], bool]) -> None:
+        """Extend the proposal for as long as that may pay."""
+        draft = self.draft
+        if draft.ngrams is not None:
+            draft.ngrams.sync(self.text)
+            self._find_match()
+        if draft.forced is not None and self.grammar is not None:
+            self.forced = draft.forced.tokens(self.text, self.grammar)
+        asked = draft.rounds_without_model
+        draft.rounds_without_model += 1
+        if asked:
+            draft.trust.forget()
+        if self.model is not None and asked >= PROBE and not self.forced and self._probe_is_cheap():
+            self._probe()
+        confidence = 1.0
+        while len(self.tokens) < LONGEST - 1 and self.product >= _HOPELESS and more(confidence):
+            if not self._extend():
+                break
+            confidence = self.expected[-1] - self.expected[-2]
+            if self.tokens[-1] in draft.end_tokens or (self.grammar is not None and self.grammar.finished):
+                break
+
+    def best_length(self) -> int:
+        """The length of the proposal with the most expected tokens per millisecond."""
+        spent = self._spent()
+        rates = [tokens / (self.costs[n + 1] + spent) for n, tokens in enumerate(self.expected)]
+        return rates.index(max(rates))
+
+    def _spent(self) -> float:
+        return (self.draft.clock() - self.began) * 1e3
+
+    def _extend(self) -> bool:
+        """Append the most promising next token; False where there is none that may pay."""
+        if self.forced:
+            return self._append([(self.forced.pop(0), ("forced", 0))])
+        depth = len(self.tokens)
+        guess = self._ngram_guess()
+        chance = self.draft.acceptance.chance(guess[1], depth) if guess else 0.0
+        if self.rejection and guess is not None and chance >= self.draft.spread.mean:
+            return self._worth([(1.0, chance)], 0.0)[0] > 0 and self._append([guess])
+        if guess is None and self.draft.foreign is not None:
+            return self._ask_foreign(self.draft.foreign)
+        if self.model is None or not self._model_may_pay(guess, chance):
+            return guess is not None and not self.rejection and self._append([guess])
+        return self._ask_model(None if self.rejection else guess, chance)
+
+    def _ngram_guess(self) -> Guess | None:
+        if self.match is None:
+            return None
+        ahead = len(self.tokens) - self.matched
+        token = self.match.token(ahead, self.tokens[self.matched :])
+        if token == BREAK:
+            return None
+        if self.grammar is not None and not self.grammar.allows(token):
+            return None
+        place = ngram_bin(self.match.length + ahead)
+        return token, ("ngram" if self.match.agreed else "ngram-split", place)
+
+    def _find_match(self) -> None:
+        ngrams = self.draft.ngrams
+        self.match = ngrams.match(self.text[-LONGEST_MATCH:]) if ngrams is not None else None
+        self.matched = len(self.tokens)
+
+    def _append(self, guesses: list[Guess], probabilities: Distribution | None = None, taken: bool = False) -> bool:
+        """Append the first of ``guesses``; False where the grammar refuses it, unless it has ``taken`` it already."""
+        token, kind = guesses[0]
+        if self.grammar is not None and not taken and self.grammar.accept((token,)) != 1:
+            return False
+        depth = len(self.tokens)
+        self.tokens.append(token)
+        self.text.append(token)
+        self.kinds.append(kind)
+        self.probabilities.append(probabilities)
+        self.guesses.append(guesses)
+        self.product *= self.draft.acceptance.chance(kind, depth)
+        self.expected.append(self.expected[-1] + self.product)
+        if self.match is not None and self._predicted(depth) != token:
+            self._find_match()
+        return True
+
+    def _predicted(self, depth: int) -> int:
+        assert self.match is not None
+        ahead = depth - self.matched
+        return self.match.token(ahead, self.tokens[self.matched : depth])
+
+    def _model_may_pay(self, guess: Guess | None, chance: float) -> bool:
+        """Whether asking the model for the next token is expected to save more than it takes."""
+        draft = self.draft
+        step = self.step_ms()
+        if guess is None:
+            trust = draft.trust.factor
+            if draft.refused > 0 and not self.tokens:
+                draft.refused -= 1  # nothing has changed since it was not worth it
+                return False
+            # In most refusals not even the better half of its tokens would be worth it.
+            worth, rate = self._worth(draft.spread.groups[:1], step)
+            if worth * trust > step * draft.spread.groups[0][0]:
+                worth, rate = self._worth(draft.spread.groups, step)
+            if worth * trust <= step:
+                if not self.tokens:
+                    draft.refused = REFUSED
+                return False
+            if self.asked is None:
+                self.asked = Asked(len(self.tokens), worth * rate, rate, self.costs)
+            return True
+        # What the n-gram gets wrong costs a row of the target, and everything behind it.
+        depth = len(self.tokens)
+        reach = min(depth + 5, LONGEST)
+        row = max(0.0, (self.costs[reach] - self.costs[depth + 1]) / max(1, reach - depth - 1))
+        token_ms = 1 / self._rate()
+        saved = (1 - chance) * (_SEES * row + draft.spread.mean * max(0.0, token_ms - row))
+        return self.product * saved > step
+
+    def step_ms(self) -> float:
+        """The model's next token; bringing it in step first is paid for over some rounds."""
+        costs = self.draft.model_costs.at(self.start)
+        missing = len(self.text) - self.kept
+        if missing <= 3:
+            return costs[missing]
+        return costs[1] + _sync_ms(costs, missing - 1) / HORIZON
+
+    def _rate(self) -> float:
+        """Expected tokens per millisecond of the best length so far."""
+        spent = self._spent()
+        return max(tokens / (self.costs[n + 1] + spent) for n, tokens in enumerate(self.expected))
+
+    def _worth(self, groups: Sequence[tuple[float, float]], step: float) -> tuple[float, float]:
+        """What a token more, and those that may follow it, are expected to save.
+
+        Args:
+            groups: (share, chance) of what the next tokens may be like.
+            step: milliseconds to get one.
+
+        Returns:
+            Milliseconds, the time to get the first token not counted; and tokens per millisecond as it stands.
+        """
+        depth = len(self.tokens)
+        spent = self._spent()
+        rate, best = max((tokens / (self.costs[n + 1] + spent), n) for n, tokens in enumerate(self.expected))
+        worth = 0.0
+        for share, chance in groups:
+            gained, product, most = self.expected[-1] - self.expected[best], self.product, 0.0
+            for m in range(1, min(AHEAD, LONGEST - 1 - depth) + 1):
+                product *= chance
+                gained += product
+                cost = self.costs[depth + 1 + m] - self.costs[best + 1] + (m - 1) * step
+                most = max(most, gained / rate - cost)
+            worth += share * most
+        return worth, rate
+
+    def _ask_model(self, guess: Guess | None, chance: float) -> bool:
+        draft = self.draft
+        draft.rounds_without_model = 0
+        pick = self._pick()
+        if pick is None:
+            return False
+        token, confidence, probabilities = pick
+        place = model_bin(confidence)
+        if guess is None:
+            return self._append([(token, ("model", place))], probabilities)
+        if guess[0] == token:
+            return self._append([(token, ("both", place)), guess], probabilities)
+        own, other = (token, ("contested", place)), (guess[0], ("ngram-contested", guess[1][1]))
+        depth = len(self.tokens)
+        if draft.acceptance.chance(other[1], depth) > draft.acceptance.chance(own[1], depth):
+            return self._append([other, own])
+        return self._append([own, other], probabilities)
+
+    def _ask_foreign(self, foreign: Draft) -> bool:
+        """Append as much of a draft with a pace of its own as is expected to pay; its time is counted afterwards."""
+        if self.asked_foreign:
+            return False
+        self.asked_foreign = True
+        depth = len(self.tokens)
+        wanted = self._length_at(self.draft.acceptance.chance(_FOREIGN, depth))
+        if wanted == 0 and self.draft.rounds_without_model < PROBE:
+            return False
+        self.draft.rounds_without_model = 0
+        try:
+            proposal = foreign.propose(self.text, self.grammar, self.sampler, FixedCount(max(1, wanted)))
+        except CodespecError:
+            return False
+        for token in proposal.tokens:
+            self._append([(token, _FOREIGN)], taken=True)
+        return bool(proposal.tokens)
+
+    def _length_at(self, chance: float) -> int:
+        """How many more tokens of one chance are expected to pay most; 0 is none."""
+        depth = len(self.tokens)
+        gained, product = self.expected[-1], self.product
+        rates = [max(tokens / self.costs[n + 1] for n, tokens in enumerate(self.expected))]
+        for m in range(1, min(2 * AHEAD, LONGEST - 1 - depth) + 1):
+            product *= chance
+            gained += product
+            rates.append(gained / self.costs[depth + 1 + m])
+        return rates.index(max(rates))
+
+    def _pick(self) -> tuple[int, float, Distribution | None] | None:
+        """The model's next token, its confidence, and the distribution it was drawn from, if it was drawn."""
+        assert self.model is not None
+        began = self.draft.clock()
+        kept = min(self.kept, len(self.text) - 1)
+        try:
+            pick = self.model.next(self.text, kept, self.grammar, self.sampler)
+        except CodespecError:
+            self.model = None  # its context is full, say; the other sources go on
+            return None
+        self.kept = len(self.text)
+        took = (self.draft.clock() - began) * 1e3
+        self.draft.model_costs.observe(len(self.text) - kept, self.start, took)
+        if self.asked is not None and len(self.tokens) > self.asked.depth:
+            self.asked.further_ms += took
+        if pick is None:
+            return None
+        return pick.token, pick.confidence, pick.distribution
+
+    def _probe_is_cheap(self) -> bool:
+        """Whether it takes less than a hundredth of what the target took since the model was last in step."""
+        missing = len(self.text) - self.kept
+        return _sync_ms(self.draft.model_costs.at(self.start), missing) < 0.01 * missing * self.costs[1]
+
+    def _probe(self) -> None:
+        """Ask the model what it would say, and propose nothing for it."""
+        self.draft.rounds_without_model = 0
+        pick = self._pick()
+        if pick is not None:
+            self.shadow = [(pick[0], ("model", model_bin(pick[1])))]
+
+
+class FixedCount:
+    """A ``more`` that says yes a number of times."""
+
+    def __init__(self, count: int) -> None:
+        self.left = count
+
+    def __call__(self, confidence: float) -> bool:
+        self.left -= 1
+        return self.left >= 0
+
+
+def _sync_ms(costs: Sequence[float], tokens: int) -> float:
+    """Passes over many tokens, from the curve of short ones."""
+    return costs[tokens] if tokens <= LONGEST else costs[LONGEST] * tokens / LONGEST

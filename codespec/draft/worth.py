@@ -1,0 +1,107 @@
+"""What drafting is worth: what is expected of a model, how far that is to be believed, and when to rest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from codespec.draft.acceptance import Acceptance, Kind
+
+_CREDIT, _MOST, _ALLOWANCE, _WAKE = 1.5, 2.5, 0.01, 0.3  # passes of the target
+
+
+class Spread:
+    """How the chances of a model's tokens are spread: the value of asking it lies in the good half."""
+
+    def __init__(self) -> None:
+        self.groups = [(0.5, 0.85), (0.5, 0.35)]  # (share, mean chance): at least even and below
+        self._sums = [[2.0, 1.7], [2.0, 0.7]]
+
+    def count(self, kind: Kind, acceptance: Acceptance) -> None:
+        """One more token of the model."""
+        chance = acceptance.chance(kind, 0)
+        for sums in self._sums:
+            sums[0] *= 0.99
+            sums[1] *= 0.99
+        sums = self._sums[chance < 0.6]
+        sums[0] += 1
+        sums[1] += chance
+        total = self._sums[0][0] + self._sums[1][0]
+        self.groups = [(n / total, chance / n) for n, chance in self._sums]
+
+    @property
+    def mean(self) -> float:
+        """The mean chance."""
+        return sum(share * chance for share, chance in self.groups)
+
+
+class Asked:
+    """The first token of a round that the model was asked for, and what that was expected to save.
+
+    Args:
+        depth: tokens proposed before.
+        worth: what the model's tokens were expected to save, in tokens, the time of the first not counted.
+        rate: tokens per millisecond without the model.
+        costs: of the target.
+    """
+
+    def __init__(self, depth: int, worth: float, rate: float, costs: Sequence[float]) -> None:
+        self.depth, self.worth, self.rate, self.costs = depth, worth, rate, costs
+        self.length = depth  # of the proposal in the end
+        self.further_ms = 0.0  # the model's time after the first token
+
+    def saved(self, accepted: int) -> float:
+        """What was saved in the end, like ``worth``."""
+        ms = self.costs[max(self.length, self.depth) + 1] - self.costs[self.depth + 1] + self.further_ms
+        return max(0, accepted - self.depth) - ms * self.rate
+
+
+class Trust:
+    """How much of what the model was expected to save it did save: the factor for the next expectation."""
+
+    def __init__(self) -> None:
+        self._expected = self._saved = 4.0
+
+    def learn(self, asked: Asked, accepted: int) -> None:
+        """A round is over in which the model was asked."""
+        self._expected = self._expected * 0.98 + asked.worth
+        self._saved = self._saved * 0.98 + asked.saved(accepted)
+
+    def forget(self) -> None:
+        """A round without the model: what was known of it is a little older."""
+        self._expected += 0.005 * (4.0 - self._expected)
+        self._saved += 0.005 * (4.0 - self._saved)
+
+    @property
+    def factor(self) -> float:
+        """Between 0 and 1.5."""
+        return min(1.5, max(0.0, self._saved / max(self._expected, 1e-3)))
+
+
+class Guard:
+    """Lets drafting cost no more than it saved, but for a small credit, all its own time included.
+
+    An account in passes of the target: it starts with a credit, every round adds an allowance and what the round
+    saved or cost. Overdrawn, the draft sleeps until the allowance has filled the account to ``_WAKE`` again. So a
+    text takes at most ``_ALLOWANCE`` longer than the target alone would take, and the credit.
+    """
+
+    def __init__(self) -> None:
+        self._balance = _CREDIT
+        self._sleeps = False
+
+    def learn(self, saved: float) -> None:
+        """A round is over; it saved so many passes of the target."""
+        self._balance = min(_MOST, self._balance + max(-2.0, saved) + _ALLOWANCE)
+        self._sleeps = self._balance < 0
+
+    def missed(self, saved: float) -> None:
+        """What a round would have saved that was slept through: half of it wakes the sleeper."""
+        if saved > 0:
+            self._balance = min(_MOST, self._balance + saved / 2)
+
+    def asleep(self) -> bool:
+        """Whether to leave this round out."""
+        if self._sleeps:
+            self._balance += _ALLOWANCE
+            self._sleeps = self._balance < _WAKE
+        return self._sleeps
