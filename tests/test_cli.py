@@ -67,6 +67,12 @@ def test_rejection_sampling_is_an_option(capsys):
     assert json.loads(capsys.readouterr().out)["text"] != answer["text"], "Gumbel noise is another draw"
 
 
+def test_exact_and_rejection_contradict_each_other(capsys):
+    arguments = ["generate", "x", "--exact", "--verify", "rejection", "--temperature", "0.8"]
+    assert main(arguments) == 2
+    assert "choose one of them" in capsys.readouterr().err
+
+
 def test_bench_gate_judges_files_and_writes_its_table(capsys, tmp_path):
     out = tmp_path / "out"
     (tmp_path / "a.json").write_text(json.dumps({"name": "x", "values": [1, 2, 3], "more": {"a": None}}, indent=1))

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from codespec.completion.completer import Completer, Request
-from codespec.completion.local import LocalEngine
+from codespec.completion.local import SOURCES, LocalEngine
 from codespec.config import Config
+from codespec.draft.costs import LONGEST, CostCurve
 from codespec.models.registry import EMBEDDED_TARGET
 from codespec.protocols import Sampling
 
@@ -26,6 +27,9 @@ def positions():
 @pytest.fixture(scope="module")
 def engine():
     engine = LocalEngine(EMBEDDED_TARGET, exact=True)
+    # As if rows were nearly free: on this small target hardly anything would be worth proposing.
+    engine.costs.replace(CostCurve((0,), (1, LONGEST), ((20.0, 21.0),)))
+    engine.costs.fixed = True
     yield engine
     engine.close()
 
@@ -39,6 +43,7 @@ def test_same_text_with_and_without_the_draft(engine, temperature, grammar):
         sampling = Sampling(temperature=temperature, seed=number)
         texts = {}
         for draft in ("auto", "none"):
+            engine.sources = SOURCES if draft == "auto" else frozenset()
             completer = Completer(engine, replace(config, draft=draft), sampling)
             (completion,) = completer.complete(Request(text, offset, "python", "x.py"))
             texts[draft] = (completion.text, completion.finish_reason)
