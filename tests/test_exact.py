@@ -13,14 +13,14 @@ from codespec.draft.costs import LONGEST, CostCurve
 from codespec.models.registry import EMBEDDED_TARGET
 from codespec.protocols import Sampling
 
-SOURCES = sorted((Path(__file__).parent.parent / "codespec").rglob("*.py"))
+FILES = sorted((Path(__file__).parent.parent / "codespec").rglob("*.py"))
 POSITIONS = 50
 
 
 def positions():
     chooser = random.Random(7)
     for index in range(POSITIONS):
-        text = SOURCES[index * 7 % len(SOURCES)].read_text("utf-8")
+        text = FILES[index * 7 % len(FILES)].read_text("utf-8")
         yield text, chooser.randrange(len(text))
 
 

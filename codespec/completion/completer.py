@@ -312,7 +312,7 @@ def load_completer(
         CodespecError: the model cannot be loaded; names the file and the remedy.
     """
     if exact and sampling is not None and sampling.verify == "rejection" and sampling.temperature > 0:
-        raise CodespecError("exact decoding gives one text with any draft, rejection sampling does not; choose one of them")
+        raise CodespecError("exact decoding gives one text with any draft, rejection sampling does not; choose one")
     target = find_target(config.target.path)
     told = -1
 
