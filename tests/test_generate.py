@@ -108,8 +108,9 @@ def random_speculator(rng: np.random.Generator, case: Case, text: Sequence[int])
         oracle_draft([*text, *case.end_tokens], blind=blind, polite=not rude),
         wrong_draft([*text, 2, 2], vocabulary),
         FakeDraft(lambda tokens: text[len(tokens) :], fail_at={2}),
-        Combined(RunningCosts(), Acceptance(), ngrams=NgramDraft(), model=model, end_tokens=case.end_tokens),
-        Combined(RunningCosts(), Acceptance(), ngrams=NgramDraft(), foreign=random_draft(vocabulary, 6)),
+        # No clock: how much is proposed follows the time, and a case is to be the same each time.
+        Combined(RunningCosts(), Acceptance(), NgramDraft(), model, end_tokens=case.end_tokens, clock=lambda: 0.0),
+        Combined(RunningCosts(), Acceptance(), NgramDraft(), foreign=random_draft(vocabulary, 6), clock=lambda: 0.0),
     ]
     return drafts[int(rng.integers(len(drafts)))]
 

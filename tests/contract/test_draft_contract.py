@@ -34,7 +34,13 @@ def foreign(alike: float) -> ForeignDraft:
 
 def combined(model: ModelDraft | None) -> Combined:
     return Combined(
-        RunningCosts(), Acceptance(), NgramDraft(), model, ForcedDraft(VOCABULARY), end_tokens=VOCABULARY.end_tokens
+        RunningCosts(),
+        Acceptance(),
+        NgramDraft(),
+        model,
+        ForcedDraft(VOCABULARY),
+        end_tokens=VOCABULARY.end_tokens,
+        clock=lambda: 0.0,
     )
 
 
