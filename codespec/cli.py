@@ -5,14 +5,15 @@ from __future__ import annotations
 import argparse
 import json
 import logging
-import re
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from codespec import show
+from codespec.cli_grammar import run_grammar_accepts, run_grammar_check, run_grammar_convert, warned
 from codespec.errors import CodespecError
+from codespec.exit_codes import ANSWER_IS_NO, BAD_INPUT, DONE, INTERNAL
 from codespec.options import build_parser
 
 if TYPE_CHECKING:
@@ -20,9 +21,6 @@ if TYPE_CHECKING:
     from codespec.config import Config
     from codespec.grammar import Grammar
     from codespec.protocols import Sampling
-
-DONE, ANSWER_IS_NO, BAD_INPUT, INTERNAL = 0, 1, 2, 3
-MOST_SPLITS = 60
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -225,22 +223,16 @@ def _grammar_of(options: argparse.Namespace) -> Grammar | None:
 
     if options.grammar:
         name = to_generate(options.grammar)
-        return _warned(Grammar.load(name, lenient=options.lenient, extensions=options.extensions))
+        return warned(Grammar.load(name, lenient=options.lenient, extensions=options.extensions))
     if options.json_schema:
         text = read_text(Path(options.json_schema), MAX_FILE)
-        return _warned(Grammar.from_outside("json", text, options.json_schema, lenient=options.lenient))
+        return warned(Grammar.from_outside("json", text, options.json_schema, lenient=options.lenient))
     if options.lark:
         text = read_text(Path(options.lark), MAX_FILE)
-        return _warned(Grammar.from_outside("lark", text, options.lark, folder=str(Path(options.lark).parent)))
+        return warned(Grammar.from_outside("lark", text, options.lark, folder=str(Path(options.lark).parent)))
     if options.regex is not None:
         return Grammar.from_outside("regex", options.regex, "regex")
     return None
-
-
-def _warned(grammar: Grammar) -> Grammar:
-    for warning in grammar.warnings:
-        show.error(warning)
-    return grammar
 
 
 def _progress() -> Callable[[str, int], None] | None:
@@ -259,79 +251,6 @@ def run_serve(options: argparse.Namespace) -> int:
     from codespec.lsp import serve
 
     return serve(stdio=not (options.tcp or options.ws), tcp=options.tcp, ws=options.ws)
-
-
-def run_grammar_check(options: argparse.Namespace) -> int:
-    """``codespec grammar check``."""
-    from codespec.grammar.check import check
-
-    problems = check(options.file, options.lenient, options.strict, options.extensions)
-    for problem in problems:
-        print(problem)
-    if not problems:
-        print(f"{options.file}: no problems found")
-    if options.lexemes:
-        _print_lexemes(options.file, options.extensions)
-    return ANSWER_IS_NO if problems else DONE
-
-
-def _print_lexemes(name: str, extensions: bool) -> None:
-    from codespec.grammar import Grammar
-    from codespec.grammar.lower import lexemes
-
-    rules = Grammar.load(name, extensions=extensions).rules
-    if rules is None:
-        return
-    whole, splits, given_up = lexemes(rules)
-    print(f"{len(whole)} lexemes:")
-    for pattern in whole:
-        print(f"  {_short(pattern)}")
-    if given_up:
-        print("the proof for larger lexemes was too long; these are the first conflicts:")
-    print(f"{len(splits)} split, since what follows the one may also go on in the other:")
-    for split in splits[:MOST_SPLITS]:
-        print(f"  {split.rule}: {_short(split.lexeme)}")
-        print(f"    after {split.before_rule}: {_short(split.before)} by {_short(split.characters)!r}")
-    if len(splits) > MOST_SPLITS:
-        print(f"  … and {len(splits) - MOST_SPLITS} more")
-
-
-def _short(pattern: str) -> str:
-    """A lexeme's pattern for people: printable characters as they are, cut to a line."""
-    text = re.sub(r"\\u\{([2-7][0-9a-f])\}", lambda match: chr(int(match[1], 16)), pattern)
-    text = re.sub(r"\[([^\]^\\-])\]", r"\1", text)
-    return text if len(text) <= 90 else text[:60] + "…" + text[-29:]
-
-
-def run_grammar_accepts(options: argparse.Namespace) -> int:
-    """``codespec grammar accepts``."""
-    from codespec.grammar import Grammar
-    from codespec.grammar.check import accepts
-
-    grammar = _warned(Grammar.load(options.grammar, lenient=options.lenient, extensions=options.extensions))
-    answers = [accepts(grammar, path) for path in options.files]
-    if options.json:
-        fields = ("file", "accepted", "line", "column")
-        print(json.dumps([{name: getattr(answer, name) for name in fields} for answer in answers], default=str))
-    else:
-        for a in answers:
-            print(
-                f"{a.file}: accepted"
-                if a.accepted
-                else f"{a.file}: rejected at {a.line}:{a.column}, expected {a.expected}"
-            )
-    return DONE if all(answer.accepted for answer in answers) else ANSWER_IS_NO
-
-
-def run_grammar_convert(options: argparse.Namespace) -> int:
-    """``codespec grammar convert``."""
-    from codespec.grammar.convert import convert
-
-    text, warnings = convert(options.file, options.to, options.lenient)
-    for warning in warnings:
-        show.error(f"{options.file}: {warning}")
-    print(text, end="" if text.endswith("\n") else "\n")
-    return DONE
 
 
 def run_models_list(options: argparse.Namespace) -> int:

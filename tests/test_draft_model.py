@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from fakes import FakeVocabulary, SetGrammar, Table, TableTarget, TextGrammar
 
+from codespec.draft.draft_length import FixedLength
 from codespec.draft.forced import ForcedDraft
 from codespec.draft.model import ModelDraft
 from codespec.draft.sequence import HeldSequence, common_prefix
 from codespec.draft.text import whole_characters
 from codespec.protocols import Aborted, CodespecError, Proposal, Sampling
-from codespec.speculative.draft_length import FixedLength
 from codespec.speculative.sampling import LogitSampler
 
 END = frozenset({0})

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from fakes import FakeVocabulary, SetGrammar, Table, TableTarget, TextGrammar
 
+from codespec.draft.draft_length import FixedLength
 from codespec.draft.foreign import ForeignDraft
 from codespec.draft.markers import Markers, shared_markers
 from codespec.draft.recode import BEHIND, Recoded, cut_alike
 from codespec.draft.sequence import common_prefix
 from codespec.draft.text import exact_tokens, spelled, tokenize_after
 from codespec.protocols import Aborted, CodespecError, Limits, Proposal, Sampling
-from codespec.speculative.draft_length import FixedLength
 from codespec.speculative.generate import Generator
 from codespec.speculative.sampling import LogitSampler
 

@@ -9,7 +9,7 @@ PACKAGE = Path(__file__).parent.parent / "codespec"
 
 # From the bottom up; what shares a row may import each other.
 LAYERS = [
-    {"errors", "places", "privacy"},
+    {"errors", "exit_codes", "places", "privacy"},
     {"protocols"},
     {"languages", "options", "show"},
     {"syntax"},
@@ -20,6 +20,7 @@ LAYERS = [
     {"config"},
     {"completion"},
     {"lsp", "bench", "train", "doctor"},
+    {"cli_grammar"},
     {"cli"},
     {"__main__", "hatch_build"},
 ]

@@ -16,10 +16,10 @@ import codespec.speculative.verify as verify_module
 from codespec.draft.acceptance import Acceptance
 from codespec.draft.compose import Combined
 from codespec.draft.costs import RunningCosts
+from codespec.draft.draft_length import FixedLength
 from codespec.draft.model import ModelDraft
 from codespec.draft.ngram import NgramDraft
 from codespec.protocols import CodespecError, Distribution, Draft, GrammarState, Limits, Pick, Proposal, Sampling
-from codespec.speculative.draft_length import FixedLength
 from codespec.speculative.generate import Generator
 from codespec.speculative.noise import Purpose
 from codespec.speculative.sampling import LogitSampler

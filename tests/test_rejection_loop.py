@@ -14,9 +14,9 @@ from reference import Law, adjust, law_of_texts, next_law, survivors
 from test_generate import check_counts, joined, model_draft, random_case, random_speculator, run
 from test_sampling import random_case as random_logits
 
+from codespec.draft.draft_length import FixedLength
 from codespec.draft.model import ModelDraft
 from codespec.protocols import Limits, Sampling
-from codespec.speculative.draft_length import FixedLength
 from codespec.speculative.generate import Generator
 from codespec.speculative.noise import Purpose, uniform
 from codespec.speculative.sampling import LogitSampler

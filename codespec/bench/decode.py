@@ -15,6 +15,7 @@ from codespec.bench.prompts import Prompt, prompts
 from codespec.bench.replay import ReplayTarget, TimedTarget
 from codespec.completion.local import SOURCES, LocalEngine
 from codespec.draft.costs import LONGEST, CostCurve
+from codespec.draft.draft_length import FixedLength
 from codespec.models.registry import EMBEDDED_TARGET
 from codespec.protocols import CodespecError, Draft, GrammarState, Limits, Proposal, Round, Sampler, Sampling, Target
 
@@ -192,14 +193,10 @@ class Fixed:
     def propose(
         self, tokens: Sequence[int], grammar: GrammarState | None, sampler: Sampler, more: Callable[[float], bool]
     ) -> Proposal:
-        left = self._length
-
-        def asked(confidence: float) -> bool:
-            nonlocal left
-            left -= 1
-            return left >= 0 and more(confidence)
-
-        return self._draft.propose(tokens, grammar, sampler, asked)
+        counted = FixedLength(self._length).more(LONGEST)
+        return self._draft.propose(
+            tokens, grammar, sampler, lambda confidence: counted(confidence) and more(confidence)
+        )
 
 
 def measure_all(bench: Bench, say: Callable[[str], None]) -> list[Measured]:

@@ -10,8 +10,8 @@ from codespec.draft.costs import RunningCosts
 from codespec.draft.forced import ForcedDraft
 from codespec.draft.model import ModelDraft
 from codespec.draft.ngram import NgramDraft
-from codespec.draft.round import Guess, ProposalRound
-from codespec.draft.worth import Asked, Guard, Spread, Trust
+from codespec.draft.round import ProposalRound
+from codespec.draft.worth import Guard, Spread, Trust
 from codespec.protocols import Draft, GrammarState, Proposal, Sampler
 
 WATCHES_ABOVE = 10.0
@@ -76,13 +76,7 @@ class Combined:
         self.refused = 0
         self.trust = Trust()
         self.guard = Guard()
-        self._asked: Asked | None = None
-        self._guesses: list[list[Guess]] = []
-        self._length, self._spent_ms = 0, 0.0
-        self._costs: Sequence[float] = ()
-        self._slept = False
-        self._start = 0
-        self._tail: Sequence[int] = ()
+        self._last: ProposalRound | None = None
 
     def propose(
         self,
@@ -105,19 +99,14 @@ class Combined:
             if grammar is not None:
                 grammar.rollback(len(work.tokens))
             raise
-        length = len(work.tokens) if work.rejection else work.best_length()
-        count = 0 if asleep else length
+        work.length = len(work.tokens) if work.rejection else work.best_length()
+        work.asleep, work.took_ms = asleep, work.spent_ms()
+        if work.asked is not None:
+            work.asked.length = work.length
+        self._last = work
+        count = 0 if asleep else work.length
         if grammar is not None and count < len(work.tokens):
             grammar.rollback(len(work.tokens) - count)
-        guesses = work.guesses
-        if work.shadow:
-            guesses = [[*guesses[0], *work.shadow], *guesses[1:]] if guesses else [work.shadow]
-        self._guesses, self._start, self._tail = guesses, len(tokens), tokens[-_TAIL:]
-        self._length, self._costs, self._slept = length, work.costs, asleep
-        self._spent_ms = (self.clock() - work.began) * 1e3
-        self._asked = work.asked
-        if work.asked is not None:
-            work.asked.length = length
         return Proposal(
             tuple(work.tokens[:count]),
             tuple(work.probabilities[:count]) if any(work.probabilities[:count]) else None,
@@ -126,12 +115,14 @@ class Combined:
 
     def learn(self, tokens: Sequence[int]) -> None:
         """See which guesses of the last round ``tokens``, the text that has gone on, prove right."""
-        start, guesses, asked = self._start, self._guesses, self._asked
-        self._start, self._guesses, self._asked = 0, [], None
-        if not 0 < start < len(tokens) or tokens[max(0, start - _TAIL) : start] != self._tail:
+        last, self._last = self._last, None
+        if last is None or not 0 < last.start < len(tokens):
+            return
+        tail = slice(max(0, last.start - _TAIL), last.start)
+        if list(tokens[tail]) != last.text[tail]:
             return
         right = 0
-        for depth, (said, token) in enumerate(zip(guesses, tokens[start:], strict=False)):
+        for depth, (said, token) in enumerate(zip(last.said(), tokens[last.start :], strict=False)):
             for guess, kind in said:
                 self.acceptance.learn(kind, depth, guess == token)
                 if kind[0] in _OF_MODEL:
@@ -139,12 +130,12 @@ class Combined:
             if said[0][0] != token:
                 break
             right += 1
-        accepted = min(right, self._length)
-        if asked is not None:
-            self.trust.learn(asked, accepted)
-        one = self.costs.kept(start)[1]
-        saved = (accepted * one - self._costs[self._length + 1] + one - self._spent_ms) / one
-        if self._slept:
+        accepted = min(right, last.length)
+        if last.asked is not None:
+            self.trust.learn(last.asked, accepted)
+        one = self.costs.kept(last.start)[1]
+        saved = (accepted * one - last.costs[last.length + 1] + one - last.took_ms) / one
+        if last.asleep:
             self.guard.missed(saved)
         else:
             self.guard.learn(saved)

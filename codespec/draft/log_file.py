@@ -19,7 +19,6 @@ import re
 import secrets
 import struct
 import sys
-import tempfile
 import time
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
@@ -27,6 +26,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 from zlib import crc32
+
+from codespec.places import write_whole
 
 if sys.platform == "win32":
     import msvcrt
@@ -120,17 +121,7 @@ def _swapped(segment: array[int]) -> array[int]:
 def replace(path: Path, parts: Iterable[bytes]) -> None:
     """Write a file anew, readable by its owner alone; another process sees all of it or what was there before."""
     make_private(path.parent)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.stem, suffix=".tmp")  # mode 0600
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.writelines(parts)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(temporary).replace(path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            Path(temporary).unlink()
-        raise
+    write_whole(path, parts)
 
 
 def append(path: Path, data: bytes) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from codespec.draft.acceptance import Kind, model_bin, ngram_bin
 from codespec.draft.costs import LONGEST
+from codespec.draft.draft_length import FixedLength
 from codespec.draft.ngram import BREAK, LONGEST_MATCH, Match
 from codespec.draft.worth import Asked
 from codespec.protocols import CodespecError, Distribution, Draft, GrammarState, Sampler
@@ -58,6 +59,16 @@ class ProposalRound:
         self.forced: list[int] = []
         self.asked: Asked | None = None
         self.asked_foreign = False
+        # Once it is over:
+        self.length = 0  # what is proposed, or would have been
+        self.asleep = False
+        self.took_ms = 0.0
+
+    def said(self) -> list[list[Guess]]:
+        """Every guess at each place, the proposed one first."""
+        if not self.shadow:
+            return self.guesses
+        return [[*self.guesses[0], *self.shadow], *self.guesses[1:]] if self.guesses else [self.shadow]
 
     def run(self, more: Callable[[float], bool]) -> None:
         """Extend the proposal for as long as that may pay."""
@@ -83,11 +94,17 @@ class ProposalRound:
 
     def best_length(self) -> int:
         """The length of the proposal with the most expected tokens per millisecond."""
-        spent = self._spent()
-        rates = [tokens / (self.costs[n + 1] + spent) for n, tokens in enumerate(self.expected)]
-        return rates.index(max(rates))
+        return self._best()[1]
 
-    def _spent(self) -> float:
+    def _best(self) -> tuple[float, int]:
+        """Expected tokens per millisecond of the best length so far, and that length; the shortest of equals."""
+        spent = self.spent_ms()
+        rates = [tokens / (self.costs[n + 1] + spent) for n, tokens in enumerate(self.expected)]
+        rate = max(rates)
+        return rate, rates.index(rate)
+
+    def spent_ms(self) -> float:
+        """The time of this round so far, milliseconds."""
         return (self.draft.clock() - self.began) * 1e3
 
     def _extend(self) -> bool:
@@ -168,7 +185,7 @@ class ProposalRound:
         depth = len(self.tokens)
         reach = min(depth + 5, LONGEST)
         row = max(0.0, (self.costs[reach] - self.costs[depth + 1]) / max(1, reach - depth - 1))
-        token_ms = 1 / self._rate()
+        token_ms = 1 / self._best()[0]
         saved = (1 - chance) * (_SEES * row + draft.spread.mean * max(0.0, token_ms - row))
         return self.product * saved > step
 
@@ -179,11 +196,6 @@ class ProposalRound:
         if missing <= 3:
             return costs[missing]
         return costs[1] + _sync_ms(costs, missing - 1) / HORIZON
-
-    def _rate(self) -> float:
-        """Expected tokens per millisecond of the best length so far."""
-        spent = self._spent()
-        return max(tokens / (self.costs[n + 1] + spent) for n, tokens in enumerate(self.expected))
 
     def _worth(self, groups: Sequence[tuple[float, float]], step: float) -> tuple[float, float]:
         """What a token more, and those that may follow it, are expected to save.
@@ -196,8 +208,7 @@ class ProposalRound:
             Milliseconds, the time to get the first token not counted; and tokens per millisecond as it stands.
         """
         depth = len(self.tokens)
-        spent = self._spent()
-        rate, best = max((tokens / (self.costs[n + 1] + spent), n) for n, tokens in enumerate(self.expected))
+        rate, best = self._best()
         worth = 0.0
         for share, chance in groups:
             gained, product, most = self.expected[-1] - self.expected[best], self.product, 0.0
@@ -238,7 +249,7 @@ class ProposalRound:
             return False
         self.draft.rounds_without_model = 0
         try:
-            proposal = foreign.propose(self.text, self.grammar, self.sampler, FixedCount(max(1, wanted)))
+            proposal = foreign.propose(self.text, self.grammar, self.sampler, FixedLength(LONGEST).more(max(1, wanted)))
         except CodespecError:
             return False
         for token in proposal.tokens:
@@ -286,17 +297,6 @@ class ProposalRound:
         pick = self._pick()
         if pick is not None:
             self.shadow = [(pick[0], ("model", model_bin(pick[1])))]
-
-
-class FixedCount:
-    """A ``more`` that says yes a number of times."""
-
-    def __init__(self, count: int) -> None:
-        self.left = count
-
-    def __call__(self, confidence: float) -> bool:
-        self.left -= 1
-        return self.left >= 0
 
 
 def _sync_ms(costs: Sequence[float], tokens: int) -> float:

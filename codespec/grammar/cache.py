@@ -13,7 +13,6 @@ import json
 import logging
 import os
 import shutil
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ import platformdirs
 
 from codespec.grammar.errors import GrammarError
 from codespec.grammar.levels import usual
+from codespec.places import write_whole
 
 VARIABLE = "CODESPEC_GRAMMAR_CACHE"
 """The environment variable: a folder for the cache, or ``off``; what was lowered beforehand then does not count."""
@@ -103,24 +103,10 @@ def store(name: str, text: str) -> None:
         return
     try:
         place.mkdir(parents=True, exist_ok=True)
-        _write(place / f"{name}{_SUFFIX}", _HEAD + _sum(body) + b"\n" + body)
+        write_whole(place / f"{name}{_SUFFIX}", [_HEAD + _sum(body) + b"\n" + body])
         _shrink(place)
     except OSError as error:
         _log.info("%s: no cache of grammars: %s", place, error)
-
-
-def _write(path: Path, content: bytes) -> None:
-    handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(temporary).replace(path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            Path(temporary).unlink()
-        raise
 
 
 def _shrink(place: Path) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 
+from codespec.draft.draft_length import FixedLength
 from codespec.draft.sequence import HeldSequence
 from codespec.protocols import (
     Aborted,
@@ -24,7 +25,6 @@ from codespec.protocols import (
     Statistics,
     Target,
 )
-from codespec.speculative.draft_length import FixedLength
 from codespec.speculative.sampling import LogitSampler
 from codespec.speculative.timed import TimedGrammar
 from codespec.speculative.verify import Verdict, verify_coupled, verify_rejection

@@ -1,0 +1,96 @@
+"""``codespec grammar``: its commands, which import what is heavy when they run."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+from typing import TYPE_CHECKING
+
+from codespec import show
+from codespec.exit_codes import ANSWER_IS_NO, DONE
+
+if TYPE_CHECKING:
+    from codespec.grammar import Grammar
+
+MOST_SPLITS = 60
+
+
+def warned(grammar: Grammar) -> Grammar:
+    """The grammar, its warnings shown."""
+    for warning in grammar.warnings:
+        show.error(warning)
+    return grammar
+
+
+def run_grammar_check(options: argparse.Namespace) -> int:
+    """``codespec grammar check``."""
+    from codespec.grammar.check import check
+
+    problems = check(options.file, options.lenient, options.strict, options.extensions)
+    for problem in problems:
+        print(problem)
+    if not problems:
+        print(f"{options.file}: no problems found")
+    if options.lexemes:
+        _print_lexemes(options.file, options.extensions)
+    return ANSWER_IS_NO if problems else DONE
+
+
+def _print_lexemes(name: str, extensions: bool) -> None:
+    from codespec.grammar import Grammar
+    from codespec.grammar.lower import lexemes
+
+    rules = Grammar.load(name, extensions=extensions).rules
+    if rules is None:
+        return
+    whole, splits, given_up = lexemes(rules)
+    print(f"{len(whole)} lexemes:")
+    for pattern in whole:
+        print(f"  {_short(pattern)}")
+    if given_up:
+        print("the proof for larger lexemes was too long; these are the first conflicts:")
+    print(f"{len(splits)} split, since what follows the one may also go on in the other:")
+    for split in splits[:MOST_SPLITS]:
+        print(f"  {split.rule}: {_short(split.lexeme)}")
+        print(f"    after {split.before_rule}: {_short(split.before)} by {_short(split.characters)!r}")
+    if len(splits) > MOST_SPLITS:
+        print(f"  … and {len(splits) - MOST_SPLITS} more")
+
+
+def _short(pattern: str) -> str:
+    """A lexeme's pattern for people: printable characters as they are, cut to a line."""
+    text = re.sub(r"\\u\{([2-7][0-9a-f])\}", lambda match: chr(int(match[1], 16)), pattern)
+    text = re.sub(r"\[([^\]^\\-])\]", r"\1", text)
+    return text if len(text) <= 90 else text[:60] + "…" + text[-29:]
+
+
+def run_grammar_accepts(options: argparse.Namespace) -> int:
+    """``codespec grammar accepts``."""
+    from codespec.grammar import Grammar
+    from codespec.grammar.check import accepts
+
+    grammar = warned(Grammar.load(options.grammar, lenient=options.lenient, extensions=options.extensions))
+    answers = [accepts(grammar, path) for path in options.files]
+    if options.json:
+        fields = ("file", "accepted", "line", "column")
+        print(json.dumps([{name: getattr(answer, name) for name in fields} for answer in answers], default=str))
+    else:
+        for a in answers:
+            print(
+                f"{a.file}: accepted"
+                if a.accepted
+                else f"{a.file}: rejected at {a.line}:{a.column}, expected {a.expected}"
+            )
+    return DONE if all(answer.accepted for answer in answers) else ANSWER_IS_NO
+
+
+def run_grammar_convert(options: argparse.Namespace) -> int:
+    """``codespec grammar convert``."""
+    from codespec.grammar.convert import convert
+
+    text, warnings = convert(options.file, options.to, options.lenient)
+    for warning in warnings:
+        show.error(f"{options.file}: {warning}")
+    print(text, end="" if text.endswith("\n") else "\n")
+    return DONE
