@@ -69,7 +69,7 @@ class TargetConfig:
         threads: 0 is chosen by measuring.
         context: tokens; 0 is what the model was trained with, within reason.
         kv_type: the type of the KV cache.
-        flash_attention: ``auto`` is llama.cpp's choice.
+        flash_attention: ``auto`` is off on a CPU, where it makes short passes slower, else llama.cpp's choice.
     """
 
     path: str = _option("", Rule(file="model"))

@@ -245,6 +245,7 @@ def command(setting: PeerSetting, folder: Path, target: Path, draft: Path | None
     # `-tb` counts as much as `-t`: every pass over more than one token, as verification is, runs with it.
     threads = str(options.threads or _threads(target))
     line = [str(program), "--model", str(target), "--threads", threads, "--threads-batch", threads]
+    line += ["--flash-attn", "off"]  # as ours: on a CPU it slows short passes down
     line += ["--ctx-size", str(options.context), "--fit", "off", "--offline", "--log-colors", "off"]
     if setting.needs_draft:
         if draft is None:

@@ -289,6 +289,7 @@ class RunningCosts:
         self._known = self.measured
         self._own = [0.0] * (LONGEST + 1)  # beyond the common one
         self._weights = [0.0] * (LONGEST + 1)
+        self._measured: dict[int, list[float]] = {}  # by the context's step
         self._cache: dict[int, list[float]] = {}
         self._since = 0
         self.last = 0
@@ -306,7 +307,7 @@ class RunningCosts:
         step = context // CONTEXT_STEP
         costs = self._cache.get(step)
         if costs is None:
-            costs = self.curve.at(step * CONTEXT_STEP)
+            costs = self._measured_at(context)
             costs = [value * math.exp(self._common + own) for value, own in zip(costs, self._smooth(), strict=True)]
             self._cache[step] = costs
         return costs
@@ -318,7 +319,7 @@ class RunningCosts:
         if self.fixed:
             self.last = n
             return
-        expected = self.curve.at(context)[n] if len(self.curve.contexts) > 1 else self._base()[n]
+        expected = self._measured_at(context)[n]
         if n != self.last:
             expected += self.curve.switch_ms
         self.last = n
@@ -336,11 +337,12 @@ class RunningCosts:
             self._since = 0
             self._cache.clear()
 
-    def _base(self) -> list[float]:
-        found = self._cache.get(-1)
-        if found is None:
-            found = self._cache[-1] = self.curve.at(0)
-        return found
+    def _measured_at(self, context: int) -> list[float]:
+        step = context // CONTEXT_STEP
+        costs = self._measured.get(step)
+        if costs is None:
+            costs = self._measured[step] = self.curve.at(step * CONTEXT_STEP)
+        return costs
 
     def _smooth(self) -> list[float]:
         """The own correction of every size; sizes that were not seen take those of their neighbours."""

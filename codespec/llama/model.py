@@ -112,6 +112,7 @@ class Model:
         progress: Callable[[float], bool] | None = None,
     ) -> None:
         self.path = Path(path)
+        self.gpu_layers = gpu_layers
         self.pointer: Any = None
         check_file(self.path)
         api = self._api = library()
