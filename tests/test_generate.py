@@ -173,14 +173,14 @@ def test_equal_to_the_target_alone(chunk: int) -> None:
     assert min(reasons.count(r) for r in set(reasons)) > len(reasons) // 20
 
 
-def accept_everything(target_logits, proposal, tokens, grammar, choose, end_tokens, room) -> Verdict:
+def accept_everything(target_logits, proposal, tokens, grammar, choose, end_tokens, room, only_choice=None) -> Verdict:
     tokens.extend(proposal)
     own = choose(target_logits[len(proposal)], tokens, None)
     tokens.append(own)
     return Verdict((*proposal, own), len(proposal), "length" if len(proposal) + 1 >= room else None)
 
 
-def forgetful_verify(target_logits, proposal, tokens, grammar, choose, end_tokens, room) -> Verdict:
+def forgetful_verify(target_logits, proposal, tokens, grammar, choose, end_tokens, room, only_choice=None) -> Verdict:
     """Every row is drawn with the history before the proposal: noise and penalties of the wrong place."""
     before = tuple(tokens)
 

@@ -32,7 +32,10 @@ def random_case(seed: int) -> tuple[np.ndarray, list[int], Sampling, SetGrammar 
     size = int(rng.choice([33, 400, 5_000], p=[0.5, 0.3, 0.2]))
     logits = row(seed, size, step=float(rng.choice([0, 0, 1.0])))
     logits[rng.random(size) < 0.05] = -np.inf
+    if seed % 3 == 0:
+        logits[rng.integers(size)] += 9.0  # a sure choice
     penalised = rng.random() < 0.4
+    biases = [[], [], [-np.inf], [-np.inf, 3.0]][rng.integers(4)]
     sampling = Sampling(
         temperature=float(rng.choice([0, 0.5, 1, 2])),
         top_k=int(rng.choice([0, 1, 5, 40, 300])),
@@ -41,7 +44,7 @@ def random_case(seed: int) -> tuple[np.ndarray, list[int], Sampling, SetGrammar 
         seed=seed,
         repeat_penalty=1.5 if penalised else 1.0,
         presence_penalty=0.5 if penalised else 0.0,
-        logit_bias={int(rng.integers(size)): -np.inf, int(rng.integers(size)): 3.0} if rng.random() < 0.3 else {},
+        logit_bias={int(rng.integers(size)): bias for bias in biases},
     )
     share = float(rng.choice([0.0, 0.01, 0.5, 0.97]))
     grammar = one_state(np.flatnonzero(rng.random(size) < share)) if rng.random() < 0.8 else None
@@ -53,6 +56,7 @@ REFUSALS = {"as shipped": sampling_module.REFUSALS, "mask at once": 0, "never ma
 
 @pytest.mark.parametrize("seed", range(0, 1_000, 100))
 def test_equal_to_masking_everything_first(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    sure = 0
     for case in range(seed, seed + 100):
         logits, tokens, sampling, grammar = random_case(case)
         expected = reference.choose(logits, tokens, 4, sampling, grammar)
@@ -61,10 +65,16 @@ def test_equal_to_masking_everything_first(seed: int, monkeypatch: pytest.Monkey
             monkeypatch.setattr(sampling_module, "REFUSALS", refusals)
             pick = LogitSampler(sampling, prompt_length=4).pick(logits, tokens, grammar)
             assert (pick and pick.token) == expected, case
-            assert LogitSampler(sampling, prompt_length=4).choose(logits, tokens, grammar) == expected
+            sampler = LogitSampler(sampling, prompt_length=4)
+            assert sampler.choose(logits, tokens, grammar) == expected
+            known = sampler.only_choice(logits)
+            if known is not None and (grammar is None or grammar.allows(known)):
+                assert known == expected
+                sure += 1
             confidences.add(pick and pick.confidence)
         assert len(confidences) == 1
         assert confidences == {None} or 0 < confidences.pop() <= 1 + 1e-6
+    assert sure > 20
 
 
 def test_the_mask_is_computed_only_after_refusals() -> None:

@@ -20,9 +20,12 @@ def verdict_on(
 ) -> Verdict:
     logits = np.zeros((len(choices), 10), np.float32)
     logits[np.arange(len(choices)), choices] = 9
-    tokens = [7, 7]
-    verdict = verify_coupled(logits, proposal, tokens, grammar, LogitSampler(Sampling(), 2).choose, END, room)
+    sampler = LogitSampler(Sampling(), 2)
+    tokens, again, before = [7, 7], [7, 7], None if grammar is None else grammar.copy()
+    verdict = verify_coupled(logits, proposal, tokens, grammar, sampler.choose, END, room)
     assert tokens == [7, 7, *verdict.tokens]
+    quick = verify_coupled(logits, proposal, again, before, sampler.choose, END, room, sampler.only_choice)
+    assert (quick, again) == (verdict, tokens)
     return verdict
 
 

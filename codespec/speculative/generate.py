@@ -235,7 +235,16 @@ class Generator:
             return verify_rejection(
                 logits, proposed, proposal.probabilities, run.tokens, run.grammar, sampler, self._end_tokens, run.room
             )
-        return verify_coupled(logits, proposed, run.tokens, run.grammar, sampler.choose, self._end_tokens, run.room)
+        return verify_coupled(
+            logits,
+            proposed,
+            run.tokens,
+            run.grammar,
+            sampler.choose,
+            self._end_tokens,
+            run.room,
+            sampler.only_choice,
+        )
 
 
 @dataclass

@@ -69,11 +69,17 @@ class LogitSampler:
             sampling.repeat_penalty != 1 or sampling.frequency_penalty != 0 or sampling.presence_penalty != 0
         )
         self._unfiltered = sampling.top_k == 0 and sampling.top_p >= 1 and sampling.min_p == 0
-        greedy = sampling.temperature == 0 and not self._penalises and all(value <= 0 for _, value in bias)
-        self._only_lowered = frozenset(token for token, _ in bias) if greedy else None
+        self.rejection = sampling.verify == "rejection" and sampling.temperature > 0
+        # Of tokens below this distance from the best score none is chosen.
+        self._reach: float | None = None
+        if sampling.temperature == 0:
+            self._reach = 0.0
+        elif sampling.min_p > 0 and not self.rejection:
+            self._reach = math.log(sampling.min_p)
+        lowers = not self._penalises and all(value <= 0 for _, value in bias)
+        self._lowered = frozenset(token for token, _ in bias) if lowers and self._reach is not None else None
         self._least_size = bias[-1][0] + 1 if bias else 1
         self._bits = np.zeros(0, np.uint32)
-        self.rejection = sampling.verify == "rejection" and sampling.temperature > 0
         self.chance = Chance(sampling.seed, sampling.sample)
 
     def pick(self, logits: Scores, tokens: Sequence[int], grammar: GrammarState | None) -> Pick | None:
@@ -107,14 +113,24 @@ class LogitSampler:
         if self.rejection:
             distribution = self.distribution(logits, tokens, grammar)
             return None if distribution is None else self.draw(distribution, tokens, Purpose.TARGET)
-        if self._only_lowered is not None and len(logits) >= self._least_size:
-            # The best logit is the best score unless something lowered it: no copy of all logits is needed.
-            best = int(logits.argmax())
-            usable = -math.inf < logits[best] < math.inf and best not in self._only_lowered
-            if usable and (grammar is None or grammar.allows(best)):
-                return best
+        best = self.only_choice(logits)
+        if best is not None and (grammar is None or grammar.allows(best)):
+            return best
         chosen = self._choose(logits, tokens, grammar)
         return None if chosen is None else chosen.token
+
+    def only_choice(self, logits: Scores) -> int | None:
+        """The token that ``choose`` gives wherever the grammar allows it; None where that needs a closer look."""
+        if self._lowered is None or self._reach is None or len(logits) < self._least_size:
+            return None
+        # The best logit is the best score unless something lowered it: no copy of all logits is needed.
+        best = int(logits.argmax())
+        top = float(logits[best])
+        if not -math.inf < top < math.inf or best in self._lowered:
+            return None
+        if self._reach and np.count_nonzero(logits >= top + self._reach) > 1:
+            return None
+        return best
 
     def distribution(self, logits: Scores, tokens: Sequence[int], grammar: GrammarState | None) -> Distribution | None:
         """The law of the token after ``tokens``, given its logits [V]: after bias, penalties, grammar and filters.

@@ -15,6 +15,9 @@ from codespec.speculative.sampling import LogitSampler, certain
 Choose = Callable[[npt.NDArray[np.float32], Sequence[int], GrammarState | None], int | None]
 """Like ``Sampler.pick``, without the confidence: (logits [V], tokens, grammar) to a token or None."""
 
+OnlyChoice = Callable[[npt.NDArray[np.float32]], int | None]
+"""What a ``Choose`` gives from logits [V] wherever the grammar allows it, or None: not known without it."""
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -39,6 +42,7 @@ def verify_coupled(
     choose: Choose,
     end_tokens: frozenset[int],
     room: int,
+    only_choice: OnlyChoice | None = None,
 ) -> Verdict:
     """Choose the target's own tokens one after the other, for as long as the proposal foresaw them.
 
@@ -54,6 +58,7 @@ def verify_coupled(
         choose: ``LogitSampler.choose`` of the sampler that the draft used.
         end_tokens: tokens that end the text and are not part of it.
         room: how many tokens the text may still grow by, at least 1.
+        only_choice: of the same sampler; the grammar is then asked for many tokens at once.
 
     Raises:
         CodespecError: the logits are not numbers, or the grammar contradicted itself.
@@ -63,7 +68,40 @@ def verify_coupled(
         token = choose(target_logits[row], tokens, grammar)
         return token, row < len(proposal) and proposal[row] == token
 
-    return _grow(next_token, tokens, grammar, end_tokens, room)
+    foreseen = 0
+    if only_choice is not None:
+        likely = _at_a_glance(target_logits, proposal, only_choice, end_tokens, room)
+        if likely:
+            taken = len(likely) if grammar is None else grammar.accept(likely)
+            tokens += likely[:taken]
+            foreseen = taken if likely[:taken] == list(proposal[:taken]) else taken - 1
+            reason: FinishReason | None = None
+            if taken and grammar is not None and grammar.finished:
+                reason = "stop"
+            elif taken == room:
+                reason = "length"
+            if foreseen < taken or reason is not None:
+                return Verdict(tuple(likely[:taken]), foreseen, reason)
+    return _grow(next_token, tokens, grammar, end_tokens, room, foreseen)
+
+
+def _at_a_glance(
+    target_logits: Logits,
+    proposal: Sequence[int],
+    only_choice: OnlyChoice,
+    end_tokens: frozenset[int],
+    room: int,
+) -> list[int]:
+    """The target's tokens if the grammar allows them, up to the first that was not proposed; as far as is known."""
+    likely: list[int] = []
+    for row in range(min(len(proposal) + 1, room)):
+        token = only_choice(target_logits[row])
+        if token is None or token in end_tokens:
+            break
+        likely.append(token)
+        if row == len(proposal) or token != proposal[row]:
+            break
+    return likely
 
 
 def verify_rejection(
@@ -142,10 +180,13 @@ def _grow(
     grammar: GrammarState | None,
     end_tokens: frozenset[int],
     room: int,
+    accepted: int = 0,
 ) -> Verdict:
-    """Let ``tokens`` grow for as long as ``next_token(row)`` says that its token is the proposed one."""
-    before = len(tokens)
-    accepted = 0
+    """Let ``tokens`` grow for as long as ``next_token(row)`` says that its token is the proposed one.
+
+    Of the proposal ``accepted`` tokens are part of ``tokens`` already.
+    """
+    before = len(tokens) - accepted
     reason: FinishReason | None = None
     while True:
         token, agreed = next_token(accepted)
