@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Mapping
 from functools import cache
 from typing import Any
@@ -25,22 +26,12 @@ Kind = tuple[str, int]
 
 def model_bin(confidence: float) -> int:
     """The bin of a draft model's own probability."""
-    place = 0
-    for edge in MODEL_EDGES:
-        if confidence < edge:
-            break
-        place += 1
-    return place
+    return bisect_right(MODEL_EDGES, confidence)
 
 
 def ngram_bin(length: int) -> int:
     """The bin of the length of the text that occurred before."""
-    place = 0
-    for edge in NGRAM_EDGES:
-        if length < edge:
-            break
-        place += 1
-    return place
+    return bisect_right(NGRAM_EDGES, length)
 
 
 @cache
@@ -67,24 +58,25 @@ class Acceptance:
     """
 
     def __init__(self, counts: Mapping[tuple[str, int, int], tuple[float, float]] | None = None) -> None:
-        # For each kind: [accepted, seen, chance] over all depths, then at each depth.
+        # For each kind: [accepted, seen] over all depths, then at each depth.
         self._cells: dict[Kind, list[list[float]]] = {}
         for (source, place, depth), (accepted, seen) in (counts or {}).items():
             if -1 <= depth < DEPTHS:
-                self._of((source, place))[depth + 1][:2] = [accepted, seen]
-        for kind, cells in self._cells.items():
-            for depth in range(DEPTHS + 1):
-                _update(cells, depth, prior(kind))
+                self._of((source, place))[depth + 1] = [accepted, seen]
 
     def _of(self, kind: Kind) -> list[list[float]]:
         cells = self._cells.get(kind)
         if cells is None:
-            cells = self._cells[kind] = [[0.0, 0.0, prior(kind)] for _ in range(DEPTHS + 1)]
+            cells = self._cells[kind] = [[0.0, 0.0] for _ in range(DEPTHS + 1)]
         return cells
 
     def chance(self, kind: Kind, depth: int) -> float:
         """The expected chance that a token at ``depth`` (0 is the first) is taken, if all before it were."""
-        return self._of(kind)[depth + 1 if depth < DEPTHS else DEPTHS][2]
+        cells = self._of(kind)
+        accepted, seen = cells[0]
+        over_all = (accepted + _STRENGTH * prior(kind)) / (seen + _STRENGTH)
+        accepted, seen = cells[depth + 1 if depth < DEPTHS else DEPTHS]
+        return (accepted + _STRENGTH * over_all) / (seen + _STRENGTH)
 
     def learn(self, kind: Kind, depth: int, accepted: bool) -> None:
         """A token was taken or refused, and all proposed before it were taken."""
@@ -92,15 +84,13 @@ class Acceptance:
         for cell in (cells[0], cells[depth + 1 if depth < DEPTHS else DEPTHS]):
             cell[0] = cell[0] * DISCOUNT + accepted
             cell[1] = cell[1] * DISCOUNT + 1
-        for place in range(DEPTHS + 1):
-            _update(cells, place, prior(kind))
 
     def as_json(self) -> list[list[Any]]:
         """For ``from_json``."""
         return [
             [*kind, depth - 1, round(accepted, 3), round(seen, 3)]
             for kind, cells in self._cells.items()
-            for depth, (accepted, seen, _) in enumerate(cells)
+            for depth, (accepted, seen) in enumerate(cells)
             if seen
         ]
 
@@ -122,9 +112,3 @@ class Acceptance:
         if not all(place >= 0 for _, place, _ in counts):
             raise ValueError("no counts of accepted tokens: no such bin")
         return cls(counts)
-
-
-def _update(cells: list[list[float]], place: int, start: float) -> None:
-    """The chance of a cell: all depths together start from the prior, one depth from all together."""
-    cell = cells[place]
-    cell[2] = (cell[0] + _STRENGTH * (cells[0][2] if place else start)) / (cell[1] + _STRENGTH)

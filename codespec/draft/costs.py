@@ -291,6 +291,7 @@ class RunningCosts:
         self._weights = [0.0] * (LONGEST + 1)
         self._measured: dict[int, list[float]] = {}  # by the context's step
         self._cache: dict[int, list[float]] = {}
+        self._switched: dict[tuple[int, int], list[float]] = {}  # by the last pass and the context's step
         self._since = 0
         self.last = 0
 
@@ -299,8 +300,13 @@ class RunningCosts:
         costs = self.kept(context)
         if self.curve.switch_ms <= 0:
             return costs
-        last, switch = self.last, self.curve.switch_ms * math.exp(self._common)
-        return [cost if n == last else cost + switch for n, cost in enumerate(costs)]
+        place = self.last, context // CONTEXT_STEP
+        switched = self._switched.get(place)
+        if switched is None:
+            switch = self.curve.switch_ms * math.exp(self._common)
+            switched = [cost if n == self.last else cost + switch for n, cost in enumerate(costs)]
+            self._switched[place] = switched
+        return switched
 
     def kept(self, context: int) -> list[float]:
         """``Costs`` of passes of the same size as the one before each, to read only."""
@@ -326,7 +332,7 @@ class RunningCosts:
         ratio = math.log(ms / expected)
         if not self._known:
             self._common, self._known = ratio, True
-            self._cache.clear()
+            self._forget()
         # A pass that another process held up says nothing about the next one.
         beyond = max(-0.5, min(0.5, ratio - self._common))
         self._common += 0.02 * beyond
@@ -335,7 +341,11 @@ class RunningCosts:
         self._since += 1
         if self._since >= _REFRESH or self._weights[n] <= 2:
             self._since = 0
-            self._cache.clear()
+            self._forget()
+
+    def _forget(self) -> None:
+        self._cache.clear()
+        self._switched.clear()
 
     def _measured_at(self, context: int) -> list[float]:
         step = context // CONTEXT_STEP

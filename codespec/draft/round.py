@@ -52,8 +52,10 @@ class ProposalRound:
         self.shadow: list[Guess] = []  # said about the first token and not proposed
         self.expected = [1.0]  # tokens of the round at each length of the proposal
         self.product = 1.0
+        self.best = 0  # the length with the most expected tokens per millisecond so far
         self.model = draft.model
-        self.kept = self.model.kept(self.text) if self.model is not None else 0
+        self._kept: int | None = None
+        self._model_costs: Sequence[float] = ()
         self.match: Match | None = None
         self.matched = 0  # tokens proposed when the match was found
         self.forced: list[int] = []
@@ -63,6 +65,20 @@ class ProposalRound:
         self.length = 0  # what is proposed, or would have been
         self.asleep = False
         self.took_ms = 0.0
+
+    @property
+    def kept(self) -> int:
+        """Tokens of the text that the model holds; it takes long enough to look only where that matters."""
+        if self._kept is None:
+            self._kept = self.model.kept(self.text) if self.model is not None else 0
+        return self._kept
+
+    @property
+    def model_costs(self) -> Sequence[float]:
+        """Of the model's passes, in this round."""
+        if not self._model_costs:
+            self._model_costs = self.draft.model_costs.at(self.start)
+        return self._model_costs
 
     def said(self) -> list[list[Guess]]:
         """Every guess at each place, the proposed one first."""
@@ -94,14 +110,12 @@ class ProposalRound:
 
     def best_length(self) -> int:
         """The length of the proposal with the most expected tokens per millisecond."""
-        return self._best()[1]
-
-    def _best(self) -> tuple[float, int]:
-        """Expected tokens per millisecond of the best length so far, and that length; the shortest of equals."""
         spent = self.spent_ms()
         rates = [tokens / (self.costs[n + 1] + spent) for n, tokens in enumerate(self.expected)]
-        rate = max(rates)
-        return rate, rates.index(rate)
+        return rates.index(max(rates))
+
+    def _rate(self, length: int, spent: float) -> float:
+        return self.expected[length] / (self.costs[length + 1] + spent)
 
     def spent_ms(self) -> float:
         """The time of this round so far, milliseconds."""
@@ -111,15 +125,25 @@ class ProposalRound:
         """Append the most promising next token; False where there is none that may pay."""
         if self.forced:
             return self._append([(self.forced.pop(0), ("forced", 0))])
-        depth = len(self.tokens)
-        guess = self._ngram_guess()
-        chance = self.draft.acceptance.chance(guess[1], depth) if guess else 0.0
-        if self.rejection and guess is not None and chance >= self.draft.spread.mean:
-            return self._worth([(1.0, chance)], 0.0)[0] > 0 and self._append([guess])
+        guess, chance = self._ngram_guess(), 0.0
+        if guess is not None:
+            chance = self.draft.acceptance.chance(guess[1], len(self.tokens))
+            if self.rejection:
+                alone = chance >= self.draft.spread.mean
+                if alone and self._worth([(1.0, chance)], 0.0)[0] <= 0:
+                    return False
+            else:
+                alone = self.model is None or not self._model_may_pay(guess, chance)
+            if alone and self._append([guess]):
+                return True
+            if alone or (self.grammar is not None and not self.grammar.allows(guess[0])):
+                guess, chance = None, 0.0
         if guess is None and self.draft.foreign is not None:
             return self._ask_foreign(self.draft.foreign)
-        if self.model is None or not self._model_may_pay(guess, chance):
-            return guess is not None and not self.rejection and self._append([guess])
+        if self.model is None:
+            return False
+        if (guess is None or self.rejection) and not self._model_may_pay(guess, chance):
+            return False
         return self._ask_model(None if self.rejection else guess, chance)
 
     def _ngram_guess(self) -> Guess | None:
@@ -128,8 +152,6 @@ class ProposalRound:
         ahead = len(self.tokens) - self.matched
         token = self.match.token(ahead, self.tokens[self.matched :])
         if token == BREAK:
-            return None
-        if self.grammar is not None and not self.grammar.allows(token):
             return None
         place = ngram_bin(self.match.length + ahead)
         return token, ("ngram" if self.match.agreed else "ngram-split", place)
@@ -152,6 +174,9 @@ class ProposalRound:
         self.guesses.append(guesses)
         self.product *= self.draft.acceptance.chance(kind, depth)
         self.expected.append(self.expected[-1] + self.product)
+        spent = self.spent_ms()
+        if self._rate(depth + 1, spent) > self._rate(self.best, spent):
+            self.best = depth + 1
         if self.match is not None and self._predicted(depth) != token:
             self._find_match()
         return True
@@ -164,12 +189,11 @@ class ProposalRound:
     def _model_may_pay(self, guess: Guess | None, chance: float) -> bool:
         """Whether asking the model for the next token is expected to save more than it takes."""
         draft = self.draft
-        step = self.step_ms()
         if guess is None:
-            trust = draft.trust.factor
             if draft.refused > 0 and not self.tokens:
                 draft.refused -= 1  # nothing has changed since it was not worth it
                 return False
+            step, trust = self.step_ms(), draft.trust.factor
             # In most refusals not even the better half of its tokens would be worth it.
             worth, rate = self._worth(draft.spread.groups[:1], step)
             if worth * trust > step * draft.spread.groups[0][0]:
@@ -185,13 +209,13 @@ class ProposalRound:
         depth = len(self.tokens)
         reach = min(depth + 5, LONGEST)
         row = max(0.0, (self.costs[reach] - self.costs[depth + 1]) / max(1, reach - depth - 1))
-        token_ms = 1 / self._best()[0]
+        token_ms = 1 / self._rate(self.best, self.spent_ms())
         saved = (1 - chance) * (_SEES * row + draft.spread.mean * max(0.0, token_ms - row))
-        return self.product * saved > step
+        return self.product * saved > self.step_ms()
 
     def step_ms(self) -> float:
         """The model's next token; bringing it in step first is paid for over some rounds."""
-        costs = self.draft.model_costs.at(self.start)
+        costs = self.model_costs
         missing = len(self.text) - self.kept
         if missing <= 3:
             return costs[missing]
@@ -208,7 +232,8 @@ class ProposalRound:
             Milliseconds, the time to get the first token not counted; and tokens per millisecond as it stands.
         """
         depth = len(self.tokens)
-        rate, best = self._best()
+        best = self.best
+        rate = self._rate(best, self.spent_ms())
         worth = 0.0
         for share, chance in groups:
             gained, product, most = self.expected[-1] - self.expected[best], self.product, 0.0
@@ -277,7 +302,7 @@ class ProposalRound:
         except CodespecError:
             self.model = None  # its context is full, say; the other sources go on
             return None
-        self.kept = len(self.text)
+        self._kept, self._model_costs = len(self.text), ()
         took = (self.draft.clock() - began) * 1e3
         self.draft.model_costs.observe(len(self.text) - kept, self.start, took)
         if self.asked is not None and len(self.tokens) > self.asked.depth:
@@ -288,8 +313,10 @@ class ProposalRound:
 
     def _probe_is_cheap(self) -> bool:
         """Whether it takes less than a hundredth of what the target took since the model was last in step."""
+        if self.model_costs[LONGEST] >= 0.01 * LONGEST * self.costs[1]:
+            return False  # whatever is missing
         missing = len(self.text) - self.kept
-        return _sync_ms(self.draft.model_costs.at(self.start), missing) < 0.01 * missing * self.costs[1]
+        return _sync_ms(self.model_costs, missing) < 0.01 * missing * self.costs[1]
 
     def _probe(self) -> None:
         """Ask the model what it would say, and propose nothing for it."""

@@ -57,6 +57,6 @@ def common_prefix(a: Sequence[int], b: Sequence[int]) -> int:
     """How many tokens ``a`` and ``b`` begin with in common."""
     shorter = min(len(a), len(b))
     # Whole slices first: lists compare in C, and one text mostly continues the other.
-    if a[:shorter] == b[:shorter]:
+    if (a if len(a) == shorter else a[:shorter]) == (b if len(b) == shorter else b[:shorter]):
         return shorter
     return next((i for i in range(shorter) if a[i] != b[i]), shorter)
