@@ -124,6 +124,40 @@ def test_a_guard_bounds_what_drafting_may_cost() -> None:
         assert lost <= 1.5 + 2.0 + 0.011 * rounds
 
 
+def test_a_sleeping_guard_looks_more_rarely_after_each_failure() -> None:
+    guard = Guard()
+    while not guard.asleep():
+        guard.learn(-2.0)
+    tried = []
+    for turn in range(3_000):
+        guard._balance = -100.0  # far from waking up by itself
+        assert guard.asleep()
+        if guard.looks():
+            tried.append(turn)
+            guard.wake()
+            guard.learn(-2.0)
+    gaps = np.diff(tried)
+    assert tried[0] == 7
+    assert 5 < len(tried) < 12
+    assert sorted(gaps) == list(gaps)
+
+
+def test_a_sleeping_guard_goes_on_where_looking_pays() -> None:
+    guard = Guard()
+    guard.learn(-2.0)
+    guard._balance = -100.0
+    for turn in range(20):
+        assert guard.asleep()
+        if guard.looks():
+            guard.wake()
+            guard.learn(0.5)
+            assert turn >= 7
+        else:
+            assert turn < 7
+    assert guard.looks()  # nothing was there this time
+    assert [guard.looks() for _ in range(8)] == [False] * 7 + [True]
+
+
 def test_a_guard_wakes_for_what_it_missed() -> None:
     guard = Guard()
     while not guard.asleep():

@@ -9,13 +9,16 @@ from codespec.draft.acceptance import Acceptance
 from codespec.draft.costs import RunningCosts
 from codespec.draft.forced import ForcedDraft
 from codespec.draft.model import ModelDraft
-from codespec.draft.ngram import NgramDraft
-from codespec.draft.round import ProposalRound
+from codespec.draft.ngram import LONGEST_MATCH, Match, NgramDraft
+from codespec.draft.round import PROBE, ProposalRound
 from codespec.draft.worth import Guard, Spread, Trust
 from codespec.protocols import Draft, GrammarState, Proposal, Sampler
 
 WATCHES_ABOVE = 10.0
 """Milliseconds of a target's pass from which on it costs nothing to watch, asleep, what n-grams would have saved."""
+
+WAKES_FROM = 10
+"""Tokens that a match must have to be tried while asleep beside a faster target."""
 
 _WATCHING = 0.01  # of a target's pass that a model may take only to see what it would have saved
 _TAIL = 16
@@ -26,6 +29,7 @@ _SOURCE = {
     "ngram-split": "ngram",
     "ngram-contested": "ngram",
 }
+_NOTHING = Proposal(())
 _OF_MODEL = frozenset({"model", "both", "contested"})
 
 
@@ -87,10 +91,23 @@ class Combined:
     ) -> Proposal:
         """As ``protocols.Draft.propose``."""
         self.learn(tokens)
+        began = self.clock()
+        one = self.costs.kept(len(tokens))[1]
         asleep = self.guard.asleep()
-        if asleep and self.costs.kept(len(tokens))[1] < WATCHES_ABOVE:
-            return Proposal(())
-        work = ProposalRound(self, tokens, grammar, sampler)
+        dozes = asleep and one < WATCHES_ABOVE
+        if dozes and not self.guard.looks():
+            return _NOTHING
+        match = self._match(tokens)
+        if dozes:
+            if match is None or not match.agreed or match.length < WAKES_FROM:
+                return _NOTHING
+            self.guard.wake()
+            asleep = False
+        elif match is None and self._only_ngrams(grammar):
+            self._skip()
+            self.guard.learn((began - self.clock()) * 1e3 / one)
+            return _NOTHING
+        work = ProposalRound(self, tokens, grammar, sampler, match, began)
         if asleep and work.step_ms() > _WATCHING * work.costs[1]:
             work.model = None
         try:
@@ -112,6 +129,23 @@ class Combined:
             tuple(work.probabilities[:count]) if any(work.probabilities[:count]) else None,
             sources=tuple(_SOURCE.get(kind[0], kind[0]) for kind in work.kinds[:count]),
         )
+
+    def _match(self, tokens: Sequence[int]) -> Match | None:
+        if self.ngrams is None:
+            return None
+        self.ngrams.sync(tokens)
+        return self.ngrams.match(tokens[-LONGEST_MATCH:])
+
+    def _only_ngrams(self, grammar: GrammarState | None) -> bool:
+        """Whether nothing else would say anything in this round: then it is over before it has begun."""
+        if self.foreign is not None or (self.forced is not None and grammar is not None):
+            return False
+        return self.model is None or (self.refused > 0 and self.rounds_without_model < PROBE)
+
+    def _skip(self) -> None:
+        self.refused = max(0, self.refused - 1)
+        self.rounds_without_model += 1
+        self.trust.forget()
 
     def learn(self, tokens: Sequence[int]) -> None:
         """See which guesses of the last round ``tokens``, the text that has gone on, prove right."""

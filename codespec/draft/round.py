@@ -38,8 +38,16 @@ Guess = tuple[int, Kind]
 class ProposalRound:
     """One proposal in the making."""
 
-    def __init__(self, draft: Combined, tokens: Sequence[int], grammar: GrammarState | None, sampler: Sampler) -> None:
-        self.began = draft.clock()
+    def __init__(
+        self,
+        draft: Combined,
+        tokens: Sequence[int],
+        grammar: GrammarState | None,
+        sampler: Sampler,
+        match: Match | None,
+        began: float,
+    ) -> None:
+        self.began = began
         self.draft, self.grammar, self.sampler = draft, grammar, sampler
         self.rejection = sampler.rejection
         self.text = list(tokens)
@@ -56,7 +64,7 @@ class ProposalRound:
         self.model = draft.model
         self._kept: int | None = None
         self._model_costs: Sequence[float] = ()
-        self.match: Match | None = None
+        self.match = match
         self.matched = 0  # tokens proposed when the match was found
         self.forced: list[int] = []
         self.asked: Asked | None = None
@@ -89,9 +97,6 @@ class ProposalRound:
     def run(self, more: Callable[[float], bool]) -> None:
         """Extend the proposal for as long as that may pay."""
         draft = self.draft
-        if draft.ngrams is not None:
-            draft.ngrams.sync(self.text)
-            self._find_match()
         if draft.forced is not None and self.grammar is not None:
             self.forced = draft.forced.tokens(self.text, self.grammar)
         asked = draft.rounds_without_model

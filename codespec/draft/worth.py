@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from codespec.draft.acceptance import Acceptance, Kind
 
 _CREDIT, _MOST, _ALLOWANCE, _WAKE = 1.5, 2.5, 0.01, 0.3  # passes of the target
+_LOOKS_AFTER, _LOOKS_AT_LEAST = 8, 512  # rounds asleep
 
 
 class Spread:
@@ -83,21 +84,40 @@ class Guard:
     An account in passes of the target: it starts with a credit, every round adds an allowance and what the round
     saved or cost. Overdrawn, the draft sleeps until the allowance has filled the account to ``_WAKE`` again. So a
     text takes at most ``_ALLOWANCE`` longer than the target alone would take, and the credit.
+
+    Asleep it may look now and then for what is nearly sure to pay; each time that did not, it looks more rarely.
     """
 
     def __init__(self) -> None:
         self._balance = _CREDIT
-        self._sleeps = False
+        self._sleeps = self._woken = False
+        self._slept, self._pause = 0, _LOOKS_AFTER
 
     def learn(self, saved: float) -> None:
         """A round is over; it saved so many passes of the target."""
         self._balance = min(_MOST, self._balance + max(-2.0, saved) + _ALLOWANCE)
         self._sleeps = self._balance < 0
+        if self._woken:
+            self._woken = False
+            # While it pays, every round; a failure may have cost some passes.
+            self._pause = 1 if saved > 0 else min(_LOOKS_AT_LEAST, 4 * self._pause)
 
     def missed(self, saved: float) -> None:
         """What a round would have saved that was slept through: half of it wakes the sleeper."""
         if saved > 0:
             self._balance = min(_MOST, self._balance + saved / 2)
+
+    def looks(self) -> bool:
+        """Asleep: whether this round may look."""
+        self._slept += 1
+        if self._slept < self._pause:
+            return False
+        self._slept, self._pause = 0, max(_LOOKS_AFTER, self._pause // 2)
+        return True
+
+    def wake(self) -> None:
+        """What was looked for is there: this round drafts, and ``learn`` will say what it saved."""
+        self._woken = True
 
     def asleep(self) -> bool:
         """Whether to leave this round out."""
