@@ -151,7 +151,7 @@ def measured_of(texts, prompt=None):
     measured = Measured("code", 0.0, [prompt or Prompt("x.py:1", (1, 2))])
     for arm, (tokens, ms) in texts.items():
         rounds = (Round((tokens[0],)), Round(tuple(tokens[1:]), tuple(tokens[1:-1]), len(tokens) - 2))
-        measured.samples[0, arm] = [Sample(ms, tuple(tokens), rounds, 0.1, {"model": (4, 2)})]
+        measured.samples[0, arm] = [Sample(ms, tuple(tokens), rounds, (0.1,), {"model": (4, 2)})]
     return measured
 
 

@@ -7,6 +7,7 @@ import random
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any
@@ -52,12 +53,16 @@ class Options:
 
 @dataclass
 class Sample:
-    """One text."""
+    """One text.
+
+    Attributes:
+        python_ms: of each pass after the prompt's own: all but the passes of target and draft model.
+    """
 
     ms: float
     tokens: tuple[int, ...]
     rounds: tuple[Round, ...]
-    python_ms: float
+    python_ms: tuple[float, ...]
     by_source: dict[str, tuple[int, int]]
 
 
@@ -115,7 +120,8 @@ class Bench:
         sampling = Sampling(temperature=temperature, seed=options.seed, logit_bias=self.sampled)
         engine.sources = frozenset({arm}) if arm in SOURCES else SOURCES
         state = prompt.state(engine)
-        before, began = [timed.ms for timed in self.targets], self.clock()
+        before = [timed.ms for timed in self.targets]
+        passes = [(self.clock(), sum(before))]
         chunks = engine.generate(
             prompt.tokens,
             state,
@@ -124,18 +130,26 @@ class Bench:
             speculate=self._draft(arm, prompt, known),
             language=prompt.language,
         )
-        rounds = [chunk.round for chunk in chunks if chunk.round is not None]
-        return self._sample(rounds, before, (self.clock() - began) * 1e3, arm)
+        rounds = []
+        for chunk in chunks:
+            assert chunk.round is not None
+            rounds.append(chunk.round)
+            passes.append((self.clock(), sum(timed.ms for timed in self.targets)))
+        python = [
+            max(0.0, (end - begin) * 1e3 - (after - earlier)) for (begin, earlier), (end, after) in pairwise(passes)
+        ]
+        total_ms = (passes[-1][0] - passes[0][0]) * 1e3
+        return self._sample(rounds, before, total_ms, python, arm)
 
-    def _sample(self, rounds: list[Round], before: list[float], total_ms: float, arm: Arm) -> Sample:
+    def _sample(
+        self, rounds: list[Round], before: list[float], total_ms: float, python: list[float], arm: Arm
+    ) -> Sample:
         s = self.engine.statistics
-        spent = [timed.ms - ms for timed, ms in zip(self.targets, before, strict=True)]
-        drafts = sum(spent[1:])
-        python = max(0.0, total_ms - sum(spent))
+        drafts = sum(timed.ms - ms for timed, ms in zip(self.targets[1:], before[1:], strict=True))
         ms = total_ms - s.prefill_ms
         if self.options.curve is not None:
             costs, last = self.curve.at(0), 0
-            ms = drafts + python
+            ms = drafts + sum(python)
             for step in rounds[1:]:
                 n = 1 + len(step.proposed)
                 ms += costs[n] + (self.curve.switch_ms if n != last else 0.0)
@@ -144,7 +158,7 @@ class Bench:
             ms -= drafts
         tokens = tuple(token for step in rounds for token in step.tokens)
         sources = {name: (count.drafted, count.accepted) for name, count in s.by_source.items()}
-        return Sample(ms, tokens, tuple(rounds), python / max(1, len(rounds) - 1), sources)
+        return Sample(ms, tokens, tuple(rounds), tuple(python[1:]), sources)
 
     def _draft(self, arm: Arm, prompt: Prompt, known: Sequence[int] | None) -> bool | Draft:
         if arm == "target":
@@ -304,6 +318,7 @@ def _figures(measured: Measured, arm: Arm) -> dict[str, Any]:
         samples += own
     medians = [statistics.median(each) for each in ratios]
     calls = sum(len(sample.rounds) - 1 for sample in samples)
+    python = [ms for sample in samples for ms in sample.python_ms] or [0.0]
     drafted = sum(len(step.proposed) for sample in samples for step in sample.rounds)
     accepted = sum(step.accepted for sample in samples for step in sample.rounds)
     return {
@@ -313,7 +328,8 @@ def _figures(measured: Measured, arm: Arm) -> dict[str, Any]:
         "ms_per_token": round(statistics.median(per_token(sample) for sample in samples), 3),
         "acceptance": round(accepted / drafted, 3) if drafted else None,
         "tokens_per_pass": round(sum(len(sample.tokens) - 1 for sample in samples) / max(1, calls), 2),
-        "python_us_per_pass": round(1e3 * statistics.median(sample.python_ms for sample in samples)),
+        "python_us_per_pass": round(1e3 * statistics.median(python)),
+        "python_us_mean": round(1e3 * statistics.mean(python)),
         "by_source": _by_source(samples),
         "same_text": f"{same} of {total}",
     }

@@ -7,6 +7,7 @@ import ast
 import json
 import os
 import platform
+import statistics
 import sys
 from collections.abc import Callable, Sequence
 from datetime import date
@@ -191,7 +192,7 @@ def _text(bench: Bench, measured: Measured, index: int) -> dict[str, Any]:
                 "ms": [round(sample.ms, 3) for sample in samples],
                 "ms_per_token": [round(per_token(sample), 4) for sample in samples],
                 "passes": [len(sample.rounds) - 1 for sample in samples],
-                "python_us_per_pass": [round(1e3 * sample.python_ms) for sample in samples],
+                "python_us_per_pass": [round(1e3 * statistics.median(sample.python_ms or [0.0])) for sample in samples],
                 "same_text": [
                     sample.tokens == alone.tokens for sample, alone in zip(samples, arms["target"], strict=True)
                 ],
