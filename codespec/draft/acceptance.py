@@ -16,7 +16,8 @@ DISCOUNT = 0.98
 _STRENGTH = 6.0  # tokens that a prior counts for
 
 MODEL_EDGES = (0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.96, 0.99)
-_MODEL_PRIOR = (0.12, 0.25, 0.38, 0.5, 0.63, 0.75, 0.85, 0.92, 0.97)
+_MODEL_PRIOR = (0.3, 0.5, 0.6, 0.7, 0.8, 0.87, 0.92, 0.96, 0.98)
+_BOTH_WRONG = 0.3  # how often a token that two sources propose is wrong, to one that the model alone does
 _NGRAM_PRIOR = (0.2, 0.35, 0.5, 0.65, 0.8, 0.92)
 NGRAM_EDGES = (3, 4, 6, 9, 16)
 
@@ -45,7 +46,7 @@ def prior(kind: Kind) -> float:
         return likely if source == "ngram" else likely * 0.8
     likely = _MODEL_PRIOR[min(place, len(_MODEL_PRIOR) - 1)]
     if source == "both":
-        return 1 - (1 - likely) * 0.6
+        return 1 - (1 - likely) * _BOTH_WRONG
     return likely * 0.85 if source == "contested" else likely
 
 
