@@ -35,19 +35,22 @@ SPARE = 64  # rows of the context that the tools want beyond prompt and text
 FEW = frozenset(
     {
         ("server plain", "plain"),
+        ("server draft", "n-max 1, p-min 0.0"),
         ("server draft", "n-max 2, p-min 0.0"),
+        ("server draft", "n-max 3, p-min 0.0"),
+        ("server draft", "n-max 3, p-min 0.0, flash-attn"),
         ("server draft", "n-max 4, p-min 0.0"),
-        ("server draft", "n-max 8, p-min 0.0"),
-        ("server draft", "n-max 8, p-min 0.6"),
-        ("server draft", "n-max 16, p-min 0.75"),
-        ("simple draft", "n-max 4, p-min 0.0"),
-        ("server ngram-mod", "n-match 16, n-min 4, n-max 16"),
-        ("server ngram-mod", "n-match 8, n-min 2, n-max 8"),
-        ("server ngram-simple", "size-n 4, size-m 8"),
-        ("server ngram-map-k", "size-n 4, size-m 8"),
+        ("server draft", "n-max 7, p-min 0.0"),
+        ("server draft", "n-max 7, p-min 0.6"),
+        ("server draft", "n-max 15, p-min 0.75"),
+        ("simple draft", "n-max 3, p-min 0.0"),
+        ("server ngram-mod", "n-match 16, n-min 4, n-max 15"),
+        ("server ngram-mod", "n-match 8, n-min 2, n-max 7"),
+        ("server ngram-simple", "size-n 4, size-m 7"),
+        ("server ngram-map-k", "size-n 4, size-m 7"),
         ("server ngram-cache", "default"),
-        ("lookup", "n-max 4"),
-        ("lookup", "n-max 8"),
+        ("lookup", "n-max 3"),
+        ("lookup", "n-max 7"),
     }
 )
 """Mode and name of the settings that ``--peer-settings few`` keeps."""

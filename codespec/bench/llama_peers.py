@@ -148,23 +148,28 @@ def default_settings(draft: bool = True) -> list[PeerSetting]:
         if draft:
             found += _with_draft(program, mode)
         found += _with_ngrams(program, mode)
-    for length in (2, 4, 8):
+    for length in (2, 3, 4, 7):
         found.append(PeerSetting("lookup", f"n-max {length}", LOOKUP, ("--spec-draft-n-max", str(length))))
     return found
 
 
 def _with_draft(program: str, mode: str) -> Iterable[PeerSetting]:
-    for length, least in ((2, 0.0), (4, 0.0), (8, 0.0), (4, 0.6), (8, 0.6), (16, 0.75)):
+    # With the token before it a proposal of 3, 7 or 15 makes the 4, 8 or 16 rows that kernels like best.
+    for length, least in ((1, 0.0), (2, 0.0), (3, 0.0), (4, 0.0), (7, 0.0), (3, 0.6), (7, 0.6), (15, 0.75)):
         arguments = ("--spec-type", "draft-simple", "--spec-draft-n-max", str(length), "--spec-draft-p-min", str(least))
-        yield PeerSetting(f"{mode} draft", f"n-max {length}, p-min {least}", program, arguments, needs_draft=True)
+        name = f"n-max {length}, p-min {least}"
+        yield PeerSetting(f"{mode} draft", name, program, arguments, needs_draft=True)
+        if program == SERVER and (length, least) == (3, 0.0):
+            flash = (*arguments, "--flash-attn", "on")
+            yield PeerSetting(f"{mode} draft", f"{name}, flash-attn", program, flash, needs_draft=True)
 
 
 def _with_ngrams(program: str, mode: str) -> Iterable[PeerSetting]:
     # The first of each kind are llama.cpp's defaults, made for long answers that copy from long prompts.
-    for match, least, most in ((24, 48, 64), (16, 4, 16), (8, 2, 8)):
+    for match, least, most in ((24, 48, 64), (16, 4, 15), (8, 2, 7)):
         values = {"n-match": match, "n-min": least, "n-max": most}
         yield _ngram(program, mode, "ngram-mod", values)
-    for key, value in ((12, 48), (4, 8)):
+    for key, value in ((12, 48), (4, 7)):
         yield _ngram(program, mode, "ngram-simple", {"size-n": key, "size-m": value})
         yield _ngram(program, mode, "ngram-map-k", {"size-n": key, "size-m": value})
     yield _ngram(program, mode, "ngram-cache", {})
