@@ -116,6 +116,10 @@ class LogitSampler:
         best = self.only_choice(logits)
         if best is not None and (grammar is None or grammar.allows(best)):
             return best
+        return self.choose_closely(logits, tokens, grammar)
+
+    def choose_closely(self, logits: Scores, tokens: Sequence[int], grammar: GrammarState | None) -> int | None:
+        """``choose`` where ``only_choice`` did not help: it gave no token, or one that the grammar refuses."""
         chosen = self._choose(logits, tokens, grammar)
         return None if chosen is None else chosen.token
 

@@ -55,7 +55,8 @@ def verify_coupled(
         proposal: the draft's tokens.
         tokens: the text so far, prompt included; grows by the verdict's tokens.
         grammar: the target's; advances over the verdict's tokens.
-        choose: ``LogitSampler.choose`` of the sampler that the draft used.
+        choose: ``LogitSampler.choose`` of the sampler that the draft used; with ``only_choice``, its
+            ``choose_closely``.
         end_tokens: tokens that end the text and are not part of it.
         room: how many tokens the text may still grow by, at least 1.
         only_choice: of the same sampler; the grammar is then asked for many tokens at once.
@@ -68,40 +69,19 @@ def verify_coupled(
         token = choose(target_logits[row], tokens, grammar)
         return token, row < len(proposal) and proposal[row] == token
 
-    foreseen = 0
-    if only_choice is not None:
-        likely = _at_a_glance(target_logits, proposal, only_choice, end_tokens, room)
-        if likely:
-            taken = len(likely) if grammar is None else grammar.accept(likely)
-            tokens += likely[:taken]
-            foreseen = taken if likely[:taken] == list(proposal[:taken]) else taken - 1
-            reason: FinishReason | None = None
-            if taken and grammar is not None and grammar.finished:
-                reason = "stop"
-            elif taken == room:
-                reason = "length"
-            if foreseen < taken or reason is not None:
-                return Verdict(tuple(likely[:taken]), foreseen, reason)
-    return _grow(next_token, tokens, grammar, end_tokens, room, foreseen)
+    def glance(row: int) -> tuple[list[int], bool]:
+        assert only_choice is not None
+        likely: list[int] = []
+        for place in range(row, min(len(proposal) + 1, room)):
+            token = only_choice(target_logits[place])
+            if token is None or token in end_tokens:
+                break
+            likely.append(token)
+            if place == len(proposal) or token != proposal[place]:
+                return likely, False
+        return likely, True
 
-
-def _at_a_glance(
-    target_logits: Logits,
-    proposal: Sequence[int],
-    only_choice: OnlyChoice,
-    end_tokens: frozenset[int],
-    room: int,
-) -> list[int]:
-    """The target's tokens if the grammar allows them, up to the first that was not proposed; as far as is known."""
-    likely: list[int] = []
-    for row in range(min(len(proposal) + 1, room)):
-        token = only_choice(target_logits[row])
-        if token is None or token in end_tokens:
-            break
-        likely.append(token)
-        if row == len(proposal) or token != proposal[row]:
-            break
-    return likely
+    return _grow(next_token, tokens, grammar, end_tokens, room, None if only_choice is None else glance)
 
 
 def verify_rejection(
@@ -180,15 +160,31 @@ def _grow(
     grammar: GrammarState | None,
     end_tokens: frozenset[int],
     room: int,
-    accepted: int = 0,
+    glance: Callable[[int], tuple[list[int], bool]] | None = None,
 ) -> Verdict:
     """Let ``tokens`` grow for as long as ``next_token(row)`` says that its token is the proposed one.
 
-    Of the proposal ``accepted`` tokens are part of ``tokens`` already.
+    ``glance(row)`` gives the tokens from there on where the grammar allows them, as far as that is easily told, and
+    whether all of them were proposed.
     """
-    before = len(tokens) - accepted
+    before = len(tokens)
+    accepted = 0
     reason: FinishReason | None = None
     while True:
+        if glance is not None:
+            likely, agreed = glance(accepted)
+            taken = grammar.accept(likely) if likely and grammar is not None else len(likely)
+            tokens += likely[:taken]
+            agreed = agreed or taken < len(likely)
+            accepted += taken if agreed else taken - 1
+            if taken and grammar is not None and grammar.finished:
+                reason = "stop"
+                break
+            if len(tokens) - before == room:
+                reason = "length"
+                break
+            if not agreed:
+                break
         token, agreed = next_token(accepted)
         if token is None:
             reason = "grammar"
