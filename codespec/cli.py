@@ -6,11 +6,20 @@ import argparse
 import json
 import logging
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from codespec import show
+from codespec.cli_bench import (
+    run_bench_decode,
+    run_bench_gate,
+    run_bench_grammar,
+    run_bench_inflate,
+    run_bench_latency,
+    run_bench_learning,
+    run_bench_sources,
+)
 from codespec.cli_grammar import run_grammar_accepts, run_grammar_check, run_grammar_convert, warned
 from codespec.errors import CodespecError
 from codespec.exit_codes import ANSWER_IS_NO, BAD_INPUT, DONE, INTERNAL
@@ -101,7 +110,7 @@ def run_complete(options: argparse.Namespace) -> int:
     path, text, offset = read_position(options.position)
     config = load_config(options)
     language = options.language or by_path(str(path)).id
-    completer = load_completer(config, _progress(), exact=options.exact, sampling=sampling_of(options, config))
+    completer = load_completer(config, show.progress(), exact=options.exact, sampling=sampling_of(options, config))
     try:
         place = _workspace_of(path)
         completions = completer.complete(Request(text, offset, language, str(path), options.n, workspace=place))
@@ -185,7 +194,7 @@ def run_generate(options: argparse.Namespace) -> int:
     grammar = _grammar_of(options)
     options.grammar = None  # the settings' key is about documents
     config = load_config(options)
-    completer = load_completer(config, _progress(), exact=options.exact, sampling=sampling_of(options, config))
+    completer = load_completer(config, show.progress(), exact=options.exact, sampling=sampling_of(options, config))
     limits = Limits(config.max_tokens, config.time_budget_ms or None)
     texts = completer.generate(
         prompt, grammar, options.n, limits, config.draft, options.language, _file_name(options, grammar)
@@ -235,17 +244,6 @@ def _grammar_of(options: argparse.Namespace) -> Grammar | None:
     return None
 
 
-def _progress() -> Callable[[str, int], None] | None:
-    if not sys.stderr.isatty():
-        return None
-
-    def report(message: str, percent: int) -> None:
-        end = "\r\033[K" if percent >= 100 else ""
-        print(f"\r{message} {percent}%", end=end, file=sys.stderr, flush=True)
-
-    return report
-
-
 def run_serve(options: argparse.Namespace) -> int:
     """``codespec serve``."""
     from codespec.lsp import serve
@@ -272,13 +270,6 @@ def run_learnt_clear(options: argparse.Namespace) -> int:
     return DONE
 
 
-def run_bench_learning(options: argparse.Namespace) -> int:
-    """``codespec bench learning``."""
-    from codespec.bench.learning import run
-
-    return run(options.paths, options.passes, options.positions, options.out)
-
-
 def run_profile(options: argparse.Namespace) -> int:
     """``codespec profile``."""
     from dataclasses import replace
@@ -289,65 +280,15 @@ def run_profile(options: argparse.Namespace) -> int:
     if options.threads is not None:
         config = replace(config, target=replace(config.target, threads=options.threads))
     return run(
-        config, options.language, options.contexts, options.repeats, options.out, options.json, _progress(), show.error
-    )
-
-
-def run_bench_decode(options: argparse.Namespace) -> int:
-    """``codespec bench decode``."""
-    from codespec.bench.decode_report import run
-
-    return run(options)
-
-
-def run_bench_sources(options: argparse.Namespace) -> int:
-    """``codespec bench sources``."""
-    from codespec.bench.sources import run
-
-    return run(options.grammar, options.paths, options.limit, options.out, judged=not options.no_judge)
-
-
-def run_bench_gate(options: argparse.Namespace) -> int:
-    """``codespec bench gate``."""
-    from codespec.bench.gate import run
-
-    return run(
+        config,
         options.language,
-        options.files,
-        options.cuts,
-        options.seed,
+        options.contexts,
+        options.repeats,
         options.out,
-        grammar=not options.no_grammar,
-        max_tokens=options.max_tokens,
+        options.json,
+        show.progress(),
+        show.error,
     )
-
-
-def run_bench_inflate(options: argparse.Namespace) -> int:
-    """``codespec bench inflate``."""
-    from codespec.bench.inflate import run
-    from codespec.models.registry import EMBEDDED_TARGET
-
-    report = _progress() or (lambda _message, _percent: None)
-    return run(
-        options.target or EMBEDDED_TARGET,
-        options.out,
-        options.layers,
-        options.ffn,
-        options.quantization,
-        options.random,
-        lambda share: report("writing", int(100 * share)),
-    )
-
-
-def run_bench_grammar(options: argparse.Namespace) -> int:
-    """``codespec bench grammar``."""
-    if options.decode:
-        from codespec.bench.constrained import run as run_constrained
-
-        return run_constrained(options.target, options.tokens, options.out)
-    from codespec.bench.grammar import run
-
-    return run(options.grammars, options.vocab, options.out, options.peers)
 
 
 def run_train(options: argparse.Namespace) -> int:
@@ -383,6 +324,7 @@ COMMANDS = {
     "learnt clear": run_learnt_clear,
     "profile": run_profile,
     "bench decode": run_bench_decode,
+    "bench latency": run_bench_latency,
     "bench learning": run_bench_learning,
     "bench grammar": run_bench_grammar,
     "bench gate": run_bench_gate,

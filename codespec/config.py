@@ -106,6 +106,8 @@ class Config:
         seed: same seed, same text.
         draft_length: tokens that are proposed at a time at most; 0: as many as are expected to save time.
         learn: whether drafts learn from open files and accepted completions, and use what was learnt.
+        prefill: whether the target reads what was typed at once, before a completion is asked for.
+        prefetch: whether the completion after the one that is shown is made ready before that is accepted.
         log_level: of the messages on standard error.
         language: by LSP language identifier.
     """
@@ -121,6 +123,8 @@ class Config:
     seed: int = _option(0)
     draft_length: int = _option(0, Rule(maximum=32))
     learn: bool = _option(True)
+    prefill: bool = _option(True)
+    prefetch: bool = _option(True)
     log_level: str = _option("warning", Rule(choices=("error", "warning", "info", "debug")))
     language: Mapping[str, LanguageConfig] = field(default_factory=dict)
 

@@ -241,6 +241,7 @@ def _add_bench(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     learning.add_argument("--positions", type=_positive, default=2, metavar="N", help="in each file (default: 2)")
     learning.add_argument("--out", type=Path, metavar="DIR", help="write learning.json there")
     learning.set_defaults(command="bench learning")
+    _add_latency(actions)
     _add_inflate(actions)
     sources = actions.add_parser("sources", help="how much of real files a shipped grammar takes")
     sources.add_argument("grammar", metavar="GRAMMAR", help="NAME or NAME:START")
@@ -249,6 +250,28 @@ def _add_bench(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     sources.add_argument("--out", type=Path, metavar="DIR", help="write sources-GRAMMAR.json there")
     sources.add_argument("--no-judge", action="store_true", help="count files that the language's own parser refuses")
     sources.set_defaults(command="bench sources")
+
+
+def _add_latency(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = actions.add_parser("latency", help="how long somebody who types waits, in a session with the server")
+    parser.add_argument(
+        "repository", nargs="?", type=Path, default=Path(), help="whose history is typed again (default: this folder's)"
+    )
+    parser.add_argument("--target", metavar="NAME|PATH", default=None, help="target model (default: embedded)")
+    parser.add_argument("--draft", metavar="NAME|PATH|auto|none", default=None, help="draft model (default: auto)")
+    parser.add_argument(
+        "--arms",
+        metavar="NAME,NAME…",
+        default="full,neither",
+        help="full, no prefill, no prefetch, neither (default: full,neither)",
+    )
+    parser.add_argument("--count", type=_positive, default=8, metavar="N", help="insertions to type (default: 8)")
+    parser.add_argument(
+        "--debounce", type=_positive, default=75, metavar="MS", help="from a key to the request (default: 75)"
+    )
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="of insertions and pauses (default: 1)")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="write latency.json and latency.svg there")
+    parser.set_defaults(command="bench latency")
 
 
 def _add_decode(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

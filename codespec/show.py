@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
@@ -81,3 +81,15 @@ def legend(colour: bool) -> str:
 def error(message: str) -> None:
     """One line on standard error."""
     print(f"codespec: {message}", file=sys.stderr)
+
+
+def progress() -> Callable[[str, int], None] | None:
+    """Shows a message and percent in one line on standard error; None where that is no terminal."""
+    if not sys.stderr.isatty():
+        return None
+
+    def report(message: str, percent: int) -> None:
+        end = "\r\033[K" if percent >= 100 else ""
+        print(f"\r{message} {percent}%", end=end, file=sys.stderr, flush=True)
+
+    return report

@@ -42,6 +42,9 @@ def test_every_key_is_read():
         "temperature": 1,
         "seed": 5,
         "draft_length": 8,
+        "learn": False,
+        "prefill": False,
+        "prefetch": False,
         "log_level": "debug",
         "language": {"python": {"draft": "tiny", "grammar": "python", "enabled": True}},
     }

@@ -381,3 +381,40 @@ def test_a_draft_grammar_of_ones_own() -> None:
     generator = Generator(TableTarget(table), model_draft(table), END)
     assert joined(generator.generate([1], SAMPLED, Limits(30), grammar, draft_grammar=other)) == expected
     assert generator.statistics.accepted > 0
+
+
+def test_a_prompt_that_was_read_ahead_needs_only_its_last_token(table: Table) -> None:
+    prompt = list(range(1, 24))
+    expected = target_only(table, prompt, SAMPLED, 12, None, END)
+    target = TableTarget(table)
+    generator = Generator(target, model_draft(table), END)
+    assert generator.prefill(prompt[:20], 8) == 20
+    assert [len(each) for each in target.decodes] == [8, 8, 4]
+    assert generator.prefill(prompt, 8) == 3
+    assert joined(generator.generate(prompt, SAMPLED, Limits(12))) == expected
+    assert (generator.statistics.prefill_tokens, generator.statistics.reused_tokens) == (1, len(prompt) - 1)
+
+
+def test_what_was_read_before_a_prefill_was_stopped_stays(table: Table) -> None:
+    prompt = list(range(1, 24))
+    cancel = threading.Event()
+    target = TableTarget(table, on_decode=lambda: cancel.set() if target.n_past >= 8 else None)
+    generator = Generator(target, None, END)
+    assert generator.prefill(prompt, 8, cancel) == 16
+    target = TableTarget(table, abort_at=[1])
+    generator = Generator(target, None, END)
+    assert generator.prefill(prompt, 8) == 8
+    assert joined(generator.generate(prompt, SAMPLED, Limits(12))) == target_only(table, prompt, SAMPLED, 12, None, END)
+    assert generator.statistics.reused_tokens == 8
+    assert Generator(TableTarget(table), None, END).prefill([], 8) == 0
+    with pytest.raises(CodespecError):
+        Generator(TableTarget(table, n_ctx=10), None, END).prefill(prompt, 8)
+
+
+def test_a_prefill_ends_a_generation_that_still_runs(table: Table) -> None:
+    generator = Generator(TableTarget(table), None, END)
+    rounds = generator.generate([1, 2, 3], SAMPLED, Limits(12))
+    next(rounds)
+    generator.prefill([1, 2, 5], 8)
+    with pytest.raises(CodespecError, match="another generation has begun"):
+        next(rounds)

@@ -20,7 +20,7 @@ LAYERS = [
     {"config"},
     {"completion"},
     {"lsp", "bench", "train", "doctor"},
-    {"cli_grammar"},
+    {"cli_bench", "cli_grammar"},
     {"cli"},
     {"__main__", "hatch_build"},
 ]

@@ -10,7 +10,7 @@ from time import perf_counter
 from typing import Any
 
 from codespec.completion.ending import Ended, Ending
-from codespec.completion.fitting import OpenDocuments
+from codespec.completion.fitting import OpenDocuments, lead_of
 from codespec.completion.local import LocalEngine
 from codespec.completion.prompt import file_header, fim_prompt, tail
 from codespec.completion.stop import StopRule
@@ -88,6 +88,8 @@ class Completer:
         self._layout = fim_format(engine.model)
         self._documents = OpenDocuments(engine)
         self._teacher = Teacher(engine, config.learn)
+        self._totals = Statistics()
+        self._generated = self._read_ahead = 0
 
     def complete(self, request: Request, cancel: Cancel | None = None) -> list[Completion]:
         """Different completions, best first; empty once ``cancel`` is set.
@@ -95,19 +97,17 @@ class Completer:
         Raises:
             CodespecError: the draft or grammar of the settings cannot be used.
         """
-        text = request.text.replace("\r\n", "\n")
-        offset = request.offset - request.text.count("\r\n", 0, request.offset)
+        text, offset = _normal(request)
         prefix, suffix = text[:offset], text[offset:]
         language = by_id(request.language)
         settings = self._config.for_language(request.language)
         self.engine.use_draft(find_draft(settings.draft, language))
-        budget = self._config.time_budget_ms or None
-        limits = Limits(request.max_tokens or self._config.max_tokens, budget)
+        limits = self._limits(request)
+        budget = limits.time_budget_ms
         began = perf_counter()
         spot = self._documents.spot(request.path, language, settings.grammar, text, offset, self._config.gate)
         before_ms = (perf_counter() - began) * 1e3
-        context = prefix[: len(prefix) - len(spot.lead)]
-        prompt = self._prompt(context, suffix, request.path, limits)
+        prompt = self._prompt(_without_lead(prefix), suffix, request.path, limits)
         self._teacher.use(request.workspace, request.language, suffix)
         rule = StopRule.at(prefix, suffix, language)
         found: dict[str, Completion] = {}
@@ -136,6 +136,46 @@ class Completer:
                 completion = replace(completion, text="")  # blanks are nothing to show
             found.setdefault(completion.text, completion)
         return list(found.values())
+
+    def prefill(self, request: Request, cancel: Cancel | None = None) -> int:
+        """Let the target read what a completion at this place would have it read, so that it need not wait for that.
+
+        What was read when ``cancel`` is set, or ``abort`` called, is kept.
+
+        Returns:
+            How many tokens were decoded.
+        """
+        text, offset = _normal(request)
+        prompt = self._prompt(_without_lead(text[:offset]), text[offset:], request.path, self._limits(request))
+        decoded = self.engine.prefill(prompt, cancel)
+        self._read_ahead += decoded
+        return decoded
+
+    def status(self) -> dict[str, Any]:
+        """What is loaded and how it has done so far, in plain data; from any thread.
+
+        ``tokens_per_second`` counts from the first token on; ``prefill_tokens`` were read while somebody waited,
+        ``read_ahead`` before.
+        """
+        totals, draft = self._totals, self.engine.draft
+        decoding_s = (totals.total_ms - totals.prefill_ms) / 1e3
+        return {
+            "target": self.engine.model.path.stem,
+            "draft": draft.stem if draft else "none",
+            "grammar": self._config.grammar,
+            "completions": self._generated,
+            "tokens": totals.tokens,
+            "tokens_per_second": round(totals.tokens / decoding_s, 1) if decoding_s > 0 else 0.0,
+            "target_calls": totals.target_calls,
+            "drafted": totals.drafted,
+            "accepted": totals.accepted,
+            "prefill_tokens": totals.prefill_tokens,
+            "reused_tokens": totals.reused_tokens,
+            "read_ahead": self._read_ahead,
+        }
+
+    def _limits(self, request: Request) -> Limits:
+        return Limits(request.max_tokens or self._config.max_tokens, self._config.time_budget_ms or None)
 
     def generate(
         self,
@@ -219,6 +259,8 @@ class Completer:
         gate_ms += (perf_counter() - began) * 1e3
         s = spent or Statistics()
         s.add(self.engine.statistics)
+        self._totals.add(self.engine.statistics)
+        self._generated += 1
         s.grammar_ms += gate_ms
         s.total_ms += gate_ms
         return Completion(ended.text, ended.reason, tuple(rounds), self._report(s, grammar, ended.gate))
@@ -285,6 +327,16 @@ class Completer:
     def close(self) -> None:
         """Free the models, and keep what was learnt."""
         self.engine.close()
+
+
+def _normal(request: Request) -> tuple[str, int]:
+    """The text with ``\\n`` as its line ends, and the cursor's offset in it."""
+    return request.text.replace("\r\n", "\n"), request.offset - request.text.count("\r\n", 0, request.offset)
+
+
+def _without_lead(prefix: str) -> str:
+    """What the model is shown before the cursor: not a last space, which the next token begins with."""
+    return prefix[: len(prefix) - len(lead_of(prefix))]
 
 
 def _warm(sampling: Sampling) -> Sampling:

@@ -67,8 +67,7 @@ class OpenDocuments:
         Raises:
             CodespecError: the grammar cannot be used.
         """
-        # Tokens begin with the space before a word: behind a space that stands alone a model would add a second one.
-        lead = " " if text.endswith(" ", 0, offset) else ""
+        lead = lead_of(text[:offset])
         tree = self._tree(path, language)
         if tree is not None and not tree.update(text):
             tree = None
@@ -118,6 +117,14 @@ class OpenDocuments:
                 self._documents.popitem(last=False)
         self._documents.move_to_end(key)
         return self._documents[key].at(text, offset, tree.starts if tree is not None else None)
+
+
+def lead_of(prefix: str) -> str:
+    """The end of what stands before the cursor that a completion begins with again.
+
+    Tokens begin with the space before a word: behind a space that stands alone a model would add a second one.
+    """
+    return " " if prefix.endswith(" ") else ""
 
 
 class Grammars:

@@ -32,6 +32,8 @@ from codespec.protocols import Cancel, Chunk, CodespecError, Draft, GrammarState
 from codespec.speculative.generate import Generator
 
 LONGEST_AUTOMATIC_CONTEXT = 8192
+PREFILL_STEP_MS = 50.0
+"""About how long a step of ``prefill`` takes, and so whoever comes meanwhile waits."""
 SOURCES = frozenset({"forced", "ngram", "model"})
 
 _log = logging.getLogger("codespec")
@@ -233,6 +235,28 @@ class LocalEngine:
                 last = step.finish_reason is not None
                 data = b"".join(self.vocabulary.token_bytes(token) for token in step.tokens)
                 yield Chunk(decoder.decode(data, final=last), step, step.finish_reason)
+
+    def prefill(self, prompt: Sequence[int], cancel: Cancel | None = None) -> int:
+        """Decode what the KV cache lacks of a prompt, for a ``generate`` to come; ends a generation that still runs.
+
+        What was decoded when ``cancel`` is set, or ``abort`` called, stays.
+
+        Returns:
+            How many tokens were decoded.
+
+        Raises:
+            CodespecError: the prompt is too long, or decoding failed.
+        """
+        self._cancellation = Cancellation()
+        with self._context.cancellable(self._cancellation):
+            return self._generator.prefill(prompt, self._prefill_step(), cancel)
+
+    def _prefill_step(self) -> int:
+        if self._context.exact:
+            return EXACT_CHUNK
+        costs = self.costs.kept(0)
+        fits = max((n for n in range(1, LONGEST) if costs[n] <= PREFILL_STEP_MS), default=1)
+        return 2 * (LONGEST - 1) if fits == LONGEST - 1 else max(4, fits)
 
     def _cancellable(self, cancellation: Cancellation) -> ExitStack:
         stack = ExitStack()

@@ -71,6 +71,14 @@ class Document(TextDocument):
         inside = types.Position(0, units)
         return row, self.position_codec.position_from_client_units([line], inside).character
 
+    def behind(self, change: types.TextDocumentContentChangePartial) -> tuple[int, int]:
+        """Line and column behind the text of a change that was the last one: where the cursor most likely is."""
+        row, column = self.locate(change.range.start)
+        added = split_lines(change.text)
+        column = len(added[-1]) + (column if len(added) == 1 else 0)
+        row = min(row + len(added) - 1, len(self._lines) - 1)
+        return row, min(column, len(self._lines[row].rstrip("\r\n")))
+
     def position(self, row: int, column: int) -> types.Position:
         """The position, in the client's units, of a line and a column in characters."""
         return types.Position(row, self.position_codec.client_num_units(self._lines[row][:column]))

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, InvalidStateError
 from dataclasses import dataclass, field
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from codespec.completion.completer import Completer, Completion, Request
@@ -33,10 +33,14 @@ class Job:
         document: the jobs of one document replace each other.
         future: the completions, None where the request was superseded or given up, or what the completer raised.
         cancel: set once nobody wants the answer any more.
+        ahead: nobody waits for it yet: every other request goes first, and stops it.
+        prefill: only the prompt is to be decoded; there are no completions.
     """
 
     document: str
     request: Request
+    ahead: bool = False
+    prefill: bool = False
     future: Future[list[Completion] | None] = field(default_factory=Future)
     cancel: threading.Event = field(default_factory=threading.Event)
 
@@ -128,15 +132,24 @@ class DecodeThread:
                 self._thread.start()
             self._changed.notify()
 
-    def submit(self, document: str, request: Request) -> Job:
-        """Ask for completions. An older job of the same document stops and resolves to None."""
-        job = Job(document, request)
+    def submit(self, document: str, request: Request, ahead: bool = False, prefill: bool = False) -> Job:
+        """Ask for completions. An older job of the same document stops and resolves to None.
+
+        Args:
+            ahead: nobody waits for them yet. Such a job runs only if nothing else is to be done, and is stopped by
+                whatever comes, of any document; a newer one takes its place.
+            prefill: only decode the prompt.
+        """
+        job = Job(document, request, ahead, prefill)
         with self._changed:
-            if self._running is not None and self._running.document == document:
-                self._stop(self._running)
-            if self._closing or self._failed:
+            jobs = [*self._waiting.values(), *([self._running] if self._running is not None else [])]
+            if self._closing or self._failed or (ahead and not all(each.ahead for each in jobs)):
                 job.resolve(None)
                 return job
+            if self._running is not None and (self._running.ahead or self._running.document == document):
+                self._stop(self._running)
+            for waiting in [each for each in self._waiting.values() if each.ahead]:
+                self.give_up(waiting)
             # Taking the older job's place in the dict keeps its turn: busy documents neither starve nor jump the queue.
             older = self._waiting.get(document)
             self._waiting[document] = job
@@ -165,6 +178,13 @@ class DecodeThread:
             self._stop_idling()
             self._changed.notify()
         return task.future
+
+    def status(self) -> dict[str, Any]:
+        """``state`` (``loading``, ``ready``, ``failed``) and what the completer says of itself."""
+        with self._changed:
+            completer, failed = self._completer, self._failed
+        state = "ready" if completer is not None else "failed" if failed else "loading"
+        return {"state": state, **(completer.status() if completer is not None else {})}
 
     def cancel(self, job: Job) -> None:
         """Nobody wants this job's answer any more: it stops within one call of the target."""
@@ -210,7 +230,8 @@ class DecodeThread:
         if job is None:
             return
         job.cancel.set()
-        if job is self._running and self._completer is not None:
+        # What a prefill is about to read is mostly what the next request wants: it ends after its step, not within.
+        if job is self._running and self._completer is not None and not job.prefill:
             self._completer.abort()
         job.resolve(None)
 
@@ -278,7 +299,10 @@ class DecodeThread:
         assert completer is not None
         completions = None
         try:
-            completions = completer.complete(job.request, job.cancel)
+            if job.prefill:
+                completer.prefill(job.request, job.cancel)
+            else:
+                completions = completer.complete(job.request, job.cancel)
         except Exception as error:
             # An abort may surface as an exception: then it is no news.
             if not job.cancel.is_set():

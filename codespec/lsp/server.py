@@ -22,17 +22,18 @@ from pygls.lsp.server import LanguageServer
 from pygls.protocol import LanguageServerProtocol
 from pygls.uris import to_fs_path
 
-from codespec.completion.completer import Request
-from codespec.languages import by_path
+from codespec.completion.cache import CompletionCache
+from codespec.lsp.ahead import did_change, prefetch
 from codespec.lsp.documents import Document, Documents
 from codespec.lsp.executor import DecodeThread
+from codespec.lsp.items import to_item, to_request
 from codespec.lsp.lessons import ACCEPTED, FORGET, Lessons
 from codespec.lsp.progress import Progress
 from codespec.lsp.settings import SECTION, Settings, needs_reload
 from codespec.protocols import CodespecError
 
 if TYPE_CHECKING:
-    from codespec.completion.completer import Completer, Completion
+    from codespec.completion.completer import Completer, Completion, Request
     from codespec.config import Config
 
     Loader: TypeAlias = Callable[[Config, Callable[[str, int], None]], Completer]
@@ -46,8 +47,8 @@ START_WITHIN_S = 30.0
 CONFIGURATION_WITHIN_S = 2.0
 """How long loading waits for a client to answer ``workspace/configuration``."""
 
-_TYPED = 256
-"""How many characters before the cursor an item repeats at most; see ``to_item``."""
+STATUS = "codespec.status"
+"""The command that tells what is loaded and how it has done so far."""
 
 
 class Protocol(LanguageServerProtocol):
@@ -88,6 +89,8 @@ class CodespecServer(LanguageServer):
         self.settings = Settings()
         self.decode = DecodeThread()
         self.lessons = Lessons(self.decode)
+        self.cache = CompletionCache()
+        self.requests = self.from_memory = 0
         self.startup_messages: list[str] = []
         self._load_completer = load_completer
         self._loaded: Config | None = None
@@ -165,6 +168,7 @@ class CodespecServer(LanguageServer):
         self.tell(messages)
         if self._loaded is None or needs_reload(self._loaded, config):
             self._loaded = config
+            self.cache.forget()
             self._load(config)
 
     def _load(self, config: Config) -> None:
@@ -175,7 +179,7 @@ class CodespecServer(LanguageServer):
             self._progress.end("replaced")
         self._progress = progress = Progress(self, "codespec")
         progress.report("loading the model", 0)
-        self._keep(asyncio.create_task(progress.start()))
+        self.keep(asyncio.create_task(progress.start()))
 
         def post(function: Callable[..., None], *arguments: Any) -> None:
             with contextlib.suppress(RuntimeError):  # the loop is closed: the session is over
@@ -211,7 +215,7 @@ class CodespecServer(LanguageServer):
         self.window_show_message(types.ShowMessageParams(types.MessageType.Error, text))
         self.log(text, types.MessageType.Error)
 
-    def _keep(self, task: asyncio.Task[None]) -> None:
+    def keep(self, task: asyncio.Task[None]) -> None:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -230,12 +234,14 @@ def create_server(load_completer: Loader) -> CodespecServer:
     server.feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)(did_change_configuration)
     # Open and close are advertised only where there are handlers for them.
     server.feature(types.TEXT_DOCUMENT_DID_OPEN)(did_open)
+    server.feature(types.TEXT_DOCUMENT_DID_CHANGE)(did_change)
     server.feature(types.TEXT_DOCUMENT_DID_SAVE)(did_save)
     server.feature(types.TEXT_DOCUMENT_DID_CLOSE)(did_close)
     # Without the options object pygls does not advertise the capability.
     server.feature(types.TEXT_DOCUMENT_INLINE_COMPLETION, types.InlineCompletionOptions())(inline_completion)
     server.command(ACCEPTED)(accepted)
     server.command(FORGET)(forget_workspace)
+    server.command(STATUS)(status)
     return server
 
 
@@ -284,6 +290,11 @@ async def accepted(ls: CodespecServer, *arguments: Any) -> None:
     await asyncio.wrap_future(ls.lessons.accepted(arguments[0] if arguments else None))
 
 
+def status(ls: CodespecServer, *arguments: Any) -> dict[str, Any]:
+    """The state of the models, their drafts' success, and how many requests memory has answered."""
+    return {**ls.decode.status(), "requests": ls.requests, "from_memory": ls.from_memory}
+
+
 async def forget_workspace(ls: CodespecServer, *arguments: Any) -> None:
     """Forget all that was learnt in the folders given (paths or URIs), or in all folders of the workspace."""
     folders = [each for each in arguments if isinstance(each, str) and each] or ls.workspace_folders()
@@ -298,6 +309,7 @@ async def forget_workspace(ls: CodespecServer, *arguments: Any) -> None:
 def did_close(ls: CodespecServer, params: types.DidCloseTextDocumentParams) -> None:
     """Nobody waits for completions in a closed document."""
     ls.decode.cancel_document(params.text_document.uri)
+    ls.cache.forget(params.text_document.uri)
 
 
 def shut_down(ls: CodespecServer, params: None) -> None:
@@ -317,16 +329,25 @@ async def inline_completion(
         request = to_request(document, row, column, ls.folder_of(params.text_document.uri))
         if not ls.settings.config.for_language(request.language).enabled:
             return None
-        completions = await _decode(ls, params.text_document.uri, request)
+        uri = params.text_document.uri
+        completions = ls.cache.find(uri, request)
+        from_memory = completions is not None
+        ls.requests += 1
+        ls.from_memory += from_memory
         if completions is None:
-            return None
+            completions = await _decode(ls, uri, request)
+            if completions is None:
+                return None
+            ls.cache.store(uri, request, completions)
         items = [
             to_item(each, document, row, column, ls.lessons.offer(request, each.text))
             for each in completions
             if each.text
         ]
-        if ls.settings.config.learn:
-            ls.lessons.document(params.text_document.uri, request, edited=True)
+        if ls.settings.config.learn and not from_memory:
+            ls.lessons.document(uri, request, edited=True)
+        if ls.settings.config.prefetch and items:
+            prefetch(ls, uri, request, next(each.text for each in completions if each.text))
         return types.InlineCompletionList(items)
     except CodespecError as error:
         ls.tell_failure(error)
@@ -346,37 +367,6 @@ async def _decode(ls: CodespecServer, uri: str, request: Request) -> list[Comple
         raise
     finally:
         give_up.cancel()
-
-
-def to_request(document: Document, row: int, column: int, workspace: str = "") -> Request:
-    """What the completer needs to know about a place in a document."""
-    return Request(
-        text=document.text(),
-        offset=document.offset(row, column),
-        language=document.language_id or by_path(document.path).id,
-        path=document.path,
-        workspace=workspace,
-    )
-
-
-def to_item(
-    completion: Completion, document: Document, row: int, column: int, identifier: str
-) -> types.InlineCompletionItem:
-    """A completion as the protocol has it: plain text that replaces the line up to the cursor by itself and more.
-
-    Its command tells us when it is accepted; clients drop other fields that they do not know.
-
-    Repeating what is typed keeps the ghost text still while it is accepted word by word (VS Code filters items by
-    it) and is what Neovim skips before it draws. Line ends are always ``\\n``: editors hold lines without
-    their ends and write the document's own; Neovim would keep a ``\\r`` as a visible character.
-    """
-    start = max(0, column - _TYPED)
-    typed = document.line(row)[start:column]
-    return types.InlineCompletionItem(
-        insert_text=typed + completion.text.replace("\r\n", "\n").replace("\r", "\n"),
-        range=types.Range(document.position(row, start), document.position(row, column)),
-        command=types.Command("codespec: learn from what was accepted", ACCEPTED, arguments=[identifier]),
-    )
 
 
 def _workspace_folder(params: types.InitializeParams) -> Path | None:

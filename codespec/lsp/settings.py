@@ -60,6 +60,8 @@ def _of_the_models(settings: Config) -> Config:
     return replace(
         settings,
         enabled=True,
+        prefill=True,
+        prefetch=True,
         log_level="warning",
         language={name: each for name, each in languages.items() if each != default},
     )

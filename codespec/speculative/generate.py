@@ -113,6 +113,32 @@ class Generator:
         )
         return self._rounds(run)
 
+    def prefill(self, prompt: Sequence[int], step: int, cancel: Cancel | None = None) -> int:
+        """Decode what the KV cache lacks of a prompt, for a generation to come; ends one that still runs.
+
+        Args:
+            step: tokens that are decoded at a time.
+            cancel: checked between two steps; what was decoded until then, or until a decode was aborted, stays.
+
+        Returns:
+            How many tokens were decoded.
+
+        Raises:
+            CodespecError: as ``generate``.
+        """
+        self.statistics = Statistics()
+        sequence = self._sequence
+        kept = place = sequence.kept(prompt) if prompt else 0
+        sequence.rollback(kept)
+        while place < len(prompt) and not (cancel is not None and cancel.is_set()):
+            end = min(len(prompt), (place // step + 1) * step)
+            try:
+                sequence.extend(prompt[place:end], 0)
+            except Aborted:
+                break
+            place = end
+        return place - kept
+
     def _rounds(self, run: _Run) -> Iterator[Round]:
         # The KV cache is rolled back before every yield, so a consumer may leave at any of them.
         current = self._first_round(run)
@@ -240,7 +266,7 @@ class Generator:
             proposed,
             run.tokens,
             run.grammar,
-            sampler.choose,
+            sampler.choose_closely,
             self._end_tokens,
             run.room,
             sampler.only_choice,

@@ -100,7 +100,9 @@ async def running(
     configuration: dict[str, Any] | None = None,
     folder: Path | None = None,
 ) -> AsyncIterator[Server]:
-    """A session with a server, ended in good order."""
+    """A session with a server, ended in good order. It completes only when asked, unless ``options`` say otherwise."""
+    if options is None or (isinstance(options, dict) and "codespec" not in options):
+        options = {"prefetch": False, **(options or {})}
     client = Client()
     client.set_configuration(configuration or {})
     capabilities = types.ClientCapabilities(

@@ -1,7 +1,8 @@
 """The real server over a stand-in completer, which counts its steps on standard error.
 
 What it does is chosen by the environment: ``STUB_LOAD_S`` seconds to load, ``STUB_LOAD_ERROR`` a message to fail with,
-``STUB_STEP_S`` seconds per step. After a line ``steps=N`` a completion takes N steps, elsewhere one.
+``STUB_STEP_S`` seconds per step. After a line ``steps=N`` a completion takes N steps, behind what it said itself five,
+elsewhere one.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from typing import Any
 
 from codespec.completion.completer import Completion, Request
 from codespec.config import Config
@@ -34,7 +36,7 @@ class StubCompleter:
         if before.endswith("raise"):
             raise RuntimeError("as asked")
         line = before.rpartition("\n")[2]
-        count = int(line.rpartition("=")[2]) if line.startswith("steps=") else 1
+        count = int(line.rpartition("=")[2]) if line.startswith("steps=") else 5 if line.endswith(">") else 1
         name = request.path.rpartition("/")[2]
         say(f"begin {name}")
         for _ in range(count):
@@ -48,6 +50,10 @@ class StubCompleter:
         text = "one\r\ntwo\n" if line.endswith("two lines") else f"<{before[-3:]}|{self._config.max_tokens}>"
         return [completion(text)]
 
+    def prefill(self, request: Request, cancel: threading.Event) -> int:
+        say(f"reads {request.path.rpartition('/')[2]} up to {request.text[: request.offset][-8:]!r}")
+        return 0
+
     def learn(self, text: str, path: str, language: str, workspace: str = "", offset: int | None = None) -> None:
         say(f"learns {path.rpartition('/')[2]} in {workspace or 'no workspace'}, {len(text)} characters, {offset}")
 
@@ -56,6 +62,9 @@ class StubCompleter:
 
     def forget(self, workspace: str) -> None:
         say(f"forgot {workspace}")
+
+    def status(self) -> dict[str, Any]:
+        return {"target": "stub"}
 
     def idle(self, go_on: Callable[[], bool]) -> bool:
         return True

@@ -1,0 +1,93 @@
+"""``codespec bench``: its commands, which import what is heavy when they run."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from codespec import show
+
+
+def run_bench_latency(options: argparse.Namespace) -> int:
+    """``codespec bench latency``."""
+    from codespec.bench.latency import run
+
+    settings: dict[str, Any] = {"draft": options.draft} if options.draft else {}
+    if options.target:
+        settings["target"] = {"path": options.target}
+    report = show.progress() or (lambda _message, _percent: None)
+    arms = [arm.strip() for arm in options.arms.split(",")]
+    return run(
+        options.repository,
+        arms,
+        options.count,
+        options.debounce,
+        options.seed,
+        options.out,
+        settings,
+        lambda message: report(message, 0),
+    )
+
+
+def run_bench_learning(options: argparse.Namespace) -> int:
+    """``codespec bench learning``."""
+    from codespec.bench.learning import run
+
+    return run(options.paths, options.passes, options.positions, options.out)
+
+
+def run_bench_decode(options: argparse.Namespace) -> int:
+    """``codespec bench decode``."""
+    from codespec.bench.decode_report import run
+
+    return run(options)
+
+
+def run_bench_sources(options: argparse.Namespace) -> int:
+    """``codespec bench sources``."""
+    from codespec.bench.sources import run
+
+    return run(options.grammar, options.paths, options.limit, options.out, judged=not options.no_judge)
+
+
+def run_bench_gate(options: argparse.Namespace) -> int:
+    """``codespec bench gate``."""
+    from codespec.bench.gate import run
+
+    return run(
+        options.language,
+        options.files,
+        options.cuts,
+        options.seed,
+        options.out,
+        grammar=not options.no_grammar,
+        max_tokens=options.max_tokens,
+    )
+
+
+def run_bench_inflate(options: argparse.Namespace) -> int:
+    """``codespec bench inflate``."""
+    from codespec.bench.inflate import run
+    from codespec.models.registry import EMBEDDED_TARGET
+
+    report = show.progress() or (lambda _message, _percent: None)
+    return run(
+        options.target or EMBEDDED_TARGET,
+        options.out,
+        options.layers,
+        options.ffn,
+        options.quantization,
+        options.random,
+        lambda share: report("writing", int(100 * share)),
+    )
+
+
+def run_bench_grammar(options: argparse.Namespace) -> int:
+    """``codespec bench grammar``."""
+    if options.decode:
+        from codespec.bench.constrained import run as run_constrained
+
+        return run_constrained(options.target, options.tokens, options.out)
+    from codespec.bench.grammar import run
+
+    return run(options.grammars, options.vocab, options.out, options.peers)

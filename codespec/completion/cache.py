@@ -1,0 +1,140 @@
+"""Completions that were given: they answer again while the user types what they say, and after a step back."""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from codespec.completion.postprocess import CLOSERS
+
+if TYPE_CHECKING:
+    from codespec.completion.completer import Completion, Request
+
+DOCUMENTS = 32
+"""Documents whose completions are kept; of more, those least lately asked about are dropped."""
+
+KEPT = 64
+"""Completions that are kept for each document; of more, the oldest are dropped."""
+
+_OPENERS = "\"'`" + "".join(CLOSERS.values())
+_CLOSED = "\"'`" + "".join(CLOSERS)
+_MOST_CLOSED = 8  # closing characters that an editor may have written by itself
+
+
+_WINDOW = 64  # characters that are compared before anything is hashed
+
+
+@dataclass(frozen=True)
+class _Text:
+    """A text to compare with, not to keep: documents are large, and completions many.
+
+    Attributes:
+        edge: its end at the cursor.
+    """
+
+    length: int
+    edge: str
+    hash: int
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """What was given where."""
+
+    prefix: _Text
+    suffix: _Text
+    language: str
+    completions: tuple[Completion, ...]
+
+
+class CompletionCache:
+    """The latest completions of each document. Not for two threads at a time.
+
+    A completion answers for a place if between where it was given and that place stands what it begins with, and
+    nothing else has changed: while the user types along, takes it word by word, or goes back to where it was given.
+    """
+
+    def __init__(self, documents: int = DOCUMENTS, kept: int = KEPT) -> None:
+        self._documents: OrderedDict[str, deque[_Kept]] = OrderedDict()
+        self._most, self._kept = documents, kept
+
+    def store(self, document: str, request: Request, completions: Sequence[Completion]) -> None:
+        """Keep what was answered to ``request``; an answer with no text is one too."""
+        kept = self._documents.setdefault(document, deque(maxlen=self._kept))
+        self._documents.move_to_end(document)
+        if len(self._documents) > self._most:
+            self._documents.popitem(last=False)
+        prefix, suffix = request.text[: request.offset], request.text[request.offset :]
+        kept.append(
+            _Kept(
+                _Text(len(prefix), prefix[-_WINDOW:], hash(prefix)),
+                _Text(len(suffix), suffix[:_WINDOW], hash(suffix)),
+                request.language,
+                tuple(completions),
+            )
+        )
+
+    def find(self, document: str, request: Request) -> list[Completion] | None:
+        """What is left of completions given before, the latest first; None where the place is a new one."""
+        kept = self._documents.get(document)
+        if kept is None:
+            return None
+        self._documents.move_to_end(document)
+        prefix, suffix = request.text[: request.offset], request.text[request.offset :]
+        for each in reversed(kept):
+            if each.language != request.language:
+                continue
+            found = _left(each, prefix, suffix)
+            if found is not None:
+                return found
+        return None
+
+    def forget(self, document: str | None = None) -> None:
+        """Forget the completions of a document; None: of all."""
+        if document is None:
+            self._documents.clear()
+        else:
+            self._documents.pop(document, None)
+
+
+def _left(kept: _Kept, prefix: str, suffix: str) -> list[Completion] | None:
+    """What has not been typed yet of those completions that what was typed since begins."""
+    before, closed = kept.prefix.length, len(suffix) - kept.suffix.length
+    if before > len(prefix) or not 0 <= closed <= _MOST_CLOSED:
+        return None
+    if prefix[max(0, before - _WINDOW) : before] != kept.prefix.edge:
+        return None
+    typed, written = prefix[before:].replace("\r\n", "\n"), suffix[:closed]
+    if suffix[closed : closed + _WINDOW] != kept.suffix.edge or not _is_closed(typed, written):
+        return None
+    found = _untyped(kept.completions, typed, written)
+    if found is None or hash(prefix[:before]) != kept.prefix.hash or hash(suffix[closed:]) != kept.suffix.hash:
+        return None
+    return found
+
+
+def _untyped(completions: Sequence[Completion], typed: str, written: str) -> list[Completion] | None:
+    if not typed:
+        return list(completions)
+    found = []
+    for completion in completions:
+        text = completion.text.replace("\r\n", "\n")
+        if not text.startswith(typed):
+            continue
+        left = text[len(typed) :]
+        if written:
+            # The editor has written the end of a pair: what is to stand between comes before it.
+            first_line, newline, _ = left.partition("\n")
+            if newline or not first_line.endswith(written):
+                continue
+            left = first_line[: -len(written)]
+        if left:
+            found.append(replace(completion, text=left, rounds=(), backed_up=0))
+    return found or None
+
+
+def _is_closed(typed: str, written: str) -> bool:
+    """Whether an editor may have put ``written`` behind the cursor when ``typed`` was typed."""
+    return all(c in _CLOSED for c in written) and sum(typed.count(c) for c in _OPENERS) >= len(written)

@@ -1,0 +1,54 @@
+"""What is done before anybody asks: the model reads what is typed, and completes behind what is shown."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from lsprotocol import types
+
+from codespec.lsp.items import to_request
+
+if TYPE_CHECKING:
+    from codespec.completion.completer import Request
+    from codespec.lsp.server import CodespecServer
+
+logger = logging.getLogger(__name__)
+
+
+def did_change(ls: CodespecServer, params: types.DidChangeTextDocumentParams) -> None:
+    """Read on behind what was typed: editors wait a moment before they ask."""
+    uri = params.text_document.uri
+    document = ls.document(uri)
+    change = params.content_changes[-1] if params.content_changes else None
+    if document is None or not isinstance(change, types.TextDocumentContentChangePartial):
+        return
+    row, column = document.behind(change)
+    request = to_request(document, row, column, ls.folder_of(uri))
+    config = ls.settings.config
+    if config.prefill and config.for_language(request.language).enabled and ls.cache.find(uri, request) is None:
+        ls.decode.submit(uri, request, ahead=True, prefill=True)
+
+
+def prefetch(ls: CodespecServer, uri: str, request: Request, text: str) -> None:
+    """Complete behind a completion that is shown, so that the next one is there when that is accepted."""
+    offset = request.offset
+    following = replace(request, text=request.text[:offset] + text + request.text[offset:], offset=offset + len(text))
+    if ls.cache.find(uri, following) is None:
+        ls.keep(asyncio.create_task(_prefetch(ls, uri, following)))
+
+
+async def _prefetch(ls: CodespecServer, uri: str, request: Request) -> None:
+    job = ls.decode.submit(uri, request, ahead=True)
+    try:
+        completions = await asyncio.wrap_future(job.future)
+    except asyncio.CancelledError:
+        ls.decode.cancel(job)
+        raise
+    except Exception as error:  # who asks for it will be told
+        logger.info("a completion was not prefetched: %s", error)
+        return
+    if completions is not None:
+        ls.cache.store(uri, request, completions)
