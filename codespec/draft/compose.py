@@ -105,7 +105,8 @@ class Combined:
             asleep = False
         elif match is None and self._only_ngrams(grammar):
             self._skip()
-            self.guard.learn((began - self.clock()) * 1e3 / one)
+            if not asleep:
+                self.guard.learn((began - self.clock()) * 1e3 / one)
             return _NOTHING
         work = ProposalRound(self, tokens, grammar, sampler, match, began)
         if asleep and work.step_ms() > _WATCHING * work.costs[1]:
