@@ -170,6 +170,12 @@ def _grow(
     before = len(tokens)
     accepted = 0
     reason: FinishReason | None = None
+
+    def over() -> FinishReason | None:
+        if grammar is not None and grammar.finished:
+            return "stop"
+        return "length" if len(tokens) - before == room else None
+
     while True:
         if glance is not None:
             likely, agreed = glance(accepted)
@@ -177,13 +183,8 @@ def _grow(
             tokens += likely[:taken]
             agreed = agreed or taken < len(likely)
             accepted += taken if agreed else taken - 1
-            if taken and grammar is not None and grammar.finished:
-                reason = "stop"
-                break
-            if len(tokens) - before == room:
-                reason = "length"
-                break
-            if not agreed:
+            reason = over() if taken else None
+            if reason is not None or not agreed:
                 break
         token, agreed = next_token(accepted)
         if token is None:
@@ -194,15 +195,9 @@ def _grow(
             reason = "stop"
             break
         tokens.append(token)
-        if grammar is not None:
-            if grammar.accept((token,)) != 1:
-                raise CodespecError(f"the grammar allowed token {token} and then refused it; please report this")
-            if grammar.finished:
-                reason = "stop"
-                break
-        if len(tokens) - before == room:
-            reason = "length"
-            break
-        if not agreed:
+        if grammar is not None and grammar.accept((token,)) != 1:
+            raise CodespecError(f"the grammar allowed token {token} and then refused it; please report this")
+        reason = over()
+        if reason is not None or not agreed:
             break
     return Verdict(tuple(tokens[before:]), accepted, reason)
