@@ -273,8 +273,8 @@ def run(
         server = report[arm]["server"]
         print(
             f"{arm:12}{server.get('from_memory', 0)} of {server.get('requests', 0)} from memory; "
-            f"{server.get('completions', 0)} completions, for which {server.get('prefill_tokens', 0)} tokens were read "
-            f"when asked and {server.get('read_ahead', 0)} before"
+            f"{server.get('completions', 0)} texts generated, prefetched ones among them, for which "
+            f"{server.get('prefill_tokens', 0)} tokens were read, and {server.get('read_ahead', 0)} while typing"
         )
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)

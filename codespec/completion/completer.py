@@ -154,8 +154,8 @@ class Completer:
     def status(self) -> dict[str, Any]:
         """What is loaded and how it has done so far, in plain data; from any thread.
 
-        ``tokens_per_second`` counts from the first token on; ``prefill_tokens`` were read while somebody waited,
-        ``read_ahead`` before.
+        ``tokens_per_second`` counts from the first token on; ``prefill_tokens`` were read by completions, also by those
+        that were prefetched, ``read_ahead`` by ``prefill``.
         """
         totals, draft = self._totals, self.engine.draft
         decoding_s = (totals.total_ms - totals.prefill_ms) / 1e3

@@ -72,12 +72,14 @@ class EditorClient:
             types.TextDocumentIdentifier(uri),
             types.Position(row, column),
         )
+        request = asyncio.ensure_future(
+            self._client.protocol.send_request_async(types.TEXT_DOCUMENT_INLINE_COMPLETION, params, msg_id=identifier)
+        )
         try:
-            answer = await self._client.protocol.send_request_async(
-                types.TEXT_DOCUMENT_INLINE_COMPLETION, params, msg_id=identifier
-            )
+            answer = await asyncio.shield(request)
         except asyncio.CancelledError:
             self._client.cancel_request(types.CancelParams(identifier))
+            request.add_done_callback(asyncio.Future.exception)  # the answer still comes: that it was cancelled
             raise
         if answer is None or not answer.items:
             return ""
