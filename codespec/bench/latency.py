@@ -24,6 +24,8 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+import numpy as np
+
 from codespec.bench import plot
 from codespec.languages import Language, by_path
 from codespec.lsp.client import EditorClient
@@ -224,18 +226,15 @@ def figures(log: Log) -> dict[str, Any]:
     kinds: dict[str, Any] = {}
     for kind in ("along", "typing", "thought"):
         asked = [each for each in log.answers if each.kind == kind]
-        waited = sorted(each.waited for each in asked if each.waited is not None)
-        kinds[kind] = {
-            "asked": len(asked),
-            "answered": len(waited),
-            "with_text": sum(bool(each.text) for each in asked),
-            **({f"p{share}": round(_percentile(waited, share), 2) for share in (50, 95, 99)} if waited else {}),
+        waited = [each.waited for each in asked if each.waited is not None]
+        times = {
+            f"p{share}": round(float(np.quantile(waited, share / 100, method="higher")), 2)
+            for share in (50, 95, 99)
+            if waited
         }
+        with_text = sum(bool(each.text) for each in asked)
+        kinds[kind] = {"asked": len(asked), "answered": len(waited), "with_text": with_text, **times}
     return {"requests": kinds, "server": log.status}
-
-
-def _percentile(values: Sequence[float], share: int) -> float:
-    return values[min(len(values) - 1, int(len(values) * share / 100))]
 
 
 def run(

@@ -104,7 +104,8 @@ class Combined:
             self.guard.wake()
             asleep = False
         elif match is None and self._only_ngrams(grammar):
-            self._skip()
+            self.begin_round()
+            self.refused = max(0, self.refused - 1)
             if not asleep:
                 self.guard.learn((began - self.clock()) * 1e3 / one)
             return _NOTHING
@@ -143,10 +144,13 @@ class Combined:
             return False
         return self.model is None or (self.refused > 0 and self.rounds_without_model < PROBE)
 
-    def _skip(self) -> None:
-        self.refused = max(0, self.refused - 1)
+    def begin_round(self) -> int:
+        """Count a round; how many have passed since the model was asked."""
+        before = self.rounds_without_model
         self.rounds_without_model += 1
-        self.trust.forget()
+        if before:
+            self.trust.forget()
+        return before
 
     def learn(self, tokens: Sequence[int]) -> None:
         """See which guesses of the last round ``tokens``, the text that has gone on, prove right."""

@@ -99,10 +99,7 @@ class ProposalRound:
         draft = self.draft
         if draft.forced is not None and self.grammar is not None:
             self.forced = draft.forced.tokens(self.text, self.grammar)
-        asked = draft.rounds_without_model
-        draft.rounds_without_model += 1
-        if asked:
-            draft.trust.forget()
+        asked = draft.begin_round()
         if self.model is not None and asked >= PROBE and not self.forced and self._probe_is_cheap():
             self._probe()
         confidence = 1.0

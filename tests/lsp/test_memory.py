@@ -103,7 +103,7 @@ async def test_the_next_completion_is_ready_when_one_is_accepted(ahead):
     assert editor.decoded == 3  # and the one after that
 
 
-async def test_who_waits_goes_before_what_nobody_waits_for(ahead, tmp_path):
+async def test_who_waits_goes_before_what_nobody_waits_for(tmp_path):
     async with running(tmp_path, options={"prefetch": True}, env={"STUB_STEP_S": "0.2"}) as server:
         editor = Editor(server, "abc")
         await editor.ask()
