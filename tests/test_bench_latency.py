@@ -85,5 +85,7 @@ def test_a_session_with_the_server(repository: Path, tmp_path: Path, monkeypatch
     assert report["server"]["read_ahead"] > 0
     assert "<svg" in (out / "latency.svg").read_text()
     assert "from memory" in capsys.readouterr().out
+    with pytest.raises(CodespecError, match="nonesuch"):
+        run(repository, ["full"], 1, 20.0, 1, None, {"target": {"path": "/nonesuch.gguf"}}, lambda message: None)
     with pytest.raises(CodespecError, match="no arm fast"):
         run(repository, ["fast"], 1, 20.0, 1, None, {}, lambda message: None)

@@ -196,3 +196,20 @@ def test_quantized_cache(model, tokens):
         a = small.sequence().decode(tokens, last=1)[0].copy()
         b = full.sequence().decode(tokens, last=1)[0]
         assert 0 < np.abs(a - b).max() < 1
+
+
+@pytest.mark.parametrize(
+    ("length", "more", "expected"),
+    [
+        (512, {}, "off"),
+        (20_000, {}, "llama"),
+        (512, {"exact": True}, "llama"),
+        (512, {"flash_attention": "on"}, "on"),
+        (512, {"kv_type": "q8_0", "flash_attention": "on"}, "on"),
+    ],
+)
+def test_a_context_to_measure_in_has_the_attention_of_the_one_it_stands_for(length, more, expected):
+    with Model(EMBEDDED_TARGET) as model, Context(model, context_length=length, **more) as context:
+        assert context.flash_attention == expected
+        with context.alike(256) as other:
+            assert other.flash_attention == expected

@@ -22,7 +22,8 @@ EXACT_CHUNK = 32
 
 # enum ggml_type
 KV_TYPES = {"f32": 0, "f16": 1, "q4_0": 2, "q4_1": 3, "q5_0": 6, "q5_1": 7, "q8_0": 8, "bf16": 30}
-FLASH_ATTENTION = {"auto": -1, "off": 0, "on": 1}  # enum llama_flash_attn_type
+LLAMA_CHOOSES = "llama"
+FLASH_ATTENTION = {LLAMA_CHOOSES: -1, "off": 0, "on": 1}  # enum llama_flash_attn_type
 ONE_THREAD_BELOW = 50_000_000
 LONGEST_WITHOUT_FLASH = 16_384
 
@@ -306,14 +307,14 @@ class LlamaSequence:
 
 
 def attention(model: Model, length: int, kv_type: str, exact: bool) -> str:
-    """What ``flash_attention = "auto"`` comes to: ``off`` where that is faster, else llama.cpp's own choice, ``auto``.
+    """What ``flash_attention = "auto"`` comes to: ``off`` where that is faster, else llama.cpp's own choice.
 
     On a CPU llama.cpp's flash attention goes through the cache once for each row of a short pass: 16 tokens behind
     1,500 others take 33 ms with it and 12 without (8M parameters, AVX2; a 1.5B model behind 1,000: 678 and 555 ms).
     Without it a very long context takes much memory, and ``exact`` decoding relies on its numerics.
     """
     plain = model.gpu_layers == 0 and not exact and kv_type in ("f16", "f32")
-    return "off" if plain and length <= LONGEST_WITHOUT_FLASH else "auto"
+    return "off" if plain and length <= LONGEST_WITHOUT_FLASH else LLAMA_CHOOSES
 
 
 def default_threads(model: Model) -> int:

@@ -10,6 +10,7 @@ from typing import Any
 from lsprotocol import types
 from pygls.lsp.client import LanguageClient
 
+from codespec.errors import CodespecError
 from codespec.lsp.server import STATUS
 
 
@@ -18,21 +19,30 @@ class EditorClient:
 
     def __init__(self) -> None:
         self._client = LanguageClient("codespec-bench", "1")
-        for method in (types.WINDOW_LOG_MESSAGE, types.WINDOW_SHOW_MESSAGE):
-            self._client.feature(method)(lambda params: None)
+        self._client.feature(types.WINDOW_LOG_MESSAGE)(lambda params: None)
+        self._client.feature(types.WINDOW_SHOW_MESSAGE)(lambda params: self._shown.append(params.message))
+        self._shown: list[str] = []
         self._versions: dict[str, int] = {}
         self._requests = 0
 
     async def start(self, options: dict[str, Any], data_folder: str) -> None:
-        """Start the server with these settings, and wait until the models are loaded or could not be."""
+        """Start the server with these settings, and wait until the models are loaded.
+
+        Raises:
+            CodespecError: they cannot be; with what the server says of it.
+        """
         environment = {**os.environ, "CODESPEC_DATA": data_folder}
         await self._client.start_io(sys.executable, "-m", "codespec", "serve", env=environment)
         await self._client.initialize_async(
             types.InitializeParams(capabilities=types.ClientCapabilities(), initialization_options=options)
         )
         self._client.initialized(types.InitializedParams())
-        while (await self.status())["state"] == "loading":
+        while (state := (await self.status())["state"]) == "loading":
             await asyncio.sleep(0.1)
+        if state != "ready":
+            await asyncio.sleep(0.1)  # for the message, which comes behind the answer
+            said = self._shown[-1].removeprefix("codespec: ") if self._shown else "the server gives no reason"
+            raise CodespecError(said)
 
     async def stop(self) -> None:
         """End the session and the server, in whatever state they are."""
