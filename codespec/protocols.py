@@ -17,8 +17,8 @@ from codespec.errors import Aborted, CodespecError, ContextFull
 
 __all__ = [
     "Aborted", "Bits", "Cancel", "Chunk", "CodespecError", "ContextFull", "Distribution", "Draft", "FinishReason",
-    "GrammarState", "Limits", "Logits", "Pick", "Proposal", "Round", "Sampler", "Sampling", "SourceCount", "Statistics",
-    "Target", "Vocabulary",
+    "GrammarState", "Limits", "Logits", "Pick", "Proposal", "Round", "Sampler", "Sampling", "Snippet", "SourceCount",
+    "Statistics", "Target", "Vocabulary",
 ]  # fmt: skip
 
 Logits = npt.NDArray[np.float32]
@@ -206,6 +206,19 @@ class Sampler(Protocol):
     def pick(self, logits: npt.NDArray[np.float32], tokens: Sequence[int], grammar: GrammarState | None) -> Pick | None:
         """The token after ``tokens`` (prompt included) given its logits [V]; None where the grammar allows no token."""
         ...
+
+
+@dataclass(frozen=True)
+class Snippet:
+    """A piece of another file that a prompt may show.
+
+    Attributes:
+        path: relative to the workspace, with ``/``; or just a name.
+        text: whole lines.
+    """
+
+    path: str
+    text: str
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from codespec.grammar import Grammar
 from codespec.languages import by_id
 from codespec.models.fim import fim_format
 from codespec.models.registry import find_draft, find_target
-from codespec.protocols import Cancel, Chunk, CodespecError, FinishReason, Limits, Round, Sampling, Statistics
+from codespec.protocols import Cancel, Chunk, CodespecError, FinishReason, Limits, Round, Sampling, Snippet, Statistics
 
 # Of alternatives the first is what was asked for, the others are drawn at no less than this temperature.
 ALTERNATIVE_TEMPERATURE = 0.8
@@ -44,6 +44,7 @@ class Request:
         count: how many different completions are wanted at most.
         max_tokens: None follows the settings.
         workspace: folder or URI of the workspace, what was learnt in which may speed things up; empty is none.
+        context: pieces of other files, those first that change least between requests: their KV is reused.
     """
 
     text: str
@@ -53,6 +54,7 @@ class Request:
     count: int = 1
     max_tokens: int | None = None
     workspace: str = ""
+    context: tuple[Snippet, ...] = ()
 
 
 @dataclass(frozen=True)
