@@ -81,6 +81,23 @@ class TargetConfig:
 
 
 @dataclass(frozen=True)
+class CacheConfig:
+    """What the target has read stays read; each key in MiB.
+
+    Attributes:
+        memory_mib: main memory for documents other than the one being completed; 0 keeps none.
+        saved_mib: on the disk for each workspace, from its last session to its next; 0 keeps none.
+        shift: whether text that was read elsewhere in the prompt is moved instead of read again. Faster where the
+            beginning of a long file leaves the prompt, but the model then sees a slightly different text: lossy, and
+            off in exact decoding.
+    """
+
+    memory_mib: int = _option(512, Rule(maximum=1 << 20))
+    saved_mib: int = _option(256, Rule(maximum=1 << 16))
+    shift: bool = _option(False)
+
+
+@dataclass(frozen=True)
 class LanguageConfig:
     """What one language does differently; empty and None follow the general setting."""
 
@@ -108,6 +125,7 @@ class Config:
         learn: whether drafts learn from open files and accepted completions, and use what was learnt.
         prefill: whether the target reads what was typed at once, before a completion is asked for.
         prefetch: whether the completion after the one that is shown is made ready before that is accepted.
+        cache: what is kept of what the target has read.
         log_level: of the messages on standard error.
         language: by LSP language identifier.
     """
@@ -125,6 +143,7 @@ class Config:
     learn: bool = _option(True)
     prefill: bool = _option(True)
     prefetch: bool = _option(True)
+    cache: CacheConfig = field(default_factory=CacheConfig)
     log_level: str = _option("warning", Rule(choices=("error", "warning", "info", "debug")))
     language: Mapping[str, LanguageConfig] = field(default_factory=dict)
 
@@ -214,7 +233,11 @@ class _Reader:
             remedy = "not supported by this version" if self._trusted else "a workspace may not set it"
             self._say(f'"{section}" is ignored: {remedy}')
             del options[section]
-        nested = {"target": partial(self._table, config.target), "language": partial(self._languages, config.language)}
+        nested = {
+            "target": partial(self._table, config.target),
+            "cache": partial(self._table, config.cache),
+            "language": partial(self._languages, config.language),
+        }
         return self._table(config, "", options, nested)
 
     def _table(self, old: T, prefix: str, options: Any, nested: Mapping[str, Any] | None = None) -> T:

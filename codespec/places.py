@@ -16,7 +16,12 @@ def data_folder() -> Path:
     return Path(os.environ.get("CODESPEC_DATA") or platformdirs.user_data_dir("codespec"))
 
 
-def write_whole(path: Path, parts: Iterable[bytes]) -> None:
+def cache_folder() -> Path:
+    """Of what can be made anew; it need not exist. ``CODESPEC_CACHE`` in the environment names another one."""
+    return Path(os.environ.get("CODESPEC_CACHE") or platformdirs.user_cache_dir("codespec"))
+
+
+def write_whole(path: Path, parts: Iterable[bytes | memoryview]) -> None:
     """Write a file anew, readable by its owner alone; another process sees all of it or what was there before.
 
     Raises:

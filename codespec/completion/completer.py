@@ -15,12 +15,14 @@ from codespec.completion.local import LocalEngine
 from codespec.completion.prompt import file_header, fim_prompt, tail
 from codespec.completion.stop import StopRule
 from codespec.completion.teaching import Teacher
+from codespec.completion.warm import MIB, WarmSettings
 from codespec.config import Config
 from codespec.draft.profiles import Profiles, default_folder
 from codespec.grammar import Grammar
 from codespec.languages import by_id
 from codespec.models.fim import fim_format
 from codespec.models.registry import find_draft, find_target
+from codespec.places import cache_folder
 from codespec.protocols import Cancel, Chunk, CodespecError, FinishReason, Limits, Round, Sampling, Snippet, Statistics
 
 # Of alternatives the first is what was asked for, the others are drawn at no less than this temperature.
@@ -104,6 +106,7 @@ class Completer:
         language = by_id(request.language)
         settings = self._config.for_language(request.language)
         self.engine.use_draft(find_draft(settings.draft, language))
+        self.engine.warm.enter(request.workspace)
         limits = self._limits(request)
         budget = limits.time_budget_ms
         began = perf_counter()
@@ -148,6 +151,7 @@ class Completer:
             How many tokens were decoded.
         """
         text, offset = _normal(request)
+        self.engine.warm.enter(request.workspace)
         prompt = self._prompt(_without_lead(text[:offset]), text[offset:], request.path, self._limits(request))
         decoded = self.engine.prefill(prompt, cancel)
         self._read_ahead += decoded
@@ -308,6 +312,10 @@ class Completer:
             CodespecError: a file cannot be deleted.
         """
         self._teacher.forget(workspace)
+        try:
+            self.engine.warm.forget(workspace)
+        except OSError as error:
+            raise CodespecError(f"what was read in {workspace} cannot be deleted: {error}") from error
 
     def idle(self, go_on: Callable[[], bool]) -> bool:
         """Use time in which nobody waits: measure models that were not measured yet, keep what was learnt.
@@ -390,6 +398,12 @@ def load_completer(
             flash_attention=config.target.flash_attention,
             progress=report,
             profiles=Profiles(default_folder()),
+            warm=WarmSettings(
+                memory=config.cache.memory_mib * MIB,
+                saved=config.cache.saved_mib * MIB,
+                folder=cache_folder() / "kv",
+                shift=config.cache.shift,
+            ),
         )
     except ImportError as error:
         raise CodespecError(f"llama-cpp-python does not load ({error}); reinstall it, see `codespec doctor`") from error

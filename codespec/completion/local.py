@@ -6,12 +6,13 @@ import codecs
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import cached_property
 from pathlib import Path
 from time import monotonic, perf_counter
 
 from codespec.completion.learnt import Calibration, ModelCosts
+from codespec.completion.warm import WarmSettings, WarmTexts
 from codespec.draft.compose import Combined
 from codespec.draft.costs import LONGEST, RunningCosts
 from codespec.draft.forced import ForcedDraft
@@ -20,7 +21,7 @@ from codespec.draft.learnt import Learnt, LearntStore
 from codespec.draft.markers import shared_markers
 from codespec.draft.model import ModelDraft
 from codespec.draft.ngram import NgramDraft
-from codespec.draft.profiles import Profiles
+from codespec.draft.profiles import Profiles, Setup, model_hash
 from codespec.draft.recode import cut_alike
 from codespec.grammar import Grammar, Tokenizer
 from codespec.llama.context import EXACT_CHUNK, Context
@@ -53,6 +54,7 @@ class LocalEngine:
         wrap: called with the sequence of the target and of each draft model, and their roles (``target``, ``draft``);
             what it returns is decoded with instead. For measuring, like ``clock``, by which drafts count their time.
         progress: called with 0..1 while the target loads.
+        warm: how much of what was read of documents is kept; the default keeps nothing between runs.
         profiles: what earlier runs learnt of the models and this machine; None: nothing, and nothing is kept.
 
     Raises:
@@ -60,6 +62,7 @@ class LocalEngine:
 
     Attributes:
         learnt: what workspaces taught; ``use_learnt`` chooses of it.
+        warm: what the target has read; ``enter`` says of which workspace.
         notes: what the user should know about the drafts in use, one sentence or two each.
     """
 
@@ -79,6 +82,7 @@ class LocalEngine:
         wrap: Callable[[Target, str], Target] = lambda sequence, role: sequence,
         clock: Callable[[], float] = perf_counter,
         profiles: Profiles | None = None,
+        warm: WarmSettings | None = None,
     ) -> None:
         if exact and gpu_layers:
             raise CodespecError("exact decoding works on the CPU only; set gpu_layers = 0")
@@ -115,14 +119,18 @@ class LocalEngine:
         # FIM markers and the like are no text; the end tokens among the control tokens stay possible.
         self._banned = dict.fromkeys(self.vocabulary.control_tokens - self.vocabulary.end_tokens, float("-inf"))
         self._cancellation = Cancellation()
+        sequence = self._context.sequence()
         self._generator = Generator(
-            wrap(self._context.sequence(), "target"),
+            wrap(sequence, "target"),
             None,
             self.vocabulary.end_tokens,
             # In exact mode a pass has one chunk's rows at most.
             min(draft_length or LONGEST - 1, EXACT_CHUNK - 1 if exact else LONGEST - 1),
             on_pass=self.costs.observe,
         )
+        setup = {"model": model_hash(target), **asdict(Setup.of(self._context, gpu_layers, None))}
+        warm = warm or WarmSettings()
+        self.warm = WarmTexts(sequence, self._generator, replace(warm, shift=warm.shift and not exact), setup)
         self.draft: Path | None = None
         self.notes: list[str] = []
 
@@ -229,6 +237,7 @@ class LocalEngine:
         else:
             self._generator.draft = speculate
         self._cancellation = Cancellation()
+        self.warm.turn_to(prompt)
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
         with self._cancellable(self._cancellation):
             for step in self._generator.generate(prompt, sampling, limits or Limits(), grammar, cancel):
@@ -248,6 +257,7 @@ class LocalEngine:
             CodespecError: the prompt is too long, or decoding failed.
         """
         self._cancellation = Cancellation()
+        self.warm.turn_to(prompt)
         with self._context.cancellable(self._cancellation):
             return self._generator.prefill(prompt, self._prefill_step(), cancel)
 
@@ -329,6 +339,8 @@ class LocalEngine:
         """Save what was learnt, free models and caches; a second call does nothing."""
         self.learnt.close()
         self.save()
+        if self._context.pointer:
+            self.warm.save()
         self._model_costs.clear()
         for model, context, *_ in self._drafts.values():
             context.close()

@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from codespec.llama.model import Model
 from codespec.llama.runtime import Cancellation, abort_callback, clear_errors, last_errors, library
@@ -299,11 +300,45 @@ class LlamaSequence:
         other._n_past = self._n_past
         return other
 
+    def save(self) -> npt.NDArray[np.uint8]:
+        """The KV cache of all its tokens, to be put back by ``restore``, here or in another context that is alike."""
+        context = self.context
+        data = np.empty(context._api.llama_state_seq_get_size(context.pointer, self._id), np.uint8)
+        written = context._api.llama_state_seq_get_data(context.pointer, _bytes(data), data.nbytes, self._id)
+        return data[:written]
+
+    def restore(self, data: npt.NDArray[np.uint8], n_past: int) -> None:
+        """Hold what ``save`` gave for ``n_past`` tokens, instead of what is held now.
+
+        Raises:
+            CodespecError: llama.cpp does not take it, or there is no room; the sequence is empty then.
+        """
+        context = self.context
+        self.rollback(0)
+        if not context._api.llama_state_seq_set_data(context.pointer, _bytes(data), data.nbytes, self._id):
+            context._api.llama_memory_seq_rm(context.memory, self._id, -1, -1)
+            raise CodespecError(f"{context.model.path}: a saved KV cache could not be restored")
+        self._n_past = n_past
+
+    def shift(self, start: int, end: int, to: int) -> None:
+        """Move the tokens ``start..end`` to the position ``to`` before them, over what is there.
+
+        Their keys are turned to their new places; what they have seen of the tokens before them stays in them, so
+        the result is not what decoding would give. The tokens behind ``end`` keep their place: roll them back.
+        """
+        context = self.context
+        context._api.llama_memory_seq_rm(context.memory, self._id, to, start)
+        context._api.llama_memory_seq_add(context.memory, self._id, start, end, to - start)
+
     def close(self) -> None:
         """Give the sequence back to its context; a second call does nothing."""
         if self._id >= 0:
             self.context.release(self._id)
             self._id = -1
+
+
+def _bytes(data: npt.NDArray[np.uint8]) -> Any:
+    return data.ctypes.data_as(ctypes.POINTER(ctypes.c_uint8))
 
 
 def attention(model: Model, length: int, kv_type: str, exact: bool) -> str:

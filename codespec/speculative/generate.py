@@ -70,6 +70,23 @@ class Generator:
         self._length = FixedLength(draft_length)
         self._on_pass = on_pass
         self.statistics = Statistics()
+        self._prompt = 0
+
+    @property
+    def held(self) -> list[int]:
+        """The tokens of the last prompt that the target holds."""
+        return self._sequence.tokens[: self._prompt]
+
+    def hold(self, tokens: Sequence[int]) -> None:
+        """Go on with what the target holds now, which somebody else has put there; ends a generation that runs."""
+        self.statistics = Statistics()
+        self._sequence.tokens = list(tokens)
+        self._prompt = len(tokens)
+
+    def reuse(self, prompt: Sequence[int], least: int) -> None:
+        """Use for a prompt to come what is held of it at other places, see ``HeldSequence.reuse``; lossy."""
+        self.statistics = Statistics()
+        self._sequence.reuse(prompt, least)
 
     def generate(
         self,
@@ -97,6 +114,7 @@ class Generator:
         if not prompt:
             raise CodespecError("the prompt is empty; give at least one token, such as the model's beginning-of-text")
         statistics = self.statistics = Statistics()
+        self._prompt = len(prompt)
         if self.draft is not None and draft_grammar is None and grammar is not None:
             draft_grammar = grammar.copy()
         run = _Run(
@@ -127,6 +145,7 @@ class Generator:
             CodespecError: as ``generate``.
         """
         self.statistics = Statistics()
+        self._prompt = len(prompt)
         sequence = self._sequence
         kept = place = sequence.kept(prompt) if prompt else 0
         sequence.rollback(kept)
