@@ -104,7 +104,8 @@ def sampling_of(options: argparse.Namespace, config: Config) -> Sampling:
 
 def run_complete(options: argparse.Namespace) -> int:
     """``codespec complete``."""
-    from codespec.completion.completer import Request, load_completer
+    from codespec.completion.completer import load_completer
+    from codespec.completion.request import Request
     from codespec.languages import by_path
 
     path, text, offset = read_position(options.position)
@@ -166,7 +167,7 @@ def read_position(position: str) -> tuple[Path, str, int]:
 
 
 def _show_completion(completer: Completer, completion: object, prefix: str, suffix: str) -> None:
-    from codespec.completion.completer import Completion
+    from codespec.completion.request import Completion
 
     assert isinstance(completion, Completion)
     colour = show.wants_colour(sys.stdout)

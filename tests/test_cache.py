@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codespec.completion.cache import CompletionCache
-from codespec.completion.completer import Completion, Request
+from codespec.completion.request import Completion, Request
 
 PREFIX, SUFFIX = "def area(self):\n    ", "\n\nprint(1)\n"
 

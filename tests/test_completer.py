@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from codespec import Completer, Config, Limits, LocalEngine, Request, Sampling
+from codespec import Completer, Config, Grammar, Limits, LocalEngine, Request, Sampling
 from codespec.errors import CodespecError
 from codespec.languages import by_id
 from codespec.models.registry import EMBEDDED_TARGET
@@ -75,6 +75,40 @@ def test_what_the_target_holds_is_not_decoded_again(engine):
 def test_alternatives_differ(engine):
     texts = [c.text for c in complete(engine, TEXT, TEXT.index("raise ") + 6, count=3)]
     assert len(texts) == len(set(texts)) > 1
+
+
+@pytest.fixture(scope="module")
+def usual():
+    """An engine in which texts are decoded side by side: an exact one has one sequence."""
+    engine = LocalEngine(EMBEDDED_TARGET)
+    yield engine
+    engine.close()
+
+
+def test_alternatives_are_decoded_side_by_side(usual):
+    engine = usual
+    offset = TEXT.index("raise ") + 6
+    [one] = complete(engine, TEXT, offset)
+    several = complete(engine, TEXT, offset, count=3)
+    assert several[0].text == one.text
+    # What is generated in a pass is one token of each text.
+    assert several[0].report["target_calls"] < sum(len(each.rounds) for each in several)
+    [again] = complete(engine, TEXT, offset)
+    assert again.report["prefill_tokens"] == 1
+    assert again.text == one.text
+
+
+def test_alternatives_keep_to_the_grammar_each(usual):
+    text = '{"name": '
+    config = replace(BASE, grammar="json", gate="off")
+    request = Request(text, len(text), "json", "a.json", count=3)
+    found = Completer(usual, config).complete(request)
+    assert len(found) > 1
+    state = Grammar.load("json").state(usual._grammar_tokenizer)
+    for each in found:
+        begun = state.copy()
+        tokens = usual.vocabulary.tokenize(text + each.text)
+        assert begun.accept(tokens) == len(tokens)
 
 
 def test_a_cancelled_request_gives_nothing(engine):

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from codespec.completion.completer import Completer, Completion, Request
+from codespec.completion.completer import Completer
 from codespec.completion.local import LocalEngine
+from codespec.completion.request import Completion, Request
 from codespec.completion.teaching import Teacher, folder_of
 from codespec.config import Config
 from codespec.draft.learnt import CONTEXT, MOST_OPEN, Learnt, LearntStore

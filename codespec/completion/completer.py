@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 from codespec.completion.ending import Ended, Ending
-from codespec.completion.fitting import OpenDocuments, lead_of
-from codespec.completion.local import LocalEngine
+from codespec.completion.fitting import OpenDocuments, Spot, lead_of
+from codespec.completion.following import Following, follow, follow_all
+from codespec.completion.local import TOGETHER, LocalEngine
 from codespec.completion.prompt import file_header, fim_prompt, tail
+from codespec.completion.request import Completion, Request
 from codespec.completion.stop import StopRule
 from codespec.completion.teaching import Teacher
 from codespec.completion.warm import MIB, WarmSettings
@@ -23,63 +24,33 @@ from codespec.languages import by_id
 from codespec.models.fim import fim_format
 from codespec.models.registry import find_draft, find_target
 from codespec.places import cache_folder
-from codespec.protocols import Cancel, Chunk, CodespecError, FinishReason, Limits, Round, Sampling, Snippet, Statistics
+from codespec.protocols import Cancel, CodespecError, Limits, Sampling, Statistics
 
 # Of alternatives the first is what was asked for, the others are drawn at no less than this temperature.
 ALTERNATIVE_TEMPERATURE = 0.8
 REPEATS = 50
 ATTEMPTS = 2
-"""Texts that are generated for a completion before it is given up because nothing of them fits what follows."""
+"""Texts that are generated for a completion before it is given up because nothing of them fits what follows, or it is
+no other than those before."""
 SAVE_EVERY_S = 300.0
 """How often what was learnt of drafts is kept while running; at the end it is in any case."""
 
 
 @dataclass(frozen=True)
-class Request:
-    """Where a completion is wanted.
+class _Task:
+    """What the texts for one request have in common."""
 
-    Attributes:
-        text: the whole document.
-        offset: of the cursor, in characters of ``text``.
-        language: LSP identifier.
-        path: file name or URI, may be empty.
-        count: how many different completions are wanted at most.
-        max_tokens: None follows the settings.
-        workspace: folder or URI of the workspace, what was learnt in which may speed things up; empty is none.
-        context: pieces of other files, those first that change least between requests: their KV is reused.
-    """
-
-    text: str
-    offset: int
+    prompt: list[int]
+    spot: Spot
+    rule: StopRule
+    suffix: str
     language: str
-    path: str = ""
-    count: int = 1
-    max_tokens: int | None = None
-    workspace: str = ""
-    context: tuple[Snippet, ...] = ()
+    limits: Limits
+    before_ms: float
 
-
-@dataclass(frozen=True)
-class Completion:
-    """A text to insert at the cursor, and how it came about.
-
-    Attributes:
-        text: after stop rules and trimming; may be empty.
-        finish_reason: why it ends where it ends.
-        rounds: the passes of the target, in order, before any trimming.
-        backed_up: how many characters before the cursor the rounds begin with; they are not part of ``text``.
-        report: the fields of ``--json`` other than the first two.
-    """
-
-    text: str
-    finish_reason: FinishReason
-    rounds: tuple[Round, ...]
-    report: dict[str, Any]
-    backed_up: int = 0
-
-    def as_json(self) -> dict[str, Any]:
-        """What ``--json`` prints."""
-        return {"text": self.text, "finish_reason": self.finish_reason, **self.report}
+    def ending(self) -> Ending:
+        """For one text."""
+        return Ending(self.rule, self.spot.gate, self.suffix, "unavailable" if self.spot.unavailable else "off")
 
 
 class Completer:
@@ -101,6 +72,14 @@ class Completer:
         Raises:
             CodespecError: the draft or grammar of the settings cannot be used.
         """
+        task = self._task(request)
+        if request.count > 1:
+            return self._several(task, request.count, cancel)
+        spent = Statistics(grammar_ms=task.before_ms, total_ms=task.before_ms)
+        completion = self._one(task, self._sampling, cancel, spent)
+        return [] if completion.finish_reason == "cancelled" else [completion]
+
+    def _task(self, request: Request) -> _Task:
         text, offset = _normal(request)
         prefix, suffix = text[:offset], text[offset:]
         language = by_id(request.language)
@@ -108,39 +87,71 @@ class Completer:
         self.engine.use_draft(find_draft(settings.draft, language))
         self.engine.warm.enter(request.workspace)
         limits = self._limits(request)
-        budget = limits.time_budget_ms
         began = perf_counter()
         spot = self._documents.spot(request.path, language, settings.grammar, text, offset, self._config.gate)
         before_ms = (perf_counter() - began) * 1e3
         prompt = self._prompt(_without_lead(prefix), suffix, request.path, limits)
         self._teacher.use(request.workspace, request.language, suffix)
         rule = StopRule.at(prefix, suffix, language)
+        return _Task(prompt, spot, rule, suffix, request.language, limits, before_ms)
+
+    def _one(self, task: _Task, sampling: Sampling, cancel: Cancel | None, spent: Statistics) -> Completion:
+        """One text, another one where nothing of it fits; ``spent`` grows by what it takes."""
+        budget, spot = task.limits.time_budget_ms, task.spot
+        for attempt in range(ATTEMPTS):
+            if attempt > 0:
+                sampling = _another(sampling)
+            state = spot.state(self.engine, task.rule)
+            left = replace(task.limits, time_budget_ms=budget and budget - spent.total_ms)
+            chunks = self.engine.generate(task.prompt, state, sampling, left, cancel, language=task.language)
+            following = Following(task.ending(), state.wanted if state else ())
+            completion = self._finished(follow(chunks, following), following, spot.place.note, spent)
+            if completion.report["gate"] != "dropped" or completion.finish_reason == "cancelled":
+                break
+            if budget and spent.total_ms > budget / 2:
+                break
+        return _to_show(completion, spot.lead)
+
+    def _several(self, task: _Task, count: int, cancel: Cancel | None) -> list[Completion]:
+        """Different texts, decoded side by side, first what ``_one`` would give; what repeats is drawn again."""
+        budget, spent = task.limits.time_budget_ms, Statistics(grammar_ms=task.before_ms, total_ms=task.before_ms)
         found: dict[str, Completion] = {}
-        for index in range(request.count):
-            sampling = replace(self._sampling, sample=self._sampling.sample + index)
-            if index > 0:
-                sampling = _warm(sampling)
-            spent = Statistics(grammar_ms=before_ms, total_ms=before_ms) if index == 0 else Statistics()
-            for attempt in range(ATTEMPTS):
-                if attempt > 0:
-                    sampling = _another(sampling)
-                state = spot.state(self.engine, rule)
-                left = replace(limits, time_budget_ms=budget and budget - spent.total_ms)
-                chunks = self.engine.generate(prompt, state, sampling, left, cancel, language=request.language)
-                ending = Ending(rule, spot.gate, suffix, "unavailable" if spot.unavailable else "off")
-                completion = self._finish(chunks, ending, spot.place.note, state.wanted if state else (), spent)
-                if completion.report["gate"] != "dropped" or completion.finish_reason == "cancelled":
-                    break
-                if budget and spent.total_ms > budget / 2:
-                    break
-            if spot.lead and completion.text.startswith(spot.lead):
-                completion = replace(completion, text=completion.text[len(spot.lead) :], backed_up=len(spot.lead))
-            if completion.finish_reason == "cancelled":
+        drawn = 0
+        while len(found) < count and drawn < ATTEMPTS * count:
+            indices = range(drawn, drawn + min(TOGETHER, count - len(found)))
+            samplings = [replace(self._sampling, sample=self._sampling.sample + index) for index in indices]
+            samplings = [_warm(each) if index > 0 else each for index, each in zip(indices, samplings, strict=True)]
+            left = replace(task.limits, time_budget_ms=budget and budget - spent.total_ms)
+            completions = self._together(task, samplings, left, cancel, spent)
+            if any(each.finish_reason == "cancelled" for each in completions):
                 return []
-            if not completion.text.strip():
-                completion = replace(completion, text="")  # blanks are nothing to show
-            found.setdefault(completion.text, completion)
-        return list(found.values())
+            for completion in completions:
+                found.setdefault(completion.text, completion)
+            drawn = indices.stop
+            if budget and spent.total_ms > budget / 2:
+                break
+        if not any(text for text in found):
+            return [self._one(task, _another(self._sampling), cancel, spent)]
+        return [completion for text, completion in found.items() if text]
+
+    def _together(
+        self,
+        task: _Task,
+        samplings: Sequence[Sampling],
+        limits: Limits,
+        cancel: Cancel | None,
+        spent: Statistics,
+    ) -> list[Completion]:
+        states = [task.spot.state(self.engine, task.rule) for _ in samplings]
+        followings = [Following(task.ending(), state.wanted if state else ()) for state in states]
+        stopped: set[int] = set()
+        chunks = self.engine.generate_together(task.prompt, states, samplings, limits, cancel, stopped)
+        ends = follow_all(chunks, followings, stopped)
+        self._count(spent, sum(each.gate_ms for each in followings))
+        return [
+            _to_show(self._completion(ended, following, task.spot.place.note, spent), task.spot.lead)
+            for ended, following in zip(ends, followings, strict=True)
+        ]
 
     def prefill(self, request: Request, cancel: Cancel | None = None) -> int:
         """Let the target read what a completion at this place would have it read, so that it need not wait for that.
@@ -216,7 +227,9 @@ class Completer:
             sampling = replace(self._sampling, sample=self._sampling.sample + index)
             state = self.engine.grammar_state(grammar) if grammar else None
             chunks = self.engine.generate(tokens, state, sampling, limits)
-            completion = self._finish(chunks, Ending(None, None, ""), grammar.name if grammar else "none")
+            following = Following(Ending(None, None, ""))
+            name = grammar.name if grammar else "none"
+            completion = self._finished(follow(chunks, following), following, name, Statistics())
             index += 1
             repeats = repeats + 1 if completion.text in seen else 0
             if not repeats:
@@ -233,43 +246,20 @@ class Completer:
         tokens = [*start, *tail(vocabulary, prefix, budget - len(start))]
         return tokens or sorted(vocabulary.end_tokens)[:1]
 
-    def _finish(
-        self,
-        chunks: Iterator[Chunk],
-        ending: Ending,
-        grammar: str,
-        wanted: Sequence[str] = (),
-        spent: Statistics | None = None,
-    ) -> Completion:
-        """Generate up to the end. ``wanted`` grows by the ends that are refused; ``spent``, what the completion took
-        before, by what this takes."""
-        text = ""
-        rounds: list[Round] = []
-        reason: FinishReason = "length"
-        ended: Ended | None = None
-        gate_ms = 0.0
-        with closing(chunks):  # type: ignore[type-var]  # the engine's are generators
-            for chunk in chunks:
-                text += chunk.text
-                if chunk.round is not None:
-                    rounds.append(chunk.round)
-                began = perf_counter()
-                ended = ending.stop(text)
-                gate_ms += (perf_counter() - began) * 1e3
-                if ended is not None:
-                    break
-                if chunk.finish_reason is not None:
-                    reason = chunk.finish_reason
-        began = perf_counter()
-        ended = ended or ending.finish(text, reason, wanted)
-        gate_ms += (perf_counter() - began) * 1e3
-        s = spent or Statistics()
-        s.add(self.engine.statistics)
+    def _finished(self, ended: Ended, following: Following, grammar: str, spent: Statistics) -> Completion:
+        """What a generation that is over comes to; ``spent`` grows by what it took."""
+        self._count(spent, following.gate_ms)
+        return self._completion(ended, following, grammar, spent)
+
+    def _count(self, spent: Statistics, gate_ms: float) -> None:
+        spent.add(self.engine.statistics)
         self._totals.add(self.engine.statistics)
         self._generated += 1
-        s.grammar_ms += gate_ms
-        s.total_ms += gate_ms
-        return Completion(ended.text, ended.reason, tuple(rounds), self._report(s, grammar, ended.gate))
+        spent.grammar_ms += gate_ms
+        spent.total_ms += gate_ms
+
+    def _completion(self, ended: Ended, following: Following, grammar: str, spent: Statistics) -> Completion:
+        return Completion(ended.text, ended.reason, tuple(following.rounds), self._report(spent, grammar, ended.gate))
 
     def _report(self, s: Statistics, grammar: str, gate: str) -> dict[str, Any]:
         draft = self.engine.draft
@@ -347,6 +337,13 @@ def _normal(request: Request) -> tuple[str, int]:
 def _without_lead(prefix: str) -> str:
     """What the model is shown before the cursor: not a last space, which the next token begins with."""
     return prefix[: len(prefix) - len(lead_of(prefix))]
+
+
+def _to_show(completion: Completion, lead: str) -> Completion:
+    """Without what stands before the cursor already; of blanks alone nothing."""
+    if lead and completion.text.startswith(lead):
+        completion = replace(completion, text=completion.text[len(lead) :], backed_up=len(lead))
+    return completion if completion.text.strip() else replace(completion, text="")
 
 
 def _warm(sampling: Sampling) -> Sampling:

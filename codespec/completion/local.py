@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import codecs
 import logging
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import asdict, replace
 from functools import cached_property
 from pathlib import Path
@@ -29,12 +29,27 @@ from codespec.llama.llguidance_tokenizer import tokenizer_from_vocab
 from codespec.llama.model import Model
 from codespec.llama.runtime import Cancellation
 from codespec.models.registry import same_vocabulary, vocabulary_hash
-from codespec.protocols import Cancel, Chunk, CodespecError, Draft, GrammarState, Limits, Sampling, Statistics, Target
+from codespec.protocols import (
+    Cancel,
+    Chunk,
+    CodespecError,
+    Draft,
+    GrammarState,
+    Limits,
+    Round,
+    Sampling,
+    Statistics,
+    Target,
+)
 from codespec.speculative.generate import Generator
 
 LONGEST_AUTOMATIC_CONTEXT = 8192
 PREFILL_STEP_MS = 50.0
 """About how long a step of ``prefill`` takes, and so whoever comes meanwhile waits."""
+TOGETHER = 3
+"""Texts that are decoded side by side at most."""
+SPARE = 512
+"""Tokens that the second and further ones may take together."""
 SOURCES = frozenset({"forced", "ngram", "model"})
 
 _log = logging.getLogger("codespec")
@@ -95,6 +110,8 @@ class LocalEngine:
             self._context = Context(
                 self.model,
                 context_length=length,
+                sequences=1 if exact else 1 + TOGETHER,
+                spare=0 if exact else SPARE,
                 threads=threads,
                 exact=exact,
                 kv_type=kv_type,
@@ -229,8 +246,7 @@ class LocalEngine:
         Raises:
             CodespecError: the prompt is too long, or decoding failed.
         """
-        sampling = sampling or Sampling()
-        sampling = replace(sampling, logit_bias={**self._banned, **sampling.logit_bias})
+        sampling = self._without_markers(sampling or Sampling())
         kind = f"{language}/{'greedy' if sampling.temperature == 0 else 'sampled'}/{'grammar' if grammar else 'free'}"
         if isinstance(speculate, bool):
             self._generator.draft = self._draft_for(kind) if speculate else None
@@ -238,12 +254,77 @@ class LocalEngine:
             self._generator.draft = speculate
         self._cancellation = Cancellation()
         self.warm.turn_to(prompt)
-        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        decode = self._decoder()
         with self._cancellable(self._cancellation):
             for step in self._generator.generate(prompt, sampling, limits or Limits(), grammar, cancel):
-                last = step.finish_reason is not None
-                data = b"".join(self.vocabulary.token_bytes(token) for token in step.tokens)
-                yield Chunk(decoder.decode(data, final=last), step, step.finish_reason)
+                yield decode(step)
+
+    def generate_together(
+        self,
+        prompt: Sequence[int],
+        grammars: Sequence[GrammarState | None],
+        samplings: Sequence[Sampling],
+        limits: Limits | None = None,
+        cancel: Cancel | None = None,
+        stopped: Collection[int] = (),
+    ) -> Iterator[tuple[int, Chunk]]:
+        """At most ``TOGETHER`` texts for one prompt as they come, each piece with its text's index.
+
+        They are decoded side by side, without drafts, except in exact mode: then one after the other.
+
+        Args:
+            grammars, samplings: one for each text.
+            stopped: indices of texts of which no more is wanted; may grow meanwhile.
+
+        Raises:
+            CodespecError: as ``generate``.
+        """
+        if self._context.exact:
+            yield from self._one_by_one(prompt, grammars, samplings, limits, cancel, stopped)
+            return
+        samplings = [self._without_markers(each) for each in samplings]
+        self._cancellation = Cancellation()
+        self.warm.turn_to(prompt)
+        decoders = [self._decoder() for _ in samplings]
+        with self._context.cancellable(self._cancellation):
+            steps = self._generator.together(prompt, samplings, limits or Limits(), grammars, stopped, cancel)
+            with closing(steps):  # type: ignore[type-var]  # a generator
+                for index, step in steps:
+                    yield index, decoders[index](step)
+
+    def _one_by_one(
+        self,
+        prompt: Sequence[int],
+        grammars: Sequence[GrammarState | None],
+        samplings: Sequence[Sampling],
+        limits: Limits | None,
+        cancel: Cancel | None,
+        stopped: Collection[int],
+    ) -> Iterator[tuple[int, Chunk]]:
+        # Cells that one fork gives up are taken by another, which then adds up in another order.
+        spent = Statistics()
+        for index, (grammar, sampling) in enumerate(zip(grammars, samplings, strict=True)):
+            with closing(self.generate(prompt, grammar, sampling, limits, cancel)) as chunks:  # type: ignore[type-var]
+                for chunk in chunks:
+                    yield index, chunk
+                    if index in stopped:
+                        break
+            if index + 1 < len(samplings):
+                spent.add(self.statistics)
+        self.statistics.add(spent)
+
+    def _without_markers(self, sampling: Sampling) -> Sampling:
+        return replace(sampling, logit_bias={**self._banned, **sampling.logit_bias})
+
+    def _decoder(self) -> Callable[[Round], Chunk]:
+        """From the rounds of one text to its pieces."""
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+
+        def decode(step: Round) -> Chunk:
+            data = b"".join(self.vocabulary.token_bytes(token) for token in step.tokens)
+            return Chunk(decoder.decode(data, final=step.finish_reason is not None), step, step.finish_reason)
+
+        return decode
 
     def prefill(self, prompt: Sequence[int], cancel: Cancel | None = None) -> int:
         """Decode what the KV cache lacks of a prompt, for a ``generate`` to come; ends a generation that still runs.

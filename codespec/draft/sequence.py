@@ -64,6 +64,10 @@ class HeldSequence:
         self.tokens.extend(tokens)
         return logits
 
+    def fork(self) -> Target:
+        """``Target.fork``."""
+        return self._target.fork()
+
     def rollback(self, count: int) -> None:
         """Hold only the first ``count`` tokens, if there are more."""
         if count < self._target.n_past:

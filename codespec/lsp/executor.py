@@ -11,7 +11,8 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from codespec.completion.completer import Completer, Completion, Request
+    from codespec.completion.completer import Completer
+    from codespec.completion.request import Completion, Request
 
 logger = logging.getLogger(__name__)
 

@@ -12,7 +12,8 @@ from codespec.completion.teaching import folder_of
 from codespec.draft.log import clear
 
 if TYPE_CHECKING:
-    from codespec.completion.completer import Completer, Request
+    from codespec.completion.completer import Completer
+    from codespec.completion.request import Request
     from codespec.lsp.executor import DecodeThread
 
 ACCEPTED = "codespec.accepted"

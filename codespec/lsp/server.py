@@ -33,7 +33,8 @@ from codespec.lsp.settings import SECTION, Settings, needs_reload
 from codespec.protocols import CodespecError
 
 if TYPE_CHECKING:
-    from codespec.completion.completer import Completer, Completion, Request
+    from codespec.completion.completer import Completer
+    from codespec.completion.request import Completion, Request
     from codespec.config import Config
 
     Loader: TypeAlias = Callable[[Config, Callable[[str, int], None]], Completer]

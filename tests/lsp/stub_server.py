@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from codespec.completion.completer import Completion, Request
+from codespec.completion.request import Completion, Request
 from codespec.config import Config
 from codespec.lsp import serve
 from codespec.protocols import CodespecError
