@@ -11,7 +11,8 @@ from typing import Any
 from codespec.completion.ending import Ended, Ending
 from codespec.completion.fitting import OpenDocuments, Spot, lead_of
 from codespec.completion.following import Following, follow, follow_all
-from codespec.completion.local import TOGETHER, LocalEngine
+from codespec.completion.forks import TOGETHER
+from codespec.completion.local import LocalEngine
 from codespec.completion.prompt import file_header, fim_prompt, tail
 from codespec.completion.request import Completion, Request
 from codespec.completion.stop import StopRule

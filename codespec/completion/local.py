@@ -11,12 +11,13 @@ from functools import cached_property
 from pathlib import Path
 from time import monotonic, perf_counter
 
+from codespec.completion.forks import Forks
 from codespec.completion.learnt import Calibration, ModelCosts
 from codespec.completion.warm import WarmSettings, WarmTexts
 from codespec.draft.compose import Combined
 from codespec.draft.costs import LONGEST, RunningCosts
 from codespec.draft.forced import ForcedDraft
-from codespec.draft.foreign import ALIKE, ForeignDraft
+from codespec.draft.foreign import ForeignDraft, foreign_note
 from codespec.draft.learnt import Learnt, LearntStore
 from codespec.draft.markers import shared_markers
 from codespec.draft.model import ModelDraft
@@ -46,10 +47,6 @@ from codespec.speculative.generate import Generator
 LONGEST_AUTOMATIC_CONTEXT = 8192
 PREFILL_STEP_MS = 50.0
 """About how long a step of ``prefill`` takes, and so whoever comes meanwhile waits."""
-TOGETHER = 3
-"""Texts that are decoded side by side at most."""
-SPARE = 512
-"""Tokens that the second and further ones may take together."""
 SOURCES = frozenset({"forced", "ngram", "model"})
 
 _log = logging.getLogger("codespec")
@@ -110,8 +107,6 @@ class LocalEngine:
             self._context = Context(
                 self.model,
                 context_length=length,
-                sequences=1 if exact else 1 + TOGETHER,
-                spare=0 if exact else SPARE,
                 threads=threads,
                 exact=exact,
                 kv_type=kv_type,
@@ -136,7 +131,8 @@ class LocalEngine:
         # FIM markers and the like are no text; the end tokens among the control tokens stay possible.
         self._banned = dict.fromkeys(self.vocabulary.control_tokens - self.vocabulary.end_tokens, float("-inf"))
         self._cancellation = Cancellation()
-        sequence = self._context.sequence()
+        sequence = self._sequence = self._context.sequence()
+        self._forks = Forks(self._context)
         self._generator = Generator(
             wrap(sequence, "target"),
             None,
@@ -286,8 +282,10 @@ class LocalEngine:
         self._cancellation = Cancellation()
         self.warm.turn_to(prompt)
         decoders = [self._decoder() for _ in samplings]
-        with self._context.cancellable(self._cancellation):
-            steps = self._generator.together(prompt, samplings, limits or Limits(), grammars, stopped, cancel)
+        with self._context.cancellable(self._cancellation), self._forks.cancellable(self._cancellation):
+            steps = self._generator.together(
+                prompt, samplings, limits or Limits(), grammars, stopped, cancel, self._forks.of(self._sequence)
+            )
             with closing(steps):  # type: ignore[type-var]  # a generator
                 for index, step in steps:
                     yield index, decoders[index](step)
@@ -427,20 +425,6 @@ class LocalEngine:
             context.close()
             model.close()
         self._drafts.clear()
+        self._forks.close()
         self._context.close()
         self.model.close()
-
-
-def foreign_note(draft: str, target: str, alike: float) -> str:
-    """What it costs that a draft has another vocabulary; ``alike`` is ``cut_alike`` of the two."""
-    if alike >= ALIKE:
-        price = f"expect about {1 - alike:.0%} of the last tokens of its proposals to be refused for that alone"
-    else:
-        price = (
-            f"the two end a token at the same place in only {alike:.0%} of cases, so the last token of every proposal "
-            "is lost: a proposal costs one draft token more"
-        )
-    return (
-        f"draft {draft} has another vocabulary than target {target}: its text is re-encoded at every round; {price}. "
-        "A draft trained for this target is faster"
-    )

@@ -38,6 +38,8 @@ class Context:
         context_length: tokens of all sequences together; 0 is what the model was trained with.
         sequences: how many sequences at most.
         spare: room for this many tokens more in all, for what forks of a sequence add each; no sequence gets longer.
+            It slows every pass down a little.
+        batch: tokens that are decoded at a time at most; memory for their logits is kept.
         threads: for decoding; 0 is chosen by the size of the model, see ``default_threads``.
         kv_type: of the key and value cache: ``f16``, ``f32``, ``bf16``, ``q8_0``, ``q4_0`` …
         flash_attention: ``on``, ``off`` or ``auto``, see ``attention``; a quantized cache needs it.
@@ -54,6 +56,7 @@ class Context:
         context_length: int = 0,
         sequences: int = 1,
         spare: int = 0,
+        batch: int = BATCH,
         threads: int = 0,
         exact: bool = False,
         kv_type: str = "f16",
@@ -70,7 +73,7 @@ class Context:
         check_memory(model, length + spare)
         parameters = api.llama_context_default_params()
         parameters.n_ctx = length + spare
-        parameters.n_batch = parameters.n_ubatch = min(BATCH, length)
+        parameters.n_batch = parameters.n_ubatch = min(batch, length)
         parameters.n_seq_max = sequences
         parameters.kv_unified = True
         parameters.type_k = parameters.type_v = KV_TYPES[kv_type]
@@ -118,8 +121,8 @@ class Context:
         self.abort_data = cancellation
         self._api.llama_set_abort_callback(self.pointer, abort_callback(), ctypes.c_void_p(cancellation.address))
 
-    def alike(self, length: int) -> Context:
-        """Another context of the same model with one sequence, the same settings and a length of its own.
+    def alike(self, length: int, sequences: int = 1, spare: int = 0, batch: int = BATCH) -> Context:
+        """Another context of the same model, with the same settings and a length of its own.
 
         Raises:
             CodespecError: too little memory.
@@ -127,6 +130,9 @@ class Context:
         return Context(
             self.model,
             context_length=length,
+            sequences=sequences,
+            spare=spare,
+            batch=batch,
             threads=self.threads,
             exact=self.exact,
             kv_type=self.kv_type,

@@ -153,12 +153,14 @@ class Generator:
         grammars: Sequence[GrammarState | None],
         stopped: Collection[int],
         cancel: Cancel | None = None,
+        fork: Callable[[], Target] | None = None,
     ) -> Iterator[tuple[int, Round]]:
         """Several texts for one prompt, see ``decode_together``: the target alone would give each of them, too.
 
         Args:
             samplings, grammars: one for each text.
             stopped: indices of texts of which no more is wanted; may grow meanwhile.
+            fork: gives sequences that hold the prompt, once the target does; None: forks of the target.
 
         Raises:
             CodespecError: as ``generate``.
@@ -170,7 +172,7 @@ class Generator:
         def check() -> None:
             self._check_turn(runs[0])
 
-        return decode_together(self._sequence, runs, self._prefill, self._end_tokens, stopped, check)
+        return decode_together(runs, self._prefill, fork or self._sequence.fork, self._end_tokens, stopped, check)
 
     def _begin(self, prompt: Sequence[int]) -> Statistics:
         if not prompt:

@@ -7,29 +7,29 @@ from time import perf_counter
 
 import numpy as np
 
-from codespec.draft.sequence import HeldSequence
 from codespec.protocols import Aborted, ContextFull, FinishReason, Logits, Round, Target
 from codespec.speculative.run import NOTHING, Run, since
 
 
 def decode_together(
-    sequence: HeldSequence,
     runs: Sequence[Run],
     prefill: Callable[[Run], Logits],
+    fork: Callable[[], Target],
     end_tokens: frozenset[int],
     stopped: Collection[int],
     check_turn: Callable[[], None] = lambda: None,
 ) -> Iterator[tuple[int, Round]]:
     """A ``Round`` of one token for each text and pass, with the text's index; each text's last has a ``finish_reason``.
 
-    The prompt is decoded once; the texts are forks of it, and ``sequence`` holds the prompt afterwards. No drafts:
-    on a CPU the second and third row of a pass cost about as much as a token that is guessed right.
+    The prompt is decoded once, and the target holds it afterwards; the texts are forks of it. No drafts: on a CPU
+    the second and third row of a pass cost about as much as a token that is guessed right.
 
     Args:
         runs: one for each text, of the same prompt and statistics.
-        prefill: brings ``sequence`` to the prompt; the logits after it, float32 [1, V].
+        prefill: brings the target to the prompt; the logits after it, float32 [1, V].
+        fork: a sequence that holds the prompt. All are made before any goes on.
         stopped: indices of texts of which no more is wanted; asked before every pass.
-        check_turn: raises where ``sequence`` is no longer ours; called before every pass.
+        check_turn: raises where the target is no longer ours; called before every pass.
     """
     check_turn()
     reason = runs[0].interrupted()
@@ -47,7 +47,7 @@ def decode_together(
             over = run.over_from_the_start()
             step = run.ended(over) if over is not None else _settle(run, first, end_tokens)
             if step.finish_reason is None:
-                live[index] = run, sequence.fork()
+                live[index] = run, fork()
             yield index, step
         while live:
             for index in live.keys() & set(stopped):
@@ -60,15 +60,14 @@ def decode_together(
                 yield from _end(((index, run) for index, (run, _) in live.items()), reason)
                 return
             rows = logits.copy()
-            for row, (index, (run, fork)) in enumerate(list(live.items())):
+            for row, (index, (run, _)) in enumerate(list(live.items())):
                 step = _settle(run, rows[row : row + 1], end_tokens)
                 if step.finish_reason is not None:
-                    del live[index]
-                    fork.close()
+                    live.pop(index)[1].close()
                 yield index, step
     finally:
-        for _, fork in live.values():
-            fork.close()
+        for _, own in live.values():
+            own.close()
 
 
 def _decode(live: dict[int, tuple[Run, Target]]) -> tuple[FinishReason | None, Logits]:
