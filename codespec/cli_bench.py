@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from typing import Any
 
 from codespec import show
@@ -10,23 +11,25 @@ from codespec import show
 
 def run_bench_latency(options: argparse.Namespace) -> int:
     """``codespec bench latency``."""
-    from codespec.bench.latency import run
+    from codespec.bench.latency import Plan, run
 
-    settings: dict[str, Any] = {"draft": options.draft} if options.draft else {}
-    if options.target:
-        settings["target"] = {"path": options.target}
-    report = show.progress() or (lambda _message, _percent: None)
-    arms = [arm.strip() for arm in options.arms.split(",")]
-    return run(
+    target = {"path": options.target, "threads": options.threads, "context": options.context}
+    settings: dict[str, Any] = {"target": {key: value for key, value in target.items() if value}}
+    if options.draft:
+        settings["draft"] = options.draft
+    plan = Plan(
         options.repository,
-        arms,
+        [arm.strip() for arm in options.arms.split(",") if arm.strip()],
         options.count,
         options.debounce,
         options.seed,
         options.out,
-        settings,
-        lambda message: report(message, 0),
+        options.order,
+        options.llama_server,
+        shlex.split(options.llama_server_arguments),
     )
+    report = show.progress() or (lambda _message, _percent: None)
+    return run(plan, settings, lambda message: report(message, 0))
 
 
 def run_bench_learning(options: argparse.Namespace) -> int:

@@ -269,6 +269,17 @@ def _add_latency(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -
     parser.add_argument(
         "--debounce", type=_positive, default=75, metavar="MS", help="from a key to the request (default: 75)"
     )
+    parser.add_argument("--threads", type=_positive, default=None, metavar="N", help="of the target")
+    parser.add_argument("--context", type=_positive, default=None, metavar="N", help="of the target, in tokens")
+    parser.add_argument(
+        "--order", choices=["spm", "psm"], default="", help="of prompts: suffix or prefix first (default: the target's)"
+    )
+    parser.add_argument(
+        "--llama-server", type=Path, metavar="PATH", help="type the same into llama.vim with this llama-server"
+    )
+    parser.add_argument(
+        "--llama-server-arguments", default="", metavar="TEXT", help="further arguments of it, such as '-fa off'"
+    )
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="of insertions and pauses (default: 1)")
     parser.add_argument("--out", type=Path, metavar="DIR", help="write latency.json and latency.svg there")
     parser.set_defaults(command="bench latency")

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from functools import partial
 from importlib import metadata
 from pathlib import Path
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import unquote
 
@@ -24,6 +25,7 @@ from pygls.uris import to_fs_path
 
 from codespec.completion.cache import CompletionCache
 from codespec.lsp.ahead import did_change, prefetch
+from codespec.lsp.answers import Answers
 from codespec.lsp.documents import Document, Documents
 from codespec.lsp.executor import DecodeThread
 from codespec.lsp.items import to_item, to_request
@@ -91,6 +93,7 @@ class CodespecServer(LanguageServer):
         self.lessons = Lessons(self.decode)
         self.cache = CompletionCache()
         self.requests = self.from_memory = 0
+        self.answers = Answers()
         self.startup_messages: list[str] = []
         self._load_completer = load_completer
         self._loaded: Config | None = None
@@ -291,8 +294,13 @@ async def accepted(ls: CodespecServer, *arguments: Any) -> None:
 
 
 def status(ls: CodespecServer, *arguments: Any) -> dict[str, Any]:
-    """The state of the models, their drafts' success, and how many requests memory has answered."""
-    return {**ls.decode.status(), "requests": ls.requests, "from_memory": ls.from_memory}
+    """The state of the models, their drafts' success, and how many requests memory has answered, how fast.
+
+    With ``"answers"`` as an argument also what the latest answers took.
+    """
+    latest = {"answers": ls.answers.latest()} if "answers" in arguments else {}
+    counts = {"requests": ls.requests, "from_memory": ls.from_memory, "memory_ms": ls.answers.from_memory()}
+    return {**ls.decode.status(), **counts, **latest}
 
 
 async def forget_workspace(ls: CodespecServer, *arguments: Any) -> None:
@@ -321,6 +329,7 @@ async def inline_completion(
     ls: CodespecServer, params: types.InlineCompletionParams
 ) -> types.InlineCompletionList | None:
     """Complete at the cursor. None, which keeps what the editor shows, where there is nothing to say about that."""
+    began = perf_counter()
     try:
         document = ls.document(params.text_document.uri)
         if document is None:
@@ -348,6 +357,8 @@ async def inline_completion(
             ls.lessons.document(uri, request, edited=True)
         if ls.settings.config.prefetch and items:
             prefetch(ls, uri, request, next(each.text for each in completions if each.text))
+        at = params.position
+        ls.answers.add(at.line, at.character, (perf_counter() - began) * 1e3, from_memory, completions)
         return types.InlineCompletionList(items)
     except CodespecError as error:
         ls.tell_failure(error)
