@@ -15,10 +15,17 @@ _LOOKED_AT = 64 << 20  # bytes in which the metadata must be
 
 
 def order_of(path: Path) -> str:
-    """``spm`` or ``psm``, which is what holds without an entry."""
-    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        at = _value(data)
-        return data[at : at + 3].decode() if at >= 0 else "psm"
+    """``spm`` or ``psm``, which is what holds without an entry.
+
+    Raises:
+        CodespecError: the file cannot be read.
+    """
+    try:
+        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            at = _value(data)
+            return data[at : at + 3].decode() if at >= 0 else "psm"
+    except (OSError, ValueError) as error:  # an empty file cannot be mapped
+        raise CodespecError(f"{path}: cannot be read ({error})") from None
 
 
 def with_order(path: Path, order: str, folder: Path) -> Path:
