@@ -138,10 +138,10 @@ def memory_of(root: int, mark: str) -> float | None:
 
 def _linux_processes(mark: bytes) -> Iterator[tuple[int, int, float, bool]]:
     for folder in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError, ValueError, IndexError):
+        with contextlib.suppress(OSError):  # it has ended, or is another user's
             parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
-            resident = int(re.search(r"VmRSS:\s+(\d+)", (folder / "status").read_text())[1]) / 1024  # type: ignore[index]
-            yield int(folder.name), parent, resident, mark in (folder / "environ").read_bytes()
+            for kilobytes in re.findall(r"VmRSS:\s+(\d+)", (folder / "status").read_text()):  # none of a zombie
+                yield int(folder.name), parent, int(kilobytes) / 1024, mark in (folder / "environ").read_bytes()
 
 
 def _sum(table: Sequence[tuple[int, int, float, bool]], root: int) -> float:
@@ -181,9 +181,12 @@ class Soak:
                     break
             if self._rng.random() < REOPEN:
                 self._reopen(text)
-        await asyncio.wait(self._tasks or [sampling], timeout=ANSWER_WITHIN_S) if self._tasks else None
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=ANSWER_WITHIN_S)
         for task in self._tasks:
             task.cancel()
+        if sampling.done():  # it has failed
+            sampling.result()
         sampling.cancel()
         report = self.report
         report.answers["lost"] += report.requests - sum(report.answers.values())
