@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from time import monotonic, perf_counter
 from typing import TYPE_CHECKING, Any
 
-from codespec.lsp.answers import Times
+from codespec.lsp.times import Times
 
 if TYPE_CHECKING:
     from codespec.completion.completer import Completer, Completion, Request

@@ -18,20 +18,20 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import unquote
 
 from lsprotocol import types
-from pygls.exceptions import JsonRpcException, PyglsError
+from pygls.exceptions import JsonRpcException, JsonRpcInvalidRequest, JsonRpcServerNotInitialized, PyglsError
 from pygls.lsp.server import LanguageServer
 from pygls.protocol import LanguageServerProtocol
 from pygls.uris import to_fs_path
 
 from codespec.completion.cache import CompletionCache
 from codespec.lsp.ahead import did_change, prefetch
-from codespec.lsp.answers import Answers
 from codespec.lsp.documents import Document, Documents
 from codespec.lsp.executor import DecodeThread
 from codespec.lsp.items import to_item, to_request
 from codespec.lsp.lessons import ACCEPTED, FORGET, Lessons
 from codespec.lsp.progress import Progress
 from codespec.lsp.settings import SECTION, Settings, needs_reload
+from codespec.lsp.times import Answers
 from codespec.protocols import CodespecError
 
 if TYPE_CHECKING:
@@ -79,6 +79,21 @@ class Protocol(LanguageServerProtocol):
             if "method" in data and isinstance(data.get("id"), (int, str)):
                 self._send_response(data["id"], None, error.to_response_error())
             raise
+
+    def handle_message(self, message: Any) -> None:
+        """Act on a message, unless it comes out of order: pygls would let handlers fail, or not answer at all."""
+        method, identifier = getattr(message, "method", None), getattr(message, "id", None)
+        refusal: JsonRpcException | None = None
+        if self._shutdown:
+            refusal = JsonRpcInvalidRequest("the server was shut down")
+        elif self._workspace is None and method != types.INITIALIZE:
+            refusal = JsonRpcServerNotInitialized("the first request must be initialize")
+        elif self._workspace is not None and method == types.INITIALIZE:
+            refusal = JsonRpcInvalidRequest("the server is initialized already")
+        if method is None or method == types.EXIT or refusal is None:
+            super().handle_message(message)
+        elif identifier is not None:
+            self._send_response(identifier, None, refusal.to_response_error())
 
 
 class CodespecServer(LanguageServer):
