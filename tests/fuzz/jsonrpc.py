@@ -29,7 +29,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 STUB = [sys.executable, str(ROOT / "tests" / "lsp" / "stub_server.py")]
 REAL = [sys.executable, "-m", "codespec", "serve"]
-BATCH, BATCHES = (1, 12), (1, 20)
+BATCH, BATCHES = (1, 15), (1, 40)
 ANSWER_S, EXIT_S = 20.0, 20.0
 HUGE = 10_000_000
 HUGE_CHANCE = 0.004
@@ -139,7 +139,7 @@ class Generator:
             b'{"a":' * deep + b"1" + b"}" * deep,
             b"1" * self.rng.choice([20, 5000]),
             b'{"jsonrpc": "2.0", "method": "initialized", "params": {"a": 1e999}}',
-            b'{"jsonrpc": "2.0", "id": "twice", "id": "twice or not", "method": "a"}',
+            b'{"jsonrpc": "2.0", "id": "twice", "id": [], "method": "a"}',
             b'{"jsonrpc": "2.0", "id": 1, "error": {"code": 1, "message": "x"}}',
             b'{"jsonrpc": "2.0", "id": "nobody asked", "result": {"x": [1]}}',
             b'{"jsonrpc": "2.0", "id": 1, "result": 1, "error": 2}',
