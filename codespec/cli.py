@@ -18,6 +18,7 @@ from codespec.cli_bench import (
     run_bench_inflate,
     run_bench_latency,
     run_bench_learning,
+    run_bench_quality,
     run_bench_sources,
 )
 from codespec.cli_grammar import run_grammar_accepts, run_grammar_check, run_grammar_convert, warned
@@ -327,6 +328,7 @@ COMMANDS = {
     "bench decode": run_bench_decode,
     "bench latency": run_bench_latency,
     "bench learning": run_bench_learning,
+    "bench quality": run_bench_quality,
     "bench grammar": run_bench_grammar,
     "bench gate": run_bench_gate,
     "bench inflate": run_bench_inflate,

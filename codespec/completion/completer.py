@@ -66,6 +66,7 @@ class Completer:
         self._teacher = Teacher(engine, config.learn)
         self._totals = Statistics()
         self._generated = self._read_ahead = 0
+        self._pass_ms = 0.0
 
     def complete(self, request: Request, cancel: Cancel | None = None) -> list[Completion]:
         """Different completions, best first; empty once ``cancel`` is set.
@@ -173,7 +174,8 @@ class Completer:
         """What is loaded and how it has done so far, in plain data; from any thread.
 
         ``tokens_per_second`` counts from the first token on; ``prefill_tokens`` were read by completions, also by those
-        that were prefetched, ``read_ahead`` by ``prefill``.
+        that were prefetched, ``read_ahead`` by ``prefill``; ``pass_ms`` is what a pass over one token
+        takes behind the latest prompt.
         """
         totals, draft = self._totals, self.engine.draft
         decoding_s = (totals.total_ms - totals.prefill_ms) / 1e3
@@ -190,6 +192,9 @@ class Completer:
             "prefill_tokens": totals.prefill_tokens,
             "reused_tokens": totals.reused_tokens,
             "read_ahead": self._read_ahead,
+            "pass_ms": round(self._pass_ms, 3),
+            "context": self.engine.context_length,
+            "threads": self.engine.threads,
         }
 
     def _limits(self, request: Request) -> Limits:
@@ -253,8 +258,10 @@ class Completer:
         return self._completion(ended, following, grammar, spent)
 
     def _count(self, spent: Statistics, gate_ms: float) -> None:
-        spent.add(self.engine.statistics)
-        self._totals.add(self.engine.statistics)
+        latest = self.engine.statistics
+        spent.add(latest)
+        self._totals.add(latest)
+        self._pass_ms = self.engine.costs.kept(latest.prefill_tokens + latest.reused_tokens)[1]
         self._generated += 1
         spent.grammar_ms += gate_ms
         spent.total_ms += gate_ms

@@ -75,6 +75,7 @@ class LocalEngine:
     Attributes:
         learnt: what workspaces taught; ``use_learnt`` chooses of it.
         warm: what the target has read; ``enter`` says of which workspace.
+        threads: that the target decodes with.
         notes: what the user should know about the drafts in use, one sentence or two each.
     """
 
@@ -117,6 +118,7 @@ class LocalEngine:
             raise
         self.vocabulary = self.model.vocabulary
         self.context_length = self._context.length
+        self.threads = self._context.threads
         self._drafts: dict[Path, tuple[Model, Context, ModelDraft | ForeignDraft, RunningCosts]] = {}
         self._profiles = profiles or Profiles(None)
         self._model_costs: list[ModelCosts] = []

@@ -13,11 +13,12 @@ from collections.abc import Callable
 from functools import partial
 from importlib import metadata
 from pathlib import Path
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import unquote
 
 from lsprotocol import types
-from pygls.exceptions import JsonRpcException, PyglsError
+from pygls.exceptions import JsonRpcException, JsonRpcInvalidRequest, JsonRpcServerNotInitialized, PyglsError
 from pygls.lsp.server import LanguageServer
 from pygls.protocol import LanguageServerProtocol
 from pygls.uris import to_fs_path
@@ -30,6 +31,7 @@ from codespec.lsp.items import to_item, to_request
 from codespec.lsp.lessons import ACCEPTED, FORGET, Lessons
 from codespec.lsp.progress import Progress
 from codespec.lsp.settings import SECTION, Settings, needs_reload
+from codespec.lsp.times import Answers
 from codespec.protocols import CodespecError
 
 if TYPE_CHECKING:
@@ -79,6 +81,21 @@ class Protocol(LanguageServerProtocol):
                 self._send_response(data["id"], None, error.to_response_error())
             raise
 
+    def handle_message(self, message: Any) -> None:
+        """Act on a message, unless it comes out of order: pygls would let handlers fail, or not answer at all."""
+        method, identifier = getattr(message, "method", None), getattr(message, "id", None)
+        refusal: JsonRpcException | None = None
+        if self._shutdown:
+            refusal = JsonRpcInvalidRequest("the server was shut down")
+        elif self._workspace is None and method != types.INITIALIZE:
+            refusal = JsonRpcServerNotInitialized("the first request must be initialize")
+        elif self._workspace is not None and method == types.INITIALIZE:
+            refusal = JsonRpcInvalidRequest("the server is initialized already")
+        if method is None or method == types.EXIT or refusal is None:
+            super().handle_message(message)
+        elif identifier is not None:
+            self._send_response(identifier, None, refusal.to_response_error())
+
 
 class CodespecServer(LanguageServer):
     """One session with one editor."""
@@ -92,6 +109,7 @@ class CodespecServer(LanguageServer):
         self.lessons = Lessons(self.decode)
         self.cache = CompletionCache()
         self.requests = self.from_memory = 0
+        self.answers = Answers()
         self.startup_messages: list[str] = []
         self._load_completer = load_completer
         self._loaded: Config | None = None
@@ -292,8 +310,13 @@ async def accepted(ls: CodespecServer, *arguments: Any) -> None:
 
 
 def status(ls: CodespecServer, *arguments: Any) -> dict[str, Any]:
-    """The state of the models, their drafts' success, and how many requests memory has answered."""
-    return {**ls.decode.status(), "requests": ls.requests, "from_memory": ls.from_memory}
+    """The state of the models, their drafts' success, and how many requests memory has answered, how fast.
+
+    With ``"answers"`` as an argument also what the latest answers took.
+    """
+    latest = {"answers": ls.answers.latest()} if "answers" in arguments else {}
+    counts = {"requests": ls.requests, "from_memory": ls.from_memory, "memory_ms": ls.answers.from_memory()}
+    return {**ls.decode.status(), **counts, **latest}
 
 
 async def forget_workspace(ls: CodespecServer, *arguments: Any) -> None:
@@ -322,6 +345,7 @@ async def inline_completion(
     ls: CodespecServer, params: types.InlineCompletionParams
 ) -> types.InlineCompletionList | None:
     """Complete at the cursor. None, which keeps what the editor shows, where there is nothing to say about that."""
+    began = perf_counter()
     try:
         document = ls.document(params.text_document.uri)
         if document is None:
@@ -349,6 +373,8 @@ async def inline_completion(
             ls.lessons.document(uri, request, edited=True)
         if ls.settings.config.prefetch and items:
             prefetch(ls, uri, request, next(each.text for each in completions if each.text))
+        at = params.position
+        ls.answers.add(at.line, at.character, (perf_counter() - began) * 1e3, from_memory, completions)
         return types.InlineCompletionList(items)
     except CodespecError as error:
         ls.tell_failure(error)

@@ -27,7 +27,7 @@ _FREE_WITHIN_S = 1.0
 """How long the exit waits for a decode or a load to end."""
 
 _LARGEST_MESSAGE = 1 << 28
-"""Of a web socket: a document must fit, and the library's own limit is 1 MiB."""
+"""A document must fit. Whoever names a greater length ends the session: that many bytes would be waited for."""
 
 
 def serve(
@@ -55,7 +55,8 @@ def serve(
         elif ws is not None:
             asyncio.run(_listen(_serve_ws, server, ws))
         elif stdio:
-            server.start_io(*take_stdio())
+            stdin, stdout = take_stdio()
+            server.start_io(_Input(stdin), stdout)  # type: ignore[arg-type]  # what pygls needs of it
     except (SystemExit, KeyboardInterrupt):
         pass  # pygls answers `exit` with SystemExit, and swallows it or not depending on the transport
     status = 0 if server.protocol.was_shut_down else 1
@@ -94,6 +95,25 @@ async def _listen(
         raise CodespecError(f"cannot listen on {address[0]}:{address[1]}: {error}") from error
 
 
+class _Input:
+    """Standard input for pygls, which ends before a message of a length that cannot be meant."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+
+    def readline(self) -> bytes:
+        return self._stream.readline()
+
+    def read(self, n: int) -> bytes:
+        return b"" if _too_large(n) else self._stream.read(n)
+
+
+def _too_large(n: int) -> bool:
+    if n > _LARGEST_MESSAGE:
+        logger.error("a message of %d bytes is announced, %d are allowed; the session ends", n, _LARGEST_MESSAGE)
+    return n > _LARGEST_MESSAGE
+
+
 class _Reader:
     """A stream for pygls to read from, whose first line has been read already."""
 
@@ -109,6 +129,8 @@ class _Reader:
         return line or await self._stream.readline()
 
     async def readexactly(self, n: int) -> bytes:
+        if _too_large(n):
+            return b""
         try:
             return await self._stream.readexactly(n)
         except asyncio.IncompleteReadError:
