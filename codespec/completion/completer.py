@@ -13,7 +13,6 @@ from codespec.completion.ending import Ended, Ending
 from codespec.completion.fitting import OpenDocuments, lead_of
 from codespec.completion.local import LocalEngine
 from codespec.completion.prompt import file_header, fim_prompt, tail
-from codespec.completion.stop import StopRule
 from codespec.completion.teaching import Teacher
 from codespec.config import Config
 from codespec.draft.profiles import Profiles, default_folder
@@ -111,7 +110,6 @@ class Completer:
         before_ms = (perf_counter() - began) * 1e3
         prompt = self._prompt(_without_lead(prefix), suffix, request.path, limits)
         self._teacher.use(request.workspace, request.language, suffix)
-        rule = StopRule.at(prefix, suffix, language)
         found: dict[str, Completion] = {}
         for index in range(request.count):
             sampling = replace(self._sampling, sample=self._sampling.sample + index)
@@ -121,10 +119,10 @@ class Completer:
             for attempt in range(ATTEMPTS):
                 if attempt > 0:
                     sampling = _another(sampling)
-                state = spot.state(self.engine, rule)
+                state = spot.state(self.engine)
                 left = replace(limits, time_budget_ms=budget and budget - spent.total_ms)
                 chunks = self.engine.generate(prompt, state, sampling, left, cancel, language=request.language)
-                ending = Ending(rule, spot.gate, suffix, "unavailable" if spot.unavailable else "off")
+                ending = Ending(spot.rule, spot.gate, spot.tidy, "unavailable" if spot.unavailable else "off")
                 completion = self._finish(chunks, ending, spot.place.note, state.wanted if state else (), spent)
                 if completion.report["gate"] != "dropped" or completion.finish_reason == "cancelled":
                     break
@@ -212,7 +210,7 @@ class Completer:
             sampling = replace(self._sampling, sample=self._sampling.sample + index)
             state = self.engine.grammar_state(grammar) if grammar else None
             chunks = self.engine.generate(tokens, state, sampling, limits)
-            completion = self._finish(chunks, Ending(None, None, ""), grammar.name if grammar else "none")
+            completion = self._finish(chunks, Ending(None, None), grammar.name if grammar else "none")
             index += 1
             repeats = repeats + 1 if completion.text in seen else 0
             if not repeats:

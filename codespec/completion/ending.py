@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from codespec.completion.postprocess import trim_suffix_overlap
+from codespec.completion.postprocess import Tidy
+from codespec.completion.repetition import Repetition
 from codespec.completion.stop import StopRule
 from codespec.grammar.fit import SuffixGate
 from codespec.protocols import FinishReason
@@ -40,21 +41,32 @@ class Ending:
     Args:
         rule: None never stops.
         gate: None where it is off or has nothing to ask.
-        suffix: what follows the cursor; a text that ends with its beginning is trimmed.
+        tidy: what is done to the text where there is no gate, which does the same first; None: nothing.
         without: what to report where there is no gate.
     """
 
-    def __init__(self, rule: StopRule | None, gate: SuffixGate | None, suffix: str, without: Verdict = "off") -> None:
-        self._rule, self._gate, self._suffix, self._without = rule, gate, suffix, without
+    def __init__(
+        self, rule: StopRule | None, gate: SuffixGate | None, tidy: Tidy | None = None, without: Verdict = "off"
+    ) -> None:
+        self._rule, self._gate, self._tidy, self._without = rule, gate, tidy, without
         self._refused: list[int] = []
+        self._repetition = Repetition()
 
     def stop(self, text: str) -> Ended | None:
         """The end, once there is one. Called as the text grows; the answer does not depend on how it grew."""
         if self._rule is None:
             return None
-        for cut in self._rule.cuts(text, after=self._refused[-1] if self._refused else -1):
-            if self._gate is None:
-                return Ended(trim_suffix_overlap(text[:cut], self._suffix), "stop", self._without)
+        repeated = self._repetition.follow(text)
+        ended = self._stop_by_rule(self._rule, text if repeated is None else text[: repeated[0]])
+        if ended is not None or repeated is None:
+            return ended
+        return self.finish(text[: repeated[1]], "stop")
+
+    def _stop_by_rule(self, rule: StopRule, text: str) -> Ended | None:
+        if self._gate is None:
+            cut = rule.cut(text)
+            return None if cut is None else Ended(self._tidied(text[:cut]), "stop", self._without)
+        for cut in rule.cuts(text, after=self._refused[-1] if self._refused else -1):
             fitting = self._gate.fit(text[:cut])
             if fitting is not None:
                 return Ended(fitting, "stop", "passed")
@@ -72,11 +84,14 @@ class Ending:
         if reason == "cancelled":
             return Ended("", reason, self._without if self._gate is None else "dropped")
         if self._gate is None:
-            return Ended(trim_suffix_overlap(text, self._suffix) if self._rule else text, reason, self._without)
+            return Ended(self._tidied(text) if self._rule else text, reason, self._without)
         fitting = self._gate.fit(text) if reason == "stop" or not self._refused else None
         if fitting is not None:
             return Ended(fitting, reason, "passed")
         return self._cut_back(text, "length" if reason == "stop" else reason, wanted)
+
+    def _tidied(self, text: str) -> str:
+        return text if self._tidy is None else self._tidy.first(text)
 
     def _cut_back(self, text: str, reason: FinishReason, wanted: Sequence[str] = ()) -> Ended:
         """The longest beginning that fits, no longer than the first stop that was refused, with what closes it."""
