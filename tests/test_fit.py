@@ -325,7 +325,7 @@ def test_the_answer_does_not_depend_on_how_the_text_grew():
         ("[1|]", ", 2", ", 2", "passed"),
         ("[1|]", ", 2, tru", ", 2", "cut"),
         ("[1|]", ", [2", ", [2]", "cut"),
-        ("[[1|]]", ", 2]", ", 2", "cut"),
+        ("[[1|]]", ", 2]", ", 2", "passed"),
         ('{"a": 1|}', ', "b', "", "dropped"),
         ('{"a": [|\n  : 2\n}', '"x", "y', '"x",', "broken"),
     ],

@@ -48,7 +48,8 @@ class Repetition:
                 continue
             start = at + 1 - length
             # Rows of numbers or signs are often meant: tables, rulers.
-            if any(character.isalpha() or character == "_" for character in text[start : start + size]):
+            phrase = text[start : start + size]
+            if phrase.isalnum() or any(character.isalpha() or character == "_" for character in phrase):
                 return at + 1, start + size
         return None
 

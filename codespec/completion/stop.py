@@ -267,8 +267,8 @@ def first_line_of_block(line: str, text: str) -> str | None:
 
 
 def may_be_indented(text: str, first: str) -> bool:
-    """Whether ``first``, the first line of ``text`` behind what opens a block, may be meant to stand in the block though
-    it is not indented."""
+    """Whether ``first``, the first line of ``text`` behind what opens a block, may be meant to stand in it though it is
+    not indented."""
     blank = text.count("\n", 0, text.find(first.strip())) > 1
     return not blank and not _is_definition(first) and not first.lstrip().startswith(("@", "import ", "from ", "#"))
 
