@@ -89,7 +89,7 @@ class OpenDocuments:
             suffix,
             state,
             check,
-            tidy.variants,
+            lambda generated: [each for each in tidy.variants(generated) if tidy.may_fit(each)],
             place.outside,
             whole=gate == "whole",
             nothing=lead,

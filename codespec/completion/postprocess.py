@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from codespec.completion.indent import indented
 from codespec.completion.repetition import within
-from codespec.completion.scan import CLOSERS, OPENERS, scan
+from codespec.completion.scan import CLOSERS, OPENERS, closer_of, scan
 from codespec.completion.stop import READ, SHORT, StopRule
 from codespec.languages import PLAIN, Language
 
@@ -16,6 +16,17 @@ from codespec.languages import PLAIN, Language
 SURE_OVERLAP = 4
 NEAR_LINES, NEAR = 3, 0.05
 """So many lines that differ from those behind the cursor in so small a part are the same again (Tabby's rule)."""
+
+
+BALANCED = frozenset(
+    {
+        "python", "json", "jsonc", "javascript", "javascriptreact", "typescript", "typescriptreact",
+        "c", "cpp", "go", "rust", "java", "toml",
+    }
+)  # fmt: skip
+"""Languages in which brackets come in pairs, always."""
+LARGEST = 60_000
+"""Characters before and behind the cursor that are looked through for them."""
 
 
 class Tidy:
@@ -34,6 +45,7 @@ class Tidy:
         self._rest = suffix.split("\n", 1)[0].strip()
         self._following = [line.strip() for line in suffix[:READ].split("\n")[1:] if line.strip()][:NEAR_LINES]
         self._code = rule is None or not rule.closer
+        self._balanced = self._code and rule is not None and balanced(prefix, suffix, language)
 
     def variants(self, text: str) -> Sequence[str]:
         """The texts that may stand for ``text``, the preferred first; none if all that it says is there already."""
@@ -44,6 +56,36 @@ class Tidy:
             body = self._without_trailing_blanks(indented(body, self._prefix, self._suffix, self._language))
         kept = (self._without_duplicates(each) for each in dict.fromkeys(self._trimmed(body)))
         return [self._lead + each for each in kept if each is not None]
+
+    def may_fit(self, text: str) -> bool:
+        """Whether brackets may match when ``text`` is put in. Parsers would say the same, but take their time."""
+        if not self._balanced:
+            return True
+        read = scan(text, self._language)
+        return not read.open and not read.unmatched
+
+    def new(self, text: str) -> int:
+        """The length of ``text`` up to where it begins to say what stands behind the cursor."""
+        if not text.startswith(self._lead) or not self._following or len(self._following[0]) <= SHORT:
+            return len(text)
+        after, place = self._following[0], len(self._lead)
+        lines = text[place:].split("\n")
+        for index, line in enumerate(lines):
+            said = {line.strip(), (self._line + line).strip() if index == 0 else ""} - {""}
+            last = index == len(lines) - 1 and len(line.strip()) > SHORT
+            if after in said or any(near(each, [after]) or (last and after.startswith(each)) for each in said):
+                return len(text[:place].rstrip("\n")) if index else len(self._lead)
+            place += len(line) + 1
+        return len(text)
+
+    def closing(self, text: str) -> str:
+        """The signs that close what ``text`` leaves open."""
+        if not self._code or not text.startswith(self._lead):
+            return ""
+        body = text[len(self._lead) :]
+        read = scan(body, self._language)
+        quote = closer_of(read.broken_off, self._language) if read.broken_off else ""
+        return quote.strip() + "".join(OPENERS[body[at]] for at in reversed(read.open))
 
     def first(self, text: str) -> str:
         """The preferred one of them, with the brackets closed that its last line leaves open; empty without any."""
@@ -96,6 +138,17 @@ class Tidy:
         if not open_ or "\n" in text[open_[0] :] or self._rest[:1] in CLOSERS or text[-1:] in OPENERS:
             return text
         return text + "".join(OPENERS[text[at]] for at in reversed(open_))
+
+
+def balanced(prefix: str, suffix: str, language: Language) -> bool:
+    """Whether every bracket around the cursor has its counterpart, as far as that can be told without a parser."""
+    if language.id not in BALANCED or len(prefix) > LARGEST or len(suffix) > LARGEST:
+        return False
+    before, behind = scan(prefix, language), scan(suffix, language)
+    if before.unmatched or behind.open or before.broken_off or len(before.open) != len(behind.unmatched):
+        return False
+    pairs = zip(reversed(before.open), behind.unmatched, strict=True)
+    return all(OPENERS[prefix[opened]] == suffix[closed] for opened, closed in pairs)
 
 
 def near(text: str, lines: Sequence[str]) -> bool:

@@ -30,7 +30,8 @@ _DEFINITION = re.compile(
 _CONTROL = re.compile(
     r"\s*\}?\s*(?:if|else|for|foreach|while|do|switch|match|try|catch|finally|with|loop|return|select)\b"
 )
-_LABEL = re.compile(r"#|.*:\s*$|\s*\.")
+# Lines whose indentation says nothing between braces: directives, labels, calls in a chain. Brackets are counted.
+_LABEL = re.compile(r"#|.*:\s*$|\s*[.)\]}]")
 _CLASS = re.compile(r"\s*class\b")
 
 
@@ -228,7 +229,7 @@ class StopRule:
             blank = 0
             shown = start + 1 + len(line) - len(line.lstrip())
             columns = indentation(line)
-            if columns < level and not (not self.language.indented and _LABEL.match(line)):
+            if columns < level and (self.language.indented or not _LABEL.match(line)):
                 return shown, cut
             if defined and columns <= level:
                 return shown, cut
