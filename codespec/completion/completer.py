@@ -25,7 +25,7 @@ from codespec.protocols import Cancel, Chunk, CodespecError, FinishReason, Limit
 # Of alternatives the first is what was asked for, the others are drawn at no less than this temperature.
 ALTERNATIVE_TEMPERATURE = 0.8
 REPEATS = 50
-ATTEMPTS = 2
+ATTEMPTS = 3
 """Texts that are generated for a completion before it is given up because nothing of them fits what follows."""
 SAVE_EVERY_S = 300.0
 """How often what was learnt of drafts is kept while running; at the end it is in any case."""

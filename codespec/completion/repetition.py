@@ -7,8 +7,8 @@ from itertools import pairwise
 
 SIMILAR_LINES = 5
 """Lines in a row that resemble each other are one too many from this number on."""
-CYCLE, ROUNDS = 3, 3
-"""So many lines at most, so many times over."""
+CYCLE, ROUNDS, LONG_LINE = 3, 3, 8
+"""So many lines at most, so many times over; a single line of so many characters at least."""
 LONGEST_PHRASE, TIMES, AT_LEAST = 40, 5, 20
 """Within a line: characters of a phrase, how often it comes in a row, and how many characters that makes."""
 ALIKE = 0.1
@@ -50,14 +50,15 @@ class Repetition:
             # Rows of numbers or signs are often meant: tables, rulers.
             phrase = text[start : start + size]
             if phrase.isalnum() or any(character.isalpha() or character == "_" for character in phrase):
-                return at + 1, start + size
+                return at + 1, _end_of_word(text, start + size, start + 2 * size)
         return None
 
     def _of_lines(self, at: int) -> tuple[int, int] | None:
         lines = list(self._lines)
-        for size in range(2, CYCLE + 1):
+        for size in range(1, CYCLE + 1):
             last = [line for _, line in lines[-size * ROUNDS :]]
-            if len(last) == size * ROUNDS and any(last) and last == last[:size] * ROUNDS:
+            long = size > 1 or len(last[0]) >= LONG_LINE
+            if len(last) == size * ROUNDS and any(last) and long and last == last[:size] * ROUNDS:
                 return at, self._end(lines[-size * ROUNDS + size][0])
         last = [line for _, line in lines[-SIMILAR_LINES:]]
         alike = len(last) == SIMILAR_LINES and all(similar(a, b) for a, b in pairwise(last))
@@ -67,6 +68,14 @@ class Repetition:
     def _end(start: int) -> int:
         """Before the line end in front of the line at ``start``."""
         return max(0, start - 1)
+
+
+def _end_of_word(text: str, at: int, limit: int) -> int:
+    """The first place from ``at`` on that is not within a word; ``at`` itself where there is none up to ``limit``."""
+    for place in range(at, limit):
+        if not (text[place - 1 : place + 1].isidentifier() or text[place - 1 : place + 1].isalnum()):
+            return place
+    return at
 
 
 def similar(one: str, other: str) -> bool:
