@@ -243,10 +243,9 @@ class SyntaxTree:
         root = self._tree.root_node
         # A comment of one line holds the place behind its last character, too.
         node = root.descendant_for_byte_range(max(0, place - 1), place) or root
-        kind: Literal["code", "unknown"] = "code"
+        # Beside an open quote the parser goes on as if it were not there, so errors anywhere make code doubtful.
+        kind: Literal["code", "unknown"] = "unknown" if root.has_error else "code"
         while node.parent is not None:
-            if node.is_error or node.is_missing:
-                kind = "unknown"
             if node.type in _IN_STRINGS:
                 break
             if "comment" in node.type or (_STRING.search(node.type) and node.start_byte < place):
@@ -259,8 +258,6 @@ class SyntaxTree:
             if node.type in LISTS:
                 break
             node = node.parent
-        if node.parent is None and node.is_error:
-            kind = "unknown"
         return Surroundings(kind, definitions=_holds_definitions(node))
 
     def _line_start(self, byte: int) -> int:
@@ -272,7 +269,7 @@ class SyntaxTree:
         return len(self._data.decode()[:offset].encode())
 
 
-_STRING = re.compile(r"string$|string_literal$|^string_content$|char_literal$|rune_literal$|^template_string$")
+_STRING = re.compile(r"string$|string_literal$|char_literal$|rune_literal$|^template_string$")
 # Code in the middle of a string.
 _IN_STRINGS = frozenset({"interpolation", "template_substitution", "format_expression"})
 

@@ -76,7 +76,8 @@ def surroundings_of(prefix: str, suffix: str, language: Language, found: Surroun
     definitions = found is not None and found.definitions
     if not opened:
         line = prefix.rsplit("\n", 1)[-1]
-        outside = indentation(line) == 0 or _CLASS.match(previous_line(prefix)) is not None
+        before = previous_line(prefix)
+        outside = _CLASS.match(before) is not None or (indentation(line) == 0 and not opens_block(before, language))
         return Surroundings("code", definitions=definitions or outside)
     comment = (language.line_comment, *language.block_comment[:1])
     kind: Literal["comment", "string"] = "comment" if opened.startswith(tuple(filter(None, comment))) else "string"
@@ -137,7 +138,7 @@ class StopRule:
         kind = extent(prefix, suffix, language)
         if kind == "line":
             return cls(kind, next_line=following, language=language, line=line, middle=middle)
-        base = indentation(line)
+        base = indentation(prefix.rsplit("\n", 1)[-1])
         if line.strip():
             base += 1  # what is in the block is deeper than the line that opens it
         elif language.indented and opens_block(previous_line(prefix), language):
