@@ -20,8 +20,9 @@ from time import perf_counter
 from typing import Any, cast
 
 from codespec.bench.typing import LONGEST, SHORTEST, Session, sessions
-from codespec.completion.completer import Completer, Completion, Request
+from codespec.completion.completer import Completer
 from codespec.completion.local import LocalEngine
+from codespec.completion.request import Completion, Request
 from codespec.config import Config
 from codespec.languages import Language, by_path
 from codespec.models.registry import find_target

@@ -15,7 +15,6 @@ from codespec.completion.forks import TOGETHER
 from codespec.completion.local import LocalEngine
 from codespec.completion.prompt import file_header, fim_prompt, tail
 from codespec.completion.request import Completion, Request
-from codespec.completion.stop import StopRule
 from codespec.completion.teaching import Teacher
 from codespec.completion.warm import MIB, WarmSettings
 from codespec.config import Config
@@ -30,7 +29,7 @@ from codespec.protocols import Cancel, CodespecError, Limits, Sampling, Statisti
 # Of alternatives the first is what was asked for, the others are drawn at no less than this temperature.
 ALTERNATIVE_TEMPERATURE = 0.8
 REPEATS = 50
-ATTEMPTS = 2
+ATTEMPTS = 3
 """Texts that are generated for a completion before it is given up because nothing of them fits what follows, or it is
 no other than those before."""
 SAVE_EVERY_S = 300.0
@@ -43,15 +42,14 @@ class _Task:
 
     prompt: list[int]
     spot: Spot
-    rule: StopRule
-    suffix: str
     language: str
     limits: Limits
     before_ms: float
 
     def ending(self) -> Ending:
         """For one text."""
-        return Ending(self.rule, self.spot.gate, self.suffix, "unavailable" if self.spot.unavailable else "off")
+        spot = self.spot
+        return Ending(spot.rule, spot.gate, spot.tidy, "unavailable" if spot.unavailable else "off")
 
 
 class Completer:
@@ -94,8 +92,7 @@ class Completer:
         before_ms = (perf_counter() - began) * 1e3
         prompt = self._prompt(_without_lead(prefix), suffix, request.path, limits)
         self._teacher.use(request.workspace, request.language, suffix)
-        rule = StopRule.at(prefix, suffix, language)
-        return _Task(prompt, spot, rule, suffix, request.language, limits, before_ms)
+        return _Task(prompt, spot, request.language, limits, before_ms)
 
     def _one(self, task: _Task, sampling: Sampling, cancel: Cancel | None, spent: Statistics) -> Completion:
         """One text, another one where nothing of it fits; ``spent`` grows by what it takes."""
@@ -103,7 +100,7 @@ class Completer:
         for attempt in range(ATTEMPTS):
             if attempt > 0:
                 sampling = _another(sampling)
-            state = spot.state(self.engine, task.rule)
+            state = spot.state(self.engine)
             left = replace(task.limits, time_budget_ms=budget and budget - spent.total_ms)
             chunks = self.engine.generate(task.prompt, state, sampling, left, cancel, language=task.language)
             following = Following(task.ending(), state.wanted if state else ())
@@ -144,7 +141,7 @@ class Completer:
         cancel: Cancel | None,
         spent: Statistics,
     ) -> list[Completion]:
-        states = [task.spot.state(self.engine, task.rule) for _ in samplings]
+        states = [task.spot.state(self.engine) for _ in samplings]
         followings = [Following(task.ending(), state.wanted if state else ()) for state in states]
         stopped: set[int] = set()
         chunks = self.engine.generate_together(task.prompt, states, samplings, limits, cancel, stopped)
@@ -233,7 +230,7 @@ class Completer:
             sampling = replace(self._sampling, sample=self._sampling.sample + index)
             state = self.engine.grammar_state(grammar) if grammar else None
             chunks = self.engine.generate(tokens, state, sampling, limits)
-            following = Following(Ending(None, None, ""))
+            following = Following(Ending(None, None))
             name = grammar.name if grammar else "none"
             completion = self._finished(follow(chunks, following), following, name, Statistics())
             index += 1

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 
 from codespec.completion.local import LocalEngine
-from codespec.completion.postprocess import trim_suffix_overlap
+from codespec.completion.postprocess import Tidy
 from codespec.completion.stop import StopRule
 from codespec.grammar import Grammar, GrammarError
 from codespec.grammar.document import ROOT, GrammarDocument, Place
@@ -32,19 +31,23 @@ class Spot:
         gate: None where it is off, or nothing could be said.
         lead: text before the cursor that the model writes again.
         unavailable: the gate is on, but there is neither grammar nor parser.
+        rule: where texts end there.
+        tidy: what makes of a text what is put in.
     """
 
     place: Place
     gate: SuffixGate | None
     lead: str
     unavailable: bool
+    rule: StopRule
+    tidy: Tidy
 
-    def state(self, engine: LocalEngine, rule: StopRule) -> FittedState | None:
-        """A fresh state for one generation that ``rule`` ends; None where anything goes."""
+    def state(self, engine: LocalEngine) -> FittedState | None:
+        """A fresh state for one generation; None where anything goes."""
         if self.place.state is None and self.gate is None:
             return None
         inner = FreeState() if self.place.state is None else self.place.state.copy()
-        cut = rule.cut if rule.extent == "line" else None
+        cut = self.rule.cut if self.rule.extent == "line" else None
         return FittedState(inner, self.gate, engine.vocabulary, self.lead, cut)
 
 
@@ -72,14 +75,13 @@ class OpenDocuments:
         if tree is not None and not tree.update(text):
             tree = None
         place = self._place(path, language, grammar, text, offset - len(lead), tree)
+        prefix, suffix = text[:offset], text[offset:]
+        rule = StopRule.at(prefix, suffix, language, tree.surroundings(offset) if tree is not None else None, lead)
+        tidy = Tidy(prefix, suffix, language, rule, lead)
         if gate == "off":
-            return Spot(place, None, lead, False)
-        suffix = text[offset:]
+            return Spot(place, None, lead, False, rule, tidy)
         size = len(suffix) if gate == "whole" else len(window(suffix))
         check = TreeCheck(tree, offset, lead, size) if tree is not None else None
-
-        def variants(generated: str) -> Sequence[str]:
-            return trim_suffix_overlap(generated, suffix), generated
 
         state = place.state.copy() if place.state is not None else None
         fit = SuffixGate(
@@ -87,13 +89,13 @@ class OpenDocuments:
             suffix,
             state,
             check,
-            variants,
+            lambda generated: [each for each in tidy.variants(generated) if tidy.may_fit(each)],
             place.outside,
             whole=gate == "whole",
             nothing=lead,
             sound=partial(_sound, tree, language, text) if tree is not None else None,
         )
-        return Spot(place, fit if fit.available else None, lead, not fit.available)
+        return Spot(place, fit if fit.available else None, lead, not fit.available, rule, tidy)
 
     def _tree(self, path: str, language: Language) -> SyntaxTree | None:
         key = (path, language.id)

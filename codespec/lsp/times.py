@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from codespec.completion.completer import Completion
+    from codespec.completion.request import Completion
 
 KEPT = 2048
 """Times and answers of which figures are made; of more, the oldest are dropped."""
