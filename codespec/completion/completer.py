@@ -12,7 +12,7 @@ from typing import Any
 from codespec.completion.ending import Ended, Ending
 from codespec.completion.fitting import OpenDocuments, lead_of
 from codespec.completion.local import LocalEngine
-from codespec.completion.prompt import file_header, fim_prompt, tail
+from codespec.completion.prompt import Prompts, file_header, file_name, relative_path
 from codespec.completion.stop import StopRule
 from codespec.completion.teaching import Teacher
 from codespec.config import Config
@@ -88,6 +88,7 @@ class Completer:
         self._config = config
         self._sampling = sampling or Sampling(temperature=config.temperature, seed=config.seed)
         self._layout = fim_format(engine.model)
+        self._prompts = Prompts(engine.vocabulary, self._layout)
         self._documents = OpenDocuments(engine)
         self._teacher = Teacher(engine, config.learn)
         self._totals = Statistics()
@@ -109,7 +110,7 @@ class Completer:
         began = perf_counter()
         spot = self._documents.spot(request.path, language, settings.grammar, text, offset, self._config.gate)
         before_ms = (perf_counter() - began) * 1e3
-        prompt = self._prompt(_without_lead(prefix), suffix, request.path, limits)
+        prompt = self._prompt(_without_lead(prefix), suffix, request, limits)
         self._teacher.use(request.workspace, request.language, suffix)
         rule = StopRule.at(prefix, suffix, language)
         found: dict[str, Completion] = {}
@@ -148,7 +149,7 @@ class Completer:
             How many tokens were decoded.
         """
         text, offset = _normal(request)
-        prompt = self._prompt(_without_lead(text[:offset]), text[offset:], request.path, self._limits(request))
+        prompt = self._prompt(_without_lead(text[:offset]), text[offset:], request, self._limits(request))
         decoded = self.engine.prefill(prompt, cancel)
         self._read_ahead += decoded
         return decoded
@@ -219,14 +220,22 @@ class Completer:
                 seen.add(completion.text)
                 yield completion
 
-    def _prompt(self, prefix: str, suffix: str, path: str, limits: Limits) -> list[int]:
+    def _prompt(self, prefix: str, suffix: str, request: Request, limits: Limits) -> list[int]:
         vocabulary = self.engine.vocabulary
         # One more row than tokens: exact decoding pads.
         budget = self.engine.context_length - min(limits.max_tokens, self.engine.context_length // 2) - 1
-        if self._layout is not None:
-            return fim_prompt(vocabulary, self._layout, prefix, suffix, path, budget)
-        start = [vocabulary.beginning] if vocabulary.beginning is not None else []
-        tokens = [*start, *tail(vocabulary, prefix, budget - len(start))]
+        path, workspace = request.path, request.workspace
+        tokens = self._prompts.prompt(
+            prefix,
+            suffix,
+            relative_path(path, workspace) if request.context else file_name(path),
+            budget,
+            context=request.context,
+            repository=file_name(workspace.rstrip("/")),
+            comment=by_id(request.language).line_comment,
+        )
+        if self._layout is None and vocabulary.beginning is not None:
+            tokens = [vocabulary.beginning, *tokens]
         return tokens or sorted(vocabulary.end_tokens)[:1]
 
     def _finish(
