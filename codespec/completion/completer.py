@@ -110,7 +110,7 @@ class Completer:
         began = perf_counter()
         spot = self._documents.spot(request.path, language, settings.grammar, text, offset, self._config.gate)
         before_ms = (perf_counter() - began) * 1e3
-        prompt = self._prompt(_without_lead(prefix), suffix, request, limits)
+        prompt = self._prompt(prefix[: offset - len(spot.lead)], suffix, request, limits)
         self._teacher.use(request.workspace, request.language, suffix)
         rule = StopRule.at(prefix, suffix, language)
         found: dict[str, Completion] = {}
@@ -131,8 +131,9 @@ class Completer:
                     break
                 if budget and spent.total_ms > budget / 2:
                     break
-            if spot.lead and completion.text.startswith(spot.lead):
-                completion = replace(completion, text=completion.text[len(spot.lead) :], backed_up=len(spot.lead))
+            if spot.lead:
+                own = completion.text[len(spot.lead) :] if completion.text.startswith(spot.lead) else ""
+                completion = replace(completion, text=own, backed_up=len(spot.lead))
             if completion.finish_reason == "cancelled":
                 return []
             if not completion.text.strip():
@@ -346,7 +347,7 @@ def _normal(request: Request) -> tuple[str, int]:
 
 
 def _without_lead(prefix: str) -> str:
-    """What the model is shown before the cursor: not a last space, which the next token begins with."""
+    """What the model is shown before the cursor: nothing of a word that is being typed."""
     return prefix[: len(prefix) - len(lead_of(prefix))]
 
 

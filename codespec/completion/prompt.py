@@ -161,27 +161,24 @@ class Prompts:
     def _start(self, text: str, budget: int) -> tuple[int, int]:
         """Where the window before the cursor starts, in characters, and the number of that line."""
         limit = max(0, len(text) - budget * CHARACTERS_PER_TOKEN)
-        lines = lines_of(text[limit:])
-        first = text.count("\n", 0, limit)
         position, used = len(text), 0
-        positions: list[int] = []  # of the lines that may be the first, in the order of the text reversed
-        for index in reversed(range(len(lines))):
-            line = lines[index]
-            size = self._size(line, budget - used)
-            if used + size > budget or (index == 0 and limit > 0):
+        positions: list[int] = []  # of the lines that may be the first, from the cursor backwards
+        while position > 0:
+            start = max(limit, text.rfind("\n", limit, position - 1) + 1)
+            size = self._size(text[start:position], budget - used)
+            if used + size > budget or start == limit > 0:
                 break
-            used += size
-            position -= len(line)
+            position, used = start, used + size
             if used >= budget * KEPT:
                 positions.append(position)
         else:
             return 0, 0
-        if positions:
-            last = first + index + len(positions)
-            number = roundest(first + index + 1, last)
-            return positions[last - number], number
-        # One line takes up most of the room.
-        return self._inside(text, position - len(line), position, budget - used), first + index
+        number = text.count("\n", 0, position)  # of the line at `position`
+        if not positions:  # one line takes up most of the room
+            return self._inside(text, start, position, budget - used), number - 1
+        last = number + len(positions) - 1
+        round_one = roundest(number, last)
+        return positions[last - round_one], round_one
 
     def _inside(self, text: str, start: int, end: int, room: int) -> int:
         """Where in the line from ``start`` to ``end`` a window begins that has ``room`` for some of its tokens."""
@@ -202,13 +199,14 @@ class Prompts:
         """Tokens of the first lines of ``text`` that fit; of the first part of a line that alone does not."""
         if budget <= 0:
             return []
-        text = text[: budget * CHARACTERS_PER_TOKEN]
         kept = used = 0
-        for line in lines_of(text):
-            used += self._size(line, budget - used)
+        limit = min(len(text), budget * CHARACTERS_PER_TOKEN)
+        while kept < limit:
+            end = text.find("\n", kept, limit) + 1 or limit
+            used += self._size(text[kept:end], budget - used)
             if used > budget:
                 break
-            kept += len(line)
+            kept = end
         tokens: list[int] = []
         for chunk in _chunks(text[:kept] or text[: budget * _USUAL_CHARACTERS], 0):
             tokens += self.tokens(chunk)
