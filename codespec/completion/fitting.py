@@ -73,6 +73,8 @@ class OpenDocuments:
             CodespecError: the grammar cannot be used.
         """
         lead = lead_of(text[:offset])
+        if not self._spells(lead):
+            lead = ""
         tree = self._tree(path, language)
         if tree is not None and not tree.update(text):
             tree = None
@@ -104,6 +106,11 @@ class OpenDocuments:
             sound=partial(_sound, tree, language, text) if tree is not None else None,
         )
         return Spot(place, fit if fit.available else None, lead, not fit.available)
+
+    def _spells(self, text: str) -> bool:
+        """Whether the vocabulary has tokens for ``text``."""
+        vocabulary = self._engine.vocabulary
+        return b"".join(map(vocabulary.token_bytes, vocabulary.tokenize(text))) == text.encode()
 
     def _takes(self, state: GrammarState, text: str) -> bool:
         tokens = self._engine.vocabulary.tokenize(text)

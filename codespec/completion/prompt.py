@@ -52,10 +52,6 @@ class Prompts:
         self._names = re.compile("|".join(map(re.escape, sorted(names, key=len, reverse=True)))) if names else None
         self._known: OrderedDict[str, list[int]] = OrderedDict()
         self._characters = 0
-        self._first = vocabulary.tokenize("\n")
-        plain = vocabulary.tokenize("a")
-        # Sentencepiece vocabularies put a space before every text.
-        self._spaced = b"".join(map(vocabulary.token_bytes, plain)) == b" a"
 
     def prompt(
         self,
@@ -155,7 +151,7 @@ class Prompts:
         start, number = self._start(text, budget)
         tokens: list[int] = []
         for chunk in _chunks(text[start:], number):
-            tokens += self.tokens(chunk, begins=start == 0 and not tokens)
+            tokens += self.tokens(chunk)
         return tokens[-budget:]
 
     def _start(self, text: str, budget: int) -> tuple[int, int]:
@@ -212,19 +208,13 @@ class Prompts:
             tokens += self.tokens(chunk)
         return tokens[:budget]
 
-    def tokens(self, text: str, begins: bool = False) -> list[int]:
-        """Tokens of ``text``, none of them a marker, whatever stands in it.
-
-        Args:
-            begins: it is the beginning of a text, before which some tokenizers put a space.
-        """
-        if begins and self._spaced:
-            return self._as_plain(text)
+    def tokens(self, text: str) -> list[int]:
+        """Tokens of ``text``, none of them a marker, whatever stands in it."""
         found = self._known.get(text)
         if found is not None:
             self._known.move_to_end(text)
             return found
-        found = self._as_plain("\n" + text)[len(self._first) :] if self._spaced else self._as_plain(text)
+        found = self._as_plain(text)
         if len(text) <= _LONGEST_KEPT:
             self._known[text] = found
             self._characters += len(text)
