@@ -19,7 +19,7 @@ from codespec.config import Config
 from codespec.draft.profiles import Profiles, default_folder
 from codespec.grammar import Grammar
 from codespec.languages import by_id
-from codespec.models.fim import fim_format
+from codespec.models.fim import FimFormat, Order, fim_format
 from codespec.models.registry import find_draft, find_target
 from codespec.protocols import Cancel, Chunk, CodespecError, FinishReason, Limits, Round, Sampling, Snippet, Statistics
 
@@ -87,12 +87,21 @@ class Completer:
         self.engine = engine
         self._config = config
         self._sampling = sampling or Sampling(temperature=config.temperature, seed=config.seed)
-        self._layout = fim_format(engine.model)
+        self._layout = self._layout_of(config.target.fim)
         self._prompts = Prompts(engine.vocabulary, self._layout)
         self._documents = OpenDocuments(engine)
         self._teacher = Teacher(engine, config.learn)
         self._totals = Statistics()
         self._generated = self._read_ahead = 0
+
+    def _layout_of(self, wanted: str) -> FimFormat | None:
+        orders: dict[str, Order] = {"psm": "psm", "spm": "spm"}
+        model, order = self.engine.model, orders.get(wanted)
+        layout = fim_format(model, order)
+        if order is not None and (layout is None or layout.order != order):
+            own = f"keeping {layout.order}" if layout is not None else "it cannot fill in the middle"
+            self.engine.note(f"{model.path.name} was not trained on {order} prompts (`target.fim`): {own}")
+        return layout
 
     def complete(self, request: Request, cancel: Cancel | None = None) -> list[Completion]:
         """Different completions, best first; empty once ``cancel`` is set.

@@ -14,7 +14,7 @@ from codespec.llama.runtime import clear_errors, last_errors, library
 from codespec.protocols import CodespecError
 
 GGUF_MAGIC = b"GGUF"
-FILE_ENDS = frozenset({b"<file_sep>", b"<|file_separator|>", b"<filename>", b"<|filename|>"})
+FILE_ENDS = frozenset({b"<file_sep>", b"<|file_separator|>", b"<filename>", b"<|filename|>", "▁<EOT>".encode()})
 """Control tokens that begin another file, or another part of a prompt: a model that writes one has come to the end of
 its text, whether or not the model file says so."""
 
