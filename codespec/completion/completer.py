@@ -136,13 +136,11 @@ class Completer:
                 chunks = self.engine.generate(prompt, state, sampling, left, cancel, language=request.language)
                 ending = Ending(rule, spot.gate, suffix, "unavailable" if spot.unavailable else "off")
                 completion = self._finish(chunks, ending, spot.place.note, state.wanted if state else (), spent)
+                completion = _behind(spot.lead, completion)
                 if completion.report["gate"] != "dropped" or completion.finish_reason == "cancelled":
                     break
                 if budget and spent.total_ms > budget / 2:
                     break
-            if spot.lead:
-                own = completion.text[len(spot.lead) :] if completion.text.startswith(spot.lead) else ""
-                completion = replace(completion, text=own, backed_up=len(spot.lead))
             if completion.finish_reason == "cancelled":
                 return []
             if not completion.text.strip():
@@ -358,6 +356,17 @@ def _normal(request: Request) -> tuple[str, int]:
 def _without_lead(prefix: str) -> str:
     """What the model is shown before the cursor: nothing of a word that is being typed."""
     return prefix[: len(prefix) - len(lead_of(prefix))]
+
+
+def _behind(lead: str, completion: Completion) -> Completion:
+    """``completion`` without what the document has of it already."""
+    if not lead:
+        return completion
+    text = completion.text[len(lead) :] if completion.text.startswith(lead) else ""
+    report = completion.report
+    if not text and report["gate"] == "cut":
+        report = {**report, "gate": "dropped"}  # nothing was left of what was generated
+    return replace(completion, text=text, report=report, backed_up=len(lead))
 
 
 def _warm(sampling: Sampling) -> Sampling:
