@@ -70,6 +70,8 @@ class TargetConfig:
         context: tokens; 0 is what the model was trained with, within reason.
         kv_type: the type of the KV cache.
         flash_attention: ``auto`` is off on a CPU, where it makes short passes slower, else llama.cpp's choice.
+        fim: the order of a fill-in-the-middle prompt: ``psm`` (the prefix first), ``spm`` (the suffix first: a key then
+            changes only the prompt's end) or ``auto`` (the model's preferred one).
     """
 
     path: str = _option("", Rule(file="model"))
@@ -78,6 +80,7 @@ class TargetConfig:
     context: int = _option(0, Rule(maximum=1 << 20))
     kv_type: str = _option("f16", Rule(choices=("f32", "f16", "bf16", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0")))
     flash_attention: str = _option("auto", Rule(choices=("auto", "on", "off")))
+    fim: str = _option("auto", Rule(choices=("auto", "psm", "spm")))
 
 
 @dataclass(frozen=True)

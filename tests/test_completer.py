@@ -65,6 +65,26 @@ def test_line_ends_make_no_difference(engine):
     assert one.text == other.text
 
 
+@pytest.mark.parametrize(("order", "most", "least"), [("auto", 2, 0), ("spm", 2, 0), ("psm", 200, 12)])
+def test_with_the_suffix_first_a_key_reads_no_suffix(engine, order, most, least):
+    completer = Completer(engine, replace(BASE, target=replace(BASE.target, fim=order)))
+    offset = TEXT.index("raise ")
+    completer.prefill(Request(TEXT, offset, "python", "main.py"))
+    read = completer.prefill(Request(TEXT[:offset] + "(" + TEXT[offset:], offset + 1, "python", "main.py"))
+    assert least <= read <= most
+
+
+def test_pieces_of_other_files_are_read(engine):
+    from codespec.protocols import Snippet
+
+    completer = Completer(engine, BASE)
+    read = [
+        completer.prefill(Request(TEXT, 40, "python", "/w/main.py", workspace="/w", context=context))
+        for context in ((), (Snippet("util.py", "def helper(argv):\n    return argv[1:]\n"),))
+    ]
+    assert read[1] > 20
+
+
 def test_what_the_target_holds_is_not_decoded_again(engine):
     offset = TEXT.index("raise ") + 6
     complete(engine, TEXT, offset)

@@ -33,6 +33,7 @@ def test_every_key_is_read():
             "context": 4096,
             "kv_type": "q8_0",
             "flash_attention": "on",
+            "fim": "psm",
         },
         "draft": "none",
         "grammar": "auto",

@@ -13,7 +13,7 @@ from codespec.completion.fitting import OpenDocuments, Spot, lead_of
 from codespec.completion.following import Following, follow, follow_all
 from codespec.completion.forks import TOGETHER
 from codespec.completion.local import LocalEngine
-from codespec.completion.prompt import file_header, fim_prompt, tail
+from codespec.completion.prompt import Prompts, file_header, file_name, relative_path
 from codespec.completion.request import Completion, Request
 from codespec.completion.teaching import Teacher
 from codespec.completion.warm import MIB, WarmSettings
@@ -21,7 +21,7 @@ from codespec.config import Config
 from codespec.draft.profiles import Profiles, default_folder
 from codespec.grammar import Grammar
 from codespec.languages import by_id
-from codespec.models.fim import fim_format
+from codespec.models.fim import FimFormat, Order, fim_format
 from codespec.models.registry import find_draft, find_target
 from codespec.places import cache_folder
 from codespec.protocols import Cancel, CodespecError, Limits, Sampling, Statistics
@@ -59,12 +59,22 @@ class Completer:
         self.engine = engine
         self._config = config
         self._sampling = sampling or Sampling(temperature=config.temperature, seed=config.seed)
-        self._layout = fim_format(engine.model)
+        self._layout = self._layout_of(config.target.fim)
+        self._prompts = Prompts(engine.vocabulary, self._layout)
         self._documents = OpenDocuments(engine)
         self._teacher = Teacher(engine, config.learn)
         self._totals = Statistics()
         self._generated = self._read_ahead = 0
         self._pass_ms = 0.0
+
+    def _layout_of(self, wanted: str) -> FimFormat | None:
+        orders: dict[str, Order] = {"psm": "psm", "spm": "spm"}
+        model, order = self.engine.model, orders.get(wanted)
+        layout = fim_format(model, order)
+        if order is not None and (layout is None or layout.order != order):
+            own = f"keeping {layout.order}" if layout is not None else "it cannot fill in the middle"
+            self.engine.note(f"{model.path.name} was not trained on {order} prompts (`target.fim`): {own}")
+        return layout
 
     def complete(self, request: Request, cancel: Cancel | None = None) -> list[Completion]:
         """Different completions, best first; empty once ``cancel`` is set.
@@ -90,7 +100,7 @@ class Completer:
         began = perf_counter()
         spot = self._documents.spot(request.path, language, settings.grammar, text, offset, self._config.gate)
         before_ms = (perf_counter() - began) * 1e3
-        prompt = self._prompt(_without_lead(prefix), suffix, request.path, limits)
+        prompt = self._prompt(prefix[: offset - len(spot.lead)], suffix, request, limits)
         self._teacher.use(request.workspace, request.language, suffix)
         return _Task(prompt, spot, request.language, limits, before_ms)
 
@@ -105,11 +115,12 @@ class Completer:
             chunks = self.engine.generate(task.prompt, state, sampling, left, cancel, language=task.language)
             following = Following(task.ending(), state.wanted if state else ())
             completion = self._finished(follow(chunks, following), following, spot.place.note, spent)
+            completion = _to_show(completion, spot.lead)
             if completion.report["gate"] != "dropped" or completion.finish_reason == "cancelled":
                 break
             if budget and spent.total_ms > budget / 2:
                 break
-        return _to_show(completion, spot.lead)
+        return completion
 
     def _several(self, task: _Task, count: int, cancel: Cancel | None) -> list[Completion]:
         """Different texts, decoded side by side, first what ``_one`` would give; what repeats is drawn again."""
@@ -162,7 +173,7 @@ class Completer:
         """
         text, offset = _normal(request)
         self.engine.warm.enter(request.workspace)
-        prompt = self._prompt(_without_lead(text[:offset]), text[offset:], request.path, self._limits(request))
+        prompt = self._prompt(_without_lead(text[:offset]), text[offset:], request, self._limits(request))
         decoded = self.engine.prefill(prompt, cancel)
         self._read_ahead += decoded
         return decoded
@@ -239,14 +250,22 @@ class Completer:
                 seen.add(completion.text)
                 yield completion
 
-    def _prompt(self, prefix: str, suffix: str, path: str, limits: Limits) -> list[int]:
+    def _prompt(self, prefix: str, suffix: str, request: Request, limits: Limits) -> list[int]:
         vocabulary = self.engine.vocabulary
         # One more row than tokens: exact decoding pads.
         budget = self.engine.context_length - min(limits.max_tokens, self.engine.context_length // 2) - 1
-        if self._layout is not None:
-            return fim_prompt(vocabulary, self._layout, prefix, suffix, path, budget)
-        start = [vocabulary.beginning] if vocabulary.beginning is not None else []
-        tokens = [*start, *tail(vocabulary, prefix, budget - len(start))]
+        path, workspace = request.path, request.workspace
+        tokens = self._prompts.prompt(
+            prefix,
+            suffix,
+            relative_path(path, workspace) if request.context else file_name(path),
+            budget,
+            context=request.context,
+            repository=file_name(workspace.rstrip("/")),
+            comment=by_id(request.language).line_comment,
+        )
+        if self._layout is None and vocabulary.beginning is not None:
+            tokens = [vocabulary.beginning, *tokens]
         return tokens or sorted(vocabulary.end_tokens)[:1]
 
     def _finished(self, ended: Ended, following: Following, grammar: str, spent: Statistics) -> Completion:
@@ -340,14 +359,18 @@ def _normal(request: Request) -> tuple[str, int]:
 
 
 def _without_lead(prefix: str) -> str:
-    """What the model is shown before the cursor: not a last space, which the next token begins with."""
+    """What the model is shown before the cursor: nothing of a word that is being typed."""
     return prefix[: len(prefix) - len(lead_of(prefix))]
 
 
 def _to_show(completion: Completion, lead: str) -> Completion:
-    """Without what stands before the cursor already; of blanks alone nothing."""
-    if lead and completion.text.startswith(lead):
-        completion = replace(completion, text=completion.text[len(lead) :], backed_up=len(lead))
+    """Without what the document has of it already; of blanks alone nothing."""
+    if lead:
+        text = completion.text[len(lead) :] if completion.text.startswith(lead) else ""
+        report = completion.report
+        if not text and report["gate"] == "cut":
+            report = {**report, "gate": "dropped"}  # nothing was left of what was generated
+        completion = replace(completion, text=text, report=report, backed_up=len(lead))
     return completion if completion.text.strip() else replace(completion, text="")
 
 

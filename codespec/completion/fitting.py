@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import OrderedDict
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -13,13 +14,17 @@ from codespec.grammar import Grammar, GrammarError
 from codespec.grammar.document import ROOT, GrammarDocument, Place
 from codespec.grammar.fit import FittedState, FreeState, SuffixGate, window
 from codespec.languages import Language
-from codespec.protocols import GrammarState
+from codespec.protocols import CodespecError, GrammarState
 from codespec.syntax import Problems, SyntaxTree, syntax_tree, well_formed
 
 MOST_DOCUMENTS = 8
 """Open documents whose states are kept."""
+LONGEST_LEAD = 32
+"""Characters of a word that a completion begins with again."""
 MOST_GRAMMARS = 24
 """Compiled grammars, one for each start symbol and set of levels, that are kept."""
+
+_WORD = re.compile(r"\w+\Z")
 
 
 @dataclass(frozen=True)
@@ -44,7 +49,7 @@ class Spot:
 
     def state(self, engine: LocalEngine) -> FittedState | None:
         """A fresh state for one generation; None where anything goes."""
-        if self.place.state is None and self.gate is None:
+        if self.place.state is None and self.gate is None and not self.lead:
             return None
         inner = FreeState() if self.place.state is None else self.place.state.copy()
         cut = self.rule.cut if self.rule.extent == "line" else None
@@ -71,10 +76,16 @@ class OpenDocuments:
             CodespecError: the grammar cannot be used.
         """
         lead = lead_of(text[:offset])
+        if not self._spells(lead):
+            lead = ""
         tree = self._tree(path, language)
         if tree is not None and not tree.update(text):
             tree = None
         place = self._place(path, language, grammar, text, offset - len(lead), tree)
+        if place.state is not None and lead and not self._takes(place.state.copy(), lead):
+            # The grammar has nothing to say where the word is, or says that it is wrong.
+            lead = ""
+            place = self._place(path, language, grammar, text, offset, tree)
         prefix, suffix = text[:offset], text[offset:]
         rule = StopRule.at(prefix, suffix, language, tree.surroundings(offset) if tree is not None else None, lead)
         tidy = Tidy(prefix, suffix, language, rule, lead)
@@ -96,6 +107,18 @@ class OpenDocuments:
             sound=partial(_sound, tree, language, text) if tree is not None else None,
         )
         return Spot(place, fit if fit.available else None, lead, not fit.available, rule, tidy)
+
+    def _spells(self, text: str) -> bool:
+        """Whether the vocabulary has tokens for ``text``."""
+        vocabulary = self._engine.vocabulary
+        return b"".join(map(vocabulary.token_bytes, vocabulary.tokenize(text))) == text.encode()
+
+    def _takes(self, state: GrammarState, text: str) -> bool:
+        tokens = self._engine.vocabulary.tokenize(text)
+        try:
+            return state.accept(tokens) == len(tokens)
+        except CodespecError:
+            return False
 
     def _tree(self, path: str, language: Language) -> SyntaxTree | None:
         key = (path, language.id)
@@ -124,9 +147,15 @@ class OpenDocuments:
 def lead_of(prefix: str) -> str:
     """The end of what stands before the cursor that a completion begins with again.
 
-    Tokens begin with the space before a word: behind a space that stands alone a model would add a second one.
+    A word that is being typed, for the model would cut it into other tokens if it were whole, and the space before it,
+    for tokens begin with it: behind a space that stands alone a model would add a second one. Nothing of a word longer
+    than ``LONGEST_LEAD``.
     """
-    return " " if prefix.endswith(" ") else ""
+    word = _WORD.search(prefix, max(0, len(prefix) - LONGEST_LEAD - 1))
+    start = word.start() if word is not None else len(prefix)
+    if len(prefix) - start > LONGEST_LEAD:
+        return ""
+    return prefix[start - (prefix[start - 1 : start] == " ") :]
 
 
 class Grammars:

@@ -199,7 +199,7 @@ class LocalEngine:
 
     def _foreign(self, model: Model, context: Context) -> ForeignDraft:
         alike = cut_alike(model.vocabulary, self.vocabulary)
-        self._note(foreign_note(model.path.name, self.model.path.name, alike))
+        self.note(foreign_note(model.path.name, self.model.path.name, alike))
         return ForeignDraft(
             self._wrap(context.sequence(), "draft"),
             model.vocabulary,
@@ -209,7 +209,8 @@ class LocalEngine:
             alike,
         )
 
-    def _note(self, text: str) -> None:
+    def note(self, text: str) -> None:
+        """Tell the user, once."""
         if text not in self.notes:
             self.notes.append(text)
             _log.warning(text)
