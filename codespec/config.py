@@ -81,6 +81,23 @@ class TargetConfig:
 
 
 @dataclass(frozen=True)
+class ContextConfig:
+    """What prompts show of other files.
+
+    Attributes:
+        enabled: whether they show anything.
+        ring_chunks: how many places that were edited or looked at lately are remembered; 0 is none.
+        chunk_lines: of each of them.
+        imports: whether the signatures of what a file imports from its workspace are shown.
+    """
+
+    enabled: bool = _option(True)
+    ring_chunks: int = _option(16, Rule(maximum=256))
+    chunk_lines: int = _option(64, Rule(minimum=4, maximum=512))
+    imports: bool = _option(True)
+
+
+@dataclass(frozen=True)
 class LanguageConfig:
     """What one language does differently; empty and None follow the general setting."""
 
@@ -109,6 +126,7 @@ class Config:
         prefill: whether the target reads what was typed at once, before a completion is asked for.
         prefetch: whether the completion after the one that is shown is made ready before that is accepted.
         log_level: of the messages on standard error.
+        context: what prompts show of other files.
         language: by LSP language identifier.
     """
 
@@ -126,6 +144,7 @@ class Config:
     prefill: bool = _option(True)
     prefetch: bool = _option(True)
     log_level: str = _option("warning", Rule(choices=("error", "warning", "info", "debug")))
+    context: ContextConfig = field(default_factory=ContextConfig)
     language: Mapping[str, LanguageConfig] = field(default_factory=dict)
 
     def for_language(self, identifier: str) -> LanguageConfig:
@@ -214,7 +233,11 @@ class _Reader:
             remedy = "not supported by this version" if self._trusted else "a workspace may not set it"
             self._say(f'"{section}" is ignored: {remedy}')
             del options[section]
-        nested = {"target": partial(self._table, config.target), "language": partial(self._languages, config.language)}
+        nested = {
+            "target": partial(self._table, config.target),
+            "context": partial(self._table, config.context),
+            "language": partial(self._languages, config.language),
+        }
         return self._table(config, "", options, nested)
 
     def _table(self, old: T, prefix: str, options: Any, nested: Mapping[str, Any] | None = None) -> T:

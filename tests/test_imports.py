@@ -9,7 +9,7 @@ PACKAGE = Path(__file__).parent.parent / "codespec"
 
 # From the bottom up; what shares a row may import each other.
 LAYERS = [
-    {"errors", "exit_codes", "places", "privacy"},
+    {"errors", "exit_codes", "ignore", "places", "privacy"},
     {"protocols"},
     {"languages", "options", "show"},
     {"syntax"},
@@ -32,6 +32,7 @@ HOMES = {
     "lsprotocol": {"lsp"},
     "lark": {"grammar"},
     "torch": {"train"},
+    "pathspec": {"ignore"},
     "tree_sitter": {"syntax", "bench"},
     "tokenizers": {"train"},
 }
