@@ -34,7 +34,7 @@ _FORMS = {
     # What every secret of a form holds, and the form; what is drawn at random in it is its last group, if it has one.
     "PRIVATE KEY": (
         r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
-        r"(?:\\[nr]|[\s\"'`+]){1,100}(?:[\w-]{1,40}: .{0,200}\s{1,8}){0,5}[A-Za-z0-9+/=]{16,80}"
+        r"(?:\\[nr]|[\s\"'`+]){1,100}(?:[\w-]{1,40}: [^\n]{0,200}\n\s{0,8}){0,5}[A-Za-z0-9+/=]{16,80}"
     ),
     "PuTTY-User-Key-File-": r"PuTTY-User-Key-File-\d: \S+",
     "AGE-SECRET-KEY-1": r"\bAGE-SECRET-KEY-1([0-9A-Z]{58})\b",
@@ -76,11 +76,12 @@ _FORMS = {
     "SharedAccessKey=": r"\bSharedAccessKey=([A-Za-z0-9+/]{43}=)",
     "8Q~": r"\b([A-Za-z0-9~._-]{3}8Q~[A-Za-z0-9~._-]{31,34})",
     "eyJ": r"(?<![\w-])eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.([\w-]{20,})",
-    "://": r"\b[a-z][a-z0-9+.-]{2,20}://[^\s:/@\"'`<>{}$%]{1,64}:([^\s:/@\"'`<>{}$%*]{6,256})@[\w.-]+",
+    "://": r"\b[a-z][a-z0-9+.-]{2,20}://[^\s:/@\"'`<>{}$%]{1,64}:((?:[^\s:/@\"'`<>{}$%*]|%[0-9A-Fa-f]{2}){6,256})@[\w.-]+",
 }
 _COMPILED = {part: re.compile(form) for part, form in _FORMS.items()}
 _PLACEHOLDER = re.compile(
-    r"example|sample|dummy|fake|placeholder|redacted|changeme|your[-_]?|xxxx|\.\.\.|abcdef|123456|passw(?:or)?d?|secret",
+    r"example|sample|dummy|fake|placeholder|redacted|changeme|your[-_]|xxxx|\.\.\.|abcdef|123456"
+    r"|^(?:my|the|some|test|user)?[-_]?(?:pass|passwd|passwo?r?d|secret|token)$",
     re.IGNORECASE,
 )
 

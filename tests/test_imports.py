@@ -12,7 +12,7 @@ LAYERS = [
     {"errors", "exit_codes", "ignore", "places", "privacy"},
     {"protocols"},
     {"languages", "options", "show"},
-    {"syntax"},
+    {"syntax", "syntax_names"},
     {"llama"},
     {"grammar", "models"},
     {"draft"},
@@ -33,7 +33,7 @@ HOMES = {
     "lark": {"grammar"},
     "torch": {"train"},
     "pathspec": {"ignore"},
-    "tree_sitter": {"syntax", "bench"},
+    "tree_sitter": {"syntax", "syntax_names", "bench"},
     "tokenizers": {"train"},
 }
 

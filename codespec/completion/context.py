@@ -31,7 +31,7 @@ GAIN = 1.5
 DOCUMENTS = 32
 """Documents whose choice is kept."""
 
-_NAME = re.compile(r"[^\W\d]\w{2,}")
+_NAME = re.compile(r"(?<!\w)[^\W\d]\w{2,}")
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Chunk:
 
 
 class Ring:
-    """The latest chunks of all documents, the oldest first.
+    """The latest places of all documents, the oldest first.
 
     Args:
         size: how many chunks are kept.
@@ -127,9 +127,13 @@ class Ring:
         return self._changes.total() - self._changes[document]
 
     def _limit(self) -> None:
-        for each in self._chunks[: max(0, len(self._chunks) - self._size)]:
-            self._changes[each.document] += 1
-        self._chunks = self._chunks[-self._size :] if self._size > 0 else []
+        """Drop the oldest chunks of those documents that have the most: a long session in one drops no other."""
+        while len(self._chunks) > self._size:
+            counts = Counter(each.document for each in self._chunks)
+            most = max(counts.values())
+            oldest = next(each for each in self._chunks if counts[each.document] == most)
+            self._chunks.remove(oldest)
+            self._changes[oldest.document] += 1
 
 
 @dataclass(frozen=True)
@@ -159,14 +163,12 @@ class Chooser:
         group: str,
         row: int,
         near: Callable[[], Sequence[str]],
-        allowed: Callable[[Chunk], bool] = lambda chunk: True,
     ) -> list[Snippet]:
         """Snippets for a place in a document: those that were shown before in the same order, then new ones.
 
         Args:
             row: of the cursor.
             near: the lines around it; asked only when there is something to decide.
-            allowed: asked for every chunk each time.
         """
         now, version = self._clock(), self._ring.version(document)
         old = self._choices.get(document)
@@ -178,7 +180,7 @@ class Chooser:
             if len(self._choices) > DOCUMENTS:
                 self._choices.popitem(last=False)
         self._choices.move_to_end(document)
-        return [chunk.snippet for chunk in old.chunks if allowed(chunk)]
+        return [chunk.snippet for chunk in old.chunks]
 
     def forget(self, document: str) -> None:
         """Nothing more is asked about a document for now."""

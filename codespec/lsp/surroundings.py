@@ -12,10 +12,12 @@ from time import monotonic
 from lsprotocol import types
 from pygls.uris import to_fs_path
 
-from codespec.completion.context import Chooser, Chunk, Ring, around
+from codespec.completion.context import Chooser, Ring, around
 from codespec.config import ContextConfig
 from codespec.ignore import GIT, OWN, IgnoreFiles
+from codespec.languages import by_path
 from codespec.lsp.documents import Document
+from codespec.lsp.imported import ImportReader
 from codespec.privacy import has_secret_name, holds_token, is_secret
 from codespec.protocols import Snippet
 
@@ -23,6 +25,8 @@ NEAR_LINES = 128
 """Around the cursor, whose identifiers say what is relevant."""
 MOST_CHECKED = 1_000_000
 """Characters of a document that are searched for secrets."""
+IMPORTS_EVERY_S = 10.0
+"""How often what a document imports is looked for again while it is edited; where it is opened or saved at once."""
 RECHECK_S = 2.0
 """How often a document that held a secret is searched again while it is edited."""
 PATHS = 4096
@@ -38,6 +42,7 @@ class _Known:
         row: where it was edited or completed last.
         holds_token: whether its text does.
         checked: when all of it was searched.
+        edited: whether it is another one than when its imports were looked for, at ``imports_read``.
     """
 
     document: Document
@@ -45,6 +50,8 @@ class _Known:
     row: int = 0
     holds_token: bool = False
     checked: float = 0.0
+    edited: bool = False
+    imports_read: float = 0.0
 
 
 class Surroundings:
@@ -59,7 +66,8 @@ class Surroundings:
         self._settings = ContextConfig()
         self._ring = Ring(self._settings.ring_chunks)
         self._chooser = Chooser(self._ring, clock=clock)
-        self._git, self._own = IgnoreFiles(GIT, clock), IgnoreFiles(OWN, clock)
+        self._shared = SharedFiles(clock)
+        self._imports = ImportReader(SharedFiles(clock).may_show)
         self._known: dict[str, _Known] = {}
         self._last: _Known | None = None
 
@@ -73,10 +81,12 @@ class Surroundings:
         known = self._known[document.uri] = _Known(document, folder)
         self._search(known)
         self._add(known)
+        self._read_imports(known)
 
     def changed(self, document: Document, folder: str, changes: Sequence[types.TextDocumentContentChangeEvent]) -> None:
         """A document's text is another one; look for secrets in what is new."""
         known = self._of(document, folder)
+        known.edited = True
         change = changes[0] if len(changes) == 1 else None
         if not known.holds_token and isinstance(change, types.TextDocumentContentChangePartial):
             # A private key is told by two lines.
@@ -86,6 +96,8 @@ class Surroundings:
             known.holds_token = holds_token(new[:MOST_CHECKED])
         elif not known.holds_token or self._clock() - known.checked > RECHECK_S:
             self._search(known)
+        if known.holds_token:
+            self._ring.remove(document.uri)
 
     def visited(self, document: Document, row: int, folder: str) -> None:
         """Somebody works at a line of a document; what was left for that is put into the ring."""
@@ -94,15 +106,21 @@ class Surroundings:
             self._add(last)
         known.row = row
         self._last = known
+        if known.edited and self._clock() - known.imports_read > IMPORTS_EVERY_S:
+            # The line that is being written is left out: what it says changes with every key.
+            self._read_imports(known, without=row)
 
     def saved(self, document: Document, folder: str) -> None:
         """A document was written; the place where it was worked on is one to remember."""
-        self._add(self._of(document, folder))
+        known = self._of(document, folder)
+        self._add(known)
+        self._read_imports(known)
 
     def closed(self, uri: str) -> None:
         """A document is not open any more; what was edited last in it is still to be known."""
         known = self._known.pop(uri, None)
         self._chooser.forget(uri)
+        self._imports.forget(uri)
         if known is not None:
             self._add(known)
             if self._last is known:
@@ -115,39 +133,42 @@ class Surroundings:
             return "files of that name hold secrets"
         if self._of(document, folder).holds_token:
             return "it holds a private key, an access token or a password"
-        if path is not None and self._own.excludes(path, _resolved(folder)):
+        if path is not None and self._shared.excluded(path, _resolved(folder)):
             return f"{OWN} excludes it"
         return ""
 
     def context(self, document: Document, row: int, folder: str) -> tuple[Snippet, ...]:
-        """What a prompt for a line of a document may show of other files of its workspace folder."""
-        if not self._settings.enabled or not folder:
+        """What a prompt for a line of a document may show of other files of its workspace folder: what it imports, then
+        what was worked on lately."""
+        place = _resolved(folder)
+        if not self._settings.enabled or place is None:
             return ()
         near = lambda: around(document.lines, row, NEAR_LINES)  # noqa: E731
-        return tuple(self._chooser.choose(document.uri, folder, row, near, self._may_show))
+        lately = self._chooser.choose(document.uri, folder, row, near)
+        imported = self._imports.found(document.uri) if self._settings.imports else ()
+        # Asked each time: files of patterns may have changed since these were found.
+        return tuple(each for each in (*imported, *lately) if self._shared.may_show(place / each.path, place))
 
     def _add(self, known: _Known) -> None:
         """Put the place where a document was worked on last into the ring."""
         place, path = _resolved(known.folder), self._path(known.document.uri)
         if not self._settings.enabled or not self._settings.ring_chunks or place is None or path is None:
             return
-        if not self._is_shared(path, known.folder):
+        if known.holds_token or not self._shared.may_show(path, place):
             return
         lines = around(known.document.lines, known.row, self._settings.chunk_lines)
         if not is_secret(path.name, "\n".join(lines)):
             self._ring.add(known.document.uri, known.folder, path.relative_to(place).as_posix(), lines)
 
-    def _may_show(self, chunk: Chunk) -> bool:
-        """Whether that still holds; files of patterns may have changed since."""
-        path = self._path(chunk.document)
-        return path is not None and self._is_shared(path, chunk.group)
-
-    def _is_shared(self, path: Path, folder: str) -> bool:
-        """Whether text of a file may be shown for another one in a workspace folder."""
-        place = _resolved(folder)
-        if place is None or not path.is_relative_to(place) or has_secret_name(path.as_posix()):
-            return False
-        return not self._git.excludes(path, place) and not self._own.excludes(path, place)
+    def _read_imports(self, known: _Known, without: int | None = None) -> None:
+        document = known.document
+        place, path = _resolved(known.folder), self._path(document.uri)
+        known.edited, known.imports_read = False, self._clock()
+        if not self._settings.enabled or not self._settings.imports or place is None or path is None:
+            return
+        language = document.language_id or by_path(document.path).id
+        text = "".join(line for row, line in enumerate(document.lines) if row != without)
+        self._imports.ask(document.uri, text, language, path, place)
 
     def _search(self, known: _Known) -> None:
         known.checked = self._clock()
@@ -165,6 +186,23 @@ class Surroundings:
         """Where a document really lies on the disk, if it is a file there."""
         path = to_fs_path(uri) if uri.startswith("file:") else None
         return _resolved(path) if path else None
+
+
+class SharedFiles:
+    """Which files may be shown for others. Not for two threads at a time."""
+
+    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
+        self._git, self._own = IgnoreFiles(GIT, clock), IgnoreFiles(OWN, clock)
+
+    def may_show(self, path: Path, folder: Path) -> bool:
+        """Whether text of a file, links resolved, may be shown for another one in a workspace folder."""
+        if not path.is_relative_to(folder) or has_secret_name(path.as_posix()):
+            return False
+        return not self._git.excludes(path, folder) and not self._own.excludes(path, folder)
+
+    def excluded(self, path: Path, folder: Path | None) -> bool:
+        """Whether ``.codespecignore`` excludes a file."""
+        return self._own.excludes(path, folder)
 
 
 @lru_cache(PATHS)
