@@ -144,6 +144,7 @@ class _Choice:
     version: int
     row: int
     at: float
+    snippets: tuple[Snippet, ...]
 
 
 class Chooser:
@@ -163,8 +164,9 @@ class Chooser:
         group: str,
         row: int,
         near: Callable[[], Sequence[str]],
-    ) -> list[Snippet]:
-        """Snippets for a place in a document: those that were shown before in the same order, then new ones.
+    ) -> tuple[Snippet, ...]:
+        """Snippets for a place in a document: those that were shown before in the same order, then new ones. The same
+        object as before where nothing has changed.
 
         Args:
             row: of the cursor.
@@ -175,12 +177,13 @@ class Chooser:
         if old is None or old.version != version or abs(row - old.row) > MOVED_LINES or now - old.at > EVERY_S:
             chunks = self._ring.others(document, group)
             shown = old.chunks if old else ()
-            old = _Choice(select(chunks, shown, near(), self._budget) if chunks else (), version, row, now)
-            self._choices[document] = old
+            found = select(chunks, shown, near(), self._budget) if chunks else ()
+            snippets = old.snippets if old and found == shown else tuple(each.snippet for each in found)
+            old = self._choices[document] = _Choice(found, version, row, now, snippets)
             if len(self._choices) > DOCUMENTS:
                 self._choices.popitem(last=False)
         self._choices.move_to_end(document)
-        return [chunk.snippet for chunk in old.chunks]
+        return old.snippets
 
     def forget(self, document: str) -> None:
         """Nothing more is asked about a document for now."""

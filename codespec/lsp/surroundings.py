@@ -14,7 +14,7 @@ from pygls.uris import to_fs_path
 
 from codespec.completion.context import Chooser, Ring, around
 from codespec.config import ContextConfig
-from codespec.ignore import GIT, OWN, IgnoreFiles
+from codespec.ignore import CHECK_S, GIT, OWN, IgnoreFiles
 from codespec.languages import by_path
 from codespec.lsp.documents import Document
 from codespec.lsp.imported import ImportReader
@@ -31,6 +31,16 @@ RECHECK_S = 2.0
 """How often a document that held a secret is searched again while it is edited."""
 PATHS = 4096
 """Files and folders whose places on the disk are kept."""
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """What a document is shown, and of what that is the part which may be shown."""
+
+    imported: tuple[Snippet, ...]
+    lately: tuple[Snippet, ...]
+    at: float
+    allowed: tuple[Snippet, ...]
 
 
 @dataclass
@@ -52,6 +62,7 @@ class _Known:
     checked: float = 0.0
     edited: bool = False
     imports_read: float = 0.0
+    shown: _Shown | None = None
 
 
 class Surroundings:
@@ -146,8 +157,13 @@ class Surroundings:
         near = lambda: around(document.lines, row, NEAR_LINES)  # noqa: E731
         lately = self._chooser.choose(document.uri, folder, row, near)
         imported = self._imports.found(document.uri) if self._settings.imports else ()
-        # Asked each time: files of patterns may have changed since these were found.
-        return tuple(each for each in (*imported, *lately) if self._shared.may_show(place / each.path, place))
+        known, now = self._of(document, folder), self._clock()
+        shown = known.shown
+        if shown is None or shown.imported is not imported or shown.lately is not lately or now - shown.at >= CHECK_S:
+            # Asked again and again: files of patterns may have changed since these were found.
+            allowed = (each for each in (*imported, *lately) if self._shared.may_show(place / each.path, place))
+            shown = known.shown = _Shown(imported, lately, now, tuple(allowed))
+        return shown.allowed
 
     def _add(self, known: _Known) -> None:
         """Put the place where a document was worked on last into the ring."""
