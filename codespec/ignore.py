@@ -20,8 +20,13 @@ OWN = ".codespecignore"
 
 CHECK_S = 3.0
 """How long an answer holds before the files of patterns are looked at again."""
-LARGEST = 1 << 20
-"""Bytes of a file of patterns that are read."""
+LARGEST = 1 << 16
+"""Bytes of a file of patterns; a larger one excludes everything beside and below it."""
+DEEPEST = 64
+"""Folders that a file may lie in; one that lies deeper is excluded."""
+MOST_STARS = 3
+"""In one part of a pattern, and ``**`` in all of it. What is behind the last one does not count then: matching more
+takes time that grows with a power of their number, and whoever wrote the file may be a stranger."""
 MOST_FILES = 4096
 """Files that answers are kept for."""
 
@@ -101,6 +106,8 @@ class IgnoreFiles:
     def _decide(self, path: Path, folder: Path | None, now: float) -> bool:
         at = _top(folder if folder is not None and path.is_relative_to(folder) else path.parent)
         parts = path.relative_to(at).parts
+        if len(parts) > DEEPEST:
+            return True
         if self._name == GIT and ".git" in parts:
             return True
         lists = [(at, each) for each in self._general(now)]  # the weakest first
@@ -155,17 +162,33 @@ def _read(file: Path) -> Iterator[_Pattern]:
         if not file.is_file():
             return
         with file.open("rb") as stream:
-            text = stream.read(LARGEST).decode("utf-8-sig", "replace")
+            data = stream.read(LARGEST + 1)
     except OSError:
         return
+    text = data.decode("utf-8-sig", "replace") if len(data) <= LARGEST else "*"
     for line in text.split("\n"):
-        line = line.removesuffix("\r")
+        line = _bounded(line.removesuffix("\r"))
         try:
             compiled = GitIgnoreSpecPattern(line)
         except (ValueError, re.error):  # git passes over such a line too
             continue
         if compiled.include is not None:
             yield _Pattern(line.rstrip(), compiled)
+
+
+def _bounded(line: str) -> str:
+    """A pattern that matches at least what ``line`` does, and fast; nothing for one that takes too much back."""
+    parts = line.split("/")
+    for index, part in enumerate(parts):
+        stars = [match.end() for match in re.finditer(r"\*+", part)]
+        if part != "**" and len(stars) > MOST_STARS:
+            parts = [*parts[:index], part[: stars[MOST_STARS - 1]]]
+            break
+    folders = [index for index, part in enumerate(parts) if part == "**"]
+    if len(folders) > MOST_STARS:
+        parts = parts[: folders[MOST_STARS - 1] + 1]
+    bounded = "/".join(parts)
+    return "" if bounded != line and line.startswith("!") else bounded
 
 
 def _top(folder: Path) -> Path:
@@ -185,7 +208,10 @@ def _git_folder(folder: Path) -> Path | None:
             line = stream.read(4096).decode("utf-8", "replace")
         found = folder / line.removeprefix("gitdir:").strip()
         common = found / "commondir"
-        return found / common.read_text("utf-8").strip() if common.is_file() else found
+        if not common.is_file():
+            return found
+        with common.open("rb") as stream:
+            return found / stream.read(4096).decode("utf-8", "replace").strip()
     except (OSError, ValueError):
         return None
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from codespec.ignore import CHECK_S, GIT, OWN, IgnoreFiles
+from codespec.ignore import CHECK_S, DEEPEST, GIT, LARGEST, OWN, IgnoreFiles
 
 NAMES = ["a", "b", "foo", "bar.py", "x.log", "build", "k*", "a b"]
 PATTERNS = [
@@ -117,6 +117,18 @@ def test_lists_that_cannot_be_read_exclude_nothing(work):
     assert not excluded(work, "a.py")
     assert not excluded(work, "a.py", kind=OWN)
     assert not IgnoreFiles(OWN).excludes(work / ("x" * 5000) / "a.py", work)
+
+
+def test_a_strangers_patterns_take_no_time_but_may_exclude_more(work):
+    write(work / GIT, "*a*a*a*a*a*a*a*a*b", "!*z*z*z*z*z", "/d/" + "**/a/" * 9 + "b", "[*a]*a*")
+    assert excluded(work, "a" * 200 + "c", "zzzzzzaaa", "e" * 200, "d/" + "a/" * 60 + "c") == [
+        "a" * 200 + "c",
+        "zzzzzzaaa",
+        "d/" + "a/" * 60 + "c",
+    ]
+    assert excluded(work, "e/" * DEEPEST + "e", "e/" * (DEEPEST - 1) + "e") == ["e/" * DEEPEST + "e"]
+    write(work / "sub" / GIT, "#" * LARGEST)
+    assert excluded(work, "sub/a.py", "a.py") == ["sub/a.py"]
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")

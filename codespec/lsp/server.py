@@ -278,26 +278,23 @@ async def did_change_configuration(ls: CodespecServer, params: types.DidChangeCo
 
 def did_open(ls: CodespecServer, params: types.DidOpenTextDocumentParams) -> None:
     """Learn the text, which pygls keeps."""
-    document = ls.document(params.text_document.uri)
-    if document is not None:
-        ls.surroundings.opened(document, ls.folder_of(document.uri))
-    learn(ls, params.text_document.uri)
+    learn(ls, params.text_document.uri, ls.surroundings.opened)
 
 
 def did_save(ls: CodespecServer, params: types.DidSaveTextDocumentParams) -> None:
     """Learn the text."""
-    document = ls.document(params.text_document.uri)
-    if document is not None:
-        ls.surroundings.saved(document, ls.folder_of(document.uri))
-    learn(ls, params.text_document.uri)
+    learn(ls, params.text_document.uri, ls.surroundings.saved)
 
 
-def learn(ls: CodespecServer, uri: str) -> None:
-    """Let the drafts learn a document, once no request waits."""
-    document = ls.document(uri)
-    if document is None or ls.is_private(document, ls.folder_of(uri)):
+def learn(ls: CodespecServer, uri: str, tell: Callable[[Document, str], None]) -> None:
+    """``tell`` of a document and its folder; let the drafts learn it, once no request waits."""
+    document, folder = ls.document(uri), ls.folder_of(uri)
+    if document is None:
         return
-    request = to_request(document, 0, 0, ls.folder_of(uri))
+    tell(document, folder)
+    if ls.is_private(document, folder):
+        return
+    request = to_request(document, 0, 0, folder)
     config = ls.settings.config
     if config.learn and config.for_language(request.language).enabled:
         ls.lessons.document(uri, request)
