@@ -101,6 +101,23 @@ class CacheConfig:
 
 
 @dataclass(frozen=True)
+class ContextConfig:
+    """What prompts show of other files.
+
+    Attributes:
+        enabled: whether they show anything.
+        ring_chunks: how many places that were edited or looked at lately are remembered; 0 is none.
+        chunk_lines: of each of them.
+        imports: whether the signatures of what a file imports from its workspace are shown.
+    """
+
+    enabled: bool = _option(True)
+    ring_chunks: int = _option(16, Rule(maximum=256))
+    chunk_lines: int = _option(64, Rule(minimum=4, maximum=512))
+    imports: bool = _option(True)
+
+
+@dataclass(frozen=True)
 class LanguageConfig:
     """What one language does differently; empty and None follow the general setting."""
 
@@ -130,6 +147,7 @@ class Config:
         prefetch: whether the completion after the one that is shown is made ready before that is accepted.
         cache: what is kept of what the target has read.
         log_level: of the messages on standard error.
+        context: what prompts show of other files.
         language: by LSP language identifier.
     """
 
@@ -148,6 +166,7 @@ class Config:
     prefetch: bool = _option(True)
     cache: CacheConfig = field(default_factory=CacheConfig)
     log_level: str = _option("warning", Rule(choices=("error", "warning", "info", "debug")))
+    context: ContextConfig = field(default_factory=ContextConfig)
     language: Mapping[str, LanguageConfig] = field(default_factory=dict)
 
     def for_language(self, identifier: str) -> LanguageConfig:
@@ -239,6 +258,7 @@ class _Reader:
         nested = {
             "target": partial(self._table, config.target),
             "cache": partial(self._table, config.cache),
+            "context": partial(self._table, config.context),
             "language": partial(self._languages, config.language),
         }
         return self._table(config, "", options, nested)

@@ -1,6 +1,7 @@
 """tree-sitter: where a document has errors, and which blocks enclose a place.
 
-The only module that imports tree-sitter. A language whose parser is not installed has no syntax, and still completes.
+Only this module and ``syntax_names`` import tree-sitter. A language whose parser is not installed has no syntax, and
+still completes.
 """
 
 from __future__ import annotations
@@ -123,7 +124,12 @@ def syntax_tree(language: Language) -> SyntaxTree | None:
 
 @functools.cache
 def _parser(name: str) -> tree_sitter.Parser | None:
-    """The parser that ``module`` or ``module:function`` gives; None where it is not installed or does not load."""
+    return new_parser(name)
+
+
+def new_parser(name: str) -> tree_sitter.Parser | None:
+    """A parser, for one thread, of the language that ``module`` or ``module:function`` gives; None where that is not
+    installed or does not load."""
     module, _, function = name.partition(":")
     try:
         import tree_sitter

@@ -311,6 +311,21 @@ def test_secrets_and_what_belongs_to_no_workspace_are_not_written(engine: LocalE
     assert held(engine, "/off") == ""
 
 
+def test_what_a_workspace_ignores_is_not_written(engine: LocalEngine, tmp_path: Path) -> None:
+    teacher, base = Teacher(engine), engine.learnt._base
+    assert base is not None
+    before = set(base.rglob("*.log"))
+    (tmp_path / ".gitignore").write_text("build/\n")
+    (tmp_path / ".codespecignore").write_text("own.py\n")
+    for name in ("build/a.py", "own.py"):
+        teacher.learn(CODE, str(tmp_path / name), "python", str(tmp_path))
+        teacher.accepted("x = 1\n", NEW, str(tmp_path / name), "python", tmp_path.as_uri())
+    assert set(base.rglob("*.log")) == before
+    assert CODE in held(engine, str(tmp_path))
+    teacher.learn(CODE.upper(), str(tmp_path / "a.py"), "python", str(tmp_path))
+    assert len(set(base.rglob("*.log"))) == len(before) + 1
+
+
 def test_a_damaged_log_does_not_break_completing(engine: LocalEngine) -> None:
     path = workspace_log(Path("/damaged"), "python", vocabulary_hash(engine.vocabulary), engine.learnt._base)
     path.parent.mkdir(parents=True)

@@ -22,11 +22,16 @@ def did_change(ls: CodespecServer, params: types.DidChangeTextDocumentParams) ->
     """Read on behind what was typed: editors wait a moment before they ask."""
     uri = params.text_document.uri
     document = ls.document(uri)
+    if document is None:
+        return
+    folder = ls.folder_of(uri)
+    ls.surroundings.changed(document, folder, params.content_changes)
     change = params.content_changes[-1] if params.content_changes else None
-    if document is None or not isinstance(change, types.TextDocumentContentChangePartial):
+    if ls.is_private(document, folder) or not isinstance(change, types.TextDocumentContentChangePartial):
         return
     row, column = document.behind(change)
-    request = to_request(document, row, column, ls.folder_of(uri))
+    ls.surroundings.visited(document, row, folder)
+    request = to_request(document, row, column, folder, ls.surroundings.context(document, row, folder))
     config = ls.settings.config
     if config.prefill and config.for_language(request.language).enabled and ls.cache.find(uri, request) is None:
         ls.decode.submit(uri, request, ahead=True, prefill=True)

@@ -10,6 +10,7 @@ from codespec.completion.request import Request
 from codespec.languages import by_path
 from codespec.lsp.documents import Document
 from codespec.lsp.lessons import ACCEPTED
+from codespec.protocols import Snippet
 
 if TYPE_CHECKING:
     from codespec.completion.request import Completion
@@ -18,7 +19,9 @@ _TYPED = 256
 """How many characters before the cursor an item repeats at most; see ``to_item``."""
 
 
-def to_request(document: Document, row: int, column: int, workspace: str = "") -> Request:
+def to_request(
+    document: Document, row: int, column: int, workspace: str = "", context: tuple[Snippet, ...] = ()
+) -> Request:
     """What the completer needs to know about a place in a document."""
     return Request(
         text=document.text(),
@@ -26,6 +29,7 @@ def to_request(document: Document, row: int, column: int, workspace: str = "") -
         language=document.language_id or by_path(document.path).id,
         path=document.path,
         workspace=workspace,
+        context=context,
     )
 
 

@@ -31,6 +31,7 @@ from codespec.lsp.items import to_item, to_request
 from codespec.lsp.lessons import ACCEPTED, FORGET, Lessons
 from codespec.lsp.progress import Progress
 from codespec.lsp.settings import SECTION, Settings, needs_reload
+from codespec.lsp.surroundings import Surroundings
 from codespec.lsp.times import Answers
 from codespec.protocols import CodespecError
 
@@ -108,6 +109,7 @@ class CodespecServer(LanguageServer):
         self.decode = DecodeThread()
         self.lessons = Lessons(self.decode)
         self.cache = CompletionCache()
+        self.surroundings = Surroundings()
         self.requests = self.from_memory = 0
         self.answers = Answers()
         self.startup_messages: list[str] = []
@@ -116,6 +118,7 @@ class CodespecServer(LanguageServer):
         self._progress: Progress | None = None
         self._told: list[str] = []
         self._last_failure = ""
+        self._told_private: set[str] = set()
         self._tasks: set[asyncio.Task[None]] = set()
 
     def document(self, uri: str) -> Document | None:
@@ -130,6 +133,14 @@ class CodespecServer(LanguageServer):
             return ""
         found = [folder for folder in self.workspace_folders() if Path(path).is_relative_to(folder)]
         return max(found, key=lambda folder: len(Path(folder).parts), default="")
+
+    def is_private(self, document: Document, folder: str) -> bool:
+        """Whether a document must be neither completed nor learnt; why is told once."""
+        reason = self.surroundings.private(document, folder)
+        if reason and document.uri not in self._told_private:
+            self._told_private.add(document.uri)
+            self.log(f"no completions in {document.filename}: {reason}")
+        return bool(reason)
 
     def workspace_folders(self) -> list[str]:
         """The paths of all workspace folders that are on this machine."""
@@ -185,6 +196,7 @@ class CodespecServer(LanguageServer):
         config = self.settings.config
         logging.getLogger("codespec").setLevel(config.log_level.upper())
         self.tell(messages)
+        self.surroundings.use(config.context)
         if self._loaded is None or needs_reload(self._loaded, config):
             self._loaded = config
             self.cache.forget()
@@ -285,20 +297,23 @@ async def did_change_configuration(ls: CodespecServer, params: types.DidChangeCo
 
 def did_open(ls: CodespecServer, params: types.DidOpenTextDocumentParams) -> None:
     """Learn the text, which pygls keeps."""
-    learn(ls, params.text_document.uri)
+    learn(ls, params.text_document.uri, ls.surroundings.opened)
 
 
 def did_save(ls: CodespecServer, params: types.DidSaveTextDocumentParams) -> None:
     """Learn the text."""
-    learn(ls, params.text_document.uri)
+    learn(ls, params.text_document.uri, ls.surroundings.saved)
 
 
-def learn(ls: CodespecServer, uri: str) -> None:
-    """Let the drafts learn a document, once no request waits."""
-    document = ls.document(uri)
+def learn(ls: CodespecServer, uri: str, tell: Callable[[Document, str], None]) -> None:
+    """``tell`` of a document and its folder; let the drafts learn it, once no request waits."""
+    document, folder = ls.document(uri), ls.folder_of(uri)
     if document is None:
         return
-    request = to_request(document, 0, 0, ls.folder_of(uri))
+    tell(document, folder)
+    if ls.is_private(document, folder):
+        return
+    request = to_request(document, 0, 0, folder)
     config = ls.settings.config
     if config.learn and config.for_language(request.language).enabled:
         ls.lessons.document(uri, request)
@@ -334,6 +349,7 @@ def did_close(ls: CodespecServer, params: types.DidCloseTextDocumentParams) -> N
     """Nobody waits for completions in a closed document."""
     ls.decode.cancel_document(params.text_document.uri)
     ls.cache.forget(params.text_document.uri)
+    ls.surroundings.closed(params.text_document.uri)
 
 
 def shut_down(ls: CodespecServer, params: None) -> None:
@@ -351,7 +367,11 @@ async def inline_completion(
         if document is None:
             return None
         row, column = document.locate(params.position)
-        request = to_request(document, row, column, ls.folder_of(params.text_document.uri))
+        folder = ls.folder_of(params.text_document.uri)
+        if ls.is_private(document, folder):
+            return types.InlineCompletionList([])
+        ls.surroundings.visited(document, row, folder)
+        request = to_request(document, row, column, folder, ls.surroundings.context(document, row, folder))
         if not ls.settings.config.for_language(request.language).enabled:
             return None
         uri = params.text_document.uri

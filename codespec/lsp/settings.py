@@ -63,6 +63,7 @@ def _of_the_models(settings: Config) -> Config:
         prefill=True,
         prefetch=True,
         log_level="warning",
+        context=config.ContextConfig(),
         language={name: each for name, each in languages.items() if each != default},
     )
 
