@@ -108,6 +108,8 @@ class Config:
         learn: whether drafts learn from open files and accepted completions, and use what was learnt.
         prefill: whether the target reads what was typed at once, before a completion is asked for.
         prefetch: whether the completion after the one that is shown is made ready before that is accepted.
+        statistics: whether it is counted, on this machine alone, what becomes of completions.
+        status: whether the client is told of the state of the models by ``codespec/status`` notifications.
         log_level: of the messages on standard error.
         language: by LSP language identifier.
     """
@@ -125,6 +127,8 @@ class Config:
     learn: bool = _option(True)
     prefill: bool = _option(True)
     prefetch: bool = _option(True)
+    statistics: bool = _option(True)
+    status: bool = _option(True)
     log_level: str = _option("warning", Rule(choices=("error", "warning", "info", "debug")))
     language: Mapping[str, LanguageConfig] = field(default_factory=dict)
 

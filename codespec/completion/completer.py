@@ -37,7 +37,7 @@ class Request:
     """Where a completion is wanted.
 
     Attributes:
-        text: the whole document.
+        text: the whole document, or what lies around the cursor of a very large one.
         offset: of the cursor, in characters of ``text``.
         language: LSP identifier.
         path: file name or URI, may be empty.
@@ -45,6 +45,8 @@ class Request:
         max_tokens: None follows the settings.
         workspace: folder or URI of the workspace, what was learnt in which may speed things up; empty is none.
         context: pieces of other files, those first that change least between requests: their KV is reused.
+        begins, ends: whether ``text`` begins where the document does, and ends there.
+        draft, grammar: take the place of the settings of the language; empty follows them.
     """
 
     text: str
@@ -55,6 +57,10 @@ class Request:
     max_tokens: int | None = None
     workspace: str = ""
     context: tuple[Snippet, ...] = ()
+    begins: bool = True
+    ends: bool = True
+    draft: str = ""
+    grammar: str = ""
 
 
 @dataclass(frozen=True)
@@ -103,11 +109,14 @@ class Completer:
         prefix, suffix = text[:offset], text[offset:]
         language = by_id(request.language)
         settings = self._config.for_language(request.language)
-        self.engine.use_draft(find_draft(settings.draft, language))
+        self.engine.use_draft(find_draft(request.draft or settings.draft, language))
         limits = self._limits(request)
         budget = limits.time_budget_ms
         began = perf_counter()
-        spot = self._documents.spot(request.path, language, settings.grammar, text, offset, self._config.gate)
+        grammar = request.grammar or settings.grammar
+        # The end of a part is not the end of the document: what fits cannot be told from all that follows.
+        gate = "window" if self._config.gate == "whole" and not request.ends else self._config.gate
+        spot = self._documents.spot(request.path, language, grammar, text, offset, gate, request.begins)
         before_ms = (perf_counter() - began) * 1e3
         prompt = self._prompt(_without_lead(prefix), suffix, request.path, limits)
         self._teacher.use(request.workspace, request.language, suffix)

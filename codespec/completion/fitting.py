@@ -57,12 +57,15 @@ class OpenDocuments:
         self._documents: OrderedDict[tuple[str, str, str], GrammarDocument] = OrderedDict()
         self._trees: OrderedDict[tuple[str, str], SyntaxTree | None] = OrderedDict()
 
-    def spot(self, path: str, language: Language, grammar: str, text: str, offset: int, gate: str) -> Spot:
+    def spot(
+        self, path: str, language: Language, grammar: str, text: str, offset: int, gate: str, begins: bool = True
+    ) -> Spot:
         """What holds at ``offset`` of the current version of a document.
 
         Args:
             grammar: a name, a file, ``auto`` (the language's own) or ``none``.
             gate: ``window``, ``whole`` or ``off``.
+            begins: whether ``text`` begins where the document does.
 
         Raises:
             CodespecError: the grammar cannot be used.
@@ -71,7 +74,7 @@ class OpenDocuments:
         tree = self._tree(path, language)
         if tree is not None and not tree.update(text):
             tree = None
-        place = self._place(path, language, grammar, text, offset - len(lead), tree)
+        place = self._place(path, language, grammar, text, offset - len(lead), tree, begins)
         if gate == "off":
             return Spot(place, None, lead, False)
         suffix = text[offset:]
@@ -105,7 +108,14 @@ class OpenDocuments:
         return self._trees[key]
 
     def _place(
-        self, path: str, language: Language, grammar: str, text: str, offset: int, tree: SyntaxTree | None
+        self,
+        path: str,
+        language: Language,
+        grammar: str,
+        text: str,
+        offset: int,
+        tree: SyntaxTree | None,
+        begins: bool,
     ) -> Place:
         name = (language.grammar or "none") if grammar == "auto" else grammar
         if name == "none":
@@ -116,7 +126,7 @@ class OpenDocuments:
             if len(self._documents) > MOST_DOCUMENTS:
                 self._documents.popitem(last=False)
         self._documents.move_to_end(key)
-        return self._documents[key].at(text, offset, tree.starts if tree is not None else None)
+        return self._documents[key].at(text, offset, tree.starts if tree is not None else None, begins)
 
 
 def lead_of(prefix: str) -> str:

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 
 from lsprotocol import types
 
-from codespec.lsp.items import to_request
-
 if TYPE_CHECKING:
     from codespec.completion.completer import Request
     from codespec.lsp.server import CodespecServer
@@ -26,7 +24,7 @@ def did_change(ls: CodespecServer, params: types.DidChangeTextDocumentParams) ->
     if document is None or not isinstance(change, types.TextDocumentContentChangePartial):
         return
     row, column = document.behind(change)
-    request = to_request(document, row, column, ls.folder_of(uri))
+    request = ls.request_at(document, row, column)
     config = ls.settings.config
     if config.prefill and config.for_language(request.language).enabled and ls.cache.find(uri, request) is None:
         ls.decode.submit(uri, request, ahead=True, prefill=True)

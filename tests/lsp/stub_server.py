@@ -39,6 +39,7 @@ class StubCompleter:
         count = int(line.rpartition("=")[2]) if line.startswith("steps=") else 5 if line.endswith(">") else 1
         name = request.path.rpartition("/")[2]
         say(f"begin {name}")
+        say(f"uses {request.draft} and {request.grammar}")
         for _ in range(count):
             if cancel.is_set() or self._aborted:
                 say(f"stopped {name}")
