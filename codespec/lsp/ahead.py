@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -17,10 +18,14 @@ logger = logging.getLogger(__name__)
 
 
 def did_change(ls: CodespecServer, params: types.DidChangeTextDocumentParams) -> None:
-    """Read on behind what was typed: editors wait a moment before they ask."""
-    uri = params.text_document.uri
+    """Read on behind what was typed."""
+    changed(ls, params.text_document.uri, params.content_changes)
+
+
+def changed(ls: CodespecServer, uri: str, changes: Sequence[types.TextDocumentContentChangeEvent]) -> None:
+    """Read on behind changes of a document, which it has by now: editors wait a moment before they ask."""
     document = ls.document(uri)
-    change = params.content_changes[-1] if params.content_changes else None
+    change = changes[-1] if changes else None
     if document is None or not isinstance(change, types.TextDocumentContentChangePartial):
         return
     row, column = document.behind(change)

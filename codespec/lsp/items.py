@@ -9,7 +9,7 @@ from lsprotocol import types
 
 from codespec.completion.completer import Request
 from codespec.languages import by_path
-from codespec.lsp.documents import Document
+from codespec.lsp.documents import Document, Excerpt
 from codespec.lsp.lessons import ACCEPT
 from codespec.lsp.units import Units
 
@@ -20,14 +20,13 @@ _TYPED = 256
 """How many characters before the cursor an item repeats at most; see ``to_item``."""
 
 
-def to_request(document: Document, row: int, column: int, workspace: str = "") -> Request:
+def to_request(document: Document, excerpt: Excerpt, path: str, workspace: str = "") -> Request:
     """What the completer needs to know about a place in a document."""
-    excerpt = document.excerpt(row, column)
     return Request(
         text=excerpt.text,
         offset=excerpt.offset,
-        language=document.language_id or by_path(document.path).id,
-        path=document.path,
+        language=document.language_id or by_path(path).id,
+        path=path,
         workspace=workspace,
         begins=excerpt.begins,
         ends=excerpt.ends,

@@ -24,7 +24,7 @@ from pygls.protocol import LanguageServerProtocol
 from pygls.uris import to_fs_path
 
 from codespec.completion.cache import CompletionCache
-from codespec.lsp import commands
+from codespec.lsp import commands, notebooks
 from codespec.lsp.ahead import did_change
 from codespec.lsp.answers import inline_completion
 from codespec.lsp.documents import Document, Documents
@@ -32,6 +32,8 @@ from codespec.lsp.executor import DecodeThread
 from codespec.lsp.items import to_request
 from codespec.lsp.lessons import Lessons
 from codespec.lsp.logs import describe, make_discreet
+from codespec.lsp.menu import register_where_needed
+from codespec.lsp.opened import did_close, did_open, did_save
 from codespec.lsp.progress import Progress
 from codespec.lsp.settings import SECTION, Settings, needs_reload
 from codespec.lsp.statistics import Statistics
@@ -50,9 +52,6 @@ logger = logging.getLogger(__name__)
 
 CONFIGURATION_WITHIN_S = 2.0
 """How long loading waits for a client to answer ``workspace/configuration``."""
-
-LEARNT = 400_000
-"""Characters of a document that are learnt."""
 
 
 class Protocol(LanguageServerProtocol):
@@ -96,7 +95,7 @@ class CodespecServer(LanguageServer):
     protocol: Protocol
 
     def __init__(self, load_completer: Loader) -> None:
-        super().__init__("codespec", _version(), protocol_cls=Protocol)
+        super().__init__("codespec", _version(), notebook_document_sync=notebooks.SELECTOR, protocol_cls=Protocol)
         make_discreet()
         self.settings = Settings()
         self.decode = DecodeThread()
@@ -189,7 +188,9 @@ class CodespecServer(LanguageServer):
 
     def request_at(self, document: Document, row: int, column: int) -> Request:
         """What the completer needs to know about a place, with what is in force there."""
-        request = to_request(document, row, column, self.folder_of(document.uri))
+        excerpt = notebooks.within(self, document, document.excerpt(row, column))
+        folder = self.folder_of(notebooks.folder_uri(self, document.uri))
+        request = to_request(document, excerpt, notebooks.name_of(self, document), folder)
         own = self.settings.config.for_language(request.language)
         return replace(request, draft=own.draft, grammar=own.grammar)
 
@@ -280,6 +281,9 @@ def create_server(load_completer: Loader) -> CodespecServer:
     server.feature(types.TEXT_DOCUMENT_DID_CHANGE)(did_change)
     server.feature(types.TEXT_DOCUMENT_DID_SAVE)(did_save)
     server.feature(types.TEXT_DOCUMENT_DID_CLOSE)(did_close)
+    server.feature(types.NOTEBOOK_DOCUMENT_DID_OPEN)(notebooks.did_open)
+    server.feature(types.NOTEBOOK_DOCUMENT_DID_CHANGE)(notebooks.did_change)
+    server.feature(types.NOTEBOOK_DOCUMENT_DID_CLOSE)(notebooks.did_close)
     # Without the options object pygls does not advertise the capability.
     server.feature(types.TEXT_DOCUMENT_INLINE_COMPLETION, types.InlineCompletionOptions())(inline_completion)
     commands.register(server)
@@ -289,6 +293,7 @@ def create_server(load_completer: Loader) -> CodespecServer:
 def initialize(ls: CodespecServer, params: types.InitializeParams) -> None:
     """Read the settings; what is wrong with them is told once the client listens."""
     ls.protocol.use_documents()
+    register_where_needed(ls, params.capabilities)
     ls.startup_messages = ls.settings.start(_workspace_folder(params), params.initialization_options)
 
 
@@ -304,40 +309,6 @@ async def did_change_configuration(ls: CodespecServer, params: types.DidChangeCo
     """Take over new settings."""
     # Some clients only say that something has changed.
     ls.use_settings(ls.settings.change(params.settings or await ls.pull_settings()))
-
-
-def did_open(ls: CodespecServer, params: types.DidOpenTextDocumentParams) -> None:
-    """Learn the text, which pygls keeps."""
-    learn(ls, params.text_document.uri)
-
-
-def did_save(ls: CodespecServer, params: types.DidSaveTextDocumentParams) -> None:
-    """Learn the text."""
-    learn(ls, params.text_document.uri)
-
-
-def learn(ls: CodespecServer, uri: str) -> None:
-    """Let the drafts learn a document, once no request waits."""
-    document = ls.document(uri)
-    if document is None:
-        return
-    request = replace(ls.request_at(document, 0, 0), text=document.beginning(LEARNT))
-    config = ls.settings.config
-    if config.learn and config.for_language(request.language).enabled:
-        ls.lessons.document(uri, request)
-
-
-def did_close(ls: CodespecServer, params: types.DidCloseTextDocumentParams) -> None:
-    """Nobody waits for completions in a closed document."""
-    closed(ls, params.text_document.uri)
-
-
-def closed(ls: CodespecServer, uri: str) -> None:
-    """Forget a document that is no longer open."""
-    ls.decode.cancel_document(uri)
-    ls.cache.forget(uri)
-    ls.statistics.closed(uri)
-    ls.lessons.closed(uri)
 
 
 def shut_down(ls: CodespecServer, params: None) -> None:

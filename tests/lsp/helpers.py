@@ -99,6 +99,7 @@ async def running(
     progress: bool = True,
     configuration: dict[str, Any] | None = None,
     folder: Path | None = None,
+    notebooks: bool = False,
 ) -> AsyncIterator[Server]:
     """A session with a server, ended in good order. It completes only when asked, unless ``options`` say otherwise."""
     if options is None or (isinstance(options, dict) and "codespec" not in options):
@@ -110,6 +111,9 @@ async def running(
         window=types.WindowClientCapabilities(work_done_progress=progress),
         workspace=types.WorkspaceClientCapabilities(configuration=configuration is not None),
     )
+    if notebooks:
+        synchronization = types.NotebookDocumentSyncClientCapabilities()
+        capabilities.notebook_document = types.NotebookDocumentClientCapabilities(synchronization)
     await client.start_io(*command, env=environment(tmp_path, env))
     server = Server(client)
     try:

@@ -47,7 +47,7 @@ def test_positions(encoding):
     assert there.locate(types.Position(0, 99)) == (0, 8)
     assert there.locate(types.Position(1, 99)) == (1, 3)
     assert there.locate(types.Position(2, 0)) == (1, 3)
-    assert there.offset(1, 2) == len(text) - 1
+    assert there.excerpt(1, 2).offset == len(text) - 1
 
 
 @pytest.mark.parametrize("encoding", list(UNITS))
