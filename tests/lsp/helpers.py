@@ -35,6 +35,8 @@ class Client(pytest_lsp.LanguageClient):
         super().__init__(converter_factory=default_converter)
         register_lsp_features(self)
         self.stderr = ""
+        self.statuses: list[Any] = []
+        self.feature("codespec/status")(lambda params: self.statuses.append(params))
 
     async def start_io(self, cmd: str, *args: str, **kwargs: Any) -> None:
         await LanguageClient.start_io(self, cmd, *args, **kwargs)

@@ -56,7 +56,7 @@ async def test_it_shares_memory_and_commands_with_inline_completion(shared):
 async def test_nothing_to_add_and_nothing_to_say(shared):
     uri = next(names)
     shared.open("nothing", uri)
-    assert (await entries(shared, 0, 7, uri)).items == []
+    assert not (await entries(shared, 0, 7, uri)).items
     assert await entries(shared, 0, 0, "file:///not/open.py") is None
 
 
