@@ -114,9 +114,8 @@ class Completer:
         budget = limits.time_budget_ms
         began = perf_counter()
         grammar = request.grammar or settings.grammar
-        # The end of a part is not the end of the document: what fits cannot be told from all that follows.
-        gate = "window" if self._config.gate == "whole" and not request.ends else self._config.gate
-        spot = self._documents.spot(request.path, language, grammar, text, offset, gate, request.begins)
+        whole = (request.begins, request.ends)
+        spot = self._documents.spot(request.path, language, grammar, text, offset, self._config.gate, whole)
         before_ms = (perf_counter() - began) * 1e3
         prompt = self._prompt(_without_lead(prefix), suffix, request.path, limits)
         self._teacher.use(request.workspace, request.language, suffix)

@@ -58,14 +58,21 @@ class OpenDocuments:
         self._trees: OrderedDict[tuple[str, str], SyntaxTree | None] = OrderedDict()
 
     def spot(
-        self, path: str, language: Language, grammar: str, text: str, offset: int, gate: str, begins: bool = True
+        self,
+        path: str,
+        language: Language,
+        grammar: str,
+        text: str,
+        offset: int,
+        gate: str,
+        whole: tuple[bool, bool] = (True, True),
     ) -> Spot:
         """What holds at ``offset`` of the current version of a document.
 
         Args:
             grammar: a name, a file, ``auto`` (the language's own) or ``none``.
             gate: ``window``, ``whole`` or ``off``.
-            begins: whether ``text`` begins where the document does.
+            whole: whether ``text`` begins where the document does, and ends there.
 
         Raises:
             CodespecError: the grammar cannot be used.
@@ -74,12 +81,14 @@ class OpenDocuments:
         tree = self._tree(path, language)
         if tree is not None and not tree.update(text):
             tree = None
-        place = self._place(path, language, grammar, text, offset - len(lead), tree, begins)
+        place = self._place(path, language, grammar, text, offset - len(lead), tree, whole[0])
         if gate == "off":
             return Spot(place, None, lead, False)
         suffix = text[offset:]
-        size = len(suffix) if gate == "whole" else len(window(suffix))
-        check = TreeCheck(tree, offset, lead, size) if tree is not None else None
+        # Where a part of a document ends its blocks are still open: that fits behind nothing, and is no error.
+        to_the_end = gate == "whole" and whole[1]
+        size = len(suffix) if to_the_end else len(window(suffix))
+        check = TreeCheck(tree, offset, lead, size, part=not whole[1]) if tree is not None else None
 
         def variants(generated: str) -> Sequence[str]:
             return trim_suffix_overlap(generated, suffix), generated
@@ -92,7 +101,7 @@ class OpenDocuments:
             check,
             variants,
             place.outside,
-            whole=gate == "whole",
+            whole=to_the_end,
             nothing=lead,
             sound=partial(_sound, tree, language, text) if tree is not None else None,
         )
@@ -185,15 +194,16 @@ def _sound(tree: SyntaxTree, language: Language, text: str) -> bool:
 
 
 class TreeCheck:
-    """Whether a text put in at the cursor leaves the document as free of syntax errors as what it does not touch."""
+    """Whether a text put in at the cursor leaves the document as free of syntax errors as what it does not touch; or,
+    where only a ``part`` of the document is known, as free as it was."""
 
-    def __init__(self, tree: SyntaxTree, offset: int, lead: str, window: int) -> None:
-        self._tree, self._offset, self._lead, self._window = tree, offset, len(lead), window
+    def __init__(self, tree: SyntaxTree, offset: int, lead: str, window: int, part: bool = False) -> None:
+        self._tree, self._offset, self._lead, self._window, self._part = tree, offset, len(lead), window, part
 
     def __call__(self, text: str, strict: bool = True) -> bool:
         added = text[self._lead :]
         problems = self._tree.problems_with(self._offset, added)
-        allowed = self._elsewhere if strict else self._tree.problems()
+        allowed = self._elsewhere if strict and not self._part else self._tree.problems()
         return not problems.count or problems.no_worse_than(allowed, len(added.encode("utf-8", "replace")), strict)
 
     @cached_property
