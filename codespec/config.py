@@ -146,6 +146,8 @@ class Config:
         prefill: whether the target reads what was typed at once, before a completion is asked for.
         prefetch: whether the completion after the one that is shown is made ready before that is accepted.
         cache: what is kept of what the target has read.
+        statistics: whether it is counted, on this machine alone, what becomes of completions.
+        status: whether the client is told of the state of the models by ``codespec/status`` notifications.
         log_level: of the messages on standard error.
         context: what prompts show of other files.
         language: by LSP language identifier.
@@ -165,6 +167,8 @@ class Config:
     prefill: bool = _option(True)
     prefetch: bool = _option(True)
     cache: CacheConfig = field(default_factory=CacheConfig)
+    statistics: bool = _option(True)
+    status: bool = _option(True)
     log_level: str = _option("warning", Rule(choices=("error", "warning", "info", "debug")))
     context: ContextConfig = field(default_factory=ContextConfig)
     language: Mapping[str, LanguageConfig] = field(default_factory=dict)

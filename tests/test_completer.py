@@ -253,6 +253,35 @@ def test_a_text_outside_of_the_grammar_is_completed_without_it(engine):
     assert completion.report["grammar"] == "none (json: line 2 does not match it)"
 
 
+def test_a_part_of_a_document_is_read_from_an_enclosing_statement_on(engine):
+    text = 'end of a text"""\n\n\ndef main(argv):\n    if argv:\n        return \n    return None\n'
+    request = Request(text, text.index("return \n") + 7, "python", "a.py", begins=False)
+    [completion] = Completer(engine, replace(BASE, grammar="auto")).complete(request)
+    assert completion.report["grammar"] != "python"
+    request = replace(request, text="{}", offset=1, language="json", path="a.json", ends=False)
+    [completion] = Completer(engine, replace(BASE, grammar="auto", gate="whole")).complete(request)
+    assert completion.report["grammar"].startswith("none (json: ")
+
+
+def test_a_part_of_a_document_need_not_end_where_it_ends(engine):
+    completer = Completer(engine, replace(BASE, gate="whole"))
+    text = "function f(a) {\n  const x = \n" + "  call(a, 1);\n" * 300
+    part = Request(text, text.index("= \n") + 2, "javascript", "a.js")
+    [as_the_whole], [as_a_part] = completer.complete(part), completer.complete(replace(part, ends=False))
+    assert "}" in as_the_whole.text, "what the block lacks at the end"
+    assert as_a_part.report["gate"] == "passed"
+    assert "}" not in as_a_part.text
+
+
+def test_a_request_may_choose_its_draft_and_grammar(engine):
+    completer = Completer(engine, replace(BASE, draft="none"))
+    request = Request(TEXT, 40, "python", "main.py")
+    [completion] = completer.complete(replace(request, draft="auto", grammar="python"))
+    assert (completion.report["draft"], completion.report["grammar"]) == ("draft-python", "python")
+    [completion] = completer.complete(request)
+    assert (completion.report["draft"], completion.report["grammar"]) == ("none", "none")
+
+
 def test_a_document_is_followed_through_its_edits(engine):
     completer = Completer(engine, replace(BASE, grammar="auto"))
     for offset in (20, 40, 30, len(JSON) - 4, 5):

@@ -94,11 +94,13 @@ class Completer:
         prefix, suffix = text[:offset], text[offset:]
         language = by_id(request.language)
         settings = self._config.for_language(request.language)
-        self.engine.use_draft(find_draft(settings.draft, language))
+        self.engine.use_draft(find_draft(request.draft or settings.draft, language))
         self.engine.warm.enter(request.workspace)
         limits = self._limits(request)
         began = perf_counter()
-        spot = self._documents.spot(request.path, language, settings.grammar, text, offset, self._config.gate)
+        grammar = request.grammar or settings.grammar
+        whole = (request.begins, request.ends)
+        spot = self._documents.spot(request.path, language, grammar, text, offset, self._config.gate, whole)
         before_ms = (perf_counter() - began) * 1e3
         prompt = self._prompt(prefix[: offset - len(spot.lead)], suffix, request, limits)
         self._teacher.use(request.workspace, request.language, suffix)

@@ -65,12 +65,22 @@ class OpenDocuments:
         self._documents: OrderedDict[tuple[str, str, str], GrammarDocument] = OrderedDict()
         self._trees: OrderedDict[tuple[str, str], SyntaxTree | None] = OrderedDict()
 
-    def spot(self, path: str, language: Language, grammar: str, text: str, offset: int, gate: str) -> Spot:
+    def spot(
+        self,
+        path: str,
+        language: Language,
+        grammar: str,
+        text: str,
+        offset: int,
+        gate: str,
+        whole: tuple[bool, bool] = (True, True),
+    ) -> Spot:
         """What holds at ``offset`` of the current version of a document.
 
         Args:
             grammar: a name, a file, ``auto`` (the language's own) or ``none``.
             gate: ``window``, ``whole`` or ``off``.
+            whole: whether ``text`` begins where the document does, and ends there.
 
         Raises:
             CodespecError: the grammar cannot be used.
@@ -81,18 +91,20 @@ class OpenDocuments:
         tree = self._tree(path, language)
         if tree is not None and not tree.update(text):
             tree = None
-        place = self._place(path, language, grammar, text, offset - len(lead), tree)
+        place = self._place(path, language, grammar, text, offset - len(lead), tree, whole[0])
         if place.state is not None and lead and not self._takes(place.state.copy(), lead):
             # The grammar has nothing to say where the word is, or says that it is wrong.
             lead = ""
-            place = self._place(path, language, grammar, text, offset, tree)
+            place = self._place(path, language, grammar, text, offset, tree, whole[0])
         prefix, suffix = text[:offset], text[offset:]
         rule = StopRule.at(prefix, suffix, language, tree.surroundings(offset) if tree is not None else None, lead)
         tidy = Tidy(prefix, suffix, language, rule, lead)
         if gate == "off":
             return Spot(place, None, lead, False, rule, tidy)
-        size = len(suffix) if gate == "whole" else len(window(suffix))
-        check = TreeCheck(tree, offset, lead, size) if tree is not None else None
+        # Where a part of a document ends its blocks are still open: that fits behind nothing, and is no error.
+        to_the_end = gate == "whole" and whole[1]
+        size = len(suffix) if to_the_end else len(window(suffix))
+        check = TreeCheck(tree, offset, lead, size, part=not whole[1]) if tree is not None else None
 
         state = place.state.copy() if place.state is not None else None
         fit = SuffixGate(
@@ -102,7 +114,7 @@ class OpenDocuments:
             check,
             lambda generated: [each for each in tidy.variants(generated) if tidy.may_fit(each)],
             place.outside,
-            whole=gate == "whole",
+            whole=to_the_end,
             nothing=lead,
             sound=partial(_sound, tree, language, text) if tree is not None else None,
         )
@@ -130,7 +142,14 @@ class OpenDocuments:
         return self._trees[key]
 
     def _place(
-        self, path: str, language: Language, grammar: str, text: str, offset: int, tree: SyntaxTree | None
+        self,
+        path: str,
+        language: Language,
+        grammar: str,
+        text: str,
+        offset: int,
+        tree: SyntaxTree | None,
+        begins: bool,
     ) -> Place:
         name = (language.grammar or "none") if grammar == "auto" else grammar
         if name == "none":
@@ -141,7 +160,7 @@ class OpenDocuments:
             if len(self._documents) > MOST_DOCUMENTS:
                 self._documents.popitem(last=False)
         self._documents.move_to_end(key)
-        return self._documents[key].at(text, offset, tree.starts if tree is not None else None)
+        return self._documents[key].at(text, offset, tree.starts if tree is not None else None, begins)
 
 
 def lead_of(prefix: str) -> str:
@@ -206,15 +225,16 @@ def _sound(tree: SyntaxTree, language: Language, text: str) -> bool:
 
 
 class TreeCheck:
-    """Whether a text put in at the cursor leaves the document as free of syntax errors as what it does not touch."""
+    """Whether a text put in at the cursor leaves the document as free of syntax errors as what it does not touch; or,
+    where only a ``part`` of the document is known, as free as it was."""
 
-    def __init__(self, tree: SyntaxTree, offset: int, lead: str, window: int) -> None:
-        self._tree, self._offset, self._lead, self._window = tree, offset, len(lead), window
+    def __init__(self, tree: SyntaxTree, offset: int, lead: str, window: int, part: bool = False) -> None:
+        self._tree, self._offset, self._lead, self._window, self._part = tree, offset, len(lead), window, part
 
     def __call__(self, text: str, strict: bool = True) -> bool:
         added = text[self._lead :]
         problems = self._tree.problems_with(self._offset, added)
-        allowed = self._elsewhere if strict else self._tree.problems()
+        allowed = self._elsewhere if strict and not self._part else self._tree.problems()
         return not problems.count or problems.no_worse_than(allowed, len(added.encode("utf-8", "replace")), strict)
 
     @cached_property

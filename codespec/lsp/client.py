@@ -11,7 +11,7 @@ from lsprotocol import types
 from pygls.lsp.client import LanguageClient
 
 from codespec.errors import CodespecError
-from codespec.lsp.server import STATUS
+from codespec.lsp.status import STATUS
 
 
 class EditorClient:

@@ -1,13 +1,16 @@
 """The real server over a stand-in completer, which counts its steps on standard error.
 
 What it does is chosen by the environment: ``STUB_LOAD_S`` seconds to load, ``STUB_LOAD_ERROR`` a message to fail with,
-``STUB_STEP_S`` seconds per step. After a line ``steps=N`` a completion takes N steps, behind what it said itself five,
+``STUB_STEP_S`` seconds per step; with ``STUB_VERBOSE`` pygls logs all it can.
+
+After a line ``steps=N`` a completion takes N steps, behind what it said itself five,
 elsewhere one.
 """
 
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import sys
 import threading
@@ -41,6 +44,7 @@ class StubCompleter:
         say(f"begin {name}")
         for snippet in request.context:
             say(f"{name} sees {snippet.path}: {snippet.text!r}")
+        say(f"uses {request.draft} and {request.grammar}")
         for _ in range(count):
             if cancel.is_set() or self._aborted:
                 say(f"stopped {name}")
@@ -90,6 +94,8 @@ def load(config: Config, progress: Callable[[str, int], None]) -> StubCompleter:
         time.sleep(seconds / 3)
     if error := os.environ.get("STUB_LOAD_ERROR"):
         raise CodespecError(error)
+    if os.environ.get("STUB_VERBOSE"):
+        logging.getLogger("pygls").setLevel(logging.DEBUG)
     say(f"loaded {config.target.path or 'embedded'}")
     return StubCompleter(config)
 
