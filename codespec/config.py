@@ -108,6 +108,7 @@ class Config:
         learn: whether drafts learn from open files and accepted completions, and use what was learnt.
         prefill: whether the target reads what was typed at once, before a completion is asked for.
         prefetch: whether the completion after the one that is shown is made ready before that is accepted.
+        shared: whether the models are in a process that all editor windows share; False: in the language server's.
         log_level: of the messages on standard error.
         language: by LSP language identifier.
     """
@@ -125,6 +126,7 @@ class Config:
     learn: bool = _option(True)
     prefill: bool = _option(True)
     prefetch: bool = _option(True)
+    shared: bool = _option(True)
     log_level: str = _option("warning", Rule(choices=("error", "warning", "info", "debug")))
     language: Mapping[str, LanguageConfig] = field(default_factory=dict)
 

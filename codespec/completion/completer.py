@@ -45,6 +45,7 @@ class Request:
         max_tokens: None follows the settings.
         workspace: folder or URI of the workspace, what was learnt in which may speed things up; empty is none.
         context: pieces of other files, those first that change least between requests: their KV is reused.
+        ahead: nobody waits for it yet, and whatever somebody does wait for goes first.
     """
 
     text: str
@@ -55,6 +56,7 @@ class Request:
     max_tokens: int | None = None
     workspace: str = ""
     context: tuple[Snippet, ...] = ()
+    ahead: bool = False
 
 
 @dataclass(frozen=True)
@@ -92,6 +94,7 @@ class Completer:
         self._teacher = Teacher(engine, config.learn)
         self._totals = Statistics()
         self._generated = self._read_ahead = 0
+        self._draft: Path | None = None
 
     def complete(self, request: Request, cancel: Cancel | None = None) -> list[Completion]:
         """Different completions, best first; empty once ``cancel`` is set.
@@ -104,6 +107,7 @@ class Completer:
         language = by_id(request.language)
         settings = self._config.for_language(request.language)
         self.engine.use_draft(find_draft(settings.draft, language))
+        self._draft = self.engine.draft  # another completer may use another one
         limits = self._limits(request)
         budget = limits.time_budget_ms
         began = perf_counter()
@@ -159,7 +163,7 @@ class Completer:
         ``tokens_per_second`` counts from the first token on; ``prefill_tokens`` were read by completions, also by those
         that were prefetched, ``read_ahead`` by ``prefill``.
         """
-        totals, draft = self._totals, self.engine.draft
+        totals, draft = self._totals, self._draft
         decoding_s = (totals.total_ms - totals.prefill_ms) / 1e3
         return {
             "target": self.engine.model.path.stem,
@@ -367,6 +371,20 @@ def load_completer(
     """
     if exact and sampling is not None and sampling.verify == "rejection" and sampling.temperature > 0:
         raise CodespecError("exact decoding gives one text with any draft, rejection sampling does not; choose one")
+    return Completer(load_engine(config, progress, exact=exact), config, sampling)
+
+
+def load_engine(
+    config: Config, progress: Callable[[str, int], None] | None = None, *, exact: bool = False
+) -> LocalEngine:
+    """Load the target of the settings. Several completers may use it, one at a time.
+
+    Args:
+        progress: called with a message and percent.
+
+    Raises:
+        CodespecError: the model cannot be loaded; names the file and the remedy.
+    """
     target = find_target(config.target.path)
     told = -1
 
@@ -379,7 +397,7 @@ def load_completer(
         return True
 
     try:
-        engine = LocalEngine(
+        return LocalEngine(
             target,
             context_length=config.target.context,
             threads=config.target.threads,
@@ -393,4 +411,3 @@ def load_completer(
         )
     except ImportError as error:
         raise CodespecError(f"llama-cpp-python does not load ({error}); reinstall it, see `codespec doctor`") from error
-    return Completer(engine, config, sampling)

@@ -12,8 +12,8 @@ from codespec.completion.teaching import folder_of
 from codespec.draft.log import clear
 
 if TYPE_CHECKING:
-    from codespec.completion.completer import Completer, Request
-    from codespec.lsp.executor import DecodeThread
+    from codespec.completion.completer import Request
+    from codespec.completion.executor import Completes, DecodeThread
 
 ACCEPTED = "codespec.accepted"
 """The command of a completion, which a client runs when it is accepted."""
@@ -55,7 +55,7 @@ class Lessons:
             edited: at the offset of ``request``.
         """
 
-        def work(completer: Completer) -> None:
+        def work(completer: Completes) -> None:
             offset = request.offset if edited else None
             completer.learn(request.text, request.path, request.language, request.workspace, offset)
 
@@ -73,7 +73,7 @@ class Lessons:
             if place is not None:
                 clear(place)
 
-        def work(completer: Completer) -> None:
+        def work(completer: Completes) -> None:
             for folder in folders:
                 completer.forget(folder)
 

@@ -116,7 +116,7 @@ def test_a_killed_client_ends_the_server(tmp_path, at):
 
 def test_tcp(tmp_path):
     """A browser that a web page has misled is turned away; then a client is served, which vanishes in a message."""
-    with raw(tmp_path, [*STUB, "--tcp"]) as process:
+    with raw(tmp_path, [*STUB, "--tcp"], env={"CODESPEC_TOKEN": "open sesame"}) as process:
         begun(process, tmp_path / "stderr", "listening on 127.0.0.1:")
         port = int(re.search(r"listening on 127.0.0.1:(\d+)", (tmp_path / "stderr").read_text())[1])
         with socket.create_connection(("127.0.0.1", port)) as browser:
