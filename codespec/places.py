@@ -9,6 +9,8 @@ import sys
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 import platformdirs
 
@@ -21,6 +23,18 @@ else:
 def data_folder() -> Path:
     """Of models and what was learnt; it need not exist. ``CODESPEC_DATA`` in the environment names another one."""
     return Path(os.environ.get("CODESPEC_DATA") or platformdirs.user_data_dir("codespec"))
+
+
+def folder_of(workspace: str) -> Path | None:
+    """The folder of a path or ``file:`` URI; None for an empty text and for what is no folder of this machine."""
+    if not workspace:
+        return None
+    if "://" in workspace:
+        parts = urlsplit(workspace)
+        if parts.scheme != "file" or parts.netloc not in ("", "localhost"):
+            return None
+        workspace = url2pathname(parts.path)
+    return Path(workspace)
 
 
 def runtime_folder() -> Path:

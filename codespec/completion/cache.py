@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from codespec.completion.postprocess import CLOSERS
 
 if TYPE_CHECKING:
-    from codespec.completion.completer import Completion, Request
+    from codespec.completion.request import Completion, Request
 
 DOCUMENTS = 32
 """Documents whose completions are kept; of more, those least lately asked about are dropped."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -13,6 +13,7 @@ from codespec.completion.ending import Ended, Ending
 from codespec.completion.fitting import OpenDocuments, lead_of
 from codespec.completion.local import LocalEngine
 from codespec.completion.prompt import file_header, fim_prompt, tail
+from codespec.completion.request import Completion, Request
 from codespec.completion.stop import StopRule
 from codespec.completion.teaching import Teacher
 from codespec.config import Config
@@ -21,7 +22,9 @@ from codespec.grammar import Grammar
 from codespec.languages import by_id
 from codespec.models.fim import fim_format
 from codespec.models.registry import find_draft, find_target
-from codespec.protocols import Cancel, Chunk, CodespecError, FinishReason, Limits, Round, Sampling, Snippet, Statistics
+from codespec.protocols import Cancel, Chunk, CodespecError, FinishReason, Limits, Round, Sampling, Statistics
+
+__all__ = ["Completer", "Completion", "Request", "load_completer", "load_engine"]
 
 # Of alternatives the first is what was asked for, the others are drawn at no less than this temperature.
 ALTERNATIVE_TEMPERATURE = 0.8
@@ -30,56 +33,6 @@ ATTEMPTS = 2
 """Texts that are generated for a completion before it is given up because nothing of them fits what follows."""
 SAVE_EVERY_S = 300.0
 """How often what was learnt of drafts is kept while running; at the end it is in any case."""
-
-
-@dataclass(frozen=True)
-class Request:
-    """Where a completion is wanted.
-
-    Attributes:
-        text: the whole document.
-        offset: of the cursor, in characters of ``text``.
-        language: LSP identifier.
-        path: file name or URI, may be empty.
-        count: how many different completions are wanted at most.
-        max_tokens: None follows the settings.
-        workspace: folder or URI of the workspace, what was learnt in which may speed things up; empty is none.
-        context: pieces of other files, those first that change least between requests: their KV is reused.
-        ahead: nobody waits for it yet, and whatever somebody does wait for goes first.
-    """
-
-    text: str
-    offset: int
-    language: str
-    path: str = ""
-    count: int = 1
-    max_tokens: int | None = None
-    workspace: str = ""
-    context: tuple[Snippet, ...] = ()
-    ahead: bool = False
-
-
-@dataclass(frozen=True)
-class Completion:
-    """A text to insert at the cursor, and how it came about.
-
-    Attributes:
-        text: after stop rules and trimming; may be empty.
-        finish_reason: why it ends where it ends.
-        rounds: the passes of the target, in order, before any trimming.
-        backed_up: how many characters before the cursor the rounds begin with; they are not part of ``text``.
-        report: the fields of ``--json`` other than the first two.
-    """
-
-    text: str
-    finish_reason: FinishReason
-    rounds: tuple[Round, ...]
-    report: dict[str, Any]
-    backed_up: int = 0
-
-    def as_json(self) -> dict[str, Any]:
-        """What ``--json`` prints."""
-        return {"text": self.text, "finish_reason": self.finish_reason, **self.report}
 
 
 class Completer:

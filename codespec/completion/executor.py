@@ -11,7 +11,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from codespec.completion.completer import Request
+    from codespec.completion.request import Request
     from codespec.protocols import Cancel
 
 logger = logging.getLogger(__name__)

@@ -13,7 +13,7 @@ from concurrent.futures import TimeoutError as FutureTimeout
 from itertools import count
 from typing import Any
 
-from codespec.completion.completer import Completion, Request
+from codespec.completion.request import Completion, Request
 from codespec.config import Config
 from codespec.daemon.place import log_file
 from codespec.daemon.start import Unreachable, reach
@@ -308,7 +308,10 @@ class SharedCompleter:
                     raise CodespecError(
                         f"the model process has ended while it loaded the model; {log_file()} may say why"
                     ) from None
-            self._link = Link(reach(), self._lost)
+            try:
+                self._link = Link(reach(), self._lost)
+            except Unreachable as error:  # no reason to try here what has ended another process
+                raise CodespecError(str(error)) from error
 
 
 def stop_model_process() -> bool:

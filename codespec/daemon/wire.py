@@ -8,8 +8,8 @@ A request of the language server has an ``id`` and an ``op``; what needs no answ
                                                                    {"id": 2, "result": [{...}]}
     {"op": "cancel", "id": 2}                                      {"id": 2, "error": "...", "internal": false}
 
-The other ops are ``prefill``, ``learn``, ``accepted``, ``forget``, ``status`` and ``stop``; ``{"bye": reason}`` says that
-the process ends on purpose.
+The other ops are ``prefill``, ``learn``, ``accepted``, ``forget``, ``status`` and ``stop``; ``{"bye": reason}`` says
+that the process ends on purpose.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from codespec.completion.completer import Completion, Request
+from codespec.completion.request import Completion, Request
 from codespec.config import Config, is_path
 from codespec.protocols import Snippet
 

@@ -12,7 +12,7 @@ from lsprotocol import types
 from codespec.lsp.items import to_request
 
 if TYPE_CHECKING:
-    from codespec.completion.completer import Request
+    from codespec.completion.request import Request
     from codespec.lsp.server import CodespecServer
 
 logger = logging.getLogger(__name__)

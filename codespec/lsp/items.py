@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 from lsprotocol import types
 
-from codespec.completion.completer import Request
+from codespec.completion.request import Request
 from codespec.languages import by_path
 from codespec.lsp.documents import Document
 from codespec.lsp.lessons import ACCEPTED
 
 if TYPE_CHECKING:
-    from codespec.completion.completer import Completion
+    from codespec.completion.request import Completion
 
 _TYPED = 256
 """How many characters before the cursor an item repeats at most; see ``to_item``."""

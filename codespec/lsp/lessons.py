@@ -8,12 +8,12 @@ from concurrent.futures import Future
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from codespec.completion.teaching import folder_of
 from codespec.draft.log import clear
+from codespec.places import folder_of
 
 if TYPE_CHECKING:
-    from codespec.completion.completer import Request
     from codespec.completion.executor import Completes, DecodeThread
+    from codespec.completion.request import Request
 
 ACCEPTED = "codespec.accepted"
 """The command of a completion, which a client runs when it is accepted."""

@@ -33,8 +33,8 @@ from codespec.lsp.settings import SECTION, Settings, needs_reload
 from codespec.protocols import CodespecError
 
 if TYPE_CHECKING:
-    from codespec.completion.completer import Completion, Request
     from codespec.completion.executor import Completes
+    from codespec.completion.request import Completion, Request
     from codespec.config import Config
 
     Loader: TypeAlias = Callable[[Config, Callable[[str, int], None]], Completes]

@@ -1,0 +1,59 @@
+"""What a completer is asked and what it answers, apart from it: a language server without models needs no more."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from codespec.protocols import FinishReason, Round, Snippet
+
+
+@dataclass(frozen=True)
+class Request:
+    """Where a completion is wanted.
+
+    Attributes:
+        text: the whole document.
+        offset: of the cursor, in characters of ``text``.
+        language: LSP identifier.
+        path: file name or URI, may be empty.
+        count: how many different completions are wanted at most.
+        max_tokens: None follows the settings.
+        workspace: folder or URI of the workspace, what was learnt in which may speed things up; empty is none.
+        context: pieces of other files, those first that change least between requests: their KV is reused.
+        ahead: nobody waits for it yet, and whatever somebody does wait for goes first.
+    """
+
+    text: str
+    offset: int
+    language: str
+    path: str = ""
+    count: int = 1
+    max_tokens: int | None = None
+    workspace: str = ""
+    context: tuple[Snippet, ...] = ()
+    ahead: bool = False
+
+
+@dataclass(frozen=True)
+class Completion:
+    """A text to insert at the cursor, and how it came about.
+
+    Attributes:
+        text: after stop rules and trimming; may be empty.
+        finish_reason: why it ends where it ends.
+        rounds: the passes of the target, in order, before any trimming.
+        backed_up: how many characters before the cursor the rounds begin with; they are not part of ``text``.
+        report: the fields of ``--json`` other than the first two.
+    """
+
+    text: str
+    finish_reason: FinishReason
+    rounds: tuple[Round, ...]
+    report: dict[str, Any]
+    backed_up: int = 0
+
+    def as_json(self) -> dict[str, Any]:
+        """What ``--json`` prints."""
+        return {"text": self.text, "finish_reason": self.finish_reason, **self.report}
