@@ -265,7 +265,7 @@ def run_model_process(options: argparse.Namespace) -> int:
         return DONE if stop_model_process() else ANSWER_IS_NO
     from codespec.daemon.process import run
 
-    return run()
+    return run(options.name)
 
 
 def run_models_list(options: argparse.Namespace) -> int:

@@ -149,6 +149,7 @@ def _add_serve(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 def _add_model_process(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     # Language servers run it: no help, so that it is not listed.
     parser = commands.add_parser("model-process")
+    parser.add_argument("--name", metavar="NAME", help="1 is returned where this version of codespec has another one")
     parser.add_argument("--stop", action="store_true", help="end the one that runs")
     parser.set_defaults(command="model-process")
 

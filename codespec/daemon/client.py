@@ -116,6 +116,7 @@ class Link:
         try:
             self._channel.send(message)
         except (OSError, ValueError) as error:
+            self.alive = False  # at once: the thread that receives may notice later
             self._channel.close()
             raise Lost from error
 

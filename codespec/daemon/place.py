@@ -6,6 +6,7 @@ import hashlib
 import os
 import sys
 from dataclasses import dataclass
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 
@@ -30,12 +31,14 @@ class Place:
     """Where one model process is found.
 
     Attributes:
+        name: tells it from others.
         address: of the socket, or on Windows of the named pipe.
         key: a file with the secret that both sides must know.
         lock: held by the process as long as it lives.
         log: what it writes to standard error.
     """
 
+    name: str
     address: str
     key: Path
     lock: Path
@@ -55,6 +58,7 @@ def place() -> Place:
         keep_private(short_folder())
         address = short_folder() / f"{name}.sock"
     return Place(
+        name,
         rf"\\.\pipe\codespec-{name}" if sys.platform == "win32" else str(address),
         folder / f"{name}.key",
         folder / f"{name}.lock",
@@ -78,5 +82,12 @@ def version() -> str:
 def _digest() -> str:
     shaping = {name: value for name, value in os.environ.items() if name.startswith(_SHAPING)}
     shaping.pop(TOKEN_VARIABLE, None)
-    told = [PROTOCOL, version(), sys.executable, sys.version, codespec.__file__, sorted(shaping.items())]
+    told = [PROTOCOL, version(), sys.executable, sys.version, *_source(), sorted(shaping.items())]
     return hashlib.sha256(repr(told).encode("utf-8", "surrogateescape")).hexdigest()[:16]
+
+
+@cache
+def _source() -> tuple[str, int]:
+    """Where codespec lies and when it was last changed: after an upgrade, a process with the old code is another one."""
+    folder = Path(codespec.__file__).parent
+    return str(folder), max(path.stat().st_mtime_ns for path in folder.rglob("*.py"))

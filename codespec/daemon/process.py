@@ -26,6 +26,7 @@ from codespec.daemon.session import Session
 from codespec.daemon.start import LARGEST_LOG
 from codespec.daemon.wire import Channel
 from codespec.errors import CodespecError
+from codespec.exit_codes import ANSWER_IS_NO, DONE
 from codespec.places import hold, write_whole
 
 logger = logging.getLogger(__name__)
@@ -140,8 +141,8 @@ class ModelProcess:
         return {"version": version(), "windows": len(self._sessions), "targets": self._models.count}
 
 
-def run(idle_s: float | None = None) -> int:
-    """Be the model process, if there is none yet; returns the exit status.
+def run(name: str | None = None) -> int:
+    """Be the model process, if there is none yet; returns the exit status: 1 if ``name`` is another process's.
 
     Raises:
         CodespecError: the socket cannot be made.
@@ -149,16 +150,16 @@ def run(idle_s: float | None = None) -> int:
     faulthandler.enable()
     line = "%(asctime)s %(levelname)s %(name)s: %(message)s"
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format=line)
-    if idle_s is None:
-        idle_s = _seconds(os.environ.get("CODESPEC_IDLE_EXIT_S", ""))
     try:
         where = place()
+        if name not in (None, where.name):
+            return ANSWER_IS_NO
         lock = _lock(where.lock)
     except OSError as error:
         raise CodespecError(f"no folder for the socket: {error}") from error
     if lock is None:
-        return 0
-    process = ModelProcess(where, idle_s)
+        return DONE
+    process = ModelProcess(where, _seconds(os.environ.get("CODESPEC_IDLE_EXIT_S", "")))
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda number, frame: process.stop("it was asked to"))
     process.run()

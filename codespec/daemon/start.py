@@ -13,6 +13,7 @@ from typing import Any
 import codespec
 from codespec.daemon.place import TOKEN_VARIABLE, Place, place
 from codespec.daemon.wire import Channel
+from codespec.exit_codes import ANSWER_IS_NO
 from codespec.places import hold
 
 START_S = 30.0
@@ -57,6 +58,8 @@ def reach(start: bool = True) -> Channel:
         if time.monotonic() > until:
             raise Unreachable(f"the model process does not answer ({reason}); {where.log} may say why")
         status = child.poll() if child is not None else 0
+        if status == ANSWER_IS_NO:
+            raise Unreachable("codespec was changed since this server was started; restart it")
         if status not in (None, 0):
             raise Unreachable(f"the model process has ended with status {status}; {where.log} says why")
         try:
@@ -95,7 +98,7 @@ def _spawn(where: Place) -> subprocess.Popen[bytes]:
         detached = {"creationflags": subprocess.CREATE_NO_WINDOW | subprocess.CREATE_NEW_PROCESS_GROUP}
     with open_log(where.log) as log:
         child = subprocess.Popen(
-            [sys.executable, "-m", "codespec", "model-process"],
+            [sys.executable, "-m", "codespec", "model-process", "--name", where.name],
             cwd=where.key.parent,  # not the workspace, which may go away or be full of modules
             env=_environment(),
             stdin=subprocess.DEVNULL,
