@@ -141,6 +141,10 @@ class Link:
         if "bye" in message:
             self._expected = True
             return
+        if "log" in message:
+            level, name, text = message["log"]
+            logging.getLogger(name).log(level, "%s", text)
+            return
         number = message["id"]
         with self._lock:
             reply = self._replies.get(number)

@@ -15,9 +15,11 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Callable
 from itertools import count
 from multiprocessing.connection import Listener
 from pathlib import Path
+from typing import Any
 
 from codespec.completion.executor import DecodeThread
 from codespec.daemon.models import Models, Work
@@ -40,6 +42,23 @@ _CHECK_S = 1.0
 _END_S = 5.0
 
 
+class _Relay(logging.Handler):
+    """Lets language servers log what is logged about models here.
+
+    Args:
+        say: given a message for each of them.
+    """
+
+    def __init__(self, say: Callable[[dict[str, Any]], None]) -> None:
+        super().__init__(logging.WARNING)
+        self._say = say
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Send it; where it was raised it stays in the log here."""
+        if not record.name.startswith(__package__):
+            self._say({"log": [record.levelno, record.name, record.getMessage()]})
+
+
 class ModelProcess:
     """Accepts language servers until it is stopped or nobody has been there for a while.
 
@@ -53,7 +72,7 @@ class ModelProcess:
         self._models = Models()
         self._decode = DecodeThread()
         self._changed = threading.Condition()
-        self._sessions: set[Session] = set()
+        self._sessions: frozenset[Session] = frozenset()
         self._numbers = count(1)
         self._alone_since = time.monotonic() + _FIRST_S
         self._reason = ""
@@ -73,13 +92,11 @@ class ModelProcess:
             listener = Listener(self._where.address, family, backlog=16)
         except OSError as error:
             raise CodespecError(f"{self._where.address}: cannot listen there: {error}") from error
+        logging.getLogger("codespec").addHandler(_Relay(self._say))
         self._decode.load(lambda: self._models, lambda error: None)
         threading.Thread(target=self._accept, args=(listener, key), name="accept", daemon=True).start()
         self._wait()
-        with self._changed:
-            sessions = list(self._sessions)
-        for session in sessions:
-            session.say({"bye": self._reason})
+        self._say({"bye": self._reason})
         with contextlib.suppress(OSError):
             listener.close()
         with contextlib.suppress(OSError):
@@ -92,6 +109,11 @@ class ModelProcess:
         if self._changed.acquire(blocking=False):
             self._changed.notify()
             self._changed.release()
+
+    def _say(self, message: dict[str, Any]) -> None:
+        """Send a message to every language server. Takes no lock: who logs may have any."""
+        for session in self._sessions:  # which is replaced, never changed
+            session.say(message)
 
     def _wait(self) -> None:
         """Until it is time to end. From then on nobody is served who was not before."""
@@ -128,12 +150,12 @@ class ModelProcess:
             if self._reason:
                 channel.close()
                 return
-            self._sessions.add(session)
+            self._sessions = self._sessions | {session}
         try:
             session.run()
         finally:
             with self._changed:
-                self._sessions.discard(session)
+                self._sessions = self._sessions - {session}
                 self._alone_since = time.monotonic()
                 self._changed.notify()
 

@@ -8,8 +8,8 @@ A request of the language server has an ``id`` and an ``op``; what needs no answ
                                                                    {"id": 2, "result": [{...}]}
     {"op": "cancel", "id": 2}                                      {"id": 2, "error": "...", "internal": false}
 
-The other ops are ``prefill``, ``learn``, ``accepted``, ``forget``, ``status`` and ``stop``; ``{"bye": reason}`` says
-that the process ends on purpose.
+The other ops are ``prefill``, ``learn``, ``accepted``, ``forget``, ``status`` and ``stop``. Of its own accord the model
+process says ``{"bye": reason}`` where it ends on purpose, and ``{"log": [level, logger, text]}``.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import re
 import socket
 import subprocess
@@ -19,7 +20,7 @@ def ended(process: subprocess.Popen[bytes], within: float = 3.0) -> int:
     return process.wait(timeout=within)
 
 
-def begun(server: Raw, stderr, text: str = "stub: begin", timeout: float = 5.0) -> None:
+def begun(server: Raw, stderr, text: str = "stub: begin", timeout: float = 30.0) -> None:
     end = time.monotonic() + timeout
     while text not in stderr.read_text():
         assert time.monotonic() < end
@@ -166,3 +167,34 @@ def test_an_empty_file_is_no_token(tmp_path):
     found = subprocess.run(command, env=environment(tmp_path), capture_output=True, text=True)
     assert found.returncode == 2
     assert "holds no token" in found.stderr
+
+
+def test_a_web_socket(tmp_path):
+    """Web pages are turned away, and who has no token."""
+    client = pytest.importorskip("websockets.sync.client")
+    from websockets.exceptions import InvalidStatus
+
+    with raw(tmp_path, [*STUB, "--ws"], env={"CODESPEC_TOKEN": "open sesame"}) as process:
+        begun(process, tmp_path / "stderr", "listening on 127.0.0.1:")
+        port = re.search(r"listening on 127.0.0.1:(\d+)", (tmp_path / "stderr").read_text())[1]
+        address = f"ws://127.0.0.1:{port}/"
+        right = {"Authorization": "Bearer open sesame"}
+        for path, more in (
+            ("", {}),
+            ("?token=open%20barley", {}),
+            ("", {"additional_headers": {"Authorization": "Bearer open barley"}}),
+            ("", {"additional_headers": right, "origin": "http://example.com"}),
+        ):
+            with pytest.raises(InvalidStatus):
+                client.connect(address + path, **more)
+        with client.connect(address + "?token=open%20sesame") as connection:
+            params = {"processId": None, "rootUri": None, "capabilities": {}}
+            connection.send(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}))
+            assert json.loads(connection.recv(timeout=5))["result"]["capabilities"]
+        assert ended(process.process) == 1
+
+
+def test_an_address_that_others_can_reach_is_warned_of(tmp_path):
+    with raw(tmp_path, [sys.executable, "-m", "codespec", "serve", "--tcp", "0.0.0.0:0"]) as process:
+        begun(process, tmp_path / "stderr", "listening on 0.0.0.0:")
+        assert "warning: 0.0.0.0 can be reached from other machines" in (tmp_path / "stderr").read_text()
