@@ -197,6 +197,8 @@ async def _serve_tcp(server: CodespecServer, host: str, port: int, token: str) -
             first = await asyncio.wait_for(_first_headers(stream, token), _GREETING_S)
         except (asyncio.TimeoutError, OSError, ValueError):
             first = None
+        except asyncio.CancelledError:  # the session is over; asyncio would log this
+            first = None
         if taken or first is None:
             logger.warning("a connection was refused: %s", "there is one already" if taken else "it knows no token")
             writer.close()
