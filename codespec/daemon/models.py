@@ -27,9 +27,11 @@ class Work:
 
     Attributes:
         run: given a flag that is set once nobody wants it any more.
+        stops: it ends soon after that flag is set.
     """
 
     run: Callable[[Cancel], Any]
+    stops: bool = True
 
 
 @dataclass(eq=False)
@@ -44,13 +46,14 @@ class _Loaded:
 class Models:
     """Every engine that is in use, and what the decode thread takes for its completer.
 
-    Only ``release``, ``abort`` and ``count`` may be called from other threads.
+    Only ``release``, ``abort``, ``count`` and ``overdue`` may be called from other threads.
     """
 
     def __init__(self, load: Callable[[Config, Callable[[str, int], None] | None], LocalEngine] = load_engine) -> None:
         self._load = load
         self._lock = threading.Lock()
         self._loaded: dict[tuple[Any, ...], _Loaded] = {}
+        self._running: tuple[Work, Cancel] | None = None
 
     @property
     def count(self) -> int:
@@ -101,15 +104,25 @@ class Models:
         with self._lock:
             return any(not each.users and each.unused_since <= latest for each in self._loaded.values())
 
+    @property
+    def overdue(self) -> Work | None:
+        """What runs although it was to stop."""
+        running = self._running
+        return running[0] if running is not None and running[0].stops and running[1].is_set() else None
+
     # What the decode thread calls.
 
     def complete(self, work: Work, cancel: Cancel) -> Any:
         """Do it."""
-        return work.run(cancel)
+        self._running = work, cancel
+        try:
+            return work.run(cancel)
+        finally:
+            self._running = None
 
     def prefill(self, work: Work, cancel: Cancel) -> Any:
         """Do it, though it may be stopped by whatever comes."""
-        return work.run(cancel)
+        return self.complete(work, cancel)
 
     def idle(self, go_on: Callable[[], bool]) -> bool:
         """Let every completer use the time."""

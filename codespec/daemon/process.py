@@ -28,7 +28,7 @@ from codespec.daemon.session import Session
 from codespec.daemon.start import LARGEST_LOG
 from codespec.daemon.wire import Channel
 from codespec.errors import CodespecError
-from codespec.exit_codes import ANSWER_IS_NO, DONE
+from codespec.exit_codes import ANSWER_IS_NO, DONE, INTERNAL
 from codespec.places import hold, write_whole
 
 logger = logging.getLogger(__name__)
@@ -40,6 +40,8 @@ _FIRST_S = 30.0  # for whoever has started this process
 _LOCK_S = 0.5  # somebody may just be looking whether the lock is free
 _CHECK_S = 1.0
 _END_S = 5.0
+_STUCK_S = 60.0
+"""After which a request that was to stop, within one pass, is taken to hang for ever."""
 
 
 class _Relay(logging.Handler):
@@ -76,6 +78,8 @@ class ModelProcess:
         self._numbers = count(1)
         self._alone_since = time.monotonic() + _FIRST_S
         self._reason = ""
+        self._overdue: Work | None = None
+        self._overdue_since = 0.0
 
     def run(self) -> None:
         """Serve; returns once everything is saved and freed.
@@ -126,7 +130,18 @@ class ModelProcess:
                 self._changed.wait(min(_CHECK_S, self._idle_s - alone_s) or _CHECK_S)
                 if self._models.has_unused():
                     self._decode.submit("unused models", Work(lambda cancel: self._models.free_unused()))
+                self._look_for_hang()
                 _cut_log()
+
+    def _look_for_hang(self) -> None:
+        """What hangs in native code cannot be stopped alone; windows start another process."""
+        overdue = self._models.overdue
+        if overdue is None or overdue is not self._overdue:
+            self._overdue, self._overdue_since = overdue, time.monotonic()
+        elif time.monotonic() - self._overdue_since > _STUCK_S:
+            logger.error("a request that was to stop has run on for %.0f seconds; this process ends", _STUCK_S)
+            faulthandler.dump_traceback()
+            os._exit(INTERNAL)
 
     def _accept(self, listener: Listener, key: bytes) -> None:
         while not self._reason:

@@ -124,7 +124,7 @@ class Session:
             if cancel.is_set():
                 self._models.release(self)
 
-        self._submit(number, f"{self._name} opens", work)
+        self._submit(number, f"{self._name} opens", work, stops=False)
 
     def _complete(self, number: Any, message: dict[str, Any]) -> None:
         request = unpack_request(message["request"], self._texts)
@@ -174,12 +174,14 @@ class Session:
             raise CodespecError("no model is loaded")
         return self._completer
 
-    def _submit(self, number: Any, document: str, work: Callable[[Cancel], Any], ahead: bool = False) -> None:
+    def _submit(
+        self, number: Any, document: str, work: Callable[[Cancel], Any], ahead: bool = False, stops: bool = True
+    ) -> None:
         def begin(cancel: Cancel) -> Any:
             self.say({"id": number, "begun": True})
             return work(cancel)
 
-        job = self._decode.submit(document, Work(begin), ahead=ahead)
+        job = self._decode.submit(document, Work(begin, stops), ahead=ahead)
         self._jobs[number] = job
         job.future.add_done_callback(partial(self._answer, number))
 

@@ -8,6 +8,7 @@ import os
 import random
 import signal
 import socket
+import subprocess
 import sys
 import threading
 import time
@@ -387,3 +388,37 @@ def test_settings_arrive_as_they_were(tmp_path, monkeypatch):
     }
     config = Config().apply(options)[0]
     assert unpack_config(pack_config(config)) == Config().apply({**options, "draft": str(tmp_path / "d.gguf")})[0]
+
+
+HANGS = """
+import logging
+import time
+from codespec.daemon import process
+from codespec.daemon.models import Work
+from codespec.daemon.place import place
+
+logging.basicConfig()
+process._STUCK_S = 0.1
+here = process.ModelProcess(place(), idle_s=100)
+begun = []
+job = here._decode.submit("a window", Work(lambda cancel: begun.append(1) or time.sleep(1000), stops={stops}))
+here._decode.load(lambda: here._models, lambda error: None)
+while not begun:
+    time.sleep(0.01)
+here._decode.cancel(job)
+here._decode.load = lambda load, done: None
+here.run()
+"""
+
+
+def test_a_request_that_hangs_ends_the_process(here):
+    command = [sys.executable, "-c", HANGS.format(stops=True)]
+    found = subprocess.run(command, capture_output=True, text=True, timeout=WAIT_S)
+    assert found.returncode == 3
+    assert "a request that was to stop has run on" in found.stderr
+    assert "most recent call first" in found.stderr
+
+
+def test_a_model_that_is_being_loaded_does_not_hang(here):
+    with pytest.raises(subprocess.TimeoutExpired):
+        subprocess.run([sys.executable, "-c", HANGS.format(stops=False)], capture_output=True, timeout=8)
