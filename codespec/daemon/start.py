@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -114,7 +115,8 @@ def open_log(path: Path) -> Any:
     """The log, to append to; begun anew where it has become large."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.exists() and path.stat().st_size > LARGEST_LOG:
-        path.replace(path.with_suffix(".old.log"))
+        with contextlib.suppress(OSError):  # on Windows, where a process still writes to it
+            path.replace(path.with_suffix(".old.log"))
     return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import os
 import random
 import signal
@@ -13,7 +14,7 @@ import sys
 import threading
 import time
 from functools import partial
-from multiprocessing.connection import Client
+from multiprocessing.connection import Client, Pipe
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,7 @@ from lsprotocol import types
 
 from codespec.completion.request import Request
 from codespec.config import Config
-from codespec.daemon.client import SharedCompleter, stop_model_process
+from codespec.daemon.client import Link, Lost, SharedCompleter, stop_model_process
 from codespec.daemon.place import place
 from codespec.daemon.start import Unreachable, reach
 from codespec.daemon.wire import Channel, Texts, common_ends, pack_config, unpack_config
@@ -177,6 +178,43 @@ def test_the_answers_are_those_of_a_completer_in_this_process(kept):
     local.close()
 
 
+def test_windows_that_start_at_once_start_one_process(here):
+    found: list[SharedCompleter] = []
+    threads = [threading.Thread(target=lambda: found.append(SharedCompleter(Config())), daemon=True) for _ in range(4)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join(WAIT_S)
+    processes = [process_of(each) for each in found]
+    assert len(processes) == 4
+    assert len({each["pid"] for each in processes}) == 1
+    assert all((each["windows"], each["targets"]) == (4, 1) for each in processes)
+    for each in found:
+        each.close()
+
+
+def test_a_window_logs_what_is_logged_about_models(caplog):
+    mine, other = Pipe()
+    lost = threading.Event()
+    link, process = Link(Channel(mine), lost.set), Channel(other)
+    process.send({"log": [logging.WARNING, "codespec.models", "a draft is slow"]})
+    process.send({"id": 99, "result": "of nobody"})
+    number, reply = link.ask("status")
+    assert process.receive() == {"op": "status", "id": number}
+    process.send({"id": number, "result": 5})
+    assert reply.result(WAIT_S) == 5
+    assert ("codespec.models", logging.WARNING, "a draft is slow") in caplog.record_tuples
+    number, reply = link.ask("status")
+    process.send({"bye": "as asked"})
+    other.send_bytes(b"[]")
+    with pytest.raises(Lost):
+        reply.result(WAIT_S)
+    with pytest.raises(Lost):
+        link.tell("status")
+    assert not lost.is_set()  # it has said good-bye
+    process.close()
+
+
 def test_other_settings_of_the_same_model_load_nothing(kept):
     loads = []
     with window() as first:
@@ -210,7 +248,9 @@ def test_a_request_is_asked_again_when_the_process_ends(here):
         assert len(told) == 1
 
 
-def test_a_request_that_kills_the_process_twice_is_given_up(here):
+def test_a_request_that_kills_the_process_twice_is_given_up(here, monkeypatch):
+    """And nothing is started any more where that happens again and again."""
+    monkeypatch.setattr("codespec.daemon.client.MOST_RESTARTS", 3)
     with window(Config(max_tokens=400, time_budget_ms=0), lambda message: None) as completer:
         asked = InThread(completer, request(LONG))
         killed = set()
@@ -223,6 +263,10 @@ def test_a_request_that_kills_the_process_twice_is_given_up(here):
         assert isinstance(asked.error, CodespecError)
         assert "over a request, which is given up" in str(asked.error)
         assert completer.complete(request(), never())
+        os.kill(process_of(completer)["pid"], signal.SIGKILL)
+        assert eventually(lambda: not completer._link.alive)
+        with pytest.raises(CodespecError, match="has ended 3 times within a minute"):
+            completer.complete(request(), never())
 
 
 def test_a_cancelled_request_stops_in_the_process(kept):
