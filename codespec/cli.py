@@ -250,7 +250,24 @@ def run_serve(options: argparse.Namespace) -> int:
     """``codespec serve``."""
     from codespec.lsp import serve
 
-    return serve(stdio=not (options.tcp or options.ws), tcp=options.tcp, ws=options.ws)
+    return serve(
+        stdio=not (options.tcp or options.ws),
+        tcp=options.tcp,
+        ws=options.ws,
+        token_file=options.token_file,
+        in_process=options.in_process,
+    )
+
+
+def run_model_process(options: argparse.Namespace) -> int:
+    """``codespec model-process``, which language servers start."""
+    if options.stop:
+        from codespec.daemon.client import stop_model_process
+
+        return DONE if stop_model_process() else ANSWER_IS_NO
+    from codespec.daemon.process import run
+
+    return run(options.name)
 
 
 def run_models_list(options: argparse.Namespace) -> int:
@@ -319,6 +336,7 @@ COMMANDS = {
     "complete": run_complete,
     "generate": run_generate,
     "serve": run_serve,
+    "model-process": run_model_process,
     "grammar check": run_grammar_check,
     "grammar accepts": run_grammar_accepts,
     "grammar convert": run_grammar_convert,

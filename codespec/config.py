@@ -148,6 +148,7 @@ class Config:
         cache: what is kept of what the target has read.
         statistics: whether it is counted, on this machine alone, what becomes of completions.
         status: whether the client is told of the state of the models by ``codespec/status`` notifications.
+        shared: whether the models are in a process that all editor windows share; False: in the language server's.
         log_level: of the messages on standard error.
         context: what prompts show of other files.
         language: by LSP language identifier.
@@ -169,6 +170,7 @@ class Config:
     cache: CacheConfig = field(default_factory=CacheConfig)
     statistics: bool = _option(True)
     status: bool = _option(True)
+    shared: bool = _option(True)
     log_level: str = _option("warning", Rule(choices=("error", "warning", "info", "debug")))
     context: ContextConfig = field(default_factory=ContextConfig)
     language: Mapping[str, LanguageConfig] = field(default_factory=dict)

@@ -19,6 +19,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_complete(commands)
     _add_generate(commands)
     _add_serve(commands)
+    _add_model_process(commands)
     _add_grammar(commands)
     _add_models(commands)
     _add_learnt(commands)
@@ -131,16 +132,34 @@ def _add_serve(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser = commands.add_parser("serve", help="run the language server")
     ways = parser.add_mutually_exclusive_group()
     ways.add_argument("--stdio", action="store_true", help="over standard input and output (default)")
-    ways.add_argument("--tcp", metavar="HOST:PORT", type=_address, help="over TCP")
-    ways.add_argument("--ws", metavar="HOST:PORT", type=_address, help="over a web socket")
+    ways.add_argument("--tcp", metavar="[HOST:]PORT", type=_address, help="over TCP (default host: 127.0.0.1)")
+    ways.add_argument("--ws", metavar="[HOST:]PORT", type=_address, help="over a web socket (likewise)")
+    parser.add_argument(
+        "--token-file",
+        type=Path,
+        metavar="FILE",
+        help="what clients of --tcp and --ws must know (default: CODESPEC_TOKEN, or a new one, which is printed)",
+    )
+    parser.add_argument(
+        "--in-process", action="store_true", help="load the models in this process, not in one that all windows share"
+    )
     parser.set_defaults(command="serve")
+
+
+def _add_model_process(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    # Language servers run it: no help, so that it is not listed.
+    parser = commands.add_parser("model-process")
+    parser.add_argument("--name", metavar="NAME", help="1 is returned where this version of codespec has another one")
+    parser.add_argument("--stop", action="store_true", help="end the one that runs")
+    parser.set_defaults(command="model-process")
 
 
 def _address(text: str) -> tuple[str, int]:
     host, _, port = text.rpartition(":")
-    if not host or not port.isdigit() or int(port) > 65535:
-        raise argparse.ArgumentTypeError("give HOST:PORT, such as 127.0.0.1:8765")
-    return host, int(port)
+    host = host.removeprefix("[").removesuffix("]")
+    if not port.isdigit() or int(port) > 65535:
+        raise argparse.ArgumentTypeError("give HOST:PORT or PORT, such as 127.0.0.1:8765")
+    return host or "127.0.0.1", int(port)
 
 
 def _add_grammar(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

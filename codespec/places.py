@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
+import sys
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 import platformdirs
+
+if sys.platform == "win32":
+    import msvcrt
+else:
+    import fcntl
 
 
 def data_folder() -> Path:
@@ -19,6 +28,57 @@ def data_folder() -> Path:
 def cache_folder() -> Path:
     """Of what can be made anew; it need not exist. ``CODESPEC_CACHE`` in the environment names another one."""
     return Path(os.environ.get("CODESPEC_CACHE") or platformdirs.user_cache_dir("codespec"))
+
+
+def folder_of(workspace: str) -> Path | None:
+    """The folder of a path or ``file:`` URI; None for an empty text and for what is no folder of this machine."""
+    if not workspace:
+        return None
+    if "://" in workspace:
+        parts = urlsplit(workspace)
+        if parts.scheme != "file" or parts.netloc not in ("", "localhost"):
+            return None
+        workspace = url2pathname(parts.path)
+    return Path(workspace)
+
+
+def runtime_folder() -> Path:
+    """Of sockets and locks; made if need be, and nobody else can look into it.
+
+    ``CODESPEC_RUNTIME`` in the environment names another one.
+
+    Raises:
+        OSError: it cannot be made, or belongs to somebody else.
+    """
+    folder = Path(os.environ.get("CODESPEC_RUNTIME") or platformdirs.user_runtime_dir("codespec"))
+    try:
+        keep_private(folder)
+    except OSError:  # no such folder for this user, as in containers
+        folder = short_folder()
+        keep_private(folder)
+    return folder
+
+
+def short_folder() -> Path:
+    """A place for sockets whose name would be too long elsewhere; one for each user."""
+    who = str(os.getuid()) if sys.platform != "win32" else os.environ.get("USERNAME", "user")
+    return Path(tempfile.gettempdir()) / f"codespec-{who}"
+
+
+def keep_private(folder: Path) -> None:
+    """Make a folder that nobody else can look into.
+
+    Raises:
+        OSError: it cannot be made, or belongs to somebody else.
+    """
+    make_private(folder)
+    if sys.platform == "win32":  # the folder lies in the user's profile
+        return
+    found = folder.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
+        raise PermissionError(f"{folder} is not a folder of this user's own")
+    if found.st_mode & 0o077:
+        folder.chmod(0o700)
 
 
 def write_whole(path: Path, parts: Iterable[bytes | memoryview]) -> None:
@@ -38,3 +98,56 @@ def write_whole(path: Path, parts: Iterable[bytes | memoryview]) -> None:
         with contextlib.suppress(OSError):
             Path(temporary).unlink()
         raise
+
+
+def make_private(folder: Path) -> None:
+    """Create a folder, and those above it that are missing, for the user's eyes only."""
+    if not folder.is_dir():
+        make_private(folder.parent)
+        folder.mkdir(mode=0o700, exist_ok=True)
+
+
+def hold(path: Path) -> int | None:
+    """Open a lock file and lock it until the handle that this returns is closed; None if another process has it.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    if try_lock(handle):
+        return handle
+    os.close(handle)
+    return None
+
+
+if sys.platform == "win32":
+
+    def try_lock(handle: int) -> bool:
+        """Lock an open file unless another process holds it; whether this one does now."""
+        try:
+            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
+        except OSError:
+            return False
+        return True
+
+    def unlock(handle: int) -> None:
+        """Let others have the file."""
+        with contextlib.suppress(OSError):
+            msvcrt.locking(handle, msvcrt.LK_UNLCK, 1)
+
+else:
+
+    def try_lock(handle: int) -> bool:
+        """Lock an open file unless another process holds it; whether this one does now."""
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True  # no locks here, as on some network drives: appends are still one write each
+        return True
+
+    def unlock(handle: int) -> None:
+        """Let others have the file."""
+        with contextlib.suppress(OSError):
+            fcntl.flock(handle, fcntl.LOCK_UN)

@@ -19,13 +19,14 @@ LAYERS = [
     {"speculative"},
     {"config"},
     {"completion"},
+    {"daemon"},
     {"lsp", "bench", "train", "doctor"},
     {"cli_bench", "cli_grammar"},
     {"cli"},
     {"__main__", "hatch_build"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
-MAY_READ_CONFIG = {"cli", "lsp", "bench", "completion", "doctor", "config"}
+MAY_READ_CONFIG = {"cli", "lsp", "bench", "completion", "daemon", "doctor", "config"}
 HOMES = {
     "llama_cpp": {"llama"},
     "pygls": {"lsp"},

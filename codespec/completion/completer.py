@@ -66,6 +66,7 @@ class Completer:
         self._totals = Statistics()
         self._generated = self._read_ahead = 0
         self._pass_ms = 0.0
+        self._draft: Path | None = None
 
     def _layout_of(self, wanted: str) -> FimFormat | None:
         orders: dict[str, Order] = {"psm": "psm", "spm": "spm"}
@@ -95,6 +96,7 @@ class Completer:
         language = by_id(request.language)
         settings = self._config.for_language(request.language)
         self.engine.use_draft(find_draft(request.draft or settings.draft, language))
+        self._draft = self.engine.draft  # another completer may use another one
         self.engine.warm.enter(request.workspace)
         limits = self._limits(request)
         began = perf_counter()
@@ -187,7 +189,7 @@ class Completer:
         that were prefetched, ``read_ahead`` by ``prefill``; ``pass_ms`` is what a pass over one token
         takes behind the latest prompt.
         """
-        totals, draft = self._totals, self.engine.draft
+        totals, draft = self._totals, self._draft
         decoding_s = (totals.total_ms - totals.prefill_ms) / 1e3
         return {
             "target": self.engine.model.path.stem,
@@ -402,6 +404,20 @@ def load_completer(
     """
     if exact and sampling is not None and sampling.verify == "rejection" and sampling.temperature > 0:
         raise CodespecError("exact decoding gives one text with any draft, rejection sampling does not; choose one")
+    return Completer(load_engine(config, progress, exact=exact), config, sampling)
+
+
+def load_engine(
+    config: Config, progress: Callable[[str, int], None] | None = None, *, exact: bool = False
+) -> LocalEngine:
+    """Load the target of the settings. Several completers may use it, one at a time.
+
+    Args:
+        progress: called with a message and percent.
+
+    Raises:
+        CodespecError: the model cannot be loaded; names the file and the remedy.
+    """
     target = find_target(config.target.path)
     told = -1
 
@@ -414,7 +430,7 @@ def load_completer(
         return True
 
     try:
-        engine = LocalEngine(
+        return LocalEngine(
             target,
             context_length=config.target.context,
             threads=config.target.threads,
@@ -434,4 +450,3 @@ def load_completer(
         )
     except ImportError as error:
         raise CodespecError(f"llama-cpp-python does not load ({error}); reinstall it, see `codespec doctor`") from error
-    return Completer(engine, config, sampling)

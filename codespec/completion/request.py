@@ -1,11 +1,12 @@
-"""What is asked of the completer, and what it answers."""
+"""What a completer is asked and what it answers, apart from it: a language server without models needs no more."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from codespec.protocols import FinishReason, Round, Snippet
+if TYPE_CHECKING:
+    from codespec.protocols import FinishReason, Round, Snippet
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,7 @@ class Request:
         context: pieces of other files, those first that change least between requests: their KV is reused.
         begins, ends: whether ``text`` begins where the document does, and ends there.
         draft, grammar: take the place of the settings of the language; empty follows them.
+        ahead: nobody waits for it yet, and whatever somebody does wait for goes first.
     """
 
     text: str
@@ -37,6 +39,7 @@ class Request:
     ends: bool = True
     draft: str = ""
     grammar: str = ""
+    ahead: bool = False
 
 
 @dataclass(frozen=True)

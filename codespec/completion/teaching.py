@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 from pathlib import Path
 from time import monotonic
-from urllib.parse import urlsplit
-from urllib.request import url2pathname
 
 from codespec.completion.local import LocalEngine
 from codespec.draft.learnt import CONTEXT
 from codespec.draft.ngram import BREAK
 from codespec.ignore import GIT, OWN, IgnoreFiles
+from codespec.places import folder_of
 from codespec.privacy import is_secret
 
 EVERY_S = 4.0
@@ -103,15 +102,3 @@ class Teacher:
         before = text[:start][-MOST_CHARACTERS // 2 :]
         after = text[end:][: MOST_CHARACTERS // 2] if end >= 0 else ""
         return [*tokenize(before.replace("\r\n", "\n")), BREAK, *tokenize(after.replace("\r\n", "\n"))]
-
-
-def folder_of(workspace: str) -> Path | None:
-    """The folder of a path or ``file:`` URI; None for an empty text and for what is no folder of this machine."""
-    if not workspace:
-        return None
-    if "://" in workspace:
-        parts = urlsplit(workspace)
-        if parts.scheme != "file" or parts.netloc not in ("", "localhost"):
-            return None
-        workspace = url2pathname(parts.path)
-    return Path(workspace)

@@ -27,12 +27,7 @@ from pathlib import Path
 from typing import Literal
 from zlib import crc32
 
-from codespec.places import write_whole
-
-if sys.platform == "win32":
-    import msvcrt
-else:
-    import fcntl
+from codespec.places import make_private, try_lock, unlock, write_whole
 
 VERSION = 1
 PATIENCE = 2.0
@@ -141,13 +136,6 @@ def append(path: Path, data: bytes) -> None:
         os.close(handle)
 
 
-def make_private(folder: Path) -> None:
-    """Create a folder, and those above it that are missing, for the user's eyes only."""
-    if not folder.is_dir():
-        make_private(folder.parent)
-        folder.mkdir(mode=0o700, exist_ok=True)
-
-
 @contextlib.contextmanager
 def locked(path: Path) -> Iterator[None]:
     """Hold the lock file ``path``; without a lock where the file system has none.
@@ -159,7 +147,7 @@ def locked(path: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        _unlock(handle)
+        unlock(handle)
         os.close(handle)
 
 
@@ -168,7 +156,7 @@ def _acquire(path: Path) -> int:
     while True:
         make_private(path.parent)
         handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-        if _lock(handle) and _is_at(handle, path):  # elsewhere: the folder was cleared while this process waited
+        if try_lock(handle) and _is_at(handle, path):  # elsewhere: the folder was cleared while this process waited
             return handle
         os.close(handle)
         if time.monotonic() > until:
@@ -181,32 +169,3 @@ def _is_at(handle: int, path: Path) -> bool:
         return os.path.samestat(os.fstat(handle), path.stat())
     except OSError:
         return False
-
-
-if sys.platform == "win32":
-
-    def _lock(handle: int) -> bool:
-        try:
-            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
-        except OSError:
-            return False
-        return True
-
-    def _unlock(handle: int) -> None:
-        with contextlib.suppress(OSError):
-            msvcrt.locking(handle, msvcrt.LK_UNLCK, 1)
-
-else:
-
-    def _lock(handle: int) -> bool:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        except OSError:
-            return True  # no locks here, as on some network drives: appends are still one write each
-        return True
-
-    def _unlock(handle: int) -> None:
-        with contextlib.suppress(OSError):
-            fcntl.flock(handle, fcntl.LOCK_UN)

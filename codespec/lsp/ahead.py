@@ -42,7 +42,9 @@ def changed(ls: CodespecServer, uri: str, changes: Sequence[types.TextDocumentCo
 def prefetch(ls: CodespecServer, uri: str, request: Request, text: str) -> None:
     """Complete behind a completion that is shown, so that the next one is there when that is accepted."""
     offset = request.offset
-    following = replace(request, text=request.text[:offset] + text + request.text[offset:], offset=offset + len(text))
+    following = replace(
+        request, text=request.text[:offset] + text + request.text[offset:], offset=offset + len(text), ahead=True
+    )
     if ls.cache.find(uri, following) is None:
         ls.keep(asyncio.create_task(_prefetch(ls, uri, following)))
 

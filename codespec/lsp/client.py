@@ -32,7 +32,7 @@ class EditorClient:
             CodespecError: they cannot be; with what the server says of it.
         """
         environment = {**os.environ, "CODESPEC_DATA": data_folder}
-        await self._client.start_io(sys.executable, "-m", "codespec", "serve", env=environment)
+        await self._client.start_io(sys.executable, "-m", "codespec", "serve", "--in-process", env=environment)
         await self._client.initialize_async(
             types.InitializeParams(capabilities=types.ClientCapabilities(), initialization_options=options)
         )

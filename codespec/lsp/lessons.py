@@ -12,13 +12,12 @@ from dataclasses import dataclass, replace
 from itertools import count
 from typing import TYPE_CHECKING
 
-from codespec.completion.teaching import folder_of
 from codespec.draft.log import clear
+from codespec.places import folder_of
 
 if TYPE_CHECKING:
-    from codespec.completion.completer import Completer
+    from codespec.completion.executor import Completes, DecodeThread
     from codespec.completion.request import Request
-    from codespec.lsp.executor import DecodeThread
     from codespec.lsp.statistics import Showing, Statistics
 
 ACCEPT = "codespec.accept"
@@ -116,7 +115,7 @@ class Lessons:
             edited: at the offset of ``request``.
         """
 
-        def work(completer: Completer) -> None:
+        def work(completer: Completes) -> None:
             offset = request.offset if edited else None
             completer.learn(request.text, request.path, request.language, request.workspace, offset)
 
@@ -134,7 +133,7 @@ class Lessons:
             if place is not None:
                 clear(place)
 
-        def work(completer: Completer) -> None:
+        def work(completer: Completes) -> None:
             for folder in folders:
                 completer.forget(folder)
 

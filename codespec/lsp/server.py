@@ -30,11 +30,11 @@ from pygls.protocol import LanguageServerProtocol
 from pygls.uris import to_fs_path
 
 from codespec.completion.cache import CompletionCache
+from codespec.completion.executor import DecodeThread
 from codespec.lsp import commands, notebooks
 from codespec.lsp.ahead import did_change
 from codespec.lsp.answers import inline_completion
 from codespec.lsp.documents import Document, Documents
-from codespec.lsp.executor import DecodeThread
 from codespec.lsp.items import to_request
 from codespec.lsp.lessons import Lessons
 from codespec.lsp.logs import describe, make_discreet
@@ -50,11 +50,11 @@ from codespec.lsp.units import Units
 from codespec.protocols import CodespecError
 
 if TYPE_CHECKING:
-    from codespec.completion.completer import Completer
+    from codespec.completion.executor import Completes
     from codespec.completion.request import Request
     from codespec.config import Config
 
-    Loader: TypeAlias = Callable[[Config, Callable[[str, int], None]], Completer]
+    Loader: TypeAlias = Callable[[Config, Callable[[str, int], None]], Completes]
     """Settings and a ``progress(message, percent)`` in, a completer out; blocks, and raises CodespecError."""
 
 logger = logging.getLogger(__name__)
@@ -140,6 +140,7 @@ class CodespecServer(LanguageServer):
         self._last_failure = ""
         self._told_private: set[str] = set()
         self._tasks: set[asyncio.Task[None]] = set()
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     def document(self, uri: str) -> Document | None:
         """An open document; one that is not open is never read from the disk."""
@@ -193,6 +194,20 @@ class CodespecServer(LanguageServer):
     def log(self, message: str, kind: types.MessageType = types.MessageType.Info) -> None:
         """Write to the client's log."""
         self.window_log_message(types.LogMessageParams(kind, message))
+
+    def warn(self, message: str, show: bool = True) -> None:
+        """Write to the client's log, and show it to the user; from any thread, once models are being loaded."""
+
+        def say() -> None:
+            self.log(message, types.MessageType.Warning)
+            if show:
+                text = f"codespec: {message}"
+                self.window_show_message(types.ShowMessageParams(types.MessageType.Warning, text))
+
+        logger.warning("%s", message)
+        with contextlib.suppress(RuntimeError):  # the loop is closed: the session is over
+            if self._loop is not None:
+                self._loop.call_soon_threadsafe(say)
 
     async def pull_settings(self) -> Any:
         """The client's settings, or None where it cannot be asked or does not answer."""
@@ -254,7 +269,7 @@ class CodespecServer(LanguageServer):
 
     def _load(self, config: Config) -> None:
         """Load the models in the decode thread and show how far that is."""
-        loop = asyncio.get_running_loop()
+        loop = self._loop = asyncio.get_running_loop()
         self._last_failure = ""
         if self._progress is not None:
             self._progress.end("replaced")

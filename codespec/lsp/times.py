@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from codespec.completion.times import KEPT, Times
+
 if TYPE_CHECKING:
     from codespec.completion.request import Completion
-
-KEPT = 2048
-"""Times and answers of which figures are made; of more, the oldest are dropped."""
 
 
 @dataclass(frozen=True)
@@ -33,25 +32,6 @@ class Answer:
     prefill_tokens: int = 0
     prefill_ms: float = 0.0
     total_ms: float = 0.0
-
-
-class Times:
-    """The latest of some times."""
-
-    def __init__(self) -> None:
-        self._kept: deque[float] = deque(maxlen=KEPT)
-
-    def add(self, ms: float) -> None:
-        """Count one."""
-        self._kept.append(ms)
-
-    def figures(self) -> dict[str, float]:
-        """Their number and, if there are any, quantiles and the maximum, in milliseconds."""
-        times = sorted(self._kept.copy())  # another thread may add
-        if not times:
-            return {"count": 0}
-        quantiles = {f"p{share}": times[(len(times) * share - 1) // 100] for share in (50, 95, 99)}
-        return {"count": len(times), **{key: round(ms, 3) for key, ms in quantiles.items()}, "max": round(times[-1], 3)}
 
 
 class Answers:

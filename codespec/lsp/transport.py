@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import asyncio
+import hmac
 import importlib
+import ipaddress
 import logging
 import os
+import secrets
 import sys
 import threading
 from collections.abc import Callable
+from http import HTTPStatus
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
+from urllib.parse import parse_qs, urlsplit
 
 from pygls.io_ import run_async, run_websocket
 
+from codespec.daemon.place import TOKEN_VARIABLE
 from codespec.lsp.server import CodespecServer, create_server
 from codespec.protocols import CodespecError
 
 if TYPE_CHECKING:
-    from codespec.completion.completer import Completer
+    from codespec.completion.executor import Completes
     from codespec.config import Config
     from codespec.lsp.server import Loader
 
@@ -25,6 +32,11 @@ logger = logging.getLogger(__name__)
 
 _FREE_WITHIN_S = 1.0
 """How long the exit waits for a decode or a load to end."""
+
+_GREETING_S = 30.0
+"""How long a connection may take to say who it is."""
+
+_MOST_HEADERS = 8
 
 _LARGEST_MESSAGE = 1 << 28
 """A document must fit. Whoever names a greater length ends the session: that many bytes would be waited for."""
@@ -35,6 +47,8 @@ def serve(
     tcp: tuple[str, int] | None = None,
     ws: tuple[str, int] | None = None,
     load: Loader | None = None,
+    token_file: Path | None = None,
+    in_process: bool = False,
 ) -> int:
     """Serve one client and return the exit status: 0 if it sent ``shutdown``, 1 if it just went away.
 
@@ -42,18 +56,24 @@ def serve(
 
     Args:
         stdio: the default; ``tcp`` or ``ws``, a host and a port, take its place. Port 0 is any free one.
-        load: makes the completer; None makes the local one.
+        load: makes the completer; None has the models loaded in the model process, or here where there can be none.
+        token_file: holds what a client of ``tcp`` or ``ws`` must know; None takes ``CODESPEC_TOKEN`` of the
+            environment, or makes one and prints it.
+        in_process: load the models here in any case.
 
     Raises:
-        CodespecError: the address cannot be used, or the library for web sockets is missing.
+        CodespecError: the address cannot be used, there is no token in the file, or the library for web sockets is
+            missing.
     """
     _set_up_logging()
-    server = create_server(load or _load_local)
+    models = _Models(in_process)
+    server = create_server(load or models)
+    models.warn = server.warn
     try:
         if tcp is not None:
-            asyncio.run(_listen(_serve_tcp, server, tcp))
+            asyncio.run(_listen(_serve_tcp, server, tcp, _token(token_file)))
         elif ws is not None:
-            asyncio.run(_listen(_serve_ws, server, ws))
+            asyncio.run(_listen(_serve_ws, server, ws, _token(token_file)))
         elif stdio:
             stdin, stdout = take_stdio()
             server.start_io(_Input(stdin), stdout)  # type: ignore[arg-type]  # what pygls needs of it
@@ -86,13 +106,46 @@ def take_stdio() -> tuple[BinaryIO, BinaryIO]:
     return stdin, stdout
 
 
-async def _listen(
-    run: Callable[[CodespecServer, str, int], Any], server: CodespecServer, address: tuple[str, int]
-) -> None:
+def _token(file: Path | None) -> str:
+    """What clients must know."""
     try:
-        await run(server, *address)
+        token = file.read_text("utf-8").strip() if file is not None else os.environ.get(TOKEN_VARIABLE, "")
+    except (OSError, UnicodeDecodeError) as error:
+        raise CodespecError(f"{file}: cannot be read ({error})") from error
+    if file is not None and not token:
+        raise CodespecError(f"{file}: holds no token; write one line of random text to it")
+    if not token:
+        token = secrets.token_urlsafe(24)
+        print(f"token: {token}", file=sys.stderr, flush=True)
+    return token
+
+
+def _is_token(header: str, token: str) -> bool:
+    """Whether ``Bearer TOKEN`` is the right one."""
+    scheme, _, given = header.strip().partition(" ")
+    return scheme.lower() == "bearer" and hmac.compare_digest(given.strip().encode(), token.encode())
+
+
+async def _listen(
+    run: Callable[[CodespecServer, str, int, str], Any], server: CodespecServer, address: tuple[str, int], token: str
+) -> None:
+    if not _is_loopback(address[0]):
+        print(
+            f"warning: {address[0]} can be reached from other machines; what is sent there is not encrypted",
+            file=sys.stderr,
+            flush=True,
+        )
+    try:
+        await run(server, *address, token)
     except (OSError, OverflowError) as error:
         raise CodespecError(f"cannot listen on {address[0]}:{address[1]}: {error}") from error
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 class _Input:
@@ -115,9 +168,9 @@ def _too_large(n: int) -> bool:
 
 
 class _Reader:
-    """A stream for pygls to read from, whose first line has been read already."""
+    """A stream for pygls to read from, whose first lines have been read already."""
 
-    def __init__(self, stream: asyncio.StreamReader, first: bytes) -> None:
+    def __init__(self, stream: asyncio.StreamReader, first: list[bytes]) -> None:
         self._stream = stream
         self._first = first
 
@@ -125,8 +178,7 @@ class _Reader:
         # Where several messages have arrived this read would not yield, and a request would see changes of its
         # document that came after it.
         await asyncio.sleep(0)
-        line, self._first = self._first, b""
-        return line or await self._stream.readline()
+        return self._first.pop(0) if self._first else await self._stream.readline()
 
     async def readexactly(self, n: int) -> bytes:
         if _too_large(n):
@@ -137,15 +189,40 @@ class _Reader:
             return b""
 
 
-async def _serve_tcp(server: CodespecServer, host: str, port: int) -> None:
+async def _first_headers(stream: asyncio.StreamReader, token: str) -> list[bytes] | None:
+    """The headers of the first message; None where the token is not among them.
+
+    A web page can make a browser send its own text to a local port, with any lines in it, but the first line is the
+    browser's: it has to be a header.
+    """
+    headers: list[bytes] = []
+    known = False
+    while len(headers) < _MOST_HEADERS:
+        line = await stream.readline()
+        name, _, value = line.decode("latin-1").partition(":")
+        if name.lower() == "authorization":
+            known = _is_token(value, token)
+        elif name.lower().startswith("content-"):
+            headers.append(line)
+        else:
+            break
+    return [*headers, line] if known and headers and line == b"\r\n" else None
+
+
+async def _serve_tcp(server: CodespecServer, host: str, port: int, token: str) -> None:
     over = asyncio.Event()
     taken = False
 
     async def connection(stream: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         nonlocal taken
-        first = await stream.readline()
-        # A web page can make a browser send its own text to a local port, with a Content-Length among the headers.
-        if taken or not first.lower().startswith(b"content-"):
+        try:
+            first = await asyncio.wait_for(_first_headers(stream, token), _GREETING_S)
+        except (asyncio.TimeoutError, OSError, ValueError):
+            first = None
+        except asyncio.CancelledError:  # the session is over; asyncio would log this
+            first = None
+        if taken or first is None:
+            logger.warning("a connection was refused: %s", "there is one already" if taken else "it knows no token")
             writer.close()
             return
         taken = True
@@ -164,7 +241,7 @@ async def _serve_tcp(server: CodespecServer, host: str, port: int) -> None:
     await over.wait()
 
 
-async def _serve_ws(server: CodespecServer, host: str, port: int) -> None:
+async def _serve_ws(server: CodespecServer, host: str, port: int, token: str) -> None:
     try:
         # By name, because the library is optional and the type checker may not have it.
         library = importlib.import_module("websockets.asyncio.server")
@@ -185,8 +262,16 @@ async def _serve_ws(server: CodespecServer, host: str, port: int) -> None:
         finally:
             over.set()
 
+    def check(socket: Any, request: Any) -> Any:
+        """Refuse who does not know the token, which some clients can only put into the address."""
+        in_address = parse_qs(urlsplit(request.path).query).get("token", [""])[0]
+        given = request.headers.get("Authorization") or f"Bearer {in_address}"
+        return None if _is_token(given, token) else socket.respond(HTTPStatus.UNAUTHORIZED, "wrong or no token\n")
+
     # A browser always names an origin: only other programs may connect, not web pages.
-    async with library.serve(connection, host, port, origins=[None], max_size=_LARGEST_MESSAGE) as listener:
+    async with library.serve(
+        connection, host, port, origins=[None], max_size=_LARGEST_MESSAGE, process_request=check
+    ) as listener:
         _announce(next(iter(listener.sockets)).getsockname())
         await over.wait()
 
@@ -201,7 +286,26 @@ def _set_up_logging() -> None:
     logging.getLogger("pygls").setLevel(logging.ERROR)
 
 
-def _load_local(config: Config, progress: Callable[[str, int], None]) -> Completer:
-    from codespec.completion.completer import load_completer  # loads native libraries: not before they are needed
+class _Models:
+    """Has the models loaded: in the process that all windows share or, where there can be none, in this one.
 
-    return load_completer(config, progress)
+    Attributes:
+        warn: called with what the user should know, and whether it is to be shown and not only logged.
+    """
+
+    def __init__(self, in_process: bool) -> None:
+        self._in_process = in_process
+        self.warn: Callable[[str, bool], None] = lambda message, show: logger.warning("%s", message)
+
+    def __call__(self, config: Config, progress: Callable[[str, int], None]) -> Completes:
+        if config.shared and not self._in_process:
+            from codespec.daemon.client import SharedCompleter
+            from codespec.daemon.start import Unreachable
+
+            try:
+                return SharedCompleter(config, progress, lambda message: self.warn(message, True))
+            except Unreachable as error:
+                self.warn(f"{error}; the models are loaded in this window's own process", False)
+        from codespec.completion.completer import load_completer  # loads native libraries: not before they are needed
+
+        return load_completer(config, progress)

@@ -140,6 +140,7 @@ def environment(tmp_path: Path, more: dict[str, str] | None = None) -> dict[str,
         "HOME": str(tmp_path),
         "XDG_CONFIG_HOME": str(tmp_path / "config"),
         "CODESPEC_DATA": str(tmp_path / "data"),
+        "CODESPEC_RUNTIME": str(tmp_path / "run"),
         "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")])),
     }
     return {**os.environ, **own, **(more or {})}

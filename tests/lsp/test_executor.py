@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from codespec.lsp.executor import DecodeThread
+from codespec.completion.executor import DecodeThread
 
 WAIT_S = 5.0
 

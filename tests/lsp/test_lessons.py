@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from lsprotocol import types
 
-from codespec.lsp.executor import MOST_TASKS, DecodeThread
+from codespec.completion.executor import MOST_TASKS, DecodeThread
 
 from .helpers import running, until
 

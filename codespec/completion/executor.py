@@ -8,13 +8,13 @@ from collections.abc import Callable
 from concurrent.futures import Future, InvalidStateError
 from dataclasses import dataclass, field
 from time import monotonic, perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-from codespec.lsp.times import Times
+from codespec.completion.times import Times
 
 if TYPE_CHECKING:
-    from codespec.completion.completer import Completer
-    from codespec.completion.request import Completion, Request
+    from codespec.completion.request import Request
+    from codespec.protocols import Cancel
 
 logger = logging.getLogger(__name__)
 
@@ -26,6 +26,50 @@ CLOSING_S = 0.3
 
 IDLE_S = 1.0
 """How long nothing must have happened before the models are measured."""
+
+
+class Worker(Protocol):
+    """What the decode thread calls, each as in ``Completer``; what a request is, is between it and who submits it."""
+
+    def complete(self, request: Any, cancel: Cancel) -> Any:
+        """Carry out a request; None where it was stopped."""
+        ...
+
+    def prefill(self, request: Any, cancel: Cancel) -> Any:
+        """Read its prompt."""
+        ...
+
+    def idle(self, go_on: Callable[[], bool]) -> bool:
+        """Use the time; whether nothing is left to do."""
+        ...
+
+    def status(self) -> dict[str, Any]:
+        """In plain data; from any thread."""
+        ...
+
+    def abort(self) -> None:
+        """Stop what runs; from any thread."""
+        ...
+
+    def close(self) -> None:
+        """Free everything."""
+        ...
+
+
+class Completes(Worker, Protocol):
+    """A completer of a language server: ``Completer`` itself, or what stands for one in another process."""
+
+    def learn(self, text: str, path: str, language: str, workspace: str = "", offset: int | None = None) -> None:
+        """Learn a document."""
+        ...
+
+    def accepted(self, request: Request, text: str) -> None:
+        """Learn a completion."""
+        ...
+
+    def forget(self, workspace: str) -> None:
+        """Forget what a workspace taught."""
+        ...
 
 
 @dataclass(eq=False)
@@ -42,14 +86,14 @@ class Job:
     """
 
     document: str
-    request: Request
+    request: Any
     ahead: bool = False
     prefill: bool = False
-    future: Future[list[Completion] | None] = field(default_factory=Future)
+    future: Future[Any] = field(default_factory=Future)
     cancel: threading.Event = field(default_factory=threading.Event)
     stopped: float = 0.0
 
-    def resolve(self, completions: list[Completion] | None) -> None:
+    def resolve(self, completions: Any) -> None:
         """Answer, unless somebody else has."""
         try:
             if not self.future.done():
@@ -74,10 +118,10 @@ class Task:
         future: done when that was done, or never will be.
     """
 
-    work: Callable[[Completer], None]
+    work: Callable[[Any], None]
     future: Future[None] = field(default_factory=Future)
 
-    def run(self, completer: Completer) -> None:
+    def run(self, completer: Worker) -> None:
         """Do it; what goes wrong is logged."""
         try:
             self.work(completer)
@@ -109,8 +153,8 @@ class DecodeThread:
         self._waiting: dict[str, Job] = {}
         self._tasks: dict[str, Task] = {}
         self._running: Job | None = None
-        self._load: tuple[Callable[[], Completer], Callable[[Exception | None], None]] | None = None
-        self._completer: Completer | None = None
+        self._load: tuple[Callable[[], Worker], Callable[[Exception | None], None]] | None = None
+        self._completer: Worker | None = None
         self._failed = False
         self._closing = False
         self._idle_s = idle_s
@@ -121,7 +165,7 @@ class DecodeThread:
         # A daemon, because a model that is being loaded cannot be interrupted and must not hold up the exit.
         self._thread = threading.Thread(target=self._run, name="decode", daemon=True)
 
-    def load(self, load: Callable[[], Completer], done: Callable[[Exception | None], None]) -> None:
+    def load(self, load: Callable[[], Worker], done: Callable[[Exception | None], None]) -> None:
         """Replace the completer by what ``load`` returns; the requests that wait get the new one.
 
         Args:
@@ -139,7 +183,7 @@ class DecodeThread:
                 self._thread.start()
             self._changed.notify()
 
-    def submit(self, document: str, request: Request, ahead: bool = False, prefill: bool = False) -> Job:
+    def submit(self, document: str, request: Any, ahead: bool = False, prefill: bool = False) -> Job:
         """Ask for completions. An older job of the same document stops and resolves to None.
 
         Args:
@@ -166,7 +210,7 @@ class DecodeThread:
             self._changed.notify()
         return job
 
-    def later(self, key: str, work: Callable[[Completer], None]) -> Future[None]:
+    def later(self, key: str, work: Callable[[Any], None]) -> Future[None]:
         """Do something with the completer once no request waits; a newer task of the same key takes its place.
 
         Keep it short: a request that comes meanwhile waits for it.
@@ -323,7 +367,7 @@ class DecodeThread:
         self._idle_work = True  # another draft may have been loaded
         job.resolve(None if job.cancel.is_set() else completions)
 
-    def _replace(self, load: Callable[[], Completer], done: Callable[[Exception | None], None]) -> None:
+    def _replace(self, load: Callable[[], Worker], done: Callable[[Exception | None], None]) -> None:
         self._free()
         failure: Exception | None = None
         completer = None

@@ -1,0 +1,335 @@
+"""What a language server has in place of a completer: the same methods, carried out by the model process."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeout
+from itertools import count
+from typing import Any
+
+from codespec.completion.request import Completion, Request
+from codespec.config import Config
+from codespec.daemon.place import log_file
+from codespec.daemon.start import Unreachable, reach
+from codespec.daemon.wire import Channel, Texts, pack_config, pack_request, unpack_completions
+from codespec.protocols import Cancel, CodespecError
+
+logger = logging.getLogger(__name__)
+
+MOST_RESTARTS = 5
+"""Ends of the process within ``RESTARTS_S`` seconds, after which it is not started again."""
+RESTARTS_S = 60.0
+
+STATUS_S = 1.0
+"""How long ``status`` waits for the process."""
+
+_TRIES = 4
+_TO_BLAME = 2
+
+
+class Lost(Exception):
+    """The model process has ended, or the connection to it."""
+
+
+class _Reply(Future[Any]):
+    """What the model process says to one request.
+
+    Attributes:
+        begun: it has begun to work on it.
+    """
+
+    def __init__(self, progress: Callable[[str, int], None] | None) -> None:
+        super().__init__()
+        self.progress = progress
+        self.begun = False
+
+
+class Link:
+    """One connection to the model process. Every method may be called from any thread.
+
+    Args:
+        lost: called once the process has ended unexpectedly.
+    """
+
+    def __init__(self, channel: Channel, lost: Callable[[], None]) -> None:
+        self._channel = channel
+        self._lost = lost
+        self._lock = threading.Lock()
+        self._texts = Texts()
+        self._replies: dict[int, _Reply] = {}
+        self._numbers = count(1)
+        self._expected = False
+        self.alive = True
+        threading.Thread(target=self._receive_all, name="model process", daemon=True).start()
+
+    def ask(
+        self,
+        op: str,
+        request: Request | None = None,
+        progress: Callable[[str, int], None] | None = None,
+        **fields: Any,
+    ) -> tuple[int, _Reply]:
+        """Send what wants an answer; its number, and what the answer will be.
+
+        Raises:
+            Lost: it cannot be sent.
+        """
+        reply = _Reply(progress)
+        with self._lock:
+            number = next(self._numbers)
+            self._replies[number] = reply
+            self._send({"op": op, "id": number, **fields}, request)
+        return number, reply
+
+    def tell(self, op: str, request: Request | None = None, text: tuple[str, str] | None = None, **fields: Any) -> None:
+        """Send what wants no answer.
+
+        Args:
+            text: of a document, with its name.
+
+        Raises:
+            Lost: it cannot be sent.
+        """
+        with self._lock:
+            if text is not None:
+                fields["text"] = self._texts.pack(*text)
+            self._send({"op": op, **fields}, request)
+
+    def close(self) -> None:
+        """End the connection."""
+        self._expected = True
+        self.alive = False
+        self._channel.close()
+
+    def _send(self, message: Mapping[str, Any], request: Request | None) -> None:
+        """Lock held: the other side must see texts in the order in which they were packed."""
+        if not self.alive:
+            raise Lost
+        if request is not None:
+            message = {**message, "request": pack_request(request, self._texts)}
+        try:
+            self._channel.send(message)
+        except (OSError, ValueError) as error:
+            self.alive = False  # at once: the thread that receives may notice later
+            self._channel.close()
+            raise Lost from error
+
+    def _receive_all(self) -> None:
+        try:
+            while True:
+                self._take(self._channel.receive())
+        except (OSError, EOFError):
+            pass
+        except Exception:
+            logger.exception("the model process sent a message that is none")
+        self._channel.close()
+        with self._lock:
+            self.alive = False
+            replies, self._replies = list(self._replies.values()), {}
+        if not self._expected:
+            self._lost()
+        for reply in replies:
+            reply.set_exception(Lost())
+
+    def _take(self, message: Mapping[str, Any]) -> None:
+        if "bye" in message:
+            self._expected = True
+            return
+        if "log" in message:
+            level, name, text = message["log"]
+            logging.getLogger(name).log(level, "%s", text)
+            return
+        number = message["id"]
+        with self._lock:
+            reply = self._replies.get(number)
+            if reply is not None and ("result" in message or "error" in message):
+                del self._replies[number]
+        if reply is None:
+            return
+        if "progress" in message:
+            if reply.progress is not None:
+                reply.progress(*message["progress"])
+        elif "begun" in message:
+            reply.begun = True
+        elif "error" in message:
+            kind = RuntimeError if message["internal"] else CodespecError
+            reply.set_exception(kind(message["error"]))
+        else:
+            reply.set_result(message["result"])
+
+
+class SharedCompleter:
+    """A completer whose models are in the model process.
+
+    Where that ends, it is started again, and what was asked is asked again; a request that has ended it twice is given
+    up. For one thread, except ``abort`` and ``status``.
+
+    Args:
+        progress: called with a message and percent while the model is loaded.
+        report: called with what the user should know, from any thread.
+
+    Raises:
+        Unreachable: there is no model process, and none can be started.
+        CodespecError: the model cannot be loaded.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        progress: Callable[[str, int], None] | None = None,
+        report: Callable[[str], None] | None = None,
+    ) -> None:
+        self._config = config
+        self._progress = progress
+        self._report = report or logger.warning
+        self._ends: deque[float] = deque(maxlen=MOST_RESTARTS)
+        self._running: tuple[Link, int] | None = None
+        self._status: dict[str, Any] = {}
+        self._link = Link(reach(), self._lost)
+        self._open()
+
+    def complete(self, request: Request, cancel: Cancel) -> list[Completion] | None:
+        """As ``Completer.complete``; None where it was stopped.
+
+        Raises:
+            CodespecError: also where the request has ended the model process.
+        """
+        blamed = 0
+        for _ in range(_TRIES):
+            link = self._connected()
+            try:
+                number, reply = link.ask("complete", request, ahead=request.ahead)
+            except Lost:
+                continue
+            self._running = link, number
+            if cancel.is_set():  # before this was known to run
+                self.abort()
+            try:
+                return unpack_completions(reply.result())
+            except Lost:
+                blamed += reply.begun
+            finally:
+                self._running = None
+            if cancel.is_set():
+                return None
+            if blamed == _TO_BLAME:
+                break
+        raise CodespecError(f"the model process has ended over a request, which is given up; {log_file()} may say why")
+
+    def prefill(self, request: Request, cancel: Cancel) -> int:
+        """As ``Completer.prefill``, but returns at once: whatever is asked next stops it there."""
+        self._tell("prefill", request)
+        return 0
+
+    def learn(self, text: str, path: str, language: str, workspace: str = "", offset: int | None = None) -> None:
+        """As ``Completer.learn``, but returns at once."""
+        self._tell("learn", text=(path, text), language=language, workspace=workspace, offset=offset)
+
+    def accepted(self, request: Request, text: str) -> None:
+        """As ``Completer.accepted``."""
+        self._wait("accepted", request, completion=text)
+
+    def forget(self, workspace: str) -> None:
+        """As ``Completer.forget``."""
+        self._wait("forget", workspace=workspace)
+
+    def status(self) -> dict[str, Any]:
+        """As ``Completer.status``, and ``process``: ``pid``, ``version``, ``windows``, ``targets`` that are loaded.
+
+        What it said last where it does not answer soon.
+        """
+        with contextlib.suppress(Lost, FutureTimeout):
+            self._status = self._link.ask("status")[1].result(STATUS_S)
+        return self._status
+
+    def idle(self, go_on: Callable[[], bool]) -> bool:
+        """Nothing: the model process knows better when nobody waits."""
+        return True
+
+    def abort(self) -> None:
+        """Stop the running request."""
+        running = self._running
+        if running is not None:
+            with contextlib.suppress(Lost):
+                running[0].tell("cancel", id=running[1])
+
+    def close(self) -> None:
+        """Let the model process go; it keeps the models for a while."""
+        self._link.close()
+
+    def _tell(self, op: str, request: Request | None = None, **fields: Any) -> None:
+        with contextlib.suppress(Lost):
+            self._connected().tell(op, request, **fields)
+
+    def _wait(self, op: str, request: Request | None = None, **fields: Any) -> None:
+        for _ in range(2):
+            with contextlib.suppress(Lost):
+                self._connected().ask(op, request, **fields)[1].result()
+                return
+
+    def _lost(self) -> None:
+        self._ends.append(time.monotonic())
+        self._report(
+            f"the model process has ended unexpectedly; it is started again when it is needed. {log_file()} may say why"
+        )
+
+    def _connected(self) -> Link:
+        """The connection, a new one where the last is lost.
+
+        Raises:
+            CodespecError: there is none to be had.
+        """
+        if self._link.alive:
+            return self._link
+        if len(self._ends) == MOST_RESTARTS and time.monotonic() - self._ends[0] < RESTARTS_S:
+            raise CodespecError(
+                f"the model process has ended {MOST_RESTARTS} times within a minute; {log_file()} may say why, "
+                "`codespec doctor` what is wrong here"
+            )
+        try:
+            self._link = Link(reach(), self._lost)
+            self._open()
+        except Unreachable as error:
+            raise CodespecError(str(error)) from error
+        return self._link
+
+    def _open(self) -> None:
+        """Have the model loaded."""
+        for last in (False, True):
+            try:
+                self._link.ask("open", progress=self._progress, config=pack_config(self._config))[1].result()
+                return
+            except CodespecError:
+                self._link.close()
+                raise
+            except Lost:
+                if last:
+                    raise CodespecError(
+                        f"the model process has ended while it loaded the model; {log_file()} may say why"
+                    ) from None
+            try:
+                self._link = Link(reach(), self._lost)
+            except Unreachable as error:  # no reason to try here what has ended another process
+                raise CodespecError(str(error)) from error
+
+
+def stop_model_process() -> bool:
+    """End the model process of this user, if there is one; whether there was. Language servers start it again."""
+    try:
+        channel = reach(start=False)
+    except Unreachable:
+        return False
+    try:
+        channel.send({"op": "stop"})
+        while True:
+            channel.receive()
+    except (OSError, EOFError):
+        return True
+    finally:
+        channel.close()

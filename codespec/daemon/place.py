@@ -1,0 +1,93 @@
+"""Where language servers and their model process meet: a socket that only this user can reach."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from dataclasses import dataclass
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+
+import platformdirs
+
+import codespec
+from codespec.places import keep_private, runtime_folder, short_folder
+
+PROTOCOL = 1
+"""Goes up whenever ``wire`` changes."""
+
+TOKEN_VARIABLE = "CODESPEC_TOKEN"
+
+_SHAPING = ("CODESPEC_", "GGML_", "LLAMA_", "CUDA_", "HIP_", "OMP_", "GOMP_", "XDG_")
+"""Environment variables that decide what a model process does or where its files lie."""
+
+_LONGEST = 100  # bytes of a socket's path; the system's limit is 104 or 108
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where one model process is found.
+
+    Attributes:
+        name: tells it from others.
+        address: of the socket, or on Windows of the named pipe.
+        key: a file with the secret that both sides must know.
+        lock: held by the process as long as it lives.
+        log: what it writes to standard error.
+    """
+
+    name: str
+    address: str
+    key: Path
+    lock: Path
+    log: Path
+
+
+def place() -> Place:
+    """Of this user, this Python, this version of codespec and this environment: others have a process of their own.
+
+    Raises:
+        OSError: there is no folder that only this user can see.
+    """
+    folder = runtime_folder()
+    name = f"model-{_digest()}"
+    address = folder / f"{name}.sock"
+    if len(os.fsencode(address)) > _LONGEST:
+        keep_private(short_folder())
+        address = short_folder() / f"{name}.sock"
+    return Place(
+        name,
+        rf"\\.\pipe\codespec-{name}" if sys.platform == "win32" else str(address),
+        folder / f"{name}.key",
+        folder / f"{name}.lock",
+        log_file(),
+    )
+
+
+def log_file() -> Path:
+    """What model processes write to standard error; the folder need not exist."""
+    return Path(os.environ.get("CODESPEC_RUNTIME") or platformdirs.user_cache_dir("codespec")) / "model-process.log"
+
+
+def version() -> str:
+    """Of codespec."""
+    try:
+        return metadata.version("codespec")
+    except metadata.PackageNotFoundError:  # run from a checkout
+        return "0"
+
+
+def _digest() -> str:
+    shaping = {name: value for name, value in os.environ.items() if name.startswith(_SHAPING)}
+    shaping.pop(TOKEN_VARIABLE, None)
+    told = [PROTOCOL, version(), sys.executable, sys.version, *_source(), sorted(shaping.items())]
+    return hashlib.sha256(repr(told).encode("utf-8", "surrogateescape")).hexdigest()[:16]
+
+
+@cache
+def _source() -> tuple[str, int]:
+    """Where codespec lies and when it was last changed: after an upgrade a process with the old code is another one."""
+    folder = Path(codespec.__file__).parent
+    return str(folder), max(path.stat().st_mtime_ns for path in folder.rglob("*.py"))

@@ -1,0 +1,198 @@
+"""One language server's connection to the model process."""
+
+from __future__ import annotations
+
+import logging
+import os
+import queue
+import threading
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from codespec.completion.completer import Completer
+from codespec.completion.executor import DecodeThread, Job
+from codespec.daemon.models import Models, Work
+from codespec.daemon.wire import (
+    Channel,
+    Texts,
+    pack_completions,
+    unpack_config,
+    unpack_request,
+)
+from codespec.protocols import Cancel, CodespecError
+
+logger = logging.getLogger(__name__)
+
+MOST_UNSENT = 10_000
+"""Messages that wait for a language server to read them; one that lets more pile up is cut off."""
+
+
+class Session:
+    """Hands what a language server asks to the decode thread, and the answers back.
+
+    Whatever is slow happens there: the thread that receives never waits, and answers are sent by a thread of their own,
+    so that a language server that does not read holds up nobody.
+
+    Args:
+        number: tells it from other sessions.
+        stop: ends the process, with a reason.
+    """
+
+    def __init__(
+        self,
+        number: int,
+        channel: Channel,
+        decode: DecodeThread,
+        models: Models,
+        about: Callable[[], Mapping[str, Any]],
+        stop: Callable[[str], None],
+    ) -> None:
+        self._name = f"window {number}"
+        self._channel = channel
+        self._decode = decode
+        self._models = models
+        self._about = about
+        self._stop = stop
+        self._texts = Texts()
+        self._completer: Completer | None = None
+        self._jobs: dict[Any, Job] = {}
+        self._outgoing: queue.Queue[Mapping[str, Any] | None] = queue.Queue(MOST_UNSENT)
+        self._handlers: dict[str, Callable[[Any, dict[str, Any]], None]] = {
+            "open": self._open,
+            "complete": self._complete,
+            "prefill": self._prefill,
+            "learn": self._learn,
+            "accepted": self._accepted,
+            "forget": self._forget,
+            "status": self._status,
+            "cancel": self._cancel,
+            "stop": lambda number, message: self._stop("it was asked to"),
+        }
+
+    def run(self) -> None:
+        """Serve until the connection is lost."""
+        sender = threading.Thread(target=self._send_all, name=f"{self._name} sends", daemon=True)
+        sender.start()
+        try:
+            while True:
+                message = self._channel.receive()
+                self._handlers[message["op"]](message.get("id"), message)
+        except (OSError, EOFError):
+            pass  # the language server has ended
+        except Exception:
+            logger.exception("%s sent a message that is none", self._name)
+        finally:
+            self._end()
+
+    def say(self, message: Mapping[str, Any]) -> None:
+        """Send a message soon; from any thread."""
+        try:
+            self._outgoing.put_nowait(message)
+        except queue.Full:
+            logger.warning("%s does not read what it asked for", self._name)
+            self._channel.close()
+
+    def _end(self) -> None:
+        for document in (self._name, f"{self._name} opens", f"{self._name} learns"):
+            self._decode.cancel_document(document)
+        self._models.release(self)
+        self._completer = None
+        self._outgoing.put(None)
+        self._channel.close()
+
+    def _send_all(self) -> None:
+        try:
+            while (message := self._outgoing.get()) is not None:
+                self._channel.send(message)
+        except (OSError, ValueError):
+            self._channel.close()
+
+    # What a language server may ask.
+
+    def _open(self, number: Any, message: dict[str, Any]) -> None:
+        config = unpack_config(message["config"])
+
+        def progress(text: str, percent: int) -> None:
+            self.say({"id": number, "progress": [text, percent]})
+
+        def work(cancel: Cancel) -> None:
+            if cancel.is_set():  # the language server has ended while this waited
+                return
+            self._completer = None
+            self._completer = self._models.completer(self, config, progress)
+            if cancel.is_set():
+                self._models.release(self)
+
+        self._submit(number, f"{self._name} opens", work, stops=False)
+
+    def _complete(self, number: Any, message: dict[str, Any]) -> None:
+        request = unpack_request(message["request"], self._texts)
+
+        def work(cancel: Cancel) -> Any:
+            return pack_completions(self._opened.complete(request, cancel))
+
+        self._submit(number, self._name, work, ahead=bool(message["ahead"]))
+
+    def _prefill(self, number: Any, message: dict[str, Any]) -> None:
+        request = unpack_request(message["request"], self._texts)
+        work = Work(lambda cancel: self._opened.prefill(request, cancel))
+        self._decode.submit(self._name, work, ahead=True, prefill=True)
+
+    def _learn(self, number: Any, message: dict[str, Any]) -> None:
+        path, text = self._texts.unpack(message["text"])
+        language, workspace, offset = message["language"], message["workspace"], message["offset"]
+
+        def work(models: Any) -> None:
+            if self._completer is not None:
+                self._completer.learn(text, path, language, workspace, offset)
+
+        kind = "document" if offset is None else "edited"
+        self._decode.later(f"{self._name} {kind} {path}", work)
+
+    def _accepted(self, number: Any, message: dict[str, Any]) -> None:
+        request, text = unpack_request(message["request"], self._texts), message["completion"]
+        self._submit(number, f"{self._name} learns", lambda cancel: self._opened.accepted(request, text))
+
+    def _forget(self, number: Any, message: dict[str, Any]) -> None:
+        folder = message["workspace"]
+        self._submit(number, f"{self._name} learns", lambda cancel: self._opened.forget(folder))
+
+    def _status(self, number: Any, message: dict[str, Any]) -> None:
+        completer = self._completer
+        status = completer.status() if completer is not None else {}
+        self.say({"id": number, "result": {**status, "process": {"pid": os.getpid(), **self._about()}}})
+
+    def _cancel(self, number: Any, message: dict[str, Any]) -> None:
+        job = self._jobs.get(number)
+        if job is not None:
+            self._decode.cancel(job)
+
+    @property
+    def _opened(self) -> Completer:
+        if self._completer is None:
+            raise CodespecError("no model is loaded")
+        return self._completer
+
+    def _submit(
+        self, number: Any, document: str, work: Callable[[Cancel], Any], ahead: bool = False, stops: bool = True
+    ) -> None:
+        def begin(cancel: Cancel) -> Any:
+            self.say({"id": number, "begun": True})
+            return work(cancel)
+
+        job = self._decode.submit(document, Work(begin, stops), ahead=ahead)
+        self._jobs[number] = job
+        job.future.add_done_callback(partial(self._answer, number))
+
+    def _answer(self, number: Any, future: Any) -> None:
+        self._jobs.pop(number, None)
+        error = future.exception()
+        if error is None:
+            self.say({"id": number, "result": future.result()})
+            return
+        known = isinstance(error, CodespecError)
+        if not known:
+            logger.error("%s: a request failed", self._name, exc_info=error)
+        text = str(error) if known else f"{type(error).__name__}: {error}"
+        self.say({"id": number, "error": text, "internal": not known})

@@ -1,0 +1,129 @@
+"""Reaching the model process, and starting it where there is none."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import time
+from multiprocessing.connection import Client
+from pathlib import Path
+from typing import Any
+
+import codespec
+from codespec.daemon.place import TOKEN_VARIABLE, Place, place
+from codespec.daemon.wire import Channel
+from codespec.exit_codes import ANSWER_IS_NO
+from codespec.places import hold
+
+START_S = 30.0
+"""How long a new process may take until it listens; it loads no model before that."""
+
+LARGEST_LOG = 1 << 20
+
+_STEP_S = 0.02
+
+
+class Unreachable(Exception):
+    """There is no model process and none can be started: the models have to be loaded elsewhere."""
+
+
+_started: list[subprocess.Popen[bytes]] = []  # so that nobody complains of a child that still runs
+
+
+def reach(start: bool = True) -> Channel:
+    """A connection to the model process of this user, which is started if there is none.
+
+    Several language servers may start one at the same time: all but one of these processes find the lock taken and end.
+
+    Args:
+        start: False only looks.
+
+    Raises:
+        Unreachable: it cannot be reached or started; says why.
+    """
+    try:
+        where = place()
+    except OSError as error:
+        raise Unreachable(f"no folder for the socket: {error}") from error
+    until = time.monotonic() + START_S
+    child: subprocess.Popen[bytes] | None = None
+    while True:
+        try:
+            return _connect(where)
+        except (OSError, EOFError) as error:
+            reason = error
+        if not start:
+            raise Unreachable(f"no model process at {where.address}")
+        if time.monotonic() > until:
+            raise Unreachable(f"the model process does not answer ({reason}); {where.log} may say why")
+        status = child.poll() if child is not None else 0
+        if status == ANSWER_IS_NO:
+            raise Unreachable("codespec was changed since this server was started; restart it")
+        if status not in (None, 0):
+            raise Unreachable(f"the model process has ended with status {status}; {where.log} says why")
+        try:
+            if status == 0 and not _is_running(where):
+                child = _spawn(where)
+        except OSError as error:
+            raise Unreachable(f"the model process cannot be started: {error}") from error
+        time.sleep(_STEP_S)
+
+
+def _connect(where: Place) -> Channel:
+    key = where.key.read_bytes()
+    family = "AF_PIPE" if sys.platform == "win32" else "AF_UNIX"
+    channel = Channel(Client(where.address, family))
+    try:
+        channel.greet(key, listening=False)
+    except BaseException:
+        channel.close()
+        raise
+    return channel
+
+
+def _is_running(where: Place) -> bool:
+    """Whether a process has the lock: then it is about to listen, or about to end."""
+    handle = hold(where.lock)
+    if handle is not None:
+        os.close(handle)
+    return handle is None
+
+
+def _spawn(where: Place) -> subprocess.Popen[bytes]:
+    """Start a process that outlives this one and has nothing of its streams."""
+    _started[:] = [each for each in _started if each.poll() is None]
+    detached: dict[str, Any] = {"start_new_session": True}
+    if sys.platform == "win32":
+        detached = {"creationflags": subprocess.CREATE_NO_WINDOW | subprocess.CREATE_NEW_PROCESS_GROUP}
+    with open_log(where.log) as log:
+        child = subprocess.Popen(
+            [sys.executable, "-m", "codespec", "model-process", "--name", where.name],
+            cwd=where.key.parent,  # not the workspace, which may go away or be full of modules
+            env=_environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            **detached,
+        )
+    _started.append(child)
+    return child
+
+
+def open_log(path: Path) -> Any:
+    """The log, to append to; begun anew where it has become large."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.exists() and path.stat().st_size > LARGEST_LOG:
+        with contextlib.suppress(OSError):  # on Windows, where a process still writes to it
+            path.replace(path.with_suffix(".old.log"))
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab")
+
+
+def _environment() -> dict[str, str]:
+    """This process's own, with modules found from another folder, too."""
+    root = str(Path(codespec.__file__).parents[1])
+    paths = [str(Path(each).absolute()) for each in os.environ.get("PYTHONPATH", "").split(os.pathsep) if each]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(dict.fromkeys([root, *paths]))}
+    environment.pop(TOKEN_VARIABLE, None)
+    return environment

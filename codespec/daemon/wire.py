@@ -1,0 +1,247 @@
+"""What a language server and the model process tell each other: JSON in messages, documents as what has changed.
+
+A request of the language server has an ``id`` and an ``op``; what needs no answer has no ``id``::
+
+    {"id": 1, "op": "open", "config": {...}}                       {"id": 1, "progress": ["loading x.gguf", 40]}
+                                                                   {"id": 1, "result": null}
+    {"id": 2, "op": "complete", "request": {...}, "ahead": false}  {"id": 2, "begun": true}
+                                                                   {"id": 2, "result": [{...}]}
+    {"op": "cancel", "id": 2}                                      {"id": 2, "error": "...", "internal": false}
+
+The other ops are ``prefill``, ``learn``, ``accepted``, ``forget``, ``status`` and ``stop``. Of its own accord the model
+process says ``{"bye": reason}`` where it ends on purpose, and ``{"log": [level, logger, text]}``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hmac
+import json
+import os
+import secrets
+import socket
+import struct
+import sys
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from codespec.completion.request import Completion, Request
+from codespec.config import Config, is_path
+from codespec.protocols import Snippet
+
+GREETING_S = 10.0
+"""How long either side waits for the other to prove that it knows the key."""
+
+DOCUMENTS = 16
+"""Documents whose text both sides of a connection remember."""
+
+_PATHS = frozenset({"path", "draft", "grammar"})  # settings that may name a file
+_LARGEST = 1 << 28
+_NONCE = 32
+_PROOF = 32
+
+
+class Channel:
+    """One end of a connection. One thread may send while another receives."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def greet(self, key: bytes, listening: bool) -> None:
+        """Prove to the other side that this one knows the key, and have that proved in turn.
+
+        Raises:
+            PermissionError: the other side does not know it, or is of another user.
+            OSError, EOFError: the connection is lost.
+        """
+        check_user(self._connection)
+        if listening:
+            asked = secrets.token_bytes(_NONCE)
+            self._connection.send_bytes(asked)
+            answer = self._hear(_NONCE + _PROOF)
+            nonce, proof = answer[:_NONCE], answer[_NONCE:]
+            if not hmac.compare_digest(proof, _proof(key, b"client", asked + nonce)):
+                raise PermissionError("the other side does not know the key")
+            self._connection.send_bytes(_proof(key, b"server", nonce + asked))
+        else:
+            asked, nonce = self._hear(_NONCE), secrets.token_bytes(_NONCE)
+            self._connection.send_bytes(nonce + _proof(key, b"client", asked + nonce))
+            if not hmac.compare_digest(self._hear(_PROOF), _proof(key, b"server", nonce + asked)):
+                raise PermissionError("the other side does not know the key")
+
+    def send(self, message: Mapping[str, Any]) -> None:
+        """Send one message.
+
+        Raises:
+            OSError: the connection is lost.
+        """
+        # Halves of surrogate pairs are no UTF-8; JSON reads them back as they were.
+        self._connection.send_bytes(json.dumps(message, ensure_ascii=False).encode("utf-8", "surrogatepass"))
+
+    def receive(self) -> dict[str, Any]:
+        """Wait for one message.
+
+        Raises:
+            OSError, EOFError: the connection is lost.
+            ValueError: it is no message.
+        """
+        message = json.loads(self._connection.recv_bytes(_LARGEST))
+        if not isinstance(message, dict):
+            raise ValueError("not a message")
+        return message
+
+    def close(self) -> None:
+        """End the connection; a thread that receives gets an error."""
+        with contextlib.suppress(OSError, ValueError):
+            if sys.platform != "win32":  # closing alone would leave that thread waiting
+                with socket.socket(fileno=os.dup(self._connection.fileno())) as end:
+                    end.shutdown(socket.SHUT_RDWR)
+        with contextlib.suppress(OSError):
+            self._connection.close()
+
+    def _hear(self, length: int) -> bytes:
+        if not self._connection.poll(GREETING_S):
+            raise TimeoutError("the other side says nothing")
+        found = self._connection.recv_bytes(length)
+        if len(found) != length:
+            raise PermissionError("the other side speaks another protocol")
+        return found
+
+
+def _proof(key: bytes, role: bytes, nonces: bytes) -> bytes:
+    return hmac.digest(key, role + nonces, "sha256")
+
+
+def check_user(connection: Connection) -> None:
+    """Refuse other users' processes, where the system tells.
+
+    Raises:
+        PermissionError: the other end belongs to somebody else.
+    """
+    if sys.platform == "linux":
+        with socket.socket(fileno=os.dup(connection.fileno())) as end:
+            credentials = end.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+        user = struct.unpack("3i", credentials)[1]
+        if user not in (os.getuid(), 0):
+            raise PermissionError(f"the other side belongs to user {user}")
+
+
+class Texts:
+    """The latest text of each document, the same on both sides: only what has changed since is sent.
+
+    Both sides must see the same documents in the same order.
+    """
+
+    def __init__(self) -> None:
+        self._texts: OrderedDict[str, str] = OrderedDict()
+
+    def pack(self, document: str, text: str) -> list[Any]:
+        """``[document, start, deleted characters, inserted text, length of all]``."""
+        old = self._texts.get(document, "")
+        start, end = common_ends(old, text)
+        self._keep(document, text)
+        return [document, start, len(old) - start - end, text[start : len(text) - end], len(text)]
+
+    def unpack(self, packed: Any) -> tuple[str, str]:
+        """A document and its text.
+
+        Raises:
+            ValueError: it is not what ``pack`` gave, or a message was lost.
+        """
+        document, start, deleted, inserted, length = packed
+        old = self._texts.get(document, "")
+        text: str = old[:start] + inserted + old[start + deleted :]
+        if len(text) != length:
+            raise ValueError("the two sides have different texts")
+        self._keep(document, text)
+        return document, text
+
+    def _keep(self, document: str, text: str) -> None:
+        self._texts[document] = text
+        self._texts.move_to_end(document)
+        if len(self._texts) > DOCUMENTS:
+            self._texts.popitem(last=False)
+
+
+def common_ends(old: str, new: str) -> tuple[int, int]:
+    """How many characters two texts have in common at the beginning, and how many of the rest at the end."""
+    start = _common(old, new, 0, min(len(old), len(new)), end=False)
+    return start, _common(old, new, 0, min(len(old), len(new)) - start, end=True)
+
+
+def _common(old: str, new: str, low: int, high: int, end: bool) -> int:
+    """Slices are compared in C: each half of the rest once, so all of it about twice."""
+    while low < high:
+        middle = (low + high + 1) // 2
+        if end:
+            same = old[len(old) - middle : len(old) - low] == new[len(new) - middle : len(new) - low]
+        else:
+            same = old[low:middle] == new[low:middle]
+        low, high = (middle, high) if same else (low, middle - 1)
+    return low
+
+
+def pack_request(request: Request, texts: Texts) -> dict[str, Any]:
+    """A request as JSON."""
+    fields = asdict(replace(request, text=""))
+    return {**fields, "text": texts.pack(request.path, request.text)}
+
+
+def unpack_request(fields: Mapping[str, Any], texts: Texts) -> Request:
+    """A request from JSON.
+
+    Raises:
+        TypeError, ValueError: it is none.
+    """
+    context = tuple(Snippet(**each) for each in fields["context"])
+    return Request(**{**fields, "text": texts.unpack(fields["text"])[1], "context": context})
+
+
+def pack_completions(completions: list[Completion] | None) -> list[dict[str, Any]] | None:
+    """Completions as JSON, without their rounds."""
+    if completions is None:
+        return None
+    return [
+        {
+            "text": each.text,
+            "finish_reason": each.finish_reason,
+            "report": each.report,
+            "backed_up": each.backed_up,
+        }
+        for each in completions
+    ]
+
+
+def unpack_completions(packed: Any) -> list[Completion] | None:
+    """Completions from JSON."""
+    return None if packed is None else [Completion(**each, rounds=()) for each in packed]
+
+
+def pack_config(config: Config) -> dict[str, Any]:
+    """Settings as JSON; paths no longer depend on the current folder, which the model process does not share."""
+    packed: dict[str, Any] = _absolute("", asdict(config))
+    return packed
+
+
+def unpack_config(options: Mapping[str, Any]) -> Config:
+    """Settings from JSON.
+
+    Raises:
+        ValueError: they are none.
+    """
+    config, messages = Config().apply(options)
+    if messages:
+        raise ValueError("; ".join(messages))
+    return config
+
+
+def _absolute(key: str, value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _absolute(name, each) for name, each in value.items()}
+    if key in _PATHS and is_path(value):
+        return str(Path(value).absolute())
+    return value
