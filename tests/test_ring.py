@@ -25,7 +25,7 @@ def lines(topic: str, count: int = 10) -> list[str]:
 
 def chunk(topic: str, number: int = 1, count: int = 10) -> Chunk:
     text = lines(topic, count)
-    return Chunk(f"file:///w/{topic}.py", "/w", f"{topic}.py", tuple(text), number, words("\n".join(text)))
+    return Chunk(f"file:///w/{topic}.py", "/w", f"{topic}.py", tuple(text), words("\n".join(text)), number)
 
 
 def paths(snippets) -> list[str]:

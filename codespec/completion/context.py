@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from time import monotonic
 
 from codespec.protocols import Snippet
@@ -41,7 +42,7 @@ PIECES = 16
 _NAME = re.compile(r"(?<!\w)[^\W\d]\w{2,}")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # they are many, and kept where they are the same
 class Chunk:
     """Some lines of a document.
 
@@ -50,6 +51,7 @@ class Chunk:
         group: chunks are shown only to documents of the same one: the workspace folder.
         path: as a prompt shows it.
         lines: without their ends.
+        words: the identifiers in them.
         number: counts up: a place that was worked on later has a higher one. 0 is a piece of an open document.
     """
 
@@ -57,14 +59,14 @@ class Chunk:
     group: str
     path: str
     lines: tuple[str, ...]
+    words: frozenset[str]
     number: int = 0
-    words: frozenset[str] = field(default=frozenset(), compare=False)
 
     @property
     def snippet(self) -> Snippet:
         return Snippet(self.path, "\n".join(self.lines) + "\n")
 
-    @property
+    @cached_property
     def size(self) -> int:
         """Characters, the path included."""
         return len(self.path) + sum(map(len, self.lines)) + len(self.lines)
@@ -101,14 +103,18 @@ class Ring:
         same = [each for each in self._chunks if each.document == document and each.lines == kept]
         if same and same[-1] is self._chunks[-1]:
             return False
-        older = [each for each in self._chunks if each.group == group and similarity(each.lines, kept) > SIMILAR]
+        older = [
+            each
+            for each in self._chunks
+            if each in same or (each.group == group and similarity(each.lines, kept) > SIMILAR)
+        ]
         for each in older:
             self._chunks.remove(each)
             self._changes[each.document] += each not in same
         self._count += 1
-        # What was there before as it is now keeps its number: to those who show it, nothing has changed.
-        number = same[-1].number if same else self._count
-        self._chunks.append(Chunk(document, group, path, kept, number, words("\n".join(kept))))
+        # What was there before as it is now is the same chunk: to those who show it, nothing has changed.
+        fresh = Chunk(document, group, path, kept, words("\n".join(kept)), self._count)
+        self._chunks.append(same[-1] if same else fresh)
         if not same:
             self._changes[document] += 1
         self._limit()
@@ -127,7 +133,7 @@ class Ring:
             if text in old:
                 kept[text] = old[text]  # the same as before: to those who show it, nothing has changed
             elif len(text) >= LEAST_LINES and all(len(line) <= MOST_LINE for line in text):
-                kept[text] = Chunk(document, group, path, text, 0, words("\n".join(text)))
+                kept[text] = Chunk(document, group, path, text, words("\n".join(text)))
         self._changes[document] += kept.keys() != old.keys()
         self._open[document] = list(kept.values())
         if len(self._open) > DOCUMENTS:
@@ -234,12 +240,12 @@ def select(chunks: Sequence[Chunk], shown: Sequence[Chunk], near: Sequence[str],
     """
     text = words("\n".join(near))
     around = {line.strip() for line in near}
-    scores = {each: relevance(each.words, text) for each in chunks if _repeated(each.lines, around) <= REPEATED}
+    scores = {each: relevance(each.words, text) for each in chunks}
     worth = (each for each in scores if each.number or each in shown or scores[each] >= RELEVANT)
     # Of two as relevant the later one.
     order = sorted(worth, key=lambda each: (scores[each], each.number), reverse=True)
-    best = _fitting(order, (), budget)
-    kept = [each for each in shown if each in scores]
+    best = _fitting(order, (), budget, around)
+    kept = [each for each in shown if each in scores and _repeated(each.lines, around) <= REPEATED]
     if sum(each.size for each in kept) > budget:
         kept = []
     missing = [each for each in best if each not in kept]
@@ -247,15 +253,18 @@ def select(chunks: Sequence[Chunk], shown: Sequence[Chunk], near: Sequence[str],
     worst = min((scores[each] for each in kept if each not in best), default=0.0)
     if len(staying) < len(kept) and missing and scores[missing[0]] > GAIN * worst:
         kept = staying
-    return (*kept, *_fitting(order, kept, budget))
+    return (*kept, *_fitting(order, kept, budget, around))
 
 
-def _fitting(chunks: Iterable[Chunk], kept: Sequence[Chunk], budget: int) -> list[Chunk]:
-    """Of ``chunks`` those that fit beside ``kept``, the first ones first, and say something else than they do."""
+def _fitting(chunks: Iterable[Chunk], kept: Sequence[Chunk], budget: int, around: set[str]) -> list[Chunk]:
+    """Of ``chunks`` those that fit beside ``kept``, the first ones first, and say something else than they do, or than
+    the lines ``around`` the cursor."""
     found = list(kept)
     left = budget - sum(each.size for each in kept)
     for each in chunks:
-        if each.size <= left and not any(_overlap(each, other) for other in found):
+        if each.size > left or any(_overlap(each, other) for other in found):
+            continue
+        if _repeated(each.lines, around) <= REPEATED:
             found.append(each)
             left -= each.size
     return found[len(kept) :]
