@@ -106,7 +106,8 @@ class ContextConfig:
 
     Attributes:
         enabled: whether they show anything.
-        ring_chunks: how many places that were edited or looked at lately are remembered; 0 is none.
+        ring_chunks: how many places that were worked on lately are remembered; 0: neither those nor open files are
+            shown.
         chunk_lines: of each of them.
         imports: whether the signatures of what a file imports from its workspace are shown.
     """

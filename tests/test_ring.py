@@ -4,7 +4,19 @@ from __future__ import annotations
 
 import random
 
-from codespec.completion.context import EVERY_S, MOVED_LINES, Chooser, Chunk, Ring, around, relevance, select, words
+from codespec.completion.context import (
+    EVERY_S,
+    MOVED_LINES,
+    PIECES,
+    Chooser,
+    Chunk,
+    Ring,
+    around,
+    pieces,
+    relevance,
+    select,
+    words,
+)
 
 
 def lines(topic: str, count: int = 10) -> list[str]:
@@ -13,7 +25,7 @@ def lines(topic: str, count: int = 10) -> list[str]:
 
 def chunk(topic: str, number: int = 1, count: int = 10) -> Chunk:
     text = lines(topic, count)
-    return Chunk(f"file:///w/{topic}.py", "/w", f"{topic}.py", tuple(text), number, words("\n".join(text)))
+    return Chunk(f"file:///w/{topic}.py", "/w", f"{topic}.py", tuple(text), words("\n".join(text)), number)
 
 
 def paths(snippets) -> list[str]:
@@ -169,6 +181,50 @@ def test_choosing_again_changes_nothing():
         assert sum(each.size for each in shown) <= budget
         assert len(set(shown)) == len(shown)
         assert select(chunks, shown, near, budget) == shown
+
+
+def test_of_open_documents_what_is_relevant_is_shown():
+    session = Session()
+    text = [*lines("far", 30), "", *lines("alpha", 30), "", *lines("more", 30)]
+    session.ring.open("file:///w/b.py", "/w", "b.py", pieces(text, 0, 30))
+    session.near = ["x = make_alpha(alpha_1, alpha_2, alpha_3)"]
+    [shown] = session.chooser.choose("file:///w/a.py", "/w", 0, lambda: session.near)
+    assert shown.text.startswith("alpha_0 = ")
+    assert session.shown(document="file:///w/b.py") == []
+    session.ring.add("file:///w/b.py", "/w", "b.py", lines("alpha", 30)[3:])
+    assert session.shown() == ["b.py"], "nearly the same place"
+    session.ring.close("file:///w/b.py")
+    [shown] = session.chooser.choose("file:///w/a.py", "/w", 0, lambda: session.near)
+    assert shown.text.startswith("alpha_3 = "), "it is still a place that was worked on"
+
+
+def test_what_is_open_and_unchanged_stays_as_it_is():
+    session = Session()
+    session.near = ["x = make_alpha(alpha_1, alpha_2, alpha_3)"]
+    text = ["class A:", *(f"    f{number}: int" for number in range(12)), ""] * 2 + lines("alpha", 20)
+    for number in range(3):
+        session.ring.open("file:///w/b.py", "/w", "b.py", pieces([f"x = {number}", *text], 0, 20))
+        [before] = session.chooser.choose("file:///w/a.py", "/w", 0, lambda: session.near)
+        assert before.text.startswith("alpha_0")
+    version = session.ring.version("file:///w/a.py")
+    session.ring.open("file:///w/b.py", "/w", "b.py", pieces(["x = 2", *text], 0, 20))
+    assert session.ring.version("file:///w/a.py") == version
+    session.ring.resize(0)
+    assert session.shown() == []
+    session.ring.open("file:///w/b.py", "/w", "b.py", pieces(text, 0, 20))
+    assert session.shown() == []
+
+
+def test_pieces_begin_at_the_top_level_and_are_bounded():
+    text = ["import a", "", "", "def f():", "    x = [", "    ]", "", "    return 1", "", "def g(): pass", "y = 1", ""]
+    assert pieces(text, 0, 6) == [text[:3], text[3:9], text[9:]]
+    assert pieces([], 0, 6) == [[]]
+    assert pieces(["a\r\n", "b"], 5, 6) == [["a", "b"]]
+    many = [f"x{number} = 1\n" for number in range(10_000)]
+    for row in (0, 5_000, 9_999, 20_000):
+        found = [line for piece in pieces(many, row, 10) for line in piece]
+        assert len(found) == 10 * PIECES
+        assert f"x{min(row, 9_999)} = 1" in found
 
 
 def test_lines_around_a_row():

@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from time import monotonic
 
 from codespec.protocols import Snippet
@@ -20,21 +21,28 @@ REPEATED = 0.5
 """A chunk that has more than this part of its lines near the cursor says nothing new."""
 BUDGET = 12_000
 """Characters of all snippets of a prompt together."""
+LEAST_LINES = 3
+"""Of a chunk; fewer say nothing."""
 MOST_LINE = 400
 """Characters of a line that a chunk keeps; a chunk of longer ones is data."""
 MOVED_LINES = 20
 """How far the cursor moves before other chunks may become more relevant."""
 EVERY_S = 10.0
 """How often they may where it does not move that far."""
+RELEVANT = 0.12
+"""How relevant a piece of an open document must be to be shown. Of places in two modules of Python's library 97 % are
+less so (the median is 0.07), of two in one folder of this package 40 % (0.13)."""
 GAIN = 1.5
 """How much more relevant a chunk must be than one that is shown, to take its place."""
 DOCUMENTS = 32
-"""Documents whose choice is kept."""
+"""Documents whose choice is kept, and whose text is at hand while they are open."""
+PIECES = 16
+"""Of an open document, those around the place where it was worked on last."""
 
 _NAME = re.compile(r"(?<!\w)[^\W\d]\w{2,}")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # they are many, and kept where they are the same
 class Chunk:
     """Some lines of a document.
 
@@ -43,36 +51,38 @@ class Chunk:
         group: chunks are shown only to documents of the same one: the workspace folder.
         path: as a prompt shows it.
         lines: without their ends.
-        number: counts up: a later chunk has a higher one.
+        words: the identifiers in them.
+        number: counts up: a place that was worked on later has a higher one. 0 is a piece of an open document.
     """
 
     document: str
     group: str
     path: str
     lines: tuple[str, ...]
+    words: frozenset[str]
     number: int = 0
-    words: frozenset[str] = field(default=frozenset(), compare=False)
 
     @property
     def snippet(self) -> Snippet:
         return Snippet(self.path, "\n".join(self.lines) + "\n")
 
-    @property
+    @cached_property
     def size(self) -> int:
         """Characters, the path included."""
         return len(self.path) + sum(map(len, self.lines)) + len(self.lines)
 
 
 class Ring:
-    """The latest places of all documents, the oldest first.
+    """The latest places of all documents, the oldest first, and open documents in pieces.
 
     Args:
-        size: how many chunks are kept.
+        size: how many places are kept; where it is 0 nothing is.
     """
 
     def __init__(self, size: int) -> None:
         self._size = size
         self._chunks: list[Chunk] = []
+        self._open: OrderedDict[str, list[Chunk]] = OrderedDict()
         self._count = 0
         self._changes: Counter[str] = Counter()
 
@@ -88,39 +98,64 @@ class Ring:
     def add(self, document: str, group: str, path: str, lines: Sequence[str]) -> bool:
         """Put in a place that was edited or looked at; False where it says nothing, or nothing new."""
         kept = _trimmed(lines)
-        if len(kept) < 3 or any(len(line) > MOST_LINE for line in kept):
+        if len(kept) < LEAST_LINES or any(len(line) > MOST_LINE for line in kept):
             return False
         same = [each for each in self._chunks if each.document == document and each.lines == kept]
         if same and same[-1] is self._chunks[-1]:
             return False
-        older = [each for each in self._chunks if each.group == group and similarity(each.lines, kept) > SIMILAR]
+        older = [
+            each
+            for each in self._chunks
+            if each in same or (each.group == group and similarity(each.lines, kept) > SIMILAR)
+        ]
         for each in older:
             self._chunks.remove(each)
             self._changes[each.document] += each not in same
         self._count += 1
-        # What was there before as it is now keeps its number: to those who show it, nothing has changed.
-        number = same[-1].number if same else self._count
-        self._chunks.append(Chunk(document, group, path, kept, number, words("\n".join(kept))))
+        # What was there before as it is now is the same chunk: to those who show it, nothing has changed.
+        fresh = Chunk(document, group, path, kept, words("\n".join(kept)), self._count)
+        self._chunks.append(same[-1] if same else fresh)
         if not same:
             self._changes[document] += 1
         self._limit()
         return True
 
+    def open(self, document: str, group: str, path: str, found: Iterable[Sequence[str]]) -> None:
+        """A document is open, or has changed: what of it is relevant may be shown, however long ago it was looked at.
+
+        Args:
+            found: its pieces, from first to last.
+        """
+        old = {each.lines: each for each in self._open.pop(document, [])}
+        kept: dict[tuple[str, ...], Chunk] = {}
+        for lines in found if self._size > 0 else ():
+            text = _trimmed(lines)
+            if text in old:
+                kept[text] = old[text]  # the same as before: to those who show it, nothing has changed
+            elif len(text) >= LEAST_LINES and all(len(line) <= MOST_LINE for line in text):
+                kept[text] = Chunk(document, group, path, text, words("\n".join(text)))
+        self._changes[document] += kept.keys() != old.keys()
+        self._open[document] = list(kept.values())
+        if len(self._open) > DOCUMENTS:
+            dropped, _ = self._open.popitem(last=False)
+            self._changes[dropped] += 1
+
+    def close(self, document: str) -> None:
+        """A document is not open any more; its latest places stay."""
+        self._changes[document] += bool(self._open.pop(document, None))
+
     def remove(self, document: str) -> None:
-        """Forget all chunks of a document."""
+        """Forget all of a document."""
+        self.close(document)
         left = [each for each in self._chunks if each.document != document]
         if len(left) < len(self._chunks):
             self._changes[document] += 1
         self._chunks = left
 
-    def clear(self) -> None:
-        """Forget everything."""
-        for document in {each.document for each in self._chunks}:
-            self.remove(document)
-
     def others(self, document: str, group: str) -> list[Chunk]:
         """The chunks that may be shown to a document."""
-        return [each for each in self._chunks if each.document != document and each.group == group]
+        pieces = (each for found in self._open.values() for each in found)
+        return [each for each in (*self._chunks, *pieces) if each.document != document and each.group == group]
 
     def version(self, document: str) -> int:
         """Changes when chunks of other documents than this one do."""
@@ -128,6 +163,9 @@ class Ring:
 
     def _limit(self) -> None:
         """Drop the oldest chunks of those documents that have the most: a long session in one drops no other."""
+        if self._size <= 0:
+            for document in list(self._open):
+                self.close(document)
         while len(self._chunks) > self._size:
             counts = Counter(each.document for each in self._chunks)
             most = max(counts.values())
@@ -202,12 +240,12 @@ def select(chunks: Sequence[Chunk], shown: Sequence[Chunk], near: Sequence[str],
     """
     text = words("\n".join(near))
     around = {line.strip() for line in near}
-    useful = [each for each in chunks if _repeated(each.lines, around) <= REPEATED]
+    scores = {each: relevance(each.words, text) for each in chunks}
+    worth = (each for each in scores if each.number or each in shown or scores[each] >= RELEVANT)
     # Of two as relevant the later one.
-    scores = {each: relevance(each.words, text) for each in useful}
-    order = sorted(useful, key=lambda each: (scores[each], each.number), reverse=True)
-    best = _fitting(order, budget)
-    kept = [each for each in shown if each in scores]
+    order = sorted(worth, key=lambda each: (scores[each], each.number), reverse=True)
+    best = _fitting(order, (), budget, around)
+    kept = [each for each in shown if each in scores and _repeated(each.lines, around) <= REPEATED]
     if sum(each.size for each in kept) > budget:
         kept = []
     missing = [each for each in best if each not in kept]
@@ -215,17 +253,42 @@ def select(chunks: Sequence[Chunk], shown: Sequence[Chunk], near: Sequence[str],
     worst = min((scores[each] for each in kept if each not in best), default=0.0)
     if len(staying) < len(kept) and missing and scores[missing[0]] > GAIN * worst:
         kept = staying
-    room = budget - sum(each.size for each in kept)
-    return (*kept, *_fitting((each for each in order if each not in kept), room))
+    return (*kept, *_fitting(order, kept, budget, around))
 
 
-def _fitting(chunks: Iterable[Chunk], budget: int) -> list[Chunk]:
-    found = []
+def _fitting(chunks: Iterable[Chunk], kept: Sequence[Chunk], budget: int, around: set[str]) -> list[Chunk]:
+    """Of ``chunks`` those that fit beside ``kept``, the first ones first, and say something else than they do, or than
+    the lines ``around`` the cursor."""
+    found = list(kept)
+    left = budget - sum(each.size for each in kept)
     for each in chunks:
-        if each.size <= budget:
+        if each.size > left or any(_overlap(each, other) for other in found):
+            continue
+        if _repeated(each.lines, around) <= REPEATED:
             found.append(each)
-            budget -= each.size
-    return found
+            left -= each.size
+    return found[len(kept) :]
+
+
+def _overlap(one: Chunk, other: Chunk) -> bool:
+    """Whether one is mostly a part of the other."""
+    return one.document == other.document and bool(one.lines) and similarity(one.lines, other.lines) > REPEATED
+
+
+def pieces(lines: Sequence[str], row: int, count: int) -> list[list[str]]:
+    """A document in pieces of at most ``count`` lines, those around ``row``; they begin with what stands at the top
+    level where they can, so that most of them are the same after a change somewhere."""
+    starts = [0]
+    for index in range(1, len(lines)):
+        size = index - starts[-1]
+        top_level = not lines[index - 1].strip() and lines[index][:1].strip() not in ("", "}", ")", "]")
+        if size >= count or (size >= count // 2 and top_level):
+            starts.append(index)
+    own = max(number for number, start in enumerate(starts) if start <= max(row, 0))
+    first = max(0, min(own - PIECES // 2, len(starts) - PIECES))
+    ends = [*starts[1:], len(lines)]
+    bounds = list(zip(starts, ends, strict=True))[first : first + PIECES]
+    return [[line.rstrip("\r\n") for line in lines[start:end]] for start, end in bounds]
 
 
 def around(lines: Sequence[str], row: int, count: int) -> list[str]:

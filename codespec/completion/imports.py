@@ -18,9 +18,9 @@ LARGEST = 200_000
 """Bytes of a file that is read."""
 MOST_MODULES = 16
 """Of one file."""
-MOST_CHARACTERS = 1_500
+MOST_CHARACTERS = 1_200
 """Of the signatures of one module."""
-BUDGET = 6_000
+BUDGET = 4_000
 """Characters of all of them."""
 KEPT = 256
 """Files whose outlines are kept."""

@@ -12,7 +12,7 @@ from time import monotonic
 from lsprotocol import types
 from pygls.uris import to_fs_path
 
-from codespec.completion.context import Chooser, Ring, around
+from codespec.completion.context import Chooser, Ring, around, pieces
 from codespec.config import ContextConfig
 from codespec.ignore import CHECK_S, GIT, OWN, IgnoreFiles
 from codespec.languages import by_path
@@ -130,6 +130,7 @@ class Surroundings:
     def closed(self, uri: str) -> None:
         """A document is not open any more; what was edited last in it is still to be known."""
         known = self._known.pop(uri, None)
+        self._ring.close(uri)
         self._chooser.forget(uri)
         self._imports.forget(uri)
         if known is not None:
@@ -172,9 +173,14 @@ class Surroundings:
             return
         if known.holds_token or not self._shared.may_show(path, place):
             return
-        lines = around(known.document.lines, known.row, self._settings.chunk_lines)
+        uri, name, count = known.document.uri, path.relative_to(place).as_posix(), self._settings.chunk_lines
+        lines = around(known.document.lines, known.row, count)
         if not is_secret(path.name, "\n".join(lines)):
-            self._ring.add(known.document.uri, known.folder, path.relative_to(place).as_posix(), lines)
+            self._ring.add(uri, known.folder, name, lines)
+        if uri in self._known:  # still open
+            found = pieces(known.document.lines, known.row, count)
+            shown = (each for each in found if not is_secret(path.name, "\n".join(each)))
+            self._ring.open(uri, known.folder, name, shown)
 
     def _read_imports(self, known: _Known, without: int | None = None) -> None:
         document = known.document
