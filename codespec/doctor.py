@@ -23,7 +23,17 @@ def report() -> bool:
     for message in messages:
         well = False
         print(f"  {message}")
+    _show_statistics()
     return _check_models(config.target.path) and well
+
+
+def _show_statistics() -> None:
+    from codespec.lsp.statistics import Statistics
+
+    counts = Statistics(lambda uri: None).read().values()
+    if counts:
+        shown, accepted = (sum(each[name] for each in counts) for name in ("shown", "accepted"))
+        print(f"statistics {shown:,} completions shown, {accepted:,} accepted (on this machine; never sent)")
 
 
 def _version(package: str) -> str:

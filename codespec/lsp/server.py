@@ -294,6 +294,7 @@ class CodespecServer(LanguageServer):
 
     def shutdown(self) -> None:
         """End the session. Unlike pygls this does not wait for the thread that reads standard input."""
+        self.statistics.finish()
         if self._stop_event is not None:
             self._stop_event.set()
         if self._thread_pool is not None:

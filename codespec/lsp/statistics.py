@@ -32,8 +32,8 @@ SAVE_EVERY_S = 60.0
 
 MOST_WATCHED = 200
 """Accepted completions that are followed at a time; of more, the oldest are measured early."""
-MOST_CHARACTERS = 2_000
-"""Of an accepted text, that are looked for."""
+MOST_CHARACTERS, MOST_AROUND = 1_000, 6_000
+"""Of an accepted text, that are looked for; and of the text around its place: in more it counts only unchanged."""
 SLACK = 8
 """Lines around its place that a text is looked for in."""
 _LARGEST = 1 << 20
@@ -245,10 +245,10 @@ def share_left(text: str, around: str) -> float:
     ends themselves do not count. O(len(text)) vector operations.
     """
     text, around = _plain(text), _plain(around)
-    if not text:
-        return 1.0
     if text in around:
         return 1.0
+    if len(around) > MOST_AROUND:
+        return 0.0
     characters = np.frombuffer(around.encode("utf-32-le", "replace"), np.uint32)
     columns = np.arange(len(characters) + 1)
     row = np.zeros(len(characters) + 1, np.int64)

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from codespec.lsp.server import CodespecServer
-
-logger = logging.getLogger(__name__)
 
 STATUS = "codespec.status"
 """The command that tells what is loaded and how it has done so far."""
@@ -85,8 +82,8 @@ class Reporter:
                 if told != self._sent:
                     self._sent = told
                     self._server.protocol.notify(NOTIFICATION, told)
-            except Exception:
-                logger.exception("the client could not be told of the state")
+            except OSError:
+                return  # the client is gone
             await asyncio.sleep(EVERY_S)
             if not self._again:
                 break

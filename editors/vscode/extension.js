@@ -65,7 +65,7 @@ async function start() {
   // Not the workspace: a program must not be found there, nor a Python module.
   const options = { cwd: os.homedir() };
   client = new LanguageClient(SECTION, 'codespec', { command, args, options }, {
-    documentSelector: [{ scheme: 'file' }, { scheme: 'untitled' }],
+    documentSelector: [{ scheme: 'file' }, { scheme: 'untitled' }, { scheme: 'vscode-notebook-cell' }],
     outputChannel: log,
     initializationFailedHandler: () => false,
     errorHandler: {

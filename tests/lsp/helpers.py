@@ -146,7 +146,7 @@ def environment(tmp_path: Path, more: dict[str, str] | None = None) -> dict[str,
     return {**os.environ, **own, **(more or {})}
 
 
-async def until(condition: Callable[[], bool], timeout: float = 5.0) -> None:
+async def until(condition: Callable[[], bool], timeout: float = 20.0) -> None:
     """Poll."""
     end = time.monotonic() + timeout
     while not condition():
@@ -197,11 +197,11 @@ class Raw:
         }
         self.request(id, "textDocument/inlineCompletion", params)
 
-    def answer(self, id: int, timeout: float = 5.0) -> Any:
+    def answer(self, id: int, timeout: float = 20.0) -> Any:
         """The response to a request; whatever comes before it is dropped."""
         return self._wait(lambda message: message.get("id") == id and "method" not in message, timeout)
 
-    def asked(self, method: str, timeout: float = 5.0) -> Any:
+    def asked(self, method: str, timeout: float = 20.0) -> Any:
         """A request or notification of the server; whatever comes before it is dropped."""
         return self._wait(lambda message: message.get("method") == method, timeout)
 

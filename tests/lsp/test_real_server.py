@@ -14,6 +14,8 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcRequestCancelled
 
 from .helpers import ROOT, URI, raw, running, until
+from .test_commands import status
+from .test_lessons import run_command
 
 SERVE = [sys.executable, "-m", "codespec", "serve"]
 
@@ -67,6 +69,23 @@ async def test_a_request_before_the_model_is_loaded(real):
 async def test_the_same_place_gives_the_same_text(real):
     first, second = [await real.ask(6, 4) for _ in range(2)]
     assert [each.insert_text for each in first.items] == [each.insert_text for each in second.items]
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_another_draft_and_grammar_for_the_session(real):
+    uri = "file:///work/chosen.json"
+    real.open('{"a": ', uri, language="json")
+    for name, said in (("json", "json"), ("none", "none")):
+        await run_command(real, "codespec.setGrammar", name, "json")
+        await run_command(real, "codespec.setDraft", "draft-python" if name == "json" else "none", "json")
+        await real.ask(0, 6, uri)
+        found = await status(real)
+        assert found["state"] == "ready"
+        assert (found["target"], found["language"], found["grammar"]) == ("target", "json", said)
+        assert found["draft"] == ("draft-python" if name == "json" else "none")
+    assert sum("is loaded" in each.message for each in real.client.log_messages) == 1
+    found = await status(real, "python")
+    assert (found["draft"], found["grammar"]) == ("auto", "none")
 
 
 @pytest.mark.asyncio(loop_scope="module")
