@@ -17,7 +17,8 @@ from codespec.languages import LANGUAGES, by_id
         ("go", "'{' + '\\'' + `}` + \"}\"", [], []),
         ("rust", "fn f<'a>(x: &'a str) { '}'", [], [21]),
         ("json", '{"a": "]", "b": [', [], [0, 16]),
-        ("plaintext", "it's (", [], [5]),
+        ("plaintext", "a) b (", [], []),
+        ("shellscript", "case a in b) c ;;", [], []),
     ],
 )
 def test_brackets_in_code(language, text, unmatched, left_open):

@@ -89,6 +89,8 @@ class Ending:
         """
         if reason == "cancelled":
             return Ended("", reason, self._without if self._gate is None else "dropped")
+        if reason != "stop" and self._tidy is not None:
+            text = text[: self._tidy.new(text)]
         if self._gate is None:
             if self._rule is None:
                 return Ended(text, reason, self._without)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -69,7 +70,7 @@ def indented(body: str, prefix: str, suffix: str, language: Language) -> str:
         return body
     widths = {index: indentation(lines[index]) for index in own}
     moved = _moved(body, prefix, line, widths, style or Style(False, TAB), language)
-    wanted = {index: width + moved for index, width in _scaled(widths, style).items()}
+    wanted = {index: width + moved for index, width in _scaled(lines, widths, style, language).items()}
     if moved < 0 and min(wanted.values()) < wanted[own[0]]:
         wanted = {**widths, own[0]: wanted[own[0]]}  # the others are right as they are
     for index in own:
@@ -83,11 +84,13 @@ def indented(body: str, prefix: str, suffix: str, language: Language) -> str:
     return "\n".join(lines)[len(line) :]
 
 
-def _scaled(widths: dict[int, int], style: Style | None) -> dict[int, int]:
-    """The columns of lines with steps of the document's width instead of twice that."""
+def _scaled(lines: Sequence[str], widths: dict[int, int], style: Style | None, language: Language) -> dict[int, int]:
+    """The columns of lines with steps of the document's width where blocks have steps of twice that."""
+    if style is None or style.tabs or style.width != 2:
+        return widths
+    steps = {widths[b] - widths[a] for a, b in pairwise(widths) if opens_block(lines[a], language)}
     least = min(widths.values())
-    steps = [width - least for width in widths.values() if width > least]
-    if style is None or style.tabs or style.width != 2 or not steps or any(step % 4 for step in steps):
+    if 4 not in steps or any((width - least) % 4 for width in widths.values()):
         return widths
     return {index: least + (width - least) // 2 for index, width in widths.items()}
 
@@ -100,7 +103,7 @@ def _moved(body: str, prefix: str, line: str, widths: dict[int, int], style: Sty
         return 0
     columns, outer = indentation(first), indentation(before)
     if opens_block(before, language):
-        if language.indented and columns <= outer and before.strip() and may_be_indented(body, first):
+        if before.rstrip().endswith(":") and columns <= outer and may_be_indented(body, first):
             return outer + style.width - columns
         too_deep = 0 < indentation(line) < columns and indentation(line) > outer
     else:

@@ -204,7 +204,8 @@ class StopRule:
             return None
         at = read.unmatched[0]
         if self.closed:
-            return at, len(text[:at].rstrip())
+            # Where it stands on the cursor's line it keeps the line that the text gives it.
+            return at, at if self.middle else len(text[:at].rstrip())
         newline = text.find("\n", at)
         return (newline, newline) if newline >= 0 else None
 
