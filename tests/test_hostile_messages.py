@@ -14,6 +14,7 @@ from fuzz import jsonrpc
 from fuzz.jsonrpc import STUB, Generator, Session, framed, fuzz, must_answer, unexpected
 
 
+@pytest.mark.slow
 def test_a_thousand_messages() -> None:
     outcome = fuzz(1000, seed=7, huge=1_000_000)
     assert outcome.failures == []
