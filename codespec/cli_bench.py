@@ -35,9 +35,8 @@ def run_bench_latency(options: argparse.Namespace) -> int:
 def run_bench_quality(options: argparse.Namespace) -> int:
     """``codespec bench quality``."""
     from codespec.bench.quality import run, settings
-    from codespec.config import Config
 
-    config = settings(Config(), options.target or "", options.draft or "", options.gate or "", options.grammar or "")
+    config = settings(options.target or "", options.draft or "", options.gate or "", options.grammar or "")
     report = show.progress() or (lambda _message, _percent: None)
     return run(
         options.paths, options.requests, options.seed, options.out, config, lambda text: report(text, 0), options.show

@@ -75,9 +75,15 @@ def test_figures() -> None:
             Press("typing", asked=True),
             Press("typing", asked=True, waited=20.0, from_key=30.0, text="y"),
         ],
-        status={"prefill_tokens": 5, "read_ahead": 10},
+        status={
+            "prefill_tokens": 5,
+            "read_ahead": 10,
+            "pass_ms": 2.0,
+            "stop_decode_ms": {"count": 4, "p50": 1.0, "p95": 3.0},
+        },
     )
     found = figures(log)
+    assert found["stop_decode_in_passes"] == {"p50": 0.5, "p95": 1.5}
     along, typed, thought = (found["requests"][kind] for kind in ("along", "typing", "thought"))
     assert along["waited"] == {"p50": 3.0, "p95": 3.0, "p99": 3.0}
     assert along["all_keys"] == along["from_key"] == {"p50": 13.0, "p95": 13.0, "p99": 13.0}

@@ -260,7 +260,10 @@ def figures(log: Log) -> dict[str, Any]:
         }
     found: dict[str, Any] = {"requests": kinds}
     if log.status:
-        found |= {"server": log.status, "thought": after_pause(log.answers, log.status.get("pass_ms", 0.0))}
+        pass_ms = log.status.get("pass_ms", 0.0)
+        stops = {key: value for key, value in log.status.get("stop_decode_ms", {}).items() if key != "count"}
+        found |= {"server": log.status, "thought": after_pause(log.answers, pass_ms)}
+        found["stop_decode_in_passes"] = {key: round(ms / pass_ms, 2) for key, ms in stops.items() if pass_ms > 0}
     found["prompt_tokens"] = prompt_tokens(log)
     if log.sent:
         found["sent"] = {
@@ -372,7 +375,8 @@ def _show(arm: Arm, log: Log) -> dict[str, Any]:
     if "server" in report:
         server, thought = report["server"], report["thought"]
         print(f"{arm:12}in the server: from memory {_line(server.get('memory_ms'))}; stopping a decode", end=" ")
-        print(f"{_line(server.get('stop_decode_ms'))}, a prefill {_line(server.get('stop_prefill_ms'))}")
+        print(f"{_line(server.get('stop_decode_ms'))} (in passes {_line(report['stop_decode_in_passes'])})", end=", ")
+        print(f"a prefill {_line(server.get('stop_prefill_ms'))}")
         print(
             f"{arm:12}behind a pause: {_line(thought['ms'])}, of that reading {_line(thought['prefill_ms'])}; "
             f"over one pass ({thought['pass_ms']:g} ms) and decoding: {_line(thought['over_pass_and_decoding'])}",

@@ -355,15 +355,17 @@ def _show(outcome: Outcome) -> str:
     )
 
 
-def settings(config: Config, target: str = "", draft: str = "", gate: str = "", grammar: str = "") -> Config:
-    """``config`` with what is not empty in its place. Nothing is learnt, and time is no limit: texts would depend on
+def settings(target: str = "", draft: str = "", gate: str = "", grammar: str = "", max_tokens: int = 0) -> Config:
+    """The defaults with what is given in its place. Nothing is learnt, and time is no limit: texts would depend on
     their order, and on the machine."""
+    plain = Config()
     return replace(
-        config,
-        target=replace(config.target, path=target or config.target.path),
-        draft=draft or config.draft,
-        gate=gate or config.gate,
-        grammar=grammar or config.grammar,
+        plain,
+        target=replace(plain.target, path=target),
+        draft=draft or plain.draft,
+        gate=gate or plain.gate,
+        grammar=grammar or plain.grammar,
+        max_tokens=max_tokens or plain.max_tokens,
         learn=False,
         time_budget_ms=0,
     )

@@ -87,23 +87,30 @@ class Protocol(LanguageServerProtocol):
             return super().structure_message(data)
         except JsonRpcException as error:
             if "method" in data and isinstance(data.get("id"), (int, str)):
-                self._send_response(data["id"], None, error.to_response_error())
+                refusal = self._refusal(data["method"]) or error
+                self._send_response(data["id"], None, refusal.to_response_error())
             raise
 
     def handle_message(self, message: Any) -> None:
         """Act on a message, unless it comes out of order: pygls would let handlers fail, or not answer at all."""
         method, identifier = getattr(message, "method", None), getattr(message, "id", None)
-        refusal: JsonRpcException | None = None
-        if self._shutdown:
-            refusal = JsonRpcInvalidRequest("the server was shut down")
-        elif self._workspace is None and method != types.INITIALIZE:
-            refusal = JsonRpcServerNotInitialized("the first request must be initialize")
-        elif self._workspace is not None and method == types.INITIALIZE:
-            refusal = JsonRpcInvalidRequest("the server is initialized already")
-        if method is None or method == types.EXIT or refusal is None:
+        refusal = self._refusal(method)
+        if refusal is None:
             super().handle_message(message)
         elif identifier is not None:
             self._send_response(identifier, None, refusal.to_response_error())
+
+    def _refusal(self, method: str | None) -> JsonRpcException | None:
+        """Why a message must not come now, if so. Answers have no method."""
+        if method is None or method == types.EXIT:
+            return None
+        if self._shutdown:
+            return JsonRpcInvalidRequest("the server was shut down")
+        if self._workspace is None and method != types.INITIALIZE:
+            return JsonRpcServerNotInitialized("the first request must be initialize")
+        if self._workspace is not None and method == types.INITIALIZE:
+            return JsonRpcInvalidRequest("the server is initialized already")
+        return None
 
 
 class CodespecServer(LanguageServer):

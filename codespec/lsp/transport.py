@@ -281,7 +281,9 @@ def _announce(name: Any) -> None:
 
 
 def _set_up_logging() -> None:
-    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+    # The command line has a format of its own, without levels.
+    level = logging.root.level if logging.root.handlers else logging.WARNING
+    logging.basicConfig(stream=sys.stderr, level=level, format="%(levelname)s %(name)s: %(message)s", force=True)
     # pygls warns of every cancellation that comes too late, and at lower levels logs whole documents.
     logging.getLogger("pygls").setLevel(logging.ERROR)
 

@@ -75,8 +75,9 @@ def framed(kind: str, body: bytes, **more: Any) -> Sent:
 class Generator:
     """Makes the messages of one session."""
 
-    def __init__(self, rng: Random) -> None:
+    def __init__(self, rng: Random, huge: int = HUGE) -> None:
         self.rng = rng
+        self._size = huge
         self._requests = 0
         self._makers: list[tuple[float, Callable[[], Sent]]] = [
             (40, self._valid),
@@ -209,8 +210,8 @@ class Generator:
         return self._object("exit", {"jsonrpc": "2.0", "method": "exit"})
 
     def _huge(self) -> Sent:
-        text = self.rng.choice(["a", "a b\n", "é", "\\", "\n"]) * HUGE
-        text = text[:HUGE]
+        text = self.rng.choice(["a", "a b\n", "é", "\\", "\n"]) * self._size
+        text = text[: self._size]
         message = self.rng.choice(
             [
                 lambda: self._notification("textDocument/didOpen", self._open(text)),
@@ -328,14 +329,9 @@ def must_answer(message: Any) -> int | str | None:
     if not isinstance(message, dict) or message.get("jsonrpc") != "2.0" or not isinstance(message.get("method"), str):
         return None
     identifier = message.get("id")
-    if (
-        isinstance(identifier, bool)
-        or not isinstance(identifier, (int, str))
-        or "result" in message
-        or "error" in message
-    ):
-        return None
-    return identifier
+    known = isinstance(identifier, (int, str)) and not isinstance(identifier, bool)
+    known = known and not {"result", "error"} & message.keys() and message["method"] not in NOTIFICATIONS
+    return identifier if known else None
 
 
 def exits(message: Any) -> bool:
@@ -391,7 +387,7 @@ class Session:
             stderr=self._stderr,
             env={**os.environ, **own, "PYTHONPATH": path, "STUB_STEP_S": "0.001"},
         )
-        self.answered: set[int | str] = set()
+        self.answers: dict[int | str, Message] = {}
         self._arrivals: queue.Queue[Any] = queue.Queue()
         self._probes = 0
         self._reader = threading.Thread(target=self._read, daemon=True)
@@ -426,7 +422,7 @@ class Session:
     def wait(self, names: set[int | str], timeout: float) -> bool:
         """Whether all of these requests were answered in time."""
         end = time.monotonic() + timeout
-        while names - self.answered:
+        while names - self.answers.keys():
             try:
                 arrival = self._arrivals.get(timeout=max(0.01, end - time.monotonic()))
             except queue.Empty:
@@ -436,10 +432,11 @@ class Session:
                 return False
             if isinstance(arrival, Exception):
                 raise Failure(f"the server's output cannot be read: {arrival!r}")
-            if isinstance(arrival, dict) and "method" not in arrival and isinstance(arrival.get("id"), (int, str)):
-                if arrival["id"] in self.answered:
-                    raise Failure(f"answered twice: {arrival['id']!r}")
-                self.answered.add(arrival["id"])
+            identifier = arrival.get("id") if isinstance(arrival, dict) and "method" not in arrival else None
+            if isinstance(identifier, (int, str)) and not isinstance(identifier, bool):
+                if identifier in self.answers:
+                    raise Failure(f"answered twice: {identifier!r}")
+                self.answers[identifier] = arrival
         return True
 
     def end(self) -> int:
@@ -506,20 +503,26 @@ class Outcome:
         return "\n".join([*lines, f"{len(self.failures)} sessions failed"])
 
 
-def fuzz(count: int, seed: int = 1, command: list[str] | None = None, most_failures: int = 10) -> Outcome:
-    """Send ``count`` messages, in as many sessions as that takes; the same ones for the same seed."""
+def fuzz(
+    count: int, seed: int = 1, command: list[str] | None = None, huge: int = HUGE, most_failures: int = 10
+) -> Outcome:
+    """Send ``count`` messages, in as many sessions as that takes; the same ones for the same seed.
+
+    Args:
+        huge: characters of the longest texts.
+    """
     outcome = Outcome()
     while outcome.messages < count and len(outcome.failures) < most_failures:
-        _session(seed + outcome.sessions, command or STUB, count - outcome.messages, outcome)
+        generator = Generator(Random(seed + outcome.sessions), huge)
+        _session(seed + outcome.sessions, generator, command or STUB, count - outcome.messages, outcome)
         outcome.sessions += 1
         if sys.stderr.isatty():
             print(f"\r{outcome.messages}/{count}, {len(outcome.failures)} failed", end="", file=sys.stderr)
     return outcome
 
 
-def _session(seed: int, command: list[str], most: int, outcome: Outcome) -> None:
-    rng = Random(seed)
-    generator = Generator(rng)
+def _session(seed: int, generator: Generator, command: list[str], most: int, outcome: Outcome) -> None:
+    rng = generator.rng
     batch: list[Sent] = []
     with tempfile.TemporaryDirectory(prefix="codespec-fuzz-", ignore_cleanup_errors=True) as folder:
         session = Session(command, Path(folder))
@@ -552,7 +555,7 @@ def _session(seed: int, command: list[str], most: int, outcome: Outcome) -> None
                 if most <= 0:
                     break
             if expected and end == "input closed" and not session.wait(expected, ANSWER_S):
-                raise Failure(f"never answered: {sorted(map(repr, expected - session.answered))[:5]}")
+                raise Failure(f"never answered: {sorted(map(repr, expected - session.answers.keys()))[:5]}")
             status = session.end()
             allowed = (0, 1) if shut or end != "exit" else (1,)
             if status not in allowed:
@@ -568,8 +571,10 @@ def _session(seed: int, command: list[str], most: int, outcome: Outcome) -> None
 
 def unexpected(log: str) -> str:
     """The first traceback that is not of a message that could not be read, which pygls logs as it should."""
-    for record in re.split(r"^(?=(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) )|^(?=stub: )", log, flags=re.MULTILINE):
-        if ("Traceback" in record or "never" in record) and not record.startswith("ERROR pygls."):
+    for record in re.split(
+        r"(?=\b(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) [\w.]+: )|^(?=stub: )", log, flags=re.MULTILINE
+    ):
+        if re.search("Traceback|never (retrieved|awaited)", record) and not record.startswith("ERROR pygls."):
             return record
     return ""
 

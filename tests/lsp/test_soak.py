@@ -13,6 +13,7 @@ SECONDS = 25.0
 GENEROUS = 1.0
 
 
+@pytest.mark.slow
 @pytest.mark.asyncio
 async def test_a_session_loses_no_request_and_logs_no_error():
     report = await soak(SECONDS, seed=3, edits_per_s=15, documents=20)
