@@ -112,7 +112,7 @@ class Ending:
         new = len(text) if self._tidy is None else self._tidy.new(text)
         limits = dict.fromkeys((min(new, *self._refused[:1], len(text)), new))
         for limit in limits:
-            ends = [each for each in wanted if each.strip() and len(each) <= limit][:MOST_CLOSED]
+            ends = [each for each in wanted if self._says_something(each) and len(each) <= limit][:MOST_CLOSED]
             found = self._beginning(text[:limit], ends)
             if found is not None:
                 return Ended(found, reason, "cut")
@@ -146,11 +146,15 @@ class Ending:
             self._gate.fit(closed) or self._gate.close(closed) or (self._gate.close(text) if closed != text else None)
         )
 
-    @staticmethod
-    def _first(attempt: Callable[[str], str | None], texts: Iterable[str]) -> str | None:
-        """The first answer to ``attempt`` that is not blank."""
+    def _first(self, attempt: Callable[[str], str | None], texts: Iterable[str]) -> str | None:
+        """The first answer to ``attempt`` that says something."""
         answers = (attempt(text) for text in texts)
-        return next((answer for answer in answers if answer is not None and answer.strip()), None)
+        return next((answer for answer in answers if answer is not None and self._says_something(answer)), None)
+
+    def _says_something(self, text: str) -> bool:
+        """More than the document has already, and more than blanks."""
+        lead = self._tidy.lead if self._tidy is not None else ""
+        return bool(text.removeprefix(lead).strip())
 
 
 def line_ends(text: str) -> Sequence[int]:
