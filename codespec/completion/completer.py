@@ -18,6 +18,7 @@ from codespec.completion.teaching import Teacher
 from codespec.config import Config
 from codespec.draft.profiles import Profiles, default_folder
 from codespec.grammar import Grammar
+from codespec.grammar.leading import prepare
 from codespec.languages import by_id
 from codespec.models.fim import FimFormat, Order, fim_format
 from codespec.models.registry import find_draft, find_target
@@ -421,4 +422,5 @@ def load_completer(
         )
     except ImportError as error:
         raise CodespecError(f"llama-cpp-python does not load ({error}); reinstall it, see `codespec doctor`") from error
+    prepare(engine.vocabulary)  # while nobody waits for a completion
     return Completer(engine, config, sampling)
