@@ -20,6 +20,7 @@ from codespec.completion.warm import MIB, WarmSettings
 from codespec.config import Config
 from codespec.draft.profiles import Profiles, default_folder
 from codespec.grammar import Grammar
+from codespec.grammar.leading import prepare
 from codespec.languages import by_id
 from codespec.models.fim import FimFormat, Order, fim_format
 from codespec.models.registry import find_draft, find_target
@@ -430,7 +431,7 @@ def load_engine(
         return True
 
     try:
-        return LocalEngine(
+        engine = LocalEngine(
             target,
             context_length=config.target.context,
             threads=config.target.threads,
@@ -450,3 +451,5 @@ def load_engine(
         )
     except ImportError as error:
         raise CodespecError(f"llama-cpp-python does not load ({error}); reinstall it, see `codespec doctor`") from error
+    prepare(engine.vocabulary)  # while nobody waits for a completion
+    return engine
