@@ -119,12 +119,13 @@ class Completer:
             for attempt in range(ATTEMPTS):
                 if attempt > 0:
                     sampling = _another(sampling)
-                state = spot.state(self.engine)
+                state = spot.state(self.engine, attempt)
                 left = replace(limits, time_budget_ms=budget and budget - spent.total_ms)
                 chunks = self.engine.generate(prompt, state, sampling, left, cancel, language=request.language)
                 ending = Ending(spot.rule, spot.gate, spot.tidy, "unavailable" if spot.unavailable else "off")
                 completion = self._finish(chunks, ending, spot.place.note, state.wanted if state else (), spent)
-                if completion.report["gate"] != "dropped" or completion.finish_reason == "cancelled":
+                said = completion.text.strip() or (attempt == 0 and completion.report["gate"] != "dropped")
+                if said or completion.finish_reason == "cancelled":
                     break
                 if budget and spent.total_ms > budget / 2:
                     break
