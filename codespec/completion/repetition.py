@@ -49,10 +49,8 @@ class Repetition:
             if length < max(size * TIMES, AT_LEAST):
                 continue
             start = at + 1 - length
-            if text[at].isspace():
-                if length >= BLANKS[text[at] == "\t"]:
-                    return at + 1, start
-                continue
+            if size == 1 and text[at].isspace() and length >= BLANKS[text[at] == "\t"]:
+                return at + 1, start
             # Rows of numbers or signs are often meant: tables, rulers.
             phrase = text[start : start + size]
             if phrase.isalnum() or any(character.isalpha() or character == "_" for character in phrase):
