@@ -115,13 +115,14 @@ class Completer:
         for attempt in range(ATTEMPTS):
             if attempt > 0:
                 sampling = _another(sampling)
-            state = spot.state(self.engine)
+            state = spot.state(self.engine, attempt)
             left = replace(task.limits, time_budget_ms=budget and budget - spent.total_ms)
             chunks = self.engine.generate(task.prompt, state, sampling, left, cancel, language=task.language)
             following = Following(task.ending(), state.wanted if state else ())
             completion = self._finished(follow(chunks, following), following, spot.place.note, spent)
             completion = _to_show(completion, spot.lead)
-            if completion.report["gate"] != "dropped" or completion.finish_reason == "cancelled":
+            said = completion.text or (attempt == 0 and completion.report["gate"] != "dropped")
+            if said or completion.finish_reason == "cancelled":
                 break
             if budget and spent.total_ms > budget / 2:
                 break

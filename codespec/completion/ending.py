@@ -63,7 +63,8 @@ class Ending:
         ended = self._stop_by_rule(self._rule, text if repeated is None else text[: repeated[0]])
         if ended is not None or repeated is None:
             return ended
-        return self.finish(text[: repeated[1]], "stop")
+        kept = text[: repeated[1]]
+        return self.finish(kept, "stop" if kept.strip() else "length")
 
     def _stop_by_rule(self, rule: StopRule, text: str) -> Ended | None:
         if self._gate is None:
@@ -91,6 +92,8 @@ class Ending:
             return Ended("", reason, self._without if self._gate is None else "dropped")
         if reason != "stop" and self._tidy is not None:
             text = text[: self._tidy.new(text)]
+            if not text.strip():
+                return Ended("", reason, self._without if self._gate is None else "dropped")
         if self._gate is None:
             if self._rule is None:
                 return Ended(text, reason, self._without)

@@ -11,6 +11,8 @@ CYCLE, ROUNDS, LONG_LINE = 3, 3, 8
 """So many lines at most, so many times over; a single line of so many characters at least."""
 LONGEST_PHRASE, TIMES, AT_LEAST = 40, 5, 20
 """Within a line: characters of a phrase, how often it comes in a row, and how many characters that makes."""
+BLANKS = (100, 30)
+"""Spaces, and tabs, in a row that no line begins with."""
 ALIKE = 0.1
 """Lines resemble each other if so much of the longer one would have to be changed at most."""
 
@@ -47,6 +49,8 @@ class Repetition:
             if length < max(size * TIMES, AT_LEAST):
                 continue
             start = at + 1 - length
+            if size == 1 and text[at].isspace() and length >= BLANKS[text[at] == "\t"]:
+                return at + 1, start
             # Rows of numbers or signs are often meant: tables, rulers.
             phrase = text[start : start + size]
             if phrase.isalnum() or any(character.isalpha() or character == "_" for character in phrase):
