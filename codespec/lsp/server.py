@@ -18,7 +18,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import unquote
 
 from lsprotocol import types
-from pygls.exceptions import JsonRpcException, JsonRpcInternalError, PyglsError
+from pygls.exceptions import (
+    JsonRpcException,
+    JsonRpcInternalError,
+    JsonRpcInvalidRequest,
+    JsonRpcServerNotInitialized,
+    PyglsError,
+)
 from pygls.lsp.server import LanguageServer
 from pygls.protocol import LanguageServerProtocol
 from pygls.uris import to_fs_path
@@ -80,6 +86,27 @@ class Protocol(LanguageServerProtocol):
             if "method" in data and isinstance(data.get("id"), (int, str)):
                 self._send_response(data["id"], None, error.to_response_error())
             raise
+
+    def handle_message(self, message: Any) -> None:
+        """Act on a message, or answer with an error where it must not come now. pygls acts, or leaves it unanswered."""
+        error = self._untimely(getattr(message, "method", None))
+        if error is None:
+            super().handle_message(message)
+        elif getattr(message, "id", None) is not None:
+            self._send_response(message.id, None, error.to_response_error())
+
+    def _untimely(self, method: str | None) -> JsonRpcException | None:
+        """Why a method may not be called now; None for what is no call."""
+        if method is None or method == types.EXIT:
+            return None
+        if self._shutdown:
+            return JsonRpcInvalidRequest(message="the server was shut down")
+        started = self._workspace is not None
+        if started and method == types.INITIALIZE:
+            return JsonRpcInvalidRequest(message="the server is initialized already")
+        if not started and method != types.INITIALIZE:
+            return JsonRpcServerNotInitialized(message="the first request must be initialize")
+        return None
 
 
 class CodespecServer(LanguageServer):
