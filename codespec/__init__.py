@@ -11,8 +11,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from codespec.completion.completer import Completer, Completion, Request, load_completer
+    from codespec.completion.completer import Completer, load_completer
     from codespec.completion.local import LocalEngine
+    from codespec.completion.request import Completion, Request
     from codespec.config import Config
     from codespec.errors import CodespecError
     from codespec.grammar import Grammar, GrammarError
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "CodespecError": "codespec.errors",
     "Completer": "codespec.completion.completer",
-    "Completion": "codespec.completion.completer",
+    "Completion": "codespec.completion.request",
     "Config": "codespec.config",
     "Generator": "codespec.speculative.generate",
     "Grammar": "codespec.grammar",
@@ -31,7 +32,7 @@ _HOMES = {
     "Limits": "codespec.protocols",
     "LocalEngine": "codespec.completion.local",
     "Model": "codespec.llama.model",
-    "Request": "codespec.completion.completer",
+    "Request": "codespec.completion.request",
     "Sampling": "codespec.protocols",
     "load_completer": "codespec.completion.completer",
 }

@@ -18,6 +18,7 @@ from codespec.cli_bench import (
     run_bench_inflate,
     run_bench_latency,
     run_bench_learning,
+    run_bench_quality,
     run_bench_sources,
 )
 from codespec.cli_grammar import run_grammar_accepts, run_grammar_check, run_grammar_convert, warned
@@ -104,7 +105,8 @@ def sampling_of(options: argparse.Namespace, config: Config) -> Sampling:
 
 def run_complete(options: argparse.Namespace) -> int:
     """``codespec complete``."""
-    from codespec.completion.completer import Request, load_completer
+    from codespec.completion.completer import load_completer
+    from codespec.completion.request import Request
     from codespec.languages import by_path
 
     path, text, offset = read_position(options.position)
@@ -166,7 +168,7 @@ def read_position(position: str) -> tuple[Path, str, int]:
 
 
 def _show_completion(completer: Completer, completion: object, prefix: str, suffix: str) -> None:
-    from codespec.completion.completer import Completion
+    from codespec.completion.request import Completion
 
     assert isinstance(completion, Completion)
     colour = show.wants_colour(sys.stdout)
@@ -344,6 +346,7 @@ COMMANDS = {
     "bench decode": run_bench_decode,
     "bench latency": run_bench_latency,
     "bench learning": run_bench_learning,
+    "bench quality": run_bench_quality,
     "bench grammar": run_bench_grammar,
     "bench gate": run_bench_gate,
     "bench inflate": run_bench_inflate,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from typing import Any
 
 from codespec import show
@@ -10,22 +11,36 @@ from codespec import show
 
 def run_bench_latency(options: argparse.Namespace) -> int:
     """``codespec bench latency``."""
-    from codespec.bench.latency import run
+    from codespec.bench.latency import Plan, run
 
-    settings: dict[str, Any] = {"draft": options.draft} if options.draft else {}
-    if options.target:
-        settings["target"] = {"path": options.target}
-    report = show.progress() or (lambda _message, _percent: None)
-    arms = [arm.strip() for arm in options.arms.split(",")]
-    return run(
+    target = {"path": options.target, "threads": options.threads, "context": options.context}
+    settings: dict[str, Any] = {"target": {key: value for key, value in target.items() if value}}
+    if options.draft:
+        settings["draft"] = options.draft
+    plan = Plan(
         options.repository,
-        arms,
+        [arm.strip() for arm in options.arms.split(",") if arm.strip()],
         options.count,
         options.debounce,
         options.seed,
         options.out,
-        settings,
-        lambda message: report(message, 0),
+        options.order,
+        options.llama_server,
+        shlex.split(options.llama_server_arguments),
+    )
+    report = show.progress() or (lambda _message, _percent: None)
+    return run(plan, settings, lambda message: report(message, 0))
+
+
+def run_bench_quality(options: argparse.Namespace) -> int:
+    """``codespec bench quality``."""
+    from codespec.bench.quality import run, settings
+    from codespec.config import Config
+
+    config = settings(Config(), options.target or "", options.draft or "", options.gate or "", options.grammar or "")
+    report = show.progress() or (lambda _message, _percent: None)
+    return run(
+        options.paths, options.requests, options.seed, options.out, config, lambda text: report(text, 0), options.show
     )
 
 

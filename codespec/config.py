@@ -70,6 +70,8 @@ class TargetConfig:
         context: tokens; 0 is what the model was trained with, within reason.
         kv_type: the type of the KV cache.
         flash_attention: ``auto`` is off on a CPU, where it makes short passes slower, else llama.cpp's choice.
+        fim: the order of a fill-in-the-middle prompt: ``psm`` (the prefix first), ``spm`` (the suffix first: a key then
+            changes only the prompt's end) or ``auto`` (the model's preferred one).
     """
 
     path: str = _option("", Rule(file="model"))
@@ -78,6 +80,41 @@ class TargetConfig:
     context: int = _option(0, Rule(maximum=1 << 20))
     kv_type: str = _option("f16", Rule(choices=("f32", "f16", "bf16", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0")))
     flash_attention: str = _option("auto", Rule(choices=("auto", "on", "off")))
+    fim: str = _option("auto", Rule(choices=("auto", "psm", "spm")))
+
+
+@dataclass(frozen=True)
+class CacheConfig:
+    """What the target has read stays read; each key in MiB.
+
+    Attributes:
+        memory_mib: main memory for documents other than the one being completed; 0 keeps none.
+        saved_mib: on the disk for each workspace, from its last session to its next; 0 keeps none.
+        shift: whether text that was read elsewhere in the prompt is moved instead of read again. Faster where the
+            beginning of a long file leaves the prompt, but the model then sees a slightly different text: lossy, and
+            off in exact decoding.
+    """
+
+    memory_mib: int = _option(512, Rule(maximum=1 << 20))
+    saved_mib: int = _option(256, Rule(maximum=1 << 16))
+    shift: bool = _option(False)
+
+
+@dataclass(frozen=True)
+class ContextConfig:
+    """What prompts show of other files.
+
+    Attributes:
+        enabled: whether they show anything.
+        ring_chunks: how many places that were edited or looked at lately are remembered; 0 is none.
+        chunk_lines: of each of them.
+        imports: whether the signatures of what a file imports from its workspace are shown.
+    """
+
+    enabled: bool = _option(True)
+    ring_chunks: int = _option(16, Rule(maximum=256))
+    chunk_lines: int = _option(64, Rule(minimum=4, maximum=512))
+    imports: bool = _option(True)
 
 
 @dataclass(frozen=True)
@@ -109,7 +146,11 @@ class Config:
         prefill: whether the target reads what was typed at once, before a completion is asked for.
         prefetch: whether the completion after the one that is shown is made ready before that is accepted.
         shared: whether the models are in a process that all editor windows share; False: in the language server's.
+        cache: what is kept of what the target has read.
+        statistics: whether it is counted, on this machine alone, what becomes of completions.
+        status: whether the client is told of the state of the models by ``codespec/status`` notifications.
         log_level: of the messages on standard error.
+        context: what prompts show of other files.
         language: by LSP language identifier.
     """
 
@@ -127,7 +168,11 @@ class Config:
     prefill: bool = _option(True)
     prefetch: bool = _option(True)
     shared: bool = _option(True)
+    cache: CacheConfig = field(default_factory=CacheConfig)
+    statistics: bool = _option(True)
+    status: bool = _option(True)
     log_level: str = _option("warning", Rule(choices=("error", "warning", "info", "debug")))
+    context: ContextConfig = field(default_factory=ContextConfig)
     language: Mapping[str, LanguageConfig] = field(default_factory=dict)
 
     def for_language(self, identifier: str) -> LanguageConfig:
@@ -216,7 +261,12 @@ class _Reader:
             remedy = "not supported by this version" if self._trusted else "a workspace may not set it"
             self._say(f'"{section}" is ignored: {remedy}')
             del options[section]
-        nested = {"target": partial(self._table, config.target), "language": partial(self._languages, config.language)}
+        nested = {
+            "target": partial(self._table, config.target),
+            "cache": partial(self._table, config.cache),
+            "context": partial(self._table, config.context),
+            "language": partial(self._languages, config.language),
+        }
         return self._table(config, "", options, nested)
 
     def _table(self, old: T, prefix: str, options: Any, nested: Mapping[str, Any] | None = None) -> T:

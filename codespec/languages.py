@@ -14,6 +14,9 @@ class Language:
         id: the LSP language identifier.
         suffixes: of file names, with the dot.
         line_comment: what starts a comment, or empty.
+        block_comment: what starts and ends a comment of more lines, or empty.
+        quotes: around texts of one line.
+        long_quotes: around texts of more lines.
         indented: whether blocks are made by indentation.
         grammar: name of the shipped grammar, or empty.
         draft: name of the embedded draft, or empty.
@@ -23,11 +26,16 @@ class Language:
     id: str
     suffixes: tuple[str, ...]
     line_comment: str = ""
+    block_comment: tuple[str, str] | tuple[()] = ()
+    quotes: tuple[str, ...] = ('"', "'")
+    long_quotes: tuple[str, ...] = ()
     indented: bool = False
     grammar: str = ""
     draft: str = ""
     parser: str = ""
 
+
+_C = ("/*", "*/")
 
 LANGUAGES = {
     language.id: language
@@ -36,45 +44,58 @@ LANGUAGES = {
             "python",
             (".py", ".pyi"),
             "#",
+            long_quotes=('"""', "'''"),
             indented=True,
             grammar="python",
             draft="python",
             parser="tree_sitter_python",
         ),
-        Language("json", (".json",), grammar="json", parser="tree_sitter_json"),
-        Language("jsonc", (".jsonc",), "//", grammar="jsonc", parser="tree_sitter_json"),
-        Language("jsonl", (".jsonl", ".ndjson"), grammar="jsonl"),
-        Language("javascript", (".js", ".mjs", ".cjs"), "//", grammar="javascript", parser="tree_sitter_javascript"),
-        Language("javascriptreact", (".jsx",), "//", parser="tree_sitter_javascript"),
+        Language("json", (".json",), quotes=('"',), grammar="json", parser="tree_sitter_json"),
+        Language("jsonc", (".jsonc",), "//", _C, quotes=('"',), grammar="jsonc", parser="tree_sitter_json"),
+        Language("jsonl", (".jsonl", ".ndjson"), quotes=('"',), grammar="jsonl"),
+        Language(
+            "javascript",
+            (".js", ".mjs", ".cjs"),
+            "//",
+            _C,
+            long_quotes=("`",),
+            grammar="javascript",
+            parser="tree_sitter_javascript",
+        ),
+        Language("javascriptreact", (".jsx",), "//", _C, long_quotes=("`",), parser="tree_sitter_javascript"),
         Language(
             "typescript",
             (".ts", ".mts", ".cts"),
             "//",
+            _C,
+            long_quotes=("`",),
             grammar="typescript",
             parser="tree_sitter_typescript:language_typescript",
         ),
-        Language("typescriptreact", (".tsx",), "//", parser="tree_sitter_typescript:language_tsx"),
-        Language("c", (".c", ".h"), "//", grammar="c", parser="tree_sitter_c"),
-        Language("cpp", (".cpp", ".cc", ".hpp", ".cxx"), "//", parser="tree_sitter_cpp"),
-        Language("go", (".go",), "//", grammar="go", parser="tree_sitter_go"),
-        Language("rust", (".rs",), "//", parser="tree_sitter_rust"),
-        Language("java", (".java",), "//", parser="tree_sitter_java"),
+        Language(
+            "typescriptreact", (".tsx",), "//", _C, long_quotes=("`",), parser="tree_sitter_typescript:language_tsx"
+        ),
+        Language("c", (".c", ".h"), "//", _C, quotes=('"',), grammar="c", parser="tree_sitter_c"),
+        Language("cpp", (".cpp", ".cc", ".hpp", ".cxx"), "//", _C, quotes=('"',), parser="tree_sitter_cpp"),
+        Language("go", (".go",), "//", _C, quotes=('"',), long_quotes=("`",), grammar="go", parser="tree_sitter_go"),
+        Language("rust", (".rs",), "//", _C, quotes=('"',), parser="tree_sitter_rust"),
+        Language("java", (".java",), "//", _C, quotes=('"',), long_quotes=('"""',), parser="tree_sitter_java"),
         Language("shellscript", (".sh", ".bash"), "#", parser="tree_sitter_bash"),
-        Language("sql", (".sql",), "--", grammar="sql", parser="tree_sitter_sql"),
+        Language("sql", (".sql",), "--", _C, grammar="sql", parser="tree_sitter_sql"),
         Language("yaml", (".yaml", ".yml"), "#", indented=True, grammar="yaml", parser="tree_sitter_yaml"),
-        Language("toml", (".toml",), "#", grammar="toml", parser="tree_sitter_toml"),
+        Language("toml", (".toml",), "#", long_quotes=('"""', "'''"), grammar="toml", parser="tree_sitter_toml"),
         Language("csv", (".csv",), grammar="csv"),
-        Language("markdown", (".md",)),
-        Language("html", (".html", ".htm"), parser="tree_sitter_html"),
+        Language("markdown", (".md",), quotes=()),
+        Language("html", (".html", ".htm"), block_comment=("<!--", "-->"), quotes=(), parser="tree_sitter_html"),
     )
 }
 
-PLAIN = Language("plaintext", ())
+PLAIN = Language("plaintext", (), quotes=())
 
 
 def by_id(identifier: str) -> Language:
     """The language of an LSP identifier; an unknown one is plain text of that name."""
-    return LANGUAGES.get(identifier) or Language(identifier, ())
+    return LANGUAGES.get(identifier) or Language(identifier, (), quotes=())
 
 
 def by_path(path: str) -> Language:

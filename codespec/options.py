@@ -261,6 +261,7 @@ def _add_bench(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     learning.add_argument("--out", type=Path, metavar="DIR", help="write learning.json there")
     learning.set_defaults(command="bench learning")
     _add_latency(actions)
+    _add_quality(actions)
     _add_inflate(actions)
     sources = actions.add_parser("sources", help="how much of real files a shipped grammar takes")
     sources.add_argument("grammar", metavar="GRAMMAR", help="NAME or NAME:START")
@@ -288,9 +289,36 @@ def _add_latency(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -
     parser.add_argument(
         "--debounce", type=_positive, default=75, metavar="MS", help="from a key to the request (default: 75)"
     )
+    parser.add_argument("--threads", type=_positive, default=None, metavar="N", help="of the target")
+    parser.add_argument("--context", type=_positive, default=None, metavar="N", help="of the target, in tokens")
+    parser.add_argument(
+        "--order", choices=["spm", "psm"], default="", help="of prompts: suffix or prefix first (default: the target's)"
+    )
+    parser.add_argument(
+        "--llama-server", type=Path, metavar="PATH", help="type the same into llama.vim with this llama-server"
+    )
+    parser.add_argument(
+        "--llama-server-arguments", default="", metavar="TEXT", help="further arguments of it, such as '-fa off'"
+    )
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="of insertions and pauses (default: 1)")
     parser.add_argument("--out", type=Path, metavar="DIR", help="write latency.json and latency.svg there")
     parser.set_defaults(command="bench latency")
+
+
+def _add_quality(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = actions.add_parser("quality", help="whether completions come, repeat what follows, and leave files sound")
+    parser.add_argument(
+        "paths", nargs="*", type=Path, default=[Path()], metavar="PATH", help="repositories, folders, files"
+    )
+    parser.add_argument("--requests", type=_positive, default=2000, metavar="N", help="(default: 2000)")
+    parser.add_argument("--target", metavar="NAME|PATH", default=None, help="target model (default: embedded)")
+    parser.add_argument("--draft", metavar="NAME|PATH|auto|none", default=None, help="draft model (default: auto)")
+    parser.add_argument("--gate", choices=["window", "whole", "off"], default=None, help="(default: window)")
+    parser.add_argument("--grammar", metavar="NAME|PATH|auto|none", default=None, help="(default: none)")
+    parser.add_argument("--seed", type=int, default=1, metavar="N")
+    parser.add_argument("--show", type=_positive, default=0, metavar="N", help="print N examples of each failure")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="write quality.json there")
+    parser.set_defaults(command="bench quality")
 
 
 def _add_decode(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

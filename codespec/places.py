@@ -25,6 +25,11 @@ def data_folder() -> Path:
     return Path(os.environ.get("CODESPEC_DATA") or platformdirs.user_data_dir("codespec"))
 
 
+def cache_folder() -> Path:
+    """Of what can be made anew; it need not exist. ``CODESPEC_CACHE`` in the environment names another one."""
+    return Path(os.environ.get("CODESPEC_CACHE") or platformdirs.user_cache_dir("codespec"))
+
+
 def folder_of(workspace: str) -> Path | None:
     """The folder of a path or ``file:`` URI; None for an empty text and for what is no folder of this machine."""
     if not workspace:
@@ -76,7 +81,7 @@ def keep_private(folder: Path) -> None:
         folder.chmod(0o700)
 
 
-def write_whole(path: Path, parts: Iterable[bytes]) -> None:
+def write_whole(path: Path, parts: Iterable[bytes | memoryview]) -> None:
     """Write a file anew, readable by its owner alone; another process sees all of it or what was there before.
 
     Raises:

@@ -82,7 +82,19 @@ class Target(Protocol):
         ...
 
     def fork(self) -> Target:
-        """Another sequence that shares this one's tokens so far."""
+        """Another sequence that shares this one's tokens so far; close it after use."""
+        ...
+
+    def decode_each(self, forks: Sequence[Target], tokens: Sequence[int]) -> Logits:
+        """Append a token to each of several sequences of this model, in one pass; float32 [len(forks), V].
+
+        Raises:
+            ContextFull, CodespecError, Aborted: as ``decode``; every sequence is as before the call.
+        """
+        ...
+
+    def close(self) -> None:
+        """Give the sequence up; a second call does nothing."""
         ...
 
 

@@ -1,6 +1,7 @@
 """tree-sitter: where a document has errors, and which blocks enclose a place.
 
-The only module that imports tree-sitter. A language whose parser is not installed has no syntax, and still completes.
+Only this module and ``syntax_names`` import tree-sitter. A language whose parser is not installed has no syntax, and
+still completes.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
 from itertools import takewhile
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from codespec.languages import Language
 
@@ -32,6 +33,14 @@ LISTS = frozenset(
     }
 )  # fmt: skip
 """Nodes that hold statements or declarations, in the grammars of tree-sitter."""
+
+DEFINITIONS = frozenset(
+    {
+        "module", "program", "source_file", "translation_unit",
+        "class_body", "object_type", "interface_body", "field_declaration_list", "declaration_list",
+    }
+)  # fmt: skip
+"""Those of ``LISTS`` that hold definitions rather than statements."""
 
 # The first line of something at the top level: not indented, not what opens or closes a block, no label of C, and no
 # directive of its preprocessor, which may stand anywhere.
@@ -76,6 +85,23 @@ class Start:
     top_level: bool
 
 
+@dataclass(frozen=True)
+class Surroundings:
+    """What a place in a document is inside of.
+
+    Attributes:
+        kind: ``unknown`` where an error is in the way.
+        before: of a comment or string, from its start to the place.
+        after: of a comment or string, from the place to its end.
+        definitions: whether definitions stand side by side there: in the file itself, or in a class.
+    """
+
+    kind: Literal["code", "comment", "string", "unknown"] = "unknown"
+    before: str = ""
+    after: str = ""
+    definitions: bool = False
+
+
 def well_formed(language: Language, text: str) -> bool:
     """Whether the parser of the language's own makers takes ``text`` whole, which is stricter than tree-sitter's:
     ``ast`` for Python, ``json`` for JSON. True for other languages."""
@@ -98,7 +124,12 @@ def syntax_tree(language: Language) -> SyntaxTree | None:
 
 @functools.cache
 def _parser(name: str) -> tree_sitter.Parser | None:
-    """The parser that ``module`` or ``module:function`` gives; None where it is not installed or does not load."""
+    return new_parser(name)
+
+
+def new_parser(name: str) -> tree_sitter.Parser | None:
+    """A parser, for one thread, of the language that ``module`` or ``module:function`` gives; None where that is not
+    installed or does not load."""
     module, _, function = name.partition(":")
     try:
         import tree_sitter
@@ -211,6 +242,30 @@ class SyntaxTree:
             holders = [child for child in inner if child.end_byte >= place or child is inner[-1]]
             node = holders[-1] if holders else None
 
+    def surroundings(self, offset: int) -> Surroundings:
+        """Of ``offset``, in characters."""
+        assert self._tree is not None
+        place = self._byte(offset)
+        root = self._tree.root_node
+        # A comment of one line holds the place behind its last character, too.
+        node = root.descendant_for_byte_range(max(0, place - 1), place) or root
+        # Beside an open quote the parser goes on as if it were not there, so errors anywhere make code doubtful.
+        kind: Literal["code", "unknown"] = "unknown" if root.has_error else "code"
+        while node.parent is not None:
+            if node.type in _IN_STRINGS:
+                break
+            if "comment" in node.type or (_STRING.search(node.type) and node.start_byte < place):
+                found: Literal["comment", "string"] = "comment" if "comment" in node.type else "string"
+                text = self._data[node.start_byte : node.end_byte]
+                inside = place < node.end_byte or (found == "comment" and not text.endswith((b"*/", b"\n", b"-->")))
+                if inside and node.start_byte < place:
+                    before, after = self._data[node.start_byte : place], self._data[place : node.end_byte]
+                    return Surroundings(found, before.decode("utf-8", "replace"), after.decode("utf-8", "replace"))
+            if node.type in LISTS:
+                break
+            node = node.parent
+        return Surroundings(kind, definitions=_holds_definitions(node))
+
     def _line_start(self, byte: int) -> int:
         """The start of the line, if only white space stands before ``byte``."""
         start = self._data.rfind(b"\n", 0, byte) + 1
@@ -218,6 +273,17 @@ class SyntaxTree:
 
     def _byte(self, offset: int) -> int:
         return len(self._data.decode()[:offset].encode())
+
+
+_STRING = re.compile(r"string$|string_literal$|char_literal$|rune_literal$|^template_string$")
+# Code in the middle of a string.
+_IN_STRINGS = frozenset({"interpolation", "template_substitution", "format_expression"})
+
+
+def _holds_definitions(node: tree_sitter.Node) -> bool:
+    if node.type == "block":  # Python's
+        return node.parent is not None and node.parent.type == "class_definition"
+    return node.type in DEFINITIONS
 
 
 def _encode(text: str) -> bytes:

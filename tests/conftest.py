@@ -9,7 +9,7 @@ import tempfile
 # Some tests load grammars while they are collected, so a fixture would come too late to keep these, and the child
 # processes of tests, from the user's own cache; what they learn stays out of the user's data likewise, and their model
 # processes apart from the user's.
-for _name in ("CODESPEC_GRAMMAR_CACHE", "CODESPEC_DATA", "CODESPEC_RUNTIME"):
+for _name in ("CODESPEC_GRAMMAR_CACHE", "CODESPEC_DATA", "CODESPEC_CACHE", "CODESPEC_RUNTIME"):
     os.environ[_name] = tempfile.mkdtemp(prefix="codespec-tests-")
     atexit.register(shutil.rmtree, os.environ[_name], ignore_errors=True)
 os.environ["CODESPEC_IDLE_EXIT_S"] = "0"  # a model process ends with the last server that uses it

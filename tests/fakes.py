@@ -73,6 +73,9 @@ class TableTarget:
         self.abort_at, self.on_decode = set(abort_at), on_decode
         self.tokens: list[int] = []
         self.decodes: list[list[int]] = []
+        self.forks: list[TableTarget] = []
+        self.passes = 0
+        self.closed = False
         self._handed_out: list[np.ndarray] = []  # shared by all forks
 
     @property
@@ -109,7 +112,21 @@ class TableTarget:
     def fork(self) -> TableTarget:
         other = copy.copy(self)
         other.tokens, other.decodes = list(self.tokens), []
+        other.forks = []
+        self.forks.append(other)
         return other
+
+    def decode_each(self, forks: Sequence[TableTarget], tokens: Sequence[int]) -> Logits:
+        self.passes += 1
+        if self.abort_at:
+            raise Aborted
+        if sum(fork.n_past + 1 for fork in forks) > self.n_ctx:
+            raise ContextFull("no cells left")
+        rows = [fork.decode([token]).copy() for fork, token in zip(forks, tokens, strict=True)]
+        return np.concatenate(rows)
+
+    def close(self) -> None:
+        self.closed = True
 
 
 class SetGrammar:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from codespec.completion.cache import CompletionCache
-from codespec.completion.completer import Completion, Request
+from codespec.completion.request import Completion, Request
 
 PREFIX, SUFFIX = "def area(self):\n    ", "\n\nprint(1)\n"
 
@@ -87,6 +89,15 @@ def test_nothing_is_an_answer_too() -> None:
 )
 def test_brackets_that_the_editor_closes(typed: str, written: str, text: str, left: list[str] | None) -> None:
     assert texts(cache_of(text), PREFIX + typed, written + SUFFIX) == left
+
+
+def test_who_wants_alternatives_is_not_given_the_only_one() -> None:
+    cache = cache_of("return 1")
+    invoked = replace(request(PREFIX), count=3)
+    assert cache.find("a", invoked) is None
+    cache.store("a", invoked, [completion("return 1"), completion("return 2")])
+    assert [each.text for each in cache.find("a", invoked) or ()] == ["return 1", "return 2"]
+    assert texts(cache, PREFIX + "return") == [" 1", " 2"]  # and who types on keeps them
 
 
 def test_line_ends_of_windows() -> None:

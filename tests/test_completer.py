@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from codespec import Completer, Config, Limits, LocalEngine, Request, Sampling
+from codespec import Completer, Config, Grammar, Limits, LocalEngine, Request, Sampling
+from codespec.completion.completer import ATTEMPTS
 from codespec.errors import CodespecError
 from codespec.languages import by_id
 from codespec.models.registry import EMBEDDED_TARGET
@@ -64,6 +65,26 @@ def test_line_ends_make_no_difference(engine):
     assert one.text == other.text
 
 
+@pytest.mark.parametrize(("order", "most", "least"), [("auto", 2, 0), ("spm", 2, 0), ("psm", 200, 12)])
+def test_with_the_suffix_first_a_key_reads_no_suffix(engine, order, most, least):
+    completer = Completer(engine, replace(BASE, target=replace(BASE.target, fim=order)))
+    offset = TEXT.index("raise ")
+    completer.prefill(Request(TEXT, offset, "python", "main.py"))
+    read = completer.prefill(Request(TEXT[:offset] + "(" + TEXT[offset:], offset + 1, "python", "main.py"))
+    assert least <= read <= most
+
+
+def test_pieces_of_other_files_are_read(engine):
+    from codespec.protocols import Snippet
+
+    completer = Completer(engine, BASE)
+    read = [
+        completer.prefill(Request(TEXT, 40, "python", "/w/main.py", workspace="/w", context=context))
+        for context in ((), (Snippet("util.py", "def helper(argv):\n    return argv[1:]\n"),))
+    ]
+    assert read[1] > 20
+
+
 def test_what_the_target_holds_is_not_decoded_again(engine):
     offset = TEXT.index("raise ") + 6
     complete(engine, TEXT, offset)
@@ -75,6 +96,40 @@ def test_what_the_target_holds_is_not_decoded_again(engine):
 def test_alternatives_differ(engine):
     texts = [c.text for c in complete(engine, TEXT, TEXT.index("raise ") + 6, count=3)]
     assert len(texts) == len(set(texts)) > 1
+
+
+@pytest.fixture(scope="module")
+def usual():
+    """An engine in which texts are decoded side by side: an exact one has one sequence."""
+    engine = LocalEngine(EMBEDDED_TARGET)
+    yield engine
+    engine.close()
+
+
+def test_alternatives_are_decoded_side_by_side(usual):
+    engine = usual
+    offset = TEXT.index("raise ") + 6
+    [one] = complete(engine, TEXT, offset)
+    several = complete(engine, TEXT, offset, count=3)
+    assert several[0].text == one.text
+    # What is generated in a pass is one token of each text.
+    assert several[0].report["target_calls"] < sum(len(each.rounds) for each in several)
+    [again] = complete(engine, TEXT, offset)
+    assert again.report["prefill_tokens"] == 1
+    assert again.text == one.text
+
+
+def test_alternatives_keep_to_the_grammar_each(usual):
+    text = '{"name": '
+    config = replace(BASE, grammar="json", gate="off")
+    request = Request(text, len(text), "json", "a.json", count=3)
+    found = Completer(usual, config).complete(request)
+    assert len(found) > 1
+    state = Grammar.load("json").state(usual._grammar_tokenizer)
+    for each in found:
+        begun = state.copy()
+        tokens = usual.vocabulary.tokenize(text + each.text)
+        assert begun.accept(tokens) == len(tokens)
 
 
 def test_a_cancelled_request_gives_nothing(engine):
@@ -198,6 +253,35 @@ def test_a_text_outside_of_the_grammar_is_completed_without_it(engine):
     assert completion.report["grammar"] == "none (json: line 2 does not match it)"
 
 
+def test_a_part_of_a_document_is_read_from_an_enclosing_statement_on(engine):
+    text = 'end of a text"""\n\n\ndef main(argv):\n    if argv:\n        return \n    return None\n'
+    request = Request(text, text.index("return \n") + 7, "python", "a.py", begins=False)
+    [completion] = Completer(engine, replace(BASE, grammar="auto")).complete(request)
+    assert completion.report["grammar"] != "python"
+    request = replace(request, text="{}", offset=1, language="json", path="a.json", ends=False)
+    [completion] = Completer(engine, replace(BASE, grammar="auto", gate="whole")).complete(request)
+    assert completion.report["grammar"].startswith("none (json: ")
+
+
+def test_a_part_of_a_document_need_not_end_where_it_ends(engine):
+    completer = Completer(engine, replace(BASE, gate="whole"))
+    text = "function f(a) {\n  const x = \n" + "  call(a, 1);\n" * 300
+    part = Request(text, text.index("= \n") + 2, "javascript", "a.js")
+    [as_the_whole], [as_a_part] = completer.complete(part), completer.complete(replace(part, ends=False))
+    assert "}" in as_the_whole.text, "what the block lacks at the end"
+    assert as_a_part.report["gate"] == "passed"
+    assert "}" not in as_a_part.text
+
+
+def test_a_request_may_choose_its_draft_and_grammar(engine):
+    completer = Completer(engine, replace(BASE, draft="none"))
+    request = Request(TEXT, 40, "python", "main.py")
+    [completion] = completer.complete(replace(request, draft="auto", grammar="python"))
+    assert (completion.report["draft"], completion.report["grammar"]) == ("draft-python", "python")
+    [completion] = completer.complete(request)
+    assert (completion.report["draft"], completion.report["grammar"]) == ("none", "none")
+
+
 def test_a_document_is_followed_through_its_edits(engine):
     completer = Completer(engine, replace(BASE, grammar="auto"))
     for offset in (20, 40, 30, len(JSON) - 4, 5):
@@ -207,7 +291,7 @@ def test_a_document_is_followed_through_its_edits(engine):
             assert (again.text, again.report["grammar"]) == (fresh.text, fresh.report["grammar"])
 
 
-def test_a_text_of_which_nothing_fits_is_generated_once_more(engine):
+def test_a_text_of_which_nothing_fits_is_generated_again(engine):
     completer = Completer(engine, replace(BASE, grammar="auto"))
     texts = [TEXT, TEXT.replace("os.path", "os. path"), *(text for _, text in cuts(TEXT, 60, seed=5))]
     seen = set()
@@ -215,8 +299,8 @@ def test_a_text_of_which_nothing_fits_is_generated_once_more(engine):
         for offset in range(0, len(text), 17):
             completion, _ = fill(completer, text, offset, "python", "a.py")
             seen.add((completion.report["gate"], completion.report["tokens"] > BASE.max_tokens))
-            # What one text may take is a limit for each of the two, not more.
-            assert completion.report["tokens"] <= 2 * BASE.max_tokens
+            # What one text may take is a limit for each of them, not more.
+            assert completion.report["tokens"] <= ATTEMPTS * BASE.max_tokens
         if ("dropped", True) in seen and {("cut", True), ("broken", True)} & seen:
             break
     assert {("cut", True), ("broken", True), ("passed", True)} & seen

@@ -33,6 +33,7 @@ def test_every_key_is_read():
             "context": 4096,
             "kv_type": "q8_0",
             "flash_attention": "on",
+            "fim": "psm",
         },
         "draft": "none",
         "grammar": "auto",
@@ -46,14 +47,16 @@ def test_every_key_is_read():
         "prefill": False,
         "prefetch": False,
         "log_level": "debug",
+        "context": {"enabled": False, "ring_chunks": 3, "chunk_lines": 8, "imports": False},
         "language": {"python": {"draft": "tiny", "grammar": "python", "enabled": True}},
     }
     config, messages = Config().apply(options)
     assert messages == []
     for key, value in options.items():
-        if key not in ("target", "language"):
+        if key not in ("target", "context", "language"):
             assert getattr(config, key) == value
     assert vars(config.target) == options["target"]
+    assert vars(config.context) == options["context"]
     assert vars(config.language["python"]) == options["language"]["python"]
     assert isinstance(config.temperature, float)
 

@@ -145,6 +145,15 @@ def test_a_long_prefix_is_read_from_a_block_on(monkeypatch):
     assert document(BRACES).at(text, len(text)).note == "none (test: the text before the cursor is too long)"
 
 
+def test_a_part_of_a_document_is_not_read_as_if_it_were_the_whole():
+    text = "file a; { b; c"
+    assert document(BRACES).at(text, len(text)).note == "test"
+    assert document(BRACES).at(text, len(text), begins=False).state is None
+    place = document(BRACES).at(text, len(text), lambda offset: [Start(10, False)], begins=False)
+    assert place.note == "test (from line 1)"
+    assert place.state.allows(ord(";"))
+
+
 def test_levels_follow_the_document():
     found = document(LEVELS, leveled=True, indented=True)
     for unit in ("  ", "\t", "    "):

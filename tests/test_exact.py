@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from codespec.completion.completer import Completer, Request
+from codespec.completion.completer import Completer
 from codespec.completion.local import SOURCES, LocalEngine
+from codespec.completion.request import Request
 from codespec.config import Config
 from codespec.draft.costs import LONGEST, CostCurve
 from codespec.models.registry import EMBEDDED_TARGET

@@ -421,7 +421,7 @@ def test_markers_of_real_vocabularies(permuted: Path, engine) -> None:
 
 
 def test_the_note_names_the_price() -> None:
-    from codespec.completion.local import foreign_note
+    from codespec.draft.foreign import foreign_note
 
     assert "only 80% of cases" in foreign_note("a.gguf", "b.gguf", 0.8)
     assert "about 5% of the last tokens" in foreign_note("a.gguf", "b.gguf", 0.95)

@@ -20,7 +20,7 @@ from fakes import (
 )
 from reference import target_only
 
-import codespec.speculative.generate as generate_module
+import codespec.speculative.run as run_module
 from codespec.draft.acceptance import Acceptance
 from codespec.draft.compose import Combined
 from codespec.draft.costs import RunningCosts
@@ -194,10 +194,10 @@ def keep_the_kv_cache(self: HeldSequence, count: int) -> None:
     del self.tokens[count:]
 
 
-verify = generate_module.verify_coupled
+verify = run_module.verify_coupled
 MUTANTS = [
-    (generate_module, "verify_coupled", accept_everything),
-    (generate_module, "verify_coupled", forgetful_verify),
+    (run_module, "verify_coupled", accept_everything),
+    (run_module, "verify_coupled", forgetful_verify),
     (HeldSequence, "rollback", keep_the_kv_cache),
 ]
 

@@ -9,10 +9,10 @@ PACKAGE = Path(__file__).parent.parent / "codespec"
 
 # From the bottom up; what shares a row may import each other.
 LAYERS = [
-    {"errors", "exit_codes", "places", "privacy"},
+    {"errors", "exit_codes", "ignore", "places", "privacy"},
     {"protocols"},
     {"languages", "options", "show"},
-    {"syntax"},
+    {"syntax", "syntax_names"},
     {"llama"},
     {"grammar", "models"},
     {"draft"},
@@ -33,7 +33,8 @@ HOMES = {
     "lsprotocol": {"lsp"},
     "lark": {"grammar"},
     "torch": {"train"},
-    "tree_sitter": {"syntax", "bench"},
+    "pathspec": {"ignore"},
+    "tree_sitter": {"syntax", "syntax_names", "bench"},
     "tokenizers": {"train"},
 }
 

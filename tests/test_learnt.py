@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from codespec.completion.completer import Completer, Completion, Request
+from codespec.completion.completer import Completer
 from codespec.completion.local import LocalEngine
+from codespec.completion.request import Completion, Request
 from codespec.completion.teaching import Teacher
 from codespec.config import Config
 from codespec.draft.learnt import CONTEXT, MOST_OPEN, Learnt, LearntStore
@@ -309,6 +310,21 @@ def test_secrets_and_what_belongs_to_no_workspace_are_not_written(engine: LocalE
     assert CODE in held(engine, "")
     Teacher(engine, enabled=False).learn(CODE, "/off/a.py", "python", "/off")
     assert held(engine, "/off") == ""
+
+
+def test_what_a_workspace_ignores_is_not_written(engine: LocalEngine, tmp_path: Path) -> None:
+    teacher, base = Teacher(engine), engine.learnt._base
+    assert base is not None
+    before = set(base.rglob("*.log"))
+    (tmp_path / ".gitignore").write_text("build/\n")
+    (tmp_path / ".codespecignore").write_text("own.py\n")
+    for name in ("build/a.py", "own.py"):
+        teacher.learn(CODE, str(tmp_path / name), "python", str(tmp_path))
+        teacher.accepted("x = 1\n", NEW, str(tmp_path / name), "python", tmp_path.as_uri())
+    assert set(base.rglob("*.log")) == before
+    assert CODE in held(engine, str(tmp_path))
+    teacher.learn(CODE.upper(), str(tmp_path / "a.py"), "python", str(tmp_path))
+    assert len(set(base.rglob("*.log"))) == len(before) + 1
 
 
 def test_a_damaged_log_does_not_break_completing(engine: LocalEngine) -> None:

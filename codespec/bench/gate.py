@@ -19,8 +19,9 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from codespec.completion.completer import Completer, Completion, Request
+from codespec.completion.completer import Completer
 from codespec.completion.local import LocalEngine
+from codespec.completion.request import Completion, Request
 from codespec.config import Config
 from codespec.languages import Language, by_id
 from codespec.models.registry import EMBEDDED_TARGET

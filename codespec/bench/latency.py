@@ -1,10 +1,8 @@
 """``codespec bench latency``: how long somebody who types waits for completions, in a session with the real server.
 
-What is typed are insertions from the history of a git repository, key by key, into the file as it was around them. The
-pause before a key is drawn from a log-normal distribution (median ``KEY_MS``, sigma ``KEY_SIGMA``); behind a line or a
-bracket a typist stops to think in one of ``1 / THINKS`` cases, for ``THINKS_MS``. A line's indentation comes with the
-line end, as editors write it. The client asks ``debounce`` milliseconds after a key if no other has come, and cancels
-what is still unanswered at the next key. Nothing is accepted: what is shown is typed through where it is right.
+What is typed and when: see ``typing``. The client asks ``debounce`` milliseconds after a key if no other has come, and
+cancels what is still unanswered at the next key. Nothing is accepted: what is shown is typed through where it is right.
+The same keys at the same times go to ``llama-server`` through what llama.vim does (``infill``), if its binary is given.
 """
 
 from __future__ import annotations
@@ -12,14 +10,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import random
-import re
+import math
+import shlex
 import statistics
-import subprocess
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from difflib import SequenceMatcher
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -27,20 +23,34 @@ from typing import Any
 import numpy as np
 
 from codespec.bench import plot
-from codespec.languages import Language, by_path
+from codespec.bench.fim_order import order_of, with_order
+from codespec.bench.infill import N_PREDICT, LlamaVim, Sent
+from codespec.bench.llama_peers import environment
+from codespec.bench.llama_server import Server
+from codespec.bench.typing import (
+    BETWEEN_S,
+    KEY_MS,
+    KEY_SIGMA,
+    LAST_WAIT_S,
+    Press,
+    Session,
+    Typed,
+    sessions,
+    type_sessions,
+    units,
+)
 from codespec.lsp.client import EditorClient
+from codespec.models.registry import find_target
 from codespec.protocols import CodespecError
 
-KEY_MS, KEY_SIGMA = 130.0, 0.45
-THINKS, THINKS_MS = 0.25, (300.0, 1_500.0)
-SHORTEST, LONGEST = 40, 400  # characters of an insertion
-COMMITS = 400
-LAST_WAIT_S = 2.0
 SETTLE_S = 5.0  # for what the server measures while nobody waits
-_LARGEST_FILE = 100_000
+SERVER_TIMEOUT_S = 120.0
+KINDS = ("along", "typing", "thought", "all")
+SHARES = (50, 95, 99)
+LLAMA_VIM_BATCH = 1024
 
 Arm = str
-"""``full``, or what is switched off: ``no prefill``, ``no prefetch``, ``neither``."""
+"""``full``, or what is switched off: ``no prefill``, ``no prefetch``, ``neither``; or ``llama.vim``."""
 
 ARMS: dict[Arm, dict[str, bool]] = {
     "full": {"prefill": True, "prefetch": True},
@@ -48,154 +58,106 @@ ARMS: dict[Arm, dict[str, bool]] = {
     "no prefetch": {"prefill": True, "prefetch": False},
     "neither": {"prefill": False, "prefetch": False},
 }
+LLAMA_VIM: Arm = "llama.vim"
+_NO_COUNTS = frozenset({"context", "threads"})
 
 
 @dataclass(frozen=True)
-class Session:
-    """One insertion: the text around it, and what was written."""
-
-    path: str
-    language: Language
-    before: str
-    typed: str
-    after: str
-
-    def key_presses(self) -> Iterator[str]:
-        """What each key press adds: a character, or a line end with the indentation of the next line."""
-        for match in re.finditer(r"\n[ \t]*|\A[ \t]+|.", self.typed):
-            yield match[0]
-
-
-@dataclass
-class Answered:
-    """One request, milliseconds.
+class Plan:
+    """What to measure.
 
     Attributes:
-        kind: ``along`` where what was shown goes on with what was typed, ``thought`` after a pause, else ``typing``.
-        waited: from the request to the answer; None where the next key came first.
+        debounce_ms: from a key to the request; llama.vim has its own way.
+        order: of fill-in-the-middle prompts, ``spm`` or ``psm``; empty is the target's own.
+        llama_server: its binary; None leaves it out.
+        llama_server_arguments: further ones, behind those that llama.vim recommends.
     """
 
-    kind: str
-    waited: float | None = None
-    text: str = ""
+    repository: Path
+    arms: Sequence[Arm]
+    count: int
+    debounce_ms: float
+    seed: int
+    out: Path | None = None
+    order: str = ""
+    llama_server: Path | None = None
+    llama_server_arguments: Sequence[str] = ()
 
 
 @dataclass
-class Log:
-    """What happened in one arm."""
+class Log(Typed):
+    """What happened in one arm.
 
-    answers: list[Answered] = field(default_factory=list)
-    status: dict[str, Any] = field(default_factory=dict)
-
-
-def sessions(repository: Path, count: int, seed: int) -> list[Session]:
-    """Insertions from the latest commits of a repository, drawn at random.
-
-    Raises:
-        CodespecError: there is no such repository, or it has too few.
+    Attributes:
+        status: what ``codespec.status`` says at the end; numbers are those of these sessions.
+        answers: what each answer took in the server.
+        sent: the requests to ``llama-server``.
     """
-    found: list[Session] = []
-    for commit in _git(repository, "log", "--no-merges", f"-n{COMMITS}", "--format=%H").split():
-        names = _git(repository, "diff-tree", "--no-commit-id", "-r", "--name-only", "--diff-filter=M", commit)
-        for name in names.splitlines():
-            language = by_path(name)
-            if language.id == "plaintext":
-                continue
-            old, new = (_git(repository, "show", f"{each}:{name}") for each in (f"{commit}^", commit))
-            found += _insertions(name, language, old, new)
-        if len(found) >= 5 * count:
-            break
-    if len(found) < count:
-        raise CodespecError(
-            f"{repository}: {len(found)} insertions of {SHORTEST} to {LONGEST} characters, {count} wanted"
-        )
-    return random.Random(seed).sample(found, count)
+
+    status: dict[str, Any] = field(default_factory=dict)
+    answers: list[dict[str, Any]] = field(default_factory=list)
+    sent: list[Sent] = field(default_factory=list)
 
 
-def _git(repository: Path, *arguments: str) -> str:
-    try:
-        result = subprocess.run(
-            ["git", "-C", str(repository), *arguments],
-            capture_output=True,
-            check=True,
-            encoding="utf-8",
-            errors="replace",
-        )
-    except (OSError, subprocess.CalledProcessError) as error:
-        said = getattr(error, "stderr", "") or str(error)
-        raise CodespecError(f"{repository}: no history to take sessions from ({said.strip()[:200]})") from None
-    return result.stdout
+class Codespec:
+    """An editor with codespec's server: asks ``debounce_ms`` after a key, cancels at the next one."""
 
+    def __init__(self, client: EditorClient, debounce_ms: float, log: Log) -> None:
+        self.shown = ""
+        self._client, self._debounce_ms, self._log = client, debounce_ms, log
+        self._pending: asyncio.Task[None] | None = None
+        self._uri = ""
+        self._first = 0  # press of the current session
+        self._column = 0  # of the cursor
 
-def _insertions(name: str, language: Language, old: str, new: str) -> Iterator[Session]:
-    if max(len(old), len(new)) > _LARGEST_FILE:
-        return
-    lines, others = new.splitlines(keepends=True), old.splitlines(keepends=True)
-    for tag, _, _, start, end in SequenceMatcher(None, others, lines, autojunk=False).get_opcodes():
-        typed = "".join(lines[start:end])
-        if tag == "insert" and SHORTEST <= len(typed) <= LONGEST:
-            yield Session(name, language, "".join(lines[:start]), typed, "".join(lines[end:]))
+    async def open(self, number: int, session: Session) -> None:
+        """Open a document."""
+        self._uri = f"file:///session{number}/{session.path}"
+        self._first = len(self._log.presses)
+        self._column = 0
+        self.shown = ""
+        self._client.open(self._uri, session.language.id, session.before + session.after)
 
+    async def press(self, key: str, press: Press) -> None:
+        """Put text before the cursor, and ask in a while."""
+        await self._drop()
+        row, column = press.place
+        last = key.rpartition("\n")[2]
+        start = (row - 1, self._column) if key.startswith("\n") else (row, column - units(last))
+        self._column = column
+        self._client.insert(self._uri, *start, key)
+        self.shown = self.shown[len(key) :] if self.shown.startswith(key) else ""
+        self._pending = asyncio.create_task(self._ask(press))
 
-class Typist:
-    """Types sessions into a server."""
+    async def close(self) -> None:
+        """Close the document, and note what the server says of its answers."""
+        await self._drop()
+        self._client.close(self._uri)
+        answers = {(each["line"], each["character"]): each for each in await self._client.answers()}
+        for press in self._log.presses[self._first :]:
+            found = answers.get(press.place)
+            if found is not None and press.waited is not None:
+                press.memory = found["memory"]
+                self._log.answers.append({"kind": press.kind, "client_ms": round(press.waited, 3), **found})
 
-    def __init__(self, client: EditorClient, debounce_ms: float, seed: int) -> None:
-        self._client, self._debounce_ms = client, debounce_ms
-        self._random = random.Random(seed)
-        self._shown = ""
-        self._number = 0
-
-    async def type(self, session: Session, log: Log) -> None:
-        """Type one session, and note what was answered."""
-        client = self._client
-        self._number += 1
-        uri = f"file:///session{self._number}/{session.path}"
-        client.open(uri, session.language.id, session.before + session.after)
-        row, column = session.before.count("\n"), 0
-        pending: asyncio.Task[None] | None = None
-        self._shown = ""
-        last = "\n"
-        for key in session.key_presses():
-            pause = self._pause_ms(last)
-            await asyncio.sleep(pause / 1e3)
-            await _drop(pending)
-            client.insert(uri, row, column, key)
-            row, column = (row + 1, _units(key[1:])) if key.startswith("\n") else (row, column + _units(key))
-            along = self._shown.startswith(key) and self._shown != key
-            self._shown = self._shown[len(key) :] if along else ""
-            kind = "along" if along else "thought" if pause >= THINKS_MS[0] else "typing"
-            pending = asyncio.create_task(self._ask(uri, row, column, Answered(kind), log))
-            last = key[-1] if key.strip() else "\n"
-        await asyncio.sleep(LAST_WAIT_S)
-        await _drop(pending)
-        client.close(uri)
-
-    def _pause_ms(self, last: str) -> float:
-        if last in "\n([{:" and self._random.random() < THINKS:
-            return self._random.uniform(*THINKS_MS)
-        return self._random.lognormvariate(0, KEY_SIGMA) * KEY_MS
-
-    async def _ask(self, uri: str, row: int, column: int, answered: Answered, log: Log) -> None:
+    async def _ask(self, press: Press) -> None:
         await asyncio.sleep(self._debounce_ms / 1e3)
-        log.answers.append(answered)
+        press.asked = True
         began = perf_counter()
-        text = await self._client.complete(uri, row, column)
-        answered.waited = (perf_counter() - began) * 1e3
-        self._shown = answered.text = text
+        text = await self._client.complete(self._uri, *press.place)
+        press.answer(text, began)
+        self.shown = text
 
-
-def _units(text: str) -> int:
-    return len(text.encode("utf-16-le")) // 2
-
-
-async def _drop(task: asyncio.Task[None] | None) -> None:
-    if task is not None and not task.done():
-        task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await task
-    elif task is not None and task.exception() is not None:
-        raise CodespecError(f"the server failed: {task.exception()}")
+    async def _drop(self) -> None:
+        task, self._pending = self._pending, None
+        if task is None:
+            return
+        if not task.done():
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+        elif task.exception() is not None:
+            raise CodespecError(f"the server failed: {task.exception()}")
 
 
 async def measure(
@@ -208,77 +170,247 @@ async def measure(
         try:
             await client.start(options, data)
             await asyncio.sleep(SETTLE_S)
-            typist = Typist(client, debounce_ms, seed)
             before = await client.status()
-            for number, session in enumerate(chosen, 1):
-                say(f"session {number}/{len(chosen)}: {session.path}")
-                await typist.type(session, log)
+            await type_sessions(Codespec(client, debounce_ms, log), chosen, seed, log, say)
             after = await client.status()
         finally:
             await client.stop()
-    counts = {key: value for key, value in after.items() if isinstance(value, int)}
+    counts = {key: value for key, value in after.items() if isinstance(value, int) and key not in _NO_COUNTS}
     log.status = after | {key: value - before.get(key, 0) for key, value in counts.items()}
     return log
 
 
-def figures(log: Log) -> dict[str, Any]:
-    """Percentiles in milliseconds, by kind of request, and what the server counted."""
-    kinds: dict[str, Any] = {}
-    for kind in ("along", "typing", "thought"):
-        asked = [each for each in log.answers if each.kind == kind]
-        waited = [each.waited for each in asked if each.waited is not None]
-        times = {
-            f"p{share}": round(float(np.quantile(waited, share / 100, method="higher")), 2)
-            for share in (50, 95, 99)
-            if waited
-        }
-        with_text = sum(bool(each.text) for each in asked)
-        kinds[kind] = {"asked": len(asked), "answered": len(waited), "with_text": with_text, **times}
-    return {"requests": kinds, "server": log.status}
-
-
-def run(
-    repository: Path,
-    arms: Sequence[Arm],
-    count: int,
-    debounce_ms: float,
-    seed: int,
-    out: Path | None,
-    options: dict[str, Any],
-    say: Callable[[str], None],
-) -> int:
-    """Measure, print a table, write ``latency.json`` and ``latency.svg`` under ``out``.
+async def measure_llama_vim(server: Server, chosen: Sequence[Session], seed: int, say: Callable[[str], None]) -> Log:
+    """Type all sessions into an editor with llama.vim.
 
     Raises:
-        CodespecError: no such arm, no sessions, or the server failed.
+        CodespecError: the server refused a request.
     """
-    unknown = [arm for arm in arms if arm not in ARMS]
+    log = Log()
+
+    async def ask(body: dict[str, Any]) -> dict[str, Any]:
+        return await asyncio.to_thread(server.ask, "/infill", body)
+
+    await ask({"input_prefix": "a = 1\n", "input_suffix": "\n", "prompt": "b", "n_predict": 1})  # as Server.ask says
+    plugin = LlamaVim(ask, seed)
+    plugin.start()
+    try:
+        await type_sessions(plugin, chosen, seed, log, say)
+    finally:
+        await plugin.stop()
+    if plugin.failures:
+        raise CodespecError(f"llama-server: {len(plugin.failures)} requests failed; the first: {plugin.failures[0]}")
+    log.sent = plugin.sent
+    return log
+
+
+async def settings_in_use(options: dict[str, Any]) -> tuple[int, int]:
+    """Threads and context of the target under these settings."""
+    client = EditorClient()
+    with tempfile.TemporaryDirectory(prefix="codespec-latency-") as data:
+        try:
+            await client.start(options, data)
+            status = await client.status()
+        finally:
+            await client.stop()
+    return status["threads"], status["context"]
+
+
+def llama_server_line(
+    binary: Path, target: Path, threads: int, context: int, order: str, more: Sequence[str]
+) -> list[str]:
+    """The command of a server as llama.vim recommends it (``-ub 1024 -b 1024 --cache-reuse 256``), with our target.
+
+    A prompt gets at most ``--batch-size`` tokens of the file around the cursor; in a small context fewer fit. Chunks of
+    other files get what is left of the context beside ``--predict``, which the server does not take from the request.
+    """
+    batch = str(min(LLAMA_VIM_BATCH, max(context - N_PREDICT, context // 2)))
+    line = [str(binary), "--model", str(target), "--threads", str(threads), "--threads-batch", str(threads)]
+    line += ["--ctx-size", str(context), "--parallel", "1", "--batch-size", batch, "--ubatch-size", batch]
+    line += ["--cache-reuse", "256", "--predict", str(N_PREDICT), "--no-ui"]
+    return [*line, *(["--spm-infill"] if order == "spm" else []), *more]
+
+
+def quantiles(values: Iterable[float]) -> dict[str, float | None]:
+    """p50, p95 and p99; None where they lie among what never came (infinity); nothing of no values."""
+    kept = list(values)
+    found = {f"p{share}": float(np.quantile(kept, share / 100, method="higher")) for share in SHARES if kept}
+    return {key: round(value, 2) if math.isfinite(value) else None for key, value in found.items()}
+
+
+def figures(log: Log) -> dict[str, Any]:
+    """Quantiles in milliseconds, by kind of key, and what the servers counted.
+
+    ``waited`` is from request to answer, ``from_key`` from key to answer, ``all_keys`` the same with keys that got no
+    answer before the next one counted as waiting for ever.
+    """
+    kinds: dict[str, Any] = {}
+    for kind in KINDS:
+        pressed = [each for each in log.presses if kind in (each.kind, "all")]
+        answered = [each for each in pressed if each.from_key is not None]
+        kinds[kind] = {
+            "keys": len(pressed),
+            "asked": sum(each.asked for each in pressed),
+            "answered": len(answered),
+            "with_text": sum(bool(each.text) for each in answered),
+            "from_memory": sum(each.memory for each in answered),
+            "waited": quantiles(each.waited for each in answered if each.waited is not None),
+            "from_key": quantiles(each.from_key for each in answered if each.from_key is not None),
+            "all_keys": quantiles(math.inf if each.from_key is None else each.from_key for each in pressed),
+        }
+    found: dict[str, Any] = {"requests": kinds}
+    if log.status:
+        found |= {"server": log.status, "thought": after_pause(log.answers, log.status.get("pass_ms", 0.0))}
+    found["prompt_tokens"] = prompt_tokens(log)
+    if log.sent:
+        found["sent"] = {
+            role: {"count": len(of), "ms": quantiles(each.ms for each in of)}
+            for role in ("first", "speculative", "ring")
+            if (of := [each for each in log.sent if each.role == role])
+        }
+    return found
+
+
+def after_pause(answers: Sequence[dict[str, Any]], pass_ms: float) -> dict[str, Any]:
+    """Of answers behind a pause that a model was asked for: how long they took, over one pass and the decoding."""
+    asked = [each for each in answers if each["kind"] == "thought" and not each["memory"]]
+    ratios = [each["ms"] / (pass_ms + each["total_ms"] - each["prefill_ms"]) for each in asked if pass_ms > 0]
+    return {
+        "count": len(asked),
+        "ms": quantiles(each["ms"] for each in asked),
+        "prefill_tokens": quantiles(each["prefill_tokens"] for each in asked),
+        "prefill_ms": quantiles(each["prefill_ms"] for each in asked),
+        "pass_ms": pass_ms,
+        "over_pass_and_decoding": quantiles(ratios),
+    }
+
+
+def prompt_tokens(log: Log) -> dict[str, Any]:
+    """Tokens of prompts that were evaluated, by what for, and for each key that got an answer."""
+    answered = sum(each.from_key is not None for each in log.presses)
+    if log.sent:
+        by = {role: sum(each.prompt_n for each in log.sent if each.role == role) for role in ("first", "speculative")}
+        by["ring"] = sum(each.prompt_n for each in log.sent if each.role == "ring")
+        for_answers = by["first"]
+    else:
+        by = {key: log.status.get(key, 0) for key in ("prefill_tokens", "read_ahead")}
+        for_answers = by["prefill_tokens"]
+    total = sum(by.values())
+    return {
+        **by,
+        "total": total,
+        "per_answer": round(total / answered, 1) if answered else None,
+        "per_answer_without_ahead": round(for_answers / answered, 1) if answered else None,
+    }
+
+
+def run(plan: Plan, options: dict[str, Any], say: Callable[[str], None]) -> int:
+    """Measure, print a table, write ``latency.json`` and ``latency.svg`` under ``plan.out``.
+
+    Args:
+        options: settings of the server.
+
+    Raises:
+        CodespecError: no such arm, no sessions, a target without that order, or a server failed.
+    """
+    unknown = [arm for arm in plan.arms if arm not in ARMS]
     if unknown:
         raise CodespecError(f"no arm {unknown[0]}; there are: {', '.join(ARMS)}")
-    chosen = sessions(repository, count, seed)
+    chosen = sessions(plan.repository, plan.count, plan.seed)
     keys = [sum(1 for _ in session.key_presses()) for session in chosen]
-    print(f"{count} insertions of {statistics.median(keys):g} keys, asked {debounce_ms:g} ms after a key; milliseconds")
-    print(f"{'arm':12}{'request':10}{'asked':>7}{'answered':>10}{'text':>6}{'p50':>9}{'p95':>9}{'p99':>9}")
-    report: dict[str, Any] = {}
-    bars = []
-    for arm in arms:
-        say(arm)
-        log = asyncio.run(measure({**options, **ARMS[arm]}, chosen, debounce_ms, seed, say))
-        report[arm] = figures(log)
-        for kind, each in report[arm]["requests"].items():
-            times = "".join(f"{each.get(f'p{share}', float('nan')):9.1f}" for share in (50, 95, 99))
-            print(f"{arm:12}{kind:10}{each['asked']:7}{each['answered']:10}{each['with_text']:6}{times}", flush=True)
-            bars += [(f"{kind}, p{share}", arm, each[f"p{share}"]) for share in (50, 95) if f"p{share}" in each]
-        server = report[arm]["server"]
-        print(
-            f"{arm:12}{server.get('from_memory', 0)} of {server.get('requests', 0)} from memory; "
-            f"{server.get('completions', 0)} texts generated, prefetched ones among them, for which "
-            f"{server.get('prefill_tokens', 0)} tokens were read, and {server.get('read_ahead', 0)} while typing"
-        )
-    if out is not None:
-        out.mkdir(parents=True, exist_ok=True)
-        settings = {"count": count, "debounce_ms": debounce_ms, "seed": seed, "key_ms": KEY_MS, "key_sigma": KEY_SIGMA}
-        (out / "latency.json").write_text(json.dumps({**settings, "arms": report}, indent=1) + "\n", "utf-8")
-        (out / "latency.svg").write_text(plot.bars("milliseconds from request to answer", sorted(bars)), "utf-8")
-        print(f"wrote latency.json, latency.svg to {out}")
+    print(
+        f"{plan.count} insertions of {statistics.median(keys):g} keys; milliseconds from request to answer and from key"
+    )
+    print(f"{'arm':12}{'keys':9}{'n':>5}{'answered':>9}{'text':>6}{'memory':>7}", end="")
+    print("".join(f"{what + ' p' + str(share):>10}" for what in ("req", "key") for share in SHARES))
+    with tempfile.TemporaryDirectory(prefix="codespec-latency-") as folder:
+        target = find_target(options.get("target", {}).get("path", ""))
+        if plan.order and plan.order != order_of(target):
+            target = with_order(target, plan.order, Path(folder))
+            options = {**options, "target": {**options.get("target", {}), "path": str(target)}}
+        order = order_of(target)
+        report = dict(_arms(plan, options, target, order, chosen, say))
+    if plan.out is not None:
+        _write(plan, order, options, report)
     return 0
+
+
+def _arms(
+    plan: Plan,
+    options: dict[str, Any],
+    target: Path,
+    order: str,
+    chosen: Sequence[Session],
+    say: Callable[[str], None],
+) -> Iterable[tuple[Arm, dict[str, Any]]]:
+    for arm in plan.arms:
+        say(arm)
+        yield arm, _show(arm, asyncio.run(measure({**options, **ARMS[arm]}, chosen, plan.debounce_ms, plan.seed, say)))
+    if plan.llama_server is not None:
+        say(LLAMA_VIM)
+        threads, context = asyncio.run(settings_in_use(options))
+        line = llama_server_line(plan.llama_server, target, threads, context, order, plan.llama_server_arguments)
+        try:
+            with Server(line, environment(None), SERVER_TIMEOUT_S) as server:
+                log = asyncio.run(measure_llama_vim(server, chosen, plan.seed, say))
+        except (RuntimeError, OSError) as error:
+            raise CodespecError(f"{plan.llama_server}: {error}") from None
+        yield LLAMA_VIM, {**_show(LLAMA_VIM, log), "command": shlex.join(line)}
+
+
+def _show(arm: Arm, log: Log) -> dict[str, Any]:
+    """Print what an arm has shown; returns its figures."""
+    report = figures(log)
+    for kind, each in report["requests"].items():
+        times = [each[what].get(f"p{share}") for what in ("waited", "from_key") for share in SHARES]
+        row = "".join(f"{'–' if value is None else f'{value:.1f}':>10}" for value in times)
+        counts = f"{each['keys']:5}{each['answered']:9}{each['with_text']:6}{each['from_memory']:7}"
+        print(f"{arm:12}{kind:9}{counts}{row}", flush=True)
+    tokens = report["prompt_tokens"]
+    parts = ", ".join(f"{name} {tokens[name]}" for name in tokens if name not in ("total", *_SHARES_OF_TOKENS))
+    print(f"{arm:12}prompt tokens evaluated: {tokens['total']} ({parts}); for each answer {tokens['per_answer']}")
+    if "server" in report:
+        server, thought = report["server"], report["thought"]
+        print(f"{arm:12}in the server: from memory {_line(server.get('memory_ms'))}; stopping a decode", end=" ")
+        print(f"{_line(server.get('stop_decode_ms'))}, a prefill {_line(server.get('stop_prefill_ms'))}")
+        print(
+            f"{arm:12}behind a pause: {_line(thought['ms'])}, of that reading {_line(thought['prefill_ms'])}; "
+            f"over one pass ({thought['pass_ms']:g} ms) and decoding: {_line(thought['over_pass_and_decoding'])}",
+            flush=True,
+        )
+    return report
+
+
+_SHARES_OF_TOKENS = ("per_answer", "per_answer_without_ahead")
+
+
+def _line(figures: dict[str, Any] | None) -> str:
+    shown = {key: value for key, value in (figures or {}).items() if key != "count"}
+    return " ".join(f"{key} {value}" for key, value in shown.items()) or "none"
+
+
+def _write(plan: Plan, order: str, options: dict[str, Any], report: dict[str, Any]) -> None:
+    out = plan.out
+    assert out is not None
+    out.mkdir(parents=True, exist_ok=True)
+    settings = {
+        "count": plan.count,
+        "debounce_ms": plan.debounce_ms,
+        "seed": plan.seed,
+        "key_ms": KEY_MS,
+        "key_sigma": KEY_SIGMA,
+        "last_wait_s": LAST_WAIT_S,
+        "between_s": BETWEEN_S,
+        "order": order,
+        "options": options,
+    }
+    bars = [
+        (f"{kind}, {share}", arm, found["requests"][kind]["from_key"][share])
+        for arm, found in report.items()
+        for kind in KINDS
+        for share in ("p50", "p95")
+        if found["requests"][kind]["from_key"].get(share)
+    ]
+    (out / "latency.json").write_text(json.dumps({**settings, "arms": report}, indent=1) + "\n", "utf-8")
+    (out / "latency.svg").write_text(plot.bars("milliseconds from key to answer", sorted(bars)), "utf-8")
+    print(f"wrote latency.json, latency.svg to {out}")

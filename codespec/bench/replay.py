@@ -38,6 +38,12 @@ class TimedTarget:
     def fork(self) -> Target:
         return self._target.fork()
 
+    def decode_each(self, forks: Sequence[Target], tokens: Sequence[int]) -> Logits:
+        return self._target.decode_each(forks, tokens)
+
+    def close(self) -> None:
+        self._target.close()
+
 
 class ReplayTarget(TimedTarget):
     """Does the work of ``target`` and then says what a known text says: its time, a better writer's choice.

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from codespec.completion.postprocess import CLOSERS
+from codespec.completion.scan import CLOSERS
 
 if TYPE_CHECKING:
     from codespec.completion.request import Completion, Request
@@ -46,6 +46,7 @@ class _Kept:
     prefix: _Text
     suffix: _Text
     language: str
+    count: int
     completions: tuple[Completion, ...]
 
 
@@ -72,19 +73,21 @@ class CompletionCache:
                 _Text(len(prefix), prefix[-_WINDOW:], hash(prefix)),
                 _Text(len(suffix), suffix[:_WINDOW], hash(suffix)),
                 request.language,
+                request.count,
                 tuple(completions),
             )
         )
 
     def find(self, document: str, request: Request) -> list[Completion] | None:
-        """What is left of completions given before, the latest first; None where the place is a new one."""
+        """What is left of completions given before, the latest first; None where the place is a new one, or fewer
+        completions were asked for there."""
         kept = self._documents.get(document)
         if kept is None:
             return None
         self._documents.move_to_end(document)
         prefix, suffix = request.text[: request.offset], request.text[request.offset :]
         for each in reversed(kept):
-            if each.language != request.language:
+            if each.language != request.language or each.count < request.count:
                 continue
             found = _left(each, prefix, suffix)
             if found is not None:

@@ -3,36 +3,55 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 from codespec.completion.ending import Ended, Ending
-from codespec.completion.fitting import OpenDocuments, lead_of
+from codespec.completion.fitting import OpenDocuments, Spot, lead_of
+from codespec.completion.following import Following, follow, follow_all
+from codespec.completion.forks import TOGETHER
 from codespec.completion.local import LocalEngine
-from codespec.completion.prompt import file_header, fim_prompt, tail
+from codespec.completion.prompt import Prompts, file_header, file_name, relative_path
 from codespec.completion.request import Completion, Request
-from codespec.completion.stop import StopRule
 from codespec.completion.teaching import Teacher
+from codespec.completion.warm import MIB, WarmSettings
 from codespec.config import Config
 from codespec.draft.profiles import Profiles, default_folder
 from codespec.grammar import Grammar
 from codespec.languages import by_id
-from codespec.models.fim import fim_format
+from codespec.models.fim import FimFormat, Order, fim_format
 from codespec.models.registry import find_draft, find_target
-from codespec.protocols import Cancel, Chunk, CodespecError, FinishReason, Limits, Round, Sampling, Statistics
+from codespec.places import cache_folder
+from codespec.protocols import Cancel, CodespecError, Limits, Sampling, Statistics
 
 __all__ = ["Completer", "Completion", "Request", "load_completer", "load_engine"]
 
 # Of alternatives the first is what was asked for, the others are drawn at no less than this temperature.
 ALTERNATIVE_TEMPERATURE = 0.8
 REPEATS = 50
-ATTEMPTS = 2
-"""Texts that are generated for a completion before it is given up because nothing of them fits what follows."""
+ATTEMPTS = 3
+"""Texts that are generated for a completion before it is given up because nothing of them fits what follows, or it is
+no other than those before."""
 SAVE_EVERY_S = 300.0
 """How often what was learnt of drafts is kept while running; at the end it is in any case."""
+
+
+@dataclass(frozen=True)
+class _Task:
+    """What the texts for one request have in common."""
+
+    prompt: list[int]
+    spot: Spot
+    language: str
+    limits: Limits
+    before_ms: float
+
+    def ending(self) -> Ending:
+        """For one text."""
+        spot = self.spot
+        return Ending(spot.rule, spot.gate, spot.tidy, "unavailable" if spot.unavailable else "off")
 
 
 class Completer:
@@ -42,12 +61,23 @@ class Completer:
         self.engine = engine
         self._config = config
         self._sampling = sampling or Sampling(temperature=config.temperature, seed=config.seed)
-        self._layout = fim_format(engine.model)
+        self._layout = self._layout_of(config.target.fim)
+        self._prompts = Prompts(engine.vocabulary, self._layout)
         self._documents = OpenDocuments(engine)
         self._teacher = Teacher(engine, config.learn)
         self._totals = Statistics()
         self._generated = self._read_ahead = 0
         self._draft: Path | None = None
+        self._pass_ms = 0.0
+
+    def _layout_of(self, wanted: str) -> FimFormat | None:
+        orders: dict[str, Order] = {"psm": "psm", "spm": "spm"}
+        model, order = self.engine.model, orders.get(wanted)
+        layout = fim_format(model, order)
+        if order is not None and (layout is None or layout.order != order):
+            own = f"keeping {layout.order}" if layout is not None else "it cannot fill in the middle"
+            self.engine.note(f"{model.path.name} was not trained on {order} prompts (`target.fim`): {own}")
+        return layout
 
     def complete(self, request: Request, cancel: Cancel | None = None) -> list[Completion]:
         """Different completions, best first; empty once ``cancel`` is set.
@@ -55,46 +85,89 @@ class Completer:
         Raises:
             CodespecError: the draft or grammar of the settings cannot be used.
         """
+        task = self._task(request)
+        if request.count > 1:
+            return self._several(task, request.count, cancel)
+        spent = Statistics(grammar_ms=task.before_ms, total_ms=task.before_ms)
+        completion = self._one(task, self._sampling, cancel, spent)
+        return [] if completion.finish_reason == "cancelled" else [completion]
+
+    def _task(self, request: Request) -> _Task:
         text, offset = _normal(request)
         prefix, suffix = text[:offset], text[offset:]
         language = by_id(request.language)
         settings = self._config.for_language(request.language)
-        self.engine.use_draft(find_draft(settings.draft, language))
+        self.engine.use_draft(find_draft(request.draft or settings.draft, language))
         self._draft = self.engine.draft  # another completer may use another one
+        self.engine.warm.enter(request.workspace)
         limits = self._limits(request)
-        budget = limits.time_budget_ms
         began = perf_counter()
-        spot = self._documents.spot(request.path, language, settings.grammar, text, offset, self._config.gate)
+        grammar = request.grammar or settings.grammar
+        whole = (request.begins, request.ends)
+        spot = self._documents.spot(request.path, language, grammar, text, offset, self._config.gate, whole)
         before_ms = (perf_counter() - began) * 1e3
-        prompt = self._prompt(_without_lead(prefix), suffix, request.path, limits)
+        prompt = self._prompt(prefix[: offset - len(spot.lead)], suffix, request, limits)
         self._teacher.use(request.workspace, request.language, suffix)
-        rule = StopRule.at(prefix, suffix, language)
+        return _Task(prompt, spot, request.language, limits, before_ms)
+
+    def _one(self, task: _Task, sampling: Sampling, cancel: Cancel | None, spent: Statistics) -> Completion:
+        """One text, another one where nothing of it fits; ``spent`` grows by what it takes."""
+        budget, spot = task.limits.time_budget_ms, task.spot
+        for attempt in range(ATTEMPTS):
+            if attempt > 0:
+                sampling = _another(sampling)
+            state = spot.state(self.engine)
+            left = replace(task.limits, time_budget_ms=budget and budget - spent.total_ms)
+            chunks = self.engine.generate(task.prompt, state, sampling, left, cancel, language=task.language)
+            following = Following(task.ending(), state.wanted if state else ())
+            completion = self._finished(follow(chunks, following), following, spot.place.note, spent)
+            completion = _to_show(completion, spot.lead)
+            if completion.report["gate"] != "dropped" or completion.finish_reason == "cancelled":
+                break
+            if budget and spent.total_ms > budget / 2:
+                break
+        return completion
+
+    def _several(self, task: _Task, count: int, cancel: Cancel | None) -> list[Completion]:
+        """Different texts, decoded side by side, first what ``_one`` would give; what repeats is drawn again."""
+        budget, spent = task.limits.time_budget_ms, Statistics(grammar_ms=task.before_ms, total_ms=task.before_ms)
         found: dict[str, Completion] = {}
-        for index in range(request.count):
-            sampling = replace(self._sampling, sample=self._sampling.sample + index)
-            if index > 0:
-                sampling = _warm(sampling)
-            spent = Statistics(grammar_ms=before_ms, total_ms=before_ms) if index == 0 else Statistics()
-            for attempt in range(ATTEMPTS):
-                if attempt > 0:
-                    sampling = _another(sampling)
-                state = spot.state(self.engine, rule)
-                left = replace(limits, time_budget_ms=budget and budget - spent.total_ms)
-                chunks = self.engine.generate(prompt, state, sampling, left, cancel, language=request.language)
-                ending = Ending(rule, spot.gate, suffix, "unavailable" if spot.unavailable else "off")
-                completion = self._finish(chunks, ending, spot.place.note, state.wanted if state else (), spent)
-                if completion.report["gate"] != "dropped" or completion.finish_reason == "cancelled":
-                    break
-                if budget and spent.total_ms > budget / 2:
-                    break
-            if spot.lead and completion.text.startswith(spot.lead):
-                completion = replace(completion, text=completion.text[len(spot.lead) :], backed_up=len(spot.lead))
-            if completion.finish_reason == "cancelled":
+        drawn = 0
+        while len(found) < count and drawn < ATTEMPTS * count:
+            indices = range(drawn, drawn + min(TOGETHER, count - len(found)))
+            samplings = [replace(self._sampling, sample=self._sampling.sample + index) for index in indices]
+            samplings = [_warm(each) if index > 0 else each for index, each in zip(indices, samplings, strict=True)]
+            left = replace(task.limits, time_budget_ms=budget and budget - spent.total_ms)
+            completions = self._together(task, samplings, left, cancel, spent)
+            if any(each.finish_reason == "cancelled" for each in completions):
                 return []
-            if not completion.text.strip():
-                completion = replace(completion, text="")  # blanks are nothing to show
-            found.setdefault(completion.text, completion)
-        return list(found.values())
+            for completion in completions:
+                found.setdefault(completion.text, completion)
+            drawn = indices.stop
+            if budget and spent.total_ms > budget / 2:
+                break
+        if not any(text for text in found):
+            return [self._one(task, _another(self._sampling), cancel, spent)]
+        return [completion for text, completion in found.items() if text]
+
+    def _together(
+        self,
+        task: _Task,
+        samplings: Sequence[Sampling],
+        limits: Limits,
+        cancel: Cancel | None,
+        spent: Statistics,
+    ) -> list[Completion]:
+        states = [task.spot.state(self.engine) for _ in samplings]
+        followings = [Following(task.ending(), state.wanted if state else ()) for state in states]
+        stopped: set[int] = set()
+        chunks = self.engine.generate_together(task.prompt, states, samplings, limits, cancel, stopped)
+        ends = follow_all(chunks, followings, stopped)
+        self._count(spent, sum(each.gate_ms for each in followings))
+        return [
+            _to_show(self._completion(ended, following, task.spot.place.note, spent), task.spot.lead)
+            for ended, following in zip(ends, followings, strict=True)
+        ]
 
     def prefill(self, request: Request, cancel: Cancel | None = None) -> int:
         """Let the target read what a completion at this place would have it read, so that it need not wait for that.
@@ -105,7 +178,8 @@ class Completer:
             How many tokens were decoded.
         """
         text, offset = _normal(request)
-        prompt = self._prompt(_without_lead(text[:offset]), text[offset:], request.path, self._limits(request))
+        self.engine.warm.enter(request.workspace)
+        prompt = self._prompt(_without_lead(text[:offset]), text[offset:], request, self._limits(request))
         decoded = self.engine.prefill(prompt, cancel)
         self._read_ahead += decoded
         return decoded
@@ -114,7 +188,8 @@ class Completer:
         """What is loaded and how it has done so far, in plain data; from any thread.
 
         ``tokens_per_second`` counts from the first token on; ``prefill_tokens`` were read by completions, also by those
-        that were prefetched, ``read_ahead`` by ``prefill``.
+        that were prefetched, ``read_ahead`` by ``prefill``; ``pass_ms`` is what a pass over one token
+        takes behind the latest prompt.
         """
         totals, draft = self._totals, self._draft
         decoding_s = (totals.total_ms - totals.prefill_ms) / 1e3
@@ -131,6 +206,9 @@ class Completer:
             "prefill_tokens": totals.prefill_tokens,
             "reused_tokens": totals.reused_tokens,
             "read_ahead": self._read_ahead,
+            "pass_ms": round(self._pass_ms, 3),
+            "context": self.engine.context_length,
+            "threads": self.engine.threads,
         }
 
     def _limits(self, request: Request) -> Limits:
@@ -169,60 +247,49 @@ class Completer:
             sampling = replace(self._sampling, sample=self._sampling.sample + index)
             state = self.engine.grammar_state(grammar) if grammar else None
             chunks = self.engine.generate(tokens, state, sampling, limits)
-            completion = self._finish(chunks, Ending(None, None, ""), grammar.name if grammar else "none")
+            following = Following(Ending(None, None))
+            name = grammar.name if grammar else "none"
+            completion = self._finished(follow(chunks, following), following, name, Statistics())
             index += 1
             repeats = repeats + 1 if completion.text in seen else 0
             if not repeats:
                 seen.add(completion.text)
                 yield completion
 
-    def _prompt(self, prefix: str, suffix: str, path: str, limits: Limits) -> list[int]:
+    def _prompt(self, prefix: str, suffix: str, request: Request, limits: Limits) -> list[int]:
         vocabulary = self.engine.vocabulary
         # One more row than tokens: exact decoding pads.
         budget = self.engine.context_length - min(limits.max_tokens, self.engine.context_length // 2) - 1
-        if self._layout is not None:
-            return fim_prompt(vocabulary, self._layout, prefix, suffix, path, budget)
-        start = [vocabulary.beginning] if vocabulary.beginning is not None else []
-        tokens = [*start, *tail(vocabulary, prefix, budget - len(start))]
+        path, workspace = request.path, request.workspace
+        tokens = self._prompts.prompt(
+            prefix,
+            suffix,
+            relative_path(path, workspace) if request.context else file_name(path),
+            budget,
+            context=request.context,
+            repository=file_name(workspace.rstrip("/")),
+            comment=by_id(request.language).line_comment,
+        )
+        if self._layout is None and vocabulary.beginning is not None:
+            tokens = [vocabulary.beginning, *tokens]
         return tokens or sorted(vocabulary.end_tokens)[:1]
 
-    def _finish(
-        self,
-        chunks: Iterator[Chunk],
-        ending: Ending,
-        grammar: str,
-        wanted: Sequence[str] = (),
-        spent: Statistics | None = None,
-    ) -> Completion:
-        """Generate up to the end. ``wanted`` grows by the ends that are refused; ``spent``, what the completion took
-        before, by what this takes."""
-        text = ""
-        rounds: list[Round] = []
-        reason: FinishReason = "length"
-        ended: Ended | None = None
-        gate_ms = 0.0
-        with closing(chunks):  # type: ignore[type-var]  # the engine's are generators
-            for chunk in chunks:
-                text += chunk.text
-                if chunk.round is not None:
-                    rounds.append(chunk.round)
-                began = perf_counter()
-                ended = ending.stop(text)
-                gate_ms += (perf_counter() - began) * 1e3
-                if ended is not None:
-                    break
-                if chunk.finish_reason is not None:
-                    reason = chunk.finish_reason
-        began = perf_counter()
-        ended = ended or ending.finish(text, reason, wanted)
-        gate_ms += (perf_counter() - began) * 1e3
-        s = spent or Statistics()
-        s.add(self.engine.statistics)
-        self._totals.add(self.engine.statistics)
+    def _finished(self, ended: Ended, following: Following, grammar: str, spent: Statistics) -> Completion:
+        """What a generation that is over comes to; ``spent`` grows by what it took."""
+        self._count(spent, following.gate_ms)
+        return self._completion(ended, following, grammar, spent)
+
+    def _count(self, spent: Statistics, gate_ms: float) -> None:
+        latest = self.engine.statistics
+        spent.add(latest)
+        self._totals.add(latest)
+        self._pass_ms = self.engine.costs.kept(latest.prefill_tokens + latest.reused_tokens)[1]
         self._generated += 1
-        s.grammar_ms += gate_ms
-        s.total_ms += gate_ms
-        return Completion(ended.text, ended.reason, tuple(rounds), self._report(s, grammar, ended.gate))
+        spent.grammar_ms += gate_ms
+        spent.total_ms += gate_ms
+
+    def _completion(self, ended: Ended, following: Following, grammar: str, spent: Statistics) -> Completion:
+        return Completion(ended.text, ended.reason, tuple(following.rounds), self._report(spent, grammar, ended.gate))
 
     def _report(self, s: Statistics, grammar: str, gate: str) -> dict[str, Any]:
         draft = self.engine.draft
@@ -265,6 +332,10 @@ class Completer:
             CodespecError: a file cannot be deleted.
         """
         self._teacher.forget(workspace)
+        try:
+            self.engine.warm.forget(workspace)
+        except OSError as error:
+            raise CodespecError(f"what was read in {workspace} cannot be deleted: {error}") from error
 
     def idle(self, go_on: Callable[[], bool]) -> bool:
         """Use time in which nobody waits: measure models that were not measured yet, keep what was learnt.
@@ -294,8 +365,19 @@ def _normal(request: Request) -> tuple[str, int]:
 
 
 def _without_lead(prefix: str) -> str:
-    """What the model is shown before the cursor: not a last space, which the next token begins with."""
+    """What the model is shown before the cursor: nothing of a word that is being typed."""
     return prefix[: len(prefix) - len(lead_of(prefix))]
+
+
+def _to_show(completion: Completion, lead: str) -> Completion:
+    """Without what the document has of it already; of blanks alone nothing."""
+    if lead:
+        text = completion.text[len(lead) :] if completion.text.startswith(lead) else ""
+        report = completion.report
+        if not text and report["gate"] == "cut":
+            report = {**report, "gate": "dropped"}  # nothing was left of what was generated
+        completion = replace(completion, text=text, report=report, backed_up=len(lead))
+    return completion if completion.text.strip() else replace(completion, text="")
 
 
 def _warm(sampling: Sampling) -> Sampling:
@@ -361,6 +443,12 @@ def load_engine(
             flash_attention=config.target.flash_attention,
             progress=report,
             profiles=Profiles(default_folder()),
+            warm=WarmSettings(
+                memory=config.cache.memory_mib * MIB,
+                saved=config.cache.saved_mib * MIB,
+                folder=cache_folder() / "kv",
+                shift=config.cache.shift,
+            ),
         )
     except ImportError as error:
         raise CodespecError(f"llama-cpp-python does not load ({error}); reinstall it, see `codespec doctor`") from error

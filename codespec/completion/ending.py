@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from codespec.completion.postprocess import trim_suffix_overlap
+from codespec.completion.postprocess import Tidy
+from codespec.completion.repetition import Repetition
 from codespec.completion.stop import StopRule
 from codespec.grammar.fit import SuffixGate
 from codespec.protocols import FinishReason
@@ -21,6 +22,8 @@ REFUSED_STOPS = 6
 """Stops that the gate may refuse before the generation ends: with each the text gets a line longer."""
 MOST_CUTS = 32
 """Places that are tried when cutting back."""
+MOST_LINES = 6
+"""Those at the ends of lines that are tried first."""
 MOST_CLOSED = 3
 """Those where closing brackets are tried, too."""
 
@@ -40,24 +43,39 @@ class Ending:
     Args:
         rule: None never stops.
         gate: None where it is off or has nothing to ask.
-        suffix: what follows the cursor; a text that ends with its beginning is trimmed.
+        tidy: what is done to the text where there is no gate, which does the same first; None: nothing.
         without: what to report where there is no gate.
     """
 
-    def __init__(self, rule: StopRule | None, gate: SuffixGate | None, suffix: str, without: Verdict = "off") -> None:
-        self._rule, self._gate, self._suffix, self._without = rule, gate, suffix, without
+    def __init__(
+        self, rule: StopRule | None, gate: SuffixGate | None, tidy: Tidy | None = None, without: Verdict = "off"
+    ) -> None:
+        self._rule, self._gate, self._tidy, self._without = rule, gate, tidy, without
         self._refused: list[int] = []
+        self._skipped = -1
+        self._repetition = Repetition()
 
     def stop(self, text: str) -> Ended | None:
         """The end, once there is one. Called as the text grows; the answer does not depend on how it grew."""
         if self._rule is None:
             return None
-        for cut in self._rule.cuts(text, after=self._refused[-1] if self._refused else -1):
-            if self._gate is None:
-                return Ended(trim_suffix_overlap(text[:cut], self._suffix), "stop", self._without)
+        repeated = self._repetition.follow(text)
+        ended = self._stop_by_rule(self._rule, text if repeated is None else text[: repeated[0]])
+        if ended is not None or repeated is None:
+            return ended
+        return self.finish(text[: repeated[1]], "stop")
+
+    def _stop_by_rule(self, rule: StopRule, text: str) -> Ended | None:
+        if self._gate is None:
+            cut = rule.cut(text)
+            return None if cut is None else Ended(self._tidied(text[:cut]), "stop", self._without)
+        for cut in rule.cuts(text, after=max(self._skipped, *self._refused[-1:], -1)):
             fitting = self._gate.fit(text[:cut])
             if fitting is not None:
                 return Ended(fitting, "stop", "passed")
+            if self._tidy is not None and not any(map(self._tidy.may_fit, self._tidy.variants(text[:cut]))):
+                self._skipped = cut  # brackets are open: nothing was asked
+                continue
             self._refused.append(cut)
             if len(self._refused) >= REFUSED_STOPS:
                 return self._cut_back(text, "length")
@@ -72,36 +90,76 @@ class Ending:
         if reason == "cancelled":
             return Ended("", reason, self._without if self._gate is None else "dropped")
         if self._gate is None:
-            return Ended(trim_suffix_overlap(text, self._suffix) if self._rule else text, reason, self._without)
+            if self._rule is None:
+                return Ended(text, reason, self._without)
+            return Ended(self._tidied(text if reason == "stop" else whole_lines(text)), reason, self._without)
+        if reason != "stop":
+            text = whole_lines(text) if self._gate.fit(whole_lines(text)) is not None else text
         fitting = self._gate.fit(text) if reason == "stop" or not self._refused else None
         if fitting is not None:
             return Ended(fitting, reason, "passed")
         return self._cut_back(text, "length" if reason == "stop" else reason, wanted)
 
+    def _tidied(self, text: str) -> str:
+        return text if self._tidy is None else self._tidy.first(text)
+
     def _cut_back(self, text: str, reason: FinishReason, wanted: Sequence[str] = ()) -> Ended:
-        """The longest beginning that fits, no longer than the first stop that was refused, with what closes it."""
+        """The longest beginning that fits, with what closes it; best one no longer than the first stop that was
+        refused."""
         assert self._gate is not None
-        limit = self._refused[0] if self._refused else len(text)
-        ends = [each for each in wanted if each.strip() and len(each) <= limit][:MOST_CLOSED]
-        beginnings = [text[:length] for length in some(places(text[:limit]), MOST_CUTS)]
-        found = (
-            self._first(self._gate.close, ends)
-            or self._first(self._gate.fit, beginnings[:MOST_CLOSED])
-            or self._first(self._gate.close, beginnings[:MOST_CLOSED])
-            or self._first(self._gate.fit, beginnings)
-            or self._first(self._gate.close, beginnings[-MOST_CLOSED:][::-1])
-        )
-        if found is not None:
-            return Ended(found, reason, "cut")
+        new = len(text) if self._tidy is None else self._tidy.new(text)
+        limits = dict.fromkeys((min(new, *self._refused[:1], len(text)), new))
+        for limit in limits:
+            ends = [each for each in wanted if each.strip() and len(each) <= limit][:MOST_CLOSED]
+            found = self._beginning(text[:limit], ends)
+            if found is not None:
+                return Ended(found, reason, "cut")
         # For want of a place that fits: what makes a document no worse that is broken at the cursor anyway.
-        kept = self._first(self._gate.no_worse, ends + beginnings) if self._gate.broken else None
-        return Ended("", reason, "dropped") if kept is None else Ended(kept, reason, "broken")
+        if self._gate.broken:
+            beginnings = [text[:length] for length in some(places(text[: min(limits)]), MOST_CUTS)]
+            kept = self._first(self._gate.no_worse, ends + beginnings)
+            if kept is not None:
+                return Ended(kept, reason, "broken")
+        return Ended("", reason, "dropped")
+
+    def _beginning(self, text: str, ends: Sequence[str]) -> str | None:
+        """The longest beginning of ``text`` that fits; before that, one of ``ends`` with what closes it."""
+        assert self._gate is not None
+        lines = [text[:length] for length in line_ends(text)[:MOST_LINES]]
+        beginnings = [text[:length] for length in some(places(text), MOST_CUTS)]
+        return (
+            self._first(self._close, ends)
+            or self._first(self._gate.fit, lines)
+            or self._first(self._gate.fit, beginnings[:MOST_CLOSED])
+            or self._first(self._close, beginnings[:MOST_CLOSED])
+            or self._first(self._gate.fit, beginnings)
+            or self._first(self._close, beginnings[-MOST_CLOSED:][::-1])
+        )
+
+    def _close(self, text: str) -> str | None:
+        """``text`` with what closes it: what its brackets say, else what is found by trying."""
+        assert self._gate is not None
+        closed = text if self._tidy is None else text + self._tidy.closing(text)
+        return (
+            self._gate.fit(closed) or self._gate.close(closed) or (self._gate.close(text) if closed != text else None)
+        )
 
     @staticmethod
     def _first(attempt: Callable[[str], str | None], texts: Iterable[str]) -> str | None:
         """The first answer to ``attempt`` that is not blank."""
         answers = (attempt(text) for text in texts)
         return next((answer for answer in answers if answer is not None and answer.strip()), None)
+
+
+def line_ends(text: str) -> Sequence[int]:
+    """Lengths of ``text`` up to the end of each line but the last, longest first."""
+    ends = (len(text[: match.start()].rstrip()) for match in re.finditer("\n", text))
+    return sorted({end for end in ends if end}, reverse=True)
+
+
+def whole_lines(text: str) -> str:
+    """``text`` without its last line, which may be incomplete; a single line stays."""
+    return text[: next(iter(line_ends(text)), len(text))]
 
 
 def some(lengths: Sequence[int], count: int) -> Sequence[int]:

@@ -7,8 +7,10 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future, InvalidStateError
 from dataclasses import dataclass, field
-from time import monotonic
+from time import monotonic, perf_counter
 from typing import TYPE_CHECKING, Any, Protocol
+
+from codespec.completion.times import Times
 
 if TYPE_CHECKING:
     from codespec.completion.request import Request
@@ -80,6 +82,7 @@ class Job:
         cancel: set once nobody wants the answer any more.
         ahead: nobody waits for it yet: every other request goes first, and stops it.
         prefill: only the prompt is to be decoded; there are no completions.
+        stopped: when it was stopped, in seconds of ``perf_counter``; 0 if it was not.
     """
 
     document: str
@@ -88,6 +91,7 @@ class Job:
     prefill: bool = False
     future: Future[Any] = field(default_factory=Future)
     cancel: threading.Event = field(default_factory=threading.Event)
+    stopped: float = 0.0
 
     def resolve(self, completions: Any) -> None:
         """Answer, unless somebody else has."""
@@ -156,6 +160,8 @@ class DecodeThread:
         self._idle_s = idle_s
         self._idle_work = False  # may be left for when nobody waits
         self._idling = False
+        # From the moment when a running job is stopped to that when the thread is free, by what it did.
+        self._stopping = {"decode": Times(), "prefill": Times()}
         # A daemon, because a model that is being loaded cannot be interrupted and must not hold up the exit.
         self._thread = threading.Thread(target=self._run, name="decode", daemon=True)
 
@@ -225,11 +231,12 @@ class DecodeThread:
         return task.future
 
     def status(self) -> dict[str, Any]:
-        """``state`` (``loading``, ``ready``, ``failed``) and what the completer says of itself."""
+        """``state`` (``loading``, ``ready``, ``failed``), what the completer says of itself, and how fast jobs stop."""
         with self._changed:
             completer, failed = self._completer, self._failed
         state = "ready" if completer is not None else "failed" if failed else "loading"
-        return {"state": state, **(completer.status() if completer is not None else {})}
+        stopping = {f"stop_{what}_ms": times.figures() for what, times in self._stopping.items()}
+        return {"state": state, **stopping, **(completer.status() if completer is not None else {})}
 
     def cancel(self, job: Job) -> None:
         """Nobody wants this job's answer any more: it stops within one call of the target."""
@@ -274,6 +281,7 @@ class DecodeThread:
         """Lock held, so that the abort cannot hit the job after this one."""
         if job is None:
             return
+        job.stopped = job.stopped or perf_counter()
         job.cancel.set()
         # What a prefill is about to read is mostly what the next request wants: it ends after its step, not within.
         if job is self._running and self._completer is not None and not job.prefill:
@@ -354,6 +362,8 @@ class DecodeThread:
                 job.fail(error)
         with self._changed:
             self._running = None
+            if job.stopped:
+                self._stopping["prefill" if job.prefill else "decode"].add((perf_counter() - job.stopped) * 1e3)
         self._idle_work = True  # another draft may have been loaded
         job.resolve(None if job.cancel.is_set() else completions)
 

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+import re
 from collections import OrderedDict
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 
 from codespec.completion.local import LocalEngine
-from codespec.completion.postprocess import trim_suffix_overlap
+from codespec.completion.postprocess import Tidy
 from codespec.completion.stop import StopRule
 from codespec.grammar import Grammar, GrammarError
 from codespec.grammar.document import ROOT, GrammarDocument, Place
 from codespec.grammar.fit import FittedState, FreeState, SuffixGate, window
 from codespec.languages import Language
-from codespec.protocols import GrammarState
+from codespec.protocols import CodespecError, GrammarState
 from codespec.syntax import Problems, SyntaxTree, syntax_tree, well_formed
 
 MOST_DOCUMENTS = 8
 """Open documents whose states are kept."""
+LONGEST_LEAD = 32
+"""Characters of a word that a completion begins with again."""
 MOST_GRAMMARS = 24
 """Compiled grammars, one for each start symbol and set of levels, that are kept."""
+
+_WORD = re.compile(r"\w+\Z")
 
 
 @dataclass(frozen=True)
@@ -32,19 +36,23 @@ class Spot:
         gate: None where it is off, or nothing could be said.
         lead: text before the cursor that the model writes again.
         unavailable: the gate is on, but there is neither grammar nor parser.
+        rule: where texts end there.
+        tidy: what makes of a text what is put in.
     """
 
     place: Place
     gate: SuffixGate | None
     lead: str
     unavailable: bool
+    rule: StopRule
+    tidy: Tidy
 
-    def state(self, engine: LocalEngine, rule: StopRule) -> FittedState | None:
-        """A fresh state for one generation that ``rule`` ends; None where anything goes."""
-        if self.place.state is None and self.gate is None:
+    def state(self, engine: LocalEngine) -> FittedState | None:
+        """A fresh state for one generation; None where anything goes."""
+        if self.place.state is None and self.gate is None and not self.lead:
             return None
         inner = FreeState() if self.place.state is None else self.place.state.copy()
-        cut = rule.cut if rule.extent == "line" else None
+        cut = self.rule.cut if self.rule.extent == "line" else None
         return FittedState(inner, self.gate, engine.vocabulary, self.lead, cut)
 
 
@@ -57,29 +65,46 @@ class OpenDocuments:
         self._documents: OrderedDict[tuple[str, str, str], GrammarDocument] = OrderedDict()
         self._trees: OrderedDict[tuple[str, str], SyntaxTree | None] = OrderedDict()
 
-    def spot(self, path: str, language: Language, grammar: str, text: str, offset: int, gate: str) -> Spot:
+    def spot(
+        self,
+        path: str,
+        language: Language,
+        grammar: str,
+        text: str,
+        offset: int,
+        gate: str,
+        whole: tuple[bool, bool] = (True, True),
+    ) -> Spot:
         """What holds at ``offset`` of the current version of a document.
 
         Args:
             grammar: a name, a file, ``auto`` (the language's own) or ``none``.
             gate: ``window``, ``whole`` or ``off``.
+            whole: whether ``text`` begins where the document does, and ends there.
 
         Raises:
             CodespecError: the grammar cannot be used.
         """
         lead = lead_of(text[:offset])
+        if not self._spells(lead):
+            lead = ""
         tree = self._tree(path, language)
         if tree is not None and not tree.update(text):
             tree = None
-        place = self._place(path, language, grammar, text, offset - len(lead), tree)
+        place = self._place(path, language, grammar, text, offset - len(lead), tree, whole[0])
+        if place.state is not None and lead and not self._takes(place.state.copy(), lead):
+            # The grammar has nothing to say where the word is, or says that it is wrong.
+            lead = ""
+            place = self._place(path, language, grammar, text, offset, tree, whole[0])
+        prefix, suffix = text[:offset], text[offset:]
+        rule = StopRule.at(prefix, suffix, language, tree.surroundings(offset) if tree is not None else None, lead)
+        tidy = Tidy(prefix, suffix, language, rule, lead)
         if gate == "off":
-            return Spot(place, None, lead, False)
-        suffix = text[offset:]
-        size = len(suffix) if gate == "whole" else len(window(suffix))
-        check = TreeCheck(tree, offset, lead, size) if tree is not None else None
-
-        def variants(generated: str) -> Sequence[str]:
-            return trim_suffix_overlap(generated, suffix), generated
+            return Spot(place, None, lead, False, rule, tidy)
+        # Where a part of a document ends its blocks are still open: that fits behind nothing, and is no error.
+        to_the_end = gate == "whole" and whole[1]
+        size = len(suffix) if to_the_end else len(window(suffix))
+        check = TreeCheck(tree, offset, lead, size, part=not whole[1]) if tree is not None else None
 
         state = place.state.copy() if place.state is not None else None
         fit = SuffixGate(
@@ -87,13 +112,25 @@ class OpenDocuments:
             suffix,
             state,
             check,
-            variants,
+            lambda generated: [each for each in tidy.variants(generated) if tidy.may_fit(each)],
             place.outside,
-            whole=gate == "whole",
+            whole=to_the_end,
             nothing=lead,
             sound=partial(_sound, tree, language, text) if tree is not None else None,
         )
-        return Spot(place, fit if fit.available else None, lead, not fit.available)
+        return Spot(place, fit if fit.available else None, lead, not fit.available, rule, tidy)
+
+    def _spells(self, text: str) -> bool:
+        """Whether the vocabulary has tokens for ``text``."""
+        vocabulary = self._engine.vocabulary
+        return b"".join(map(vocabulary.token_bytes, vocabulary.tokenize(text))) == text.encode()
+
+    def _takes(self, state: GrammarState, text: str) -> bool:
+        tokens = self._engine.vocabulary.tokenize(text)
+        try:
+            return state.accept(tokens) == len(tokens)
+        except CodespecError:
+            return False
 
     def _tree(self, path: str, language: Language) -> SyntaxTree | None:
         key = (path, language.id)
@@ -105,7 +142,14 @@ class OpenDocuments:
         return self._trees[key]
 
     def _place(
-        self, path: str, language: Language, grammar: str, text: str, offset: int, tree: SyntaxTree | None
+        self,
+        path: str,
+        language: Language,
+        grammar: str,
+        text: str,
+        offset: int,
+        tree: SyntaxTree | None,
+        begins: bool,
     ) -> Place:
         name = (language.grammar or "none") if grammar == "auto" else grammar
         if name == "none":
@@ -116,15 +160,21 @@ class OpenDocuments:
             if len(self._documents) > MOST_DOCUMENTS:
                 self._documents.popitem(last=False)
         self._documents.move_to_end(key)
-        return self._documents[key].at(text, offset, tree.starts if tree is not None else None)
+        return self._documents[key].at(text, offset, tree.starts if tree is not None else None, begins)
 
 
 def lead_of(prefix: str) -> str:
     """The end of what stands before the cursor that a completion begins with again.
 
-    Tokens begin with the space before a word: behind a space that stands alone a model would add a second one.
+    A word that is being typed, for the model would cut it into other tokens if it were whole, and the space before it,
+    for tokens begin with it: behind a space that stands alone a model would add a second one. Nothing of a word longer
+    than ``LONGEST_LEAD``.
     """
-    return " " if prefix.endswith(" ") else ""
+    word = _WORD.search(prefix, max(0, len(prefix) - LONGEST_LEAD - 1))
+    start = word.start() if word is not None else len(prefix)
+    if len(prefix) - start > LONGEST_LEAD:
+        return ""
+    return prefix[start - (prefix[start - 1 : start] == " ") :]
 
 
 class Grammars:
@@ -175,15 +225,16 @@ def _sound(tree: SyntaxTree, language: Language, text: str) -> bool:
 
 
 class TreeCheck:
-    """Whether a text put in at the cursor leaves the document as free of syntax errors as what it does not touch."""
+    """Whether a text put in at the cursor leaves the document as free of syntax errors as what it does not touch; or,
+    where only a ``part`` of the document is known, as free as it was."""
 
-    def __init__(self, tree: SyntaxTree, offset: int, lead: str, window: int) -> None:
-        self._tree, self._offset, self._lead, self._window = tree, offset, len(lead), window
+    def __init__(self, tree: SyntaxTree, offset: int, lead: str, window: int, part: bool = False) -> None:
+        self._tree, self._offset, self._lead, self._window, self._part = tree, offset, len(lead), window, part
 
     def __call__(self, text: str, strict: bool = True) -> bool:
         added = text[self._lead :]
         problems = self._tree.problems_with(self._offset, added)
-        allowed = self._elsewhere if strict else self._tree.problems()
+        allowed = self._elsewhere if strict and not self._part else self._tree.problems()
         return not problems.count or problems.no_worse_than(allowed, len(added.encode("utf-8", "replace")), strict)
 
     @cached_property

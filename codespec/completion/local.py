@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import codecs
 import logging
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import asdict, replace
 from functools import cached_property
 from pathlib import Path
 from time import monotonic, perf_counter
 
+from codespec.completion.forks import Forks
 from codespec.completion.learnt import Calibration, ModelCosts
+from codespec.completion.warm import WarmSettings, WarmTexts
 from codespec.draft.compose import Combined
 from codespec.draft.costs import LONGEST, RunningCosts
 from codespec.draft.forced import ForcedDraft
-from codespec.draft.foreign import ALIKE, ForeignDraft
+from codespec.draft.foreign import ForeignDraft, foreign_note
 from codespec.draft.learnt import Learnt, LearntStore
 from codespec.draft.markers import shared_markers
 from codespec.draft.model import ModelDraft
 from codespec.draft.ngram import NgramDraft
-from codespec.draft.profiles import Profiles
+from codespec.draft.profiles import Profiles, Setup, model_hash
 from codespec.draft.recode import cut_alike
 from codespec.grammar import Grammar, Tokenizer
 from codespec.llama.context import EXACT_CHUNK, Context
@@ -28,7 +30,18 @@ from codespec.llama.llguidance_tokenizer import tokenizer_from_vocab
 from codespec.llama.model import Model
 from codespec.llama.runtime import Cancellation
 from codespec.models.registry import same_vocabulary, vocabulary_hash
-from codespec.protocols import Cancel, Chunk, CodespecError, Draft, GrammarState, Limits, Sampling, Statistics, Target
+from codespec.protocols import (
+    Cancel,
+    Chunk,
+    CodespecError,
+    Draft,
+    GrammarState,
+    Limits,
+    Round,
+    Sampling,
+    Statistics,
+    Target,
+)
 from codespec.speculative.generate import Generator
 
 LONGEST_AUTOMATIC_CONTEXT = 8192
@@ -53,6 +66,7 @@ class LocalEngine:
         wrap: called with the sequence of the target and of each draft model, and their roles (``target``, ``draft``);
             what it returns is decoded with instead. For measuring, like ``clock``, by which drafts count their time.
         progress: called with 0..1 while the target loads.
+        warm: how much of what was read of documents is kept; the default keeps nothing between runs.
         profiles: what earlier runs learnt of the models and this machine; None: nothing, and nothing is kept.
 
     Raises:
@@ -60,6 +74,8 @@ class LocalEngine:
 
     Attributes:
         learnt: what workspaces taught; ``use_learnt`` chooses of it.
+        warm: what the target has read; ``enter`` says of which workspace.
+        threads: that the target decodes with.
         notes: what the user should know about the drafts in use, one sentence or two each.
     """
 
@@ -79,6 +95,7 @@ class LocalEngine:
         wrap: Callable[[Target, str], Target] = lambda sequence, role: sequence,
         clock: Callable[[], float] = perf_counter,
         profiles: Profiles | None = None,
+        warm: WarmSettings | None = None,
     ) -> None:
         if exact and gpu_layers:
             raise CodespecError("exact decoding works on the CPU only; set gpu_layers = 0")
@@ -101,6 +118,7 @@ class LocalEngine:
             raise
         self.vocabulary = self.model.vocabulary
         self.context_length = self._context.length
+        self.threads = self._context.threads
         self._drafts: dict[Path, tuple[Model, Context, ModelDraft | ForeignDraft, RunningCosts]] = {}
         self._profiles = profiles or Profiles(None)
         self._model_costs: list[ModelCosts] = []
@@ -115,14 +133,19 @@ class LocalEngine:
         # FIM markers and the like are no text; the end tokens among the control tokens stay possible.
         self._banned = dict.fromkeys(self.vocabulary.control_tokens - self.vocabulary.end_tokens, float("-inf"))
         self._cancellation = Cancellation()
+        sequence = self._sequence = self._context.sequence()
+        self._forks = Forks(self._context)
         self._generator = Generator(
-            wrap(self._context.sequence(), "target"),
+            wrap(sequence, "target"),
             None,
             self.vocabulary.end_tokens,
             # In exact mode a pass has one chunk's rows at most.
             min(draft_length or LONGEST - 1, EXACT_CHUNK - 1 if exact else LONGEST - 1),
             on_pass=self.costs.observe,
         )
+        setup = {"model": model_hash(target), **asdict(Setup.of(self._context, gpu_layers, None))}
+        warm = warm or WarmSettings()
+        self.warm = WarmTexts(sequence, self._generator, replace(warm, shift=warm.shift and not exact), setup)
         self.draft: Path | None = None
         self.notes: list[str] = []
 
@@ -176,7 +199,7 @@ class LocalEngine:
 
     def _foreign(self, model: Model, context: Context) -> ForeignDraft:
         alike = cut_alike(model.vocabulary, self.vocabulary)
-        self._note(foreign_note(model.path.name, self.model.path.name, alike))
+        self.note(foreign_note(model.path.name, self.model.path.name, alike))
         return ForeignDraft(
             self._wrap(context.sequence(), "draft"),
             model.vocabulary,
@@ -186,7 +209,8 @@ class LocalEngine:
             alike,
         )
 
-    def _note(self, text: str) -> None:
+    def note(self, text: str) -> None:
+        """Tell the user, once."""
         if text not in self.notes:
             self.notes.append(text)
             _log.warning(text)
@@ -221,20 +245,87 @@ class LocalEngine:
         Raises:
             CodespecError: the prompt is too long, or decoding failed.
         """
-        sampling = sampling or Sampling()
-        sampling = replace(sampling, logit_bias={**self._banned, **sampling.logit_bias})
+        sampling = self._without_markers(sampling or Sampling())
         kind = f"{language}/{'greedy' if sampling.temperature == 0 else 'sampled'}/{'grammar' if grammar else 'free'}"
         if isinstance(speculate, bool):
             self._generator.draft = self._draft_for(kind) if speculate else None
         else:
             self._generator.draft = speculate
         self._cancellation = Cancellation()
-        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self.warm.turn_to(prompt)
+        decode = self._decoder()
         with self._cancellable(self._cancellation):
             for step in self._generator.generate(prompt, sampling, limits or Limits(), grammar, cancel):
-                last = step.finish_reason is not None
-                data = b"".join(self.vocabulary.token_bytes(token) for token in step.tokens)
-                yield Chunk(decoder.decode(data, final=last), step, step.finish_reason)
+                yield decode(step)
+
+    def generate_together(
+        self,
+        prompt: Sequence[int],
+        grammars: Sequence[GrammarState | None],
+        samplings: Sequence[Sampling],
+        limits: Limits | None = None,
+        cancel: Cancel | None = None,
+        stopped: Collection[int] = (),
+    ) -> Iterator[tuple[int, Chunk]]:
+        """At most ``TOGETHER`` texts for one prompt as they come, each piece with its text's index.
+
+        They are decoded side by side, without drafts, except in exact mode: then one after the other.
+
+        Args:
+            grammars, samplings: one for each text.
+            stopped: indices of texts of which no more is wanted; may grow meanwhile.
+
+        Raises:
+            CodespecError: as ``generate``.
+        """
+        if self._context.exact:
+            yield from self._one_by_one(prompt, grammars, samplings, limits, cancel, stopped)
+            return
+        samplings = [self._without_markers(each) for each in samplings]
+        self._cancellation = Cancellation()
+        self.warm.turn_to(prompt)
+        decoders = [self._decoder() for _ in samplings]
+        with self._context.cancellable(self._cancellation), self._forks.cancellable(self._cancellation):
+            steps = self._generator.together(
+                prompt, samplings, limits or Limits(), grammars, stopped, cancel, self._forks.of(self._sequence)
+            )
+            with closing(steps):  # type: ignore[type-var]  # a generator
+                for index, step in steps:
+                    yield index, decoders[index](step)
+
+    def _one_by_one(
+        self,
+        prompt: Sequence[int],
+        grammars: Sequence[GrammarState | None],
+        samplings: Sequence[Sampling],
+        limits: Limits | None,
+        cancel: Cancel | None,
+        stopped: Collection[int],
+    ) -> Iterator[tuple[int, Chunk]]:
+        # Cells that one fork gives up are taken by another, which then adds up in another order.
+        spent = Statistics()
+        for index, (grammar, sampling) in enumerate(zip(grammars, samplings, strict=True)):
+            with closing(self.generate(prompt, grammar, sampling, limits, cancel)) as chunks:  # type: ignore[type-var]
+                for chunk in chunks:
+                    yield index, chunk
+                    if index in stopped:
+                        break
+            if index + 1 < len(samplings):
+                spent.add(self.statistics)
+        self.statistics.add(spent)
+
+    def _without_markers(self, sampling: Sampling) -> Sampling:
+        return replace(sampling, logit_bias={**self._banned, **sampling.logit_bias})
+
+    def _decoder(self) -> Callable[[Round], Chunk]:
+        """From the rounds of one text to its pieces."""
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+
+        def decode(step: Round) -> Chunk:
+            data = b"".join(self.vocabulary.token_bytes(token) for token in step.tokens)
+            return Chunk(decoder.decode(data, final=step.finish_reason is not None), step, step.finish_reason)
+
+        return decode
 
     def prefill(self, prompt: Sequence[int], cancel: Cancel | None = None) -> int:
         """Decode what the KV cache lacks of a prompt, for a ``generate`` to come; ends a generation that still runs.
@@ -248,6 +339,7 @@ class LocalEngine:
             CodespecError: the prompt is too long, or decoding failed.
         """
         self._cancellation = Cancellation()
+        self.warm.turn_to(prompt)
         with self._context.cancellable(self._cancellation):
             return self._generator.prefill(prompt, self._prefill_step(), cancel)
 
@@ -329,25 +421,13 @@ class LocalEngine:
         """Save what was learnt, free models and caches; a second call does nothing."""
         self.learnt.close()
         self.save()
+        if self._context.pointer:
+            self.warm.save()
         self._model_costs.clear()
         for model, context, *_ in self._drafts.values():
             context.close()
             model.close()
         self._drafts.clear()
+        self._forks.close()
         self._context.close()
         self.model.close()
-
-
-def foreign_note(draft: str, target: str, alike: float) -> str:
-    """What it costs that a draft has another vocabulary; ``alike`` is ``cut_alike`` of the two."""
-    if alike >= ALIKE:
-        price = f"expect about {1 - alike:.0%} of the last tokens of its proposals to be refused for that alone"
-    else:
-        price = (
-            f"the two end a token at the same place in only {alike:.0%} of cases, so the last token of every proposal "
-            "is lost: a proposal costs one draft token more"
-        )
-    return (
-        f"draft {draft} has another vocabulary than target {target}: its text is re-encoded at every round; {price}. "
-        "A draft trained for this target is faster"
-    )

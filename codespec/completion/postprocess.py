@@ -2,10 +2,159 @@
 
 from __future__ import annotations
 
-CLOSERS = {")": "(", "]": "[", "}": "{"}
+import re
+from collections.abc import Iterator, Sequence
+
+from codespec.completion.indent import indented
+from codespec.completion.repetition import within
+from codespec.completion.scan import CLOSERS, OPENERS, closer_of, scan
+from codespec.completion.stop import READ, SHORT, StopRule
+from codespec.languages import PLAIN, Language
+
 # An overlap with what follows the cursor is trimmed as a repetition from this length on; shorter ones
 # are so often chance that only brackets and quotes that are one too many go.
 SURE_OVERLAP = 4
+NEAR_LINES, NEAR = 3, 0.05
+"""So many lines that differ from those behind the cursor in so small a part are the same again (Tabby's rule)."""
+
+
+BALANCED = frozenset(
+    {
+        "python", "json", "jsonc", "javascript", "javascriptreact", "typescript", "typescriptreact",
+        "c", "cpp", "go", "rust", "java", "toml",
+    }
+)  # fmt: skip
+"""Languages in which brackets come in pairs, always."""
+LARGEST = 60_000
+"""Characters before and behind the cursor that are looked through for them."""
+
+
+class Tidy:
+    """Makes of a generated text what is to be put in at the cursor.
+
+    Args:
+        rule: where texts end there.
+        lead: the end of ``prefix`` that the text repeats; what comes out begins with it likewise.
+    """
+
+    def __init__(
+        self, prefix: str, suffix: str, language: Language = PLAIN, rule: StopRule | None = None, lead: str = ""
+    ) -> None:
+        self._prefix, self._suffix, self._language, self._lead = prefix, suffix, language, lead
+        self._line = prefix.rsplit("\n", 1)[-1]
+        self._rest = suffix.split("\n", 1)[0].strip()
+        self._following = [line.strip() for line in suffix[:READ].split("\n")[1:] if line.strip()][:NEAR_LINES]
+        self._code = rule is None or not rule.closer
+        self._balanced = self._code and rule is not None and balanced(prefix, suffix, language)
+
+    def variants(self, text: str) -> Sequence[str]:
+        """The texts that may stand for ``text``, the preferred first; none if all that it says is there already."""
+        if not text.startswith(self._lead) or len(text) == len(self._lead):
+            return (text,)
+        body = text[len(self._lead) :]
+        if self._code:
+            body = self._without_trailing_blanks(indented(body, self._prefix, self._suffix, self._language))
+        kept = (self._without_duplicates(each) for each in dict.fromkeys(self._trimmed(body)))
+        return [self._lead + each for each in kept if each is not None]
+
+    def may_fit(self, text: str) -> bool:
+        """Whether brackets may match when ``text`` is put in. Parsers would say the same, but take their time."""
+        if not self._balanced:
+            return True
+        read = scan(text, self._language)
+        return not read.open and not read.unmatched
+
+    def new(self, text: str) -> int:
+        """The length of ``text`` up to where it begins to say what stands behind the cursor."""
+        if not text.startswith(self._lead) or not self._following or len(self._following[0]) <= SHORT:
+            return len(text)
+        after, place = self._following[0], len(self._lead)
+        lines = text[place:].split("\n")
+        for index, line in enumerate(lines):
+            said = {line.strip(), (self._line + line).strip() if index == 0 else ""} - {""}
+            last = index == len(lines) - 1 and len(line.strip()) > SHORT
+            if after in said or any(near(each, [after]) or (last and after.startswith(each)) for each in said):
+                return len(text[:place].rstrip("\n")) if index else len(self._lead)
+            place += len(line) + 1
+        return len(text)
+
+    def closing(self, text: str) -> str:
+        """The signs that close what ``text`` leaves open."""
+        if not self._code or not text.startswith(self._lead):
+            return ""
+        body = text[len(self._lead) :]
+        read = scan(body, self._language)
+        quote = closer_of(read.broken_off, self._language) if read.broken_off else ""
+        return quote.strip() + "".join(OPENERS[body[at]] for at in reversed(read.open))
+
+    def first(self, text: str) -> str:
+        """The preferred one of them, with the brackets closed that its last line leaves open; empty without any."""
+        variants = self.variants(text)
+        return self._closed(variants[0]) if variants else ""
+
+    def _without_trailing_blanks(self, body: str) -> str:
+        if not any(quote in body for quote in self._language.long_quotes):
+            body = re.sub(r"[ \t]+(?=\n)", "", body)
+        return body if self._rest else body.rstrip()
+
+    def _trimmed(self, body: str) -> Iterator[str]:
+        trimmed = trim_suffix_overlap(body, self._suffix)
+        yield trimmed
+        if self._code and self._rest and trimmed == body:
+            # The cursor's line goes on with a bracket that the text closes as well before it says more.
+            at = next(iter(scan(body, self._language).unmatched), -1)
+            if at >= 0 and self._rest.startswith(body[at]):
+                yield body[:at]
+        yield body
+
+    def _without_duplicates(self, body: str) -> str | None:
+        """``body`` without lines at its end that stand behind the cursor already; None if it begins with them."""
+        after, rest = (line if len(line) > SHORT else None for line in (*(self._following[:1] or [""]), self._rest))
+        while body.strip():
+            lines = (self._line + body).split("\n")
+            said = [line.strip() for line in lines if line.strip()]
+            own = [line.strip() for line in body.split("\n") if line.strip()]
+            if after in (said[0], own[0], (lines[-1] + self._rest).strip()) or rest == own[0]:
+                return None
+            if self._code and len(said) <= NEAR_LINES and near("\n".join(said), self._following[: len(said)]):
+                return None
+            again = 1 if own[-1] in (after, rest) else self._nearly_again(own)
+            if not again:
+                break
+            kept = body.split("\n")
+            while again:
+                again -= bool(kept.pop().strip())
+            body = "\n".join(kept).rstrip()
+        return body
+
+    def _nearly_again(self, own: Sequence[str]) -> int:
+        """How many of the last lines nearly stand behind the cursor."""
+        counts = range(min(NEAR_LINES, len(own)), 0, -1)
+        return next((n for n in counts if near("\n".join(own[-n:]), self._following[:n])), 0)
+
+    def _closed(self, text: str) -> str:
+        """Without a gate nothing else looks at brackets: those that the last line leaves open are closed."""
+        open_ = scan(text, self._language).open if self._code else ()
+        if not open_ or "\n" in text[open_[0] :] or self._rest[:1] in CLOSERS or text[-1:] in OPENERS:
+            return text
+        return text + "".join(OPENERS[text[at]] for at in reversed(open_))
+
+
+def balanced(prefix: str, suffix: str, language: Language) -> bool:
+    """Whether every bracket around the cursor has its counterpart, as far as that can be told without a parser."""
+    if language.id not in BALANCED or len(prefix) > LARGEST or len(suffix) > LARGEST:
+        return False
+    before, behind = scan(prefix, language), scan(suffix, language)
+    if before.unmatched or behind.open or before.broken_off or len(before.open) != len(behind.unmatched):
+        return False
+    pairs = zip(reversed(before.open), behind.unmatched, strict=True)
+    return all(OPENERS[prefix[opened]] == suffix[closed] for opened, closed in pairs)
+
+
+def near(text: str, lines: Sequence[str]) -> bool:
+    """Whether ``text`` says the same as ``lines``, but for a small part."""
+    other = "\n".join(lines)
+    return len(text) * NEAR >= 1 and within(text, other, int(max(len(text), len(other)) * NEAR))
 
 
 def trim_suffix_overlap(text: str, suffix: str) -> str:

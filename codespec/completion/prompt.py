@@ -1,69 +1,309 @@
-"""A prompt from a document and a position, within a budget of tokens."""
+"""A prompt from a document and a position, within a budget of tokens.
+
+While one types, a prompt should change at its end only: what stands before is in the target's KV cache already. So
+nothing here depends on the length of what is typed but in coarse steps: the window before the cursor begins at a line
+with a round number and jumps on when it is full; the one behind it depends on what follows the cursor alone, but for
+the beginning of a file.
+"""
 
 from __future__ import annotations
 
-from pathlib import PurePath
+import re
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from pathlib import PurePosixPath
+from urllib.parse import unquote
 
-from codespec.models.fim import FimFormat
-from codespec.protocols import CodespecError, Vocabulary
+from codespec.models.fim import FimFormat, Snippets
+from codespec.protocols import CodespecError, Snippet, Vocabulary
 
-PREFIX_SHARE = 0.7
+SUFFIX_SHARE = 0.3
+"""Of what a prompt has room for, what follows the cursor gets at most, unless little stands before it."""
+MOST_SUFFIX_PSM = 256
+"""Tokens of what follows the cursor where it stands behind what is typed, and so is read anew with every key."""
+CONTEXT_SHARE = 0.25
+"""What pieces of other files get at most."""
+KEPT = 0.6
+"""The least that is left of a full window before the cursor: the higher, the more often it jumps."""
+CHUNK_LINES = 32
+"""Lines that are tokenized together, between line numbers divisible by it; what is whole is not tokenized again."""
+LEAST_ROOM = 16
+MARKERS = 4
+"""Tokens of a layout besides the header, at most."""
 # A token is seldom longer; text beyond budget * this many characters cannot fit and is not tokenized at all.
 CHARACTERS_PER_TOKEN = 12
+_USUAL_CHARACTERS = 4
+_LONGEST_PATH = 80
+_MOST_KEPT, _LONGEST_KEPT = 1 << 20, 1 << 14
+"""Characters whose tokens are remembered, in all and of one text."""
+
+
+class Prompts:
+    """Prompts for one model. Remembers the tokens of texts it has seen lately.
+
+    Args:
+        layout: how the model fills in the middle; None: it is shown only what stands before the cursor.
+    """
+
+    def __init__(self, vocabulary: Vocabulary, layout: FimFormat | None) -> None:
+        self._vocabulary, self._layout = vocabulary, layout
+        self._markers = layout.markers if layout is not None else frozenset()
+        names = layout.names if layout is not None else ()
+        self._names = re.compile("|".join(map(re.escape, sorted(names, key=len, reverse=True)))) if names else None
+        self._known: OrderedDict[str, list[int]] = OrderedDict()
+        self._characters = 0
+
+    def prompt(
+        self,
+        prefix: str,
+        suffix: str,
+        path: str,
+        budget: int,
+        *,
+        context: Sequence[Snippet] = (),
+        repository: str = "",
+        comment: str = "",
+    ) -> list[int]:
+        """Token ids that ask for what stands between ``prefix`` and ``suffix``; at most ``budget`` of them.
+
+        Whole lines are left out, those farthest from the cursor first.
+
+        Args:
+            path: of the file; shown as it is. May be empty.
+            context: pieces of other files, as many as fit into their share, the first ones first.
+            repository: its name, for models that were trained with one.
+            comment: what starts a comment in the file's language; empty: there are none.
+
+        Raises:
+            CodespecError: the budget is too small for any prompt.
+        """
+        layout, room = self._layout, budget - MARKERS
+        for shown, name in ((context, path), ((), path), ((), "")):
+            header, inside = self._header(name, shown, repository, comment, int(room * CONTEXT_SHARE))
+            left = room - len(header) - len(inside)
+            if left >= LEAST_ROOM:
+                break
+        if left < LEAST_ROOM:
+            raise CodespecError(f"a budget of {budget} tokens is too small for a prompt; raise `context`")
+        if layout is None:
+            return [*header, *inside, *self.tail(prefix, left)]
+        after = self.head(suffix, self._suffix_budget(len(prefix), left))
+        before = self.tail(prefix, left - len(after))
+        return layout.arrange(header, [*inside, *before], after)
+
+    def _suffix_budget(self, before: int, room: int) -> int:
+        """What the suffix gets in a ``room`` for both, where ``before`` characters stand before the cursor."""
+        assert self._layout is not None
+        if self._layout.order == "psm":
+            return min(int(room * SUFFIX_SHARE), MOST_SUFFIX_PSM)
+        # Whole quarters, two characters to a token: it must not change with every key.
+        quarters = -(-2 * before // room)
+        return int(room * max(SUFFIX_SHARE, min(1 - quarters / 4, 0.75)))
+
+    def _header(
+        self, path: str, context: Sequence[Snippet], repository: str, comment: str, budget: int
+    ) -> tuple[list[int], list[int]]:
+        """What stands before the prefix's marker, and what behind it."""
+        layout = self._layout
+        if layout is None or layout.family.snippets != "files" or layout.file_separator is None:
+            style = layout.family.snippets if layout is not None else "comments"
+            return [], self._as_text(path, context, style, comment, budget)
+        family, separator = layout.family, layout.file_separator
+        found: list[int] = []
+        if context and repository and layout.repository is not None:
+            found += [layout.repository, *self.tokens(_shown(repository) + family.repository_end)]
+        start = len(found)
+        for snippet in context:
+            text = _shown(snippet.path) + "\n" + _ended(snippet.text)
+            if self._size(text, budget - len(found) - 1) < budget - len(found):
+                found += [separator, *self.tokens(text)]
+        if len(found) == start:
+            found = []
+            if not family.path_alone:
+                return [], []
+        own = self.tokens(_shown(path) + "\n") if path else []
+        return ([*found, separator], own) if family.path_inside else ([*found, separator, *own], [])
+
+    def _as_text(self, path: str, context: Sequence[Snippet], style: Snippets, comment: str, budget: int) -> list[int]:
+        """Pieces of other files as text of the file itself."""
+        if style == "comments" and not comment:
+            return []
+        heads = {"pluses": "+++++ ", "paths": comment or "#", "comments": comment + " ", "files": ""}
+        head = heads[style]
+        found: list[int] = []
+        for snippet in context:
+            text = f"{head}{_shown(snippet.path)}\n"
+            if style == "comments":
+                text += "".join(head + line for line in lines_of(_ended(snippet.text)))
+            else:
+                text += _ended(snippet.text) + "\n"
+            if self._size(text, budget - len(found)) <= budget - len(found):
+                found += self.tokens(text)
+        if found and path and style != "comments":
+            found += self.tokens(f"{head}{_shown(path)}\n")
+        return found
+
+    def tail(self, text: str, budget: int) -> list[int]:
+        """Tokens of the last lines of ``text``, at most ``budget``: of all if they fit, otherwise of as many as make up
+        ``KEPT`` of the budget or more, from a line with a round number on; of a line that alone is longer its end."""
+        if budget <= 0:
+            return []
+        start, number = self._start(text, budget)
+        tokens: list[int] = []
+        for chunk in _chunks(text[start:], number):
+            tokens += self.tokens(chunk)
+        return tokens[-budget:]
+
+    def _start(self, text: str, budget: int) -> tuple[int, int]:
+        """Where the window before the cursor starts, in characters, and the number of that line."""
+        limit = max(0, len(text) - budget * CHARACTERS_PER_TOKEN)
+        position, used = len(text), 0
+        positions: list[int] = []  # of the lines that may be the first, from the cursor backwards
+        while position > 0:
+            start = max(limit, text.rfind("\n", limit, position - 1) + 1)
+            size = self._size(text[start:position], budget - used)
+            if used + size > budget or start == limit > 0:
+                break
+            position, used = start, used + size
+            if used >= budget * KEPT:
+                positions.append(position)
+        else:
+            return 0, 0
+        number = text.count("\n", 0, position)  # of the line at `position`
+        if not positions:  # one line takes up most of the room
+            return self._inside(text, start, position, budget - used), number - 1
+        last = number + len(positions) - 1
+        round_one = roundest(number, last)
+        return positions[last - round_one], round_one
+
+    def _inside(self, text: str, start: int, end: int, room: int) -> int:
+        """Where in the line from ``start`` to ``end`` a window begins that has ``room`` for some of its tokens."""
+        for characters in (_USUAL_CHARACTERS, CHARACTERS_PER_TOKEN):
+            part = text[max(start, end - room * characters) : end]
+            tokens = self.tokens(part)
+            if len(tokens) >= room:
+                break
+        kept = b"".join(map(self._vocabulary.token_bytes, tokens[-room:] if room > 0 else ()))
+        length = min(len(part), len(kept.decode("utf-8", "ignore")))
+        return roundest(end - length, end - int(length * KEPT))
+
+    def _size(self, line: str, most: int) -> int:
+        """How many tokens a line has; more than ``most`` where that is plain from its length."""
+        return most + 1 if len(line) > most * CHARACTERS_PER_TOKEN else len(self.tokens(line))
+
+    def head(self, text: str, budget: int) -> list[int]:
+        """Tokens of the first lines of ``text`` that fit; of the first part of a line that alone does not."""
+        if budget <= 0:
+            return []
+        kept = used = 0
+        limit = min(len(text), budget * CHARACTERS_PER_TOKEN)
+        while kept < limit:
+            end = text.find("\n", kept, limit) + 1 or limit
+            used += self._size(text[kept:end], budget - used)
+            if used > budget:
+                break
+            kept = end
+        tokens: list[int] = []
+        for chunk in _chunks(text[:kept] or text[: budget * _USUAL_CHARACTERS], 0):
+            tokens += self.tokens(chunk)
+        return tokens[:budget]
+
+    def tokens(self, text: str) -> list[int]:
+        """Tokens of ``text``, none of them a marker, whatever stands in it."""
+        found = self._known.get(text)
+        if found is not None:
+            self._known.move_to_end(text)
+            return found
+        found = self._as_plain(text)
+        if len(text) <= _LONGEST_KEPT:
+            self._known[text] = found
+            self._characters += len(text)
+            while self._characters > _MOST_KEPT:
+                self._characters -= len(self._known.popitem(last=False)[0])
+        return found
+
+    def _as_plain(self, text: str) -> list[int]:
+        tokens = self._vocabulary.tokenize(text)
+        if self._names is None or self._markers.isdisjoint(tokens):
+            return tokens
+        # llama.cpp takes the names of "user-defined" tokens for those tokens in any text: cut them in two.
+        tokens, start = [], 0
+        for match in self._names.finditer(text):
+            tokens += self._vocabulary.tokenize(text[start : match.start() + 1])
+            start = match.start() + 1
+        return tokens + self._vocabulary.tokenize(text[start:])
 
 
 def fim_prompt(
     vocabulary: Vocabulary, layout: FimFormat, prefix: str, suffix: str, path: str, budget: int
 ) -> list[int]:
-    """Token ids that ask for what stands between ``prefix`` and ``suffix``; at most ``budget`` of them.
-
-    Whole lines are left out, those farthest from the cursor first. What the suffix does not need of
-    its share the prefix gets.
-
-    Raises:
-        CodespecError: the budget is too small for any prompt.
-    """
-    header = file_header(vocabulary, layout, path)
-    room = budget - len(header) - 4
-    if room < 16:
-        header, room = [], budget - 4
-    if room < 16:
-        raise CodespecError(f"a budget of {budget} tokens is too small for a prompt; raise `context`")
-    suffix_tokens = head(vocabulary, suffix, int(room * (1 - PREFIX_SHARE)))
-    prefix_tokens = tail(vocabulary, prefix, room - len(suffix_tokens))
-    return layout.arrange(header, prefix_tokens, suffix_tokens)
+    """One prompt of ``Prompts``, with the file's name and nothing of other files."""
+    return Prompts(vocabulary, layout).prompt(prefix, suffix, file_name(path), budget)
 
 
 def file_header(vocabulary: Vocabulary, layout: FimFormat, path: str) -> list[int]:
     """The separator and the file's name, for models that were trained with them."""
     if layout.file_separator is None:
         return []
-    name = PurePath(path).name
+    name = file_name(path)
     return [layout.file_separator, *(vocabulary.tokenize(name + "\n") if name else [])]
 
 
 def tail(vocabulary: Vocabulary, text: str, budget: int) -> list[int]:
-    """Tokens of the last lines of ``text`` that fit; of the last part of a line that alone does not."""
-    text = text[-budget * CHARACTERS_PER_TOKEN :] if budget > 0 else ""
-    kept = len(text)
-    used = 0
-    for line in reversed(text.splitlines(keepends=True)):
-        used += len(vocabulary.tokenize(line))
-        if used > budget:
-            break
-        kept -= len(line)
-    tokens = vocabulary.tokenize(text[kept:] or text)
-    return tokens[-budget:] if budget > 0 else []
+    """As ``Prompts.tail``."""
+    return Prompts(vocabulary, None).tail(text, budget)
 
 
 def head(vocabulary: Vocabulary, text: str, budget: int) -> list[int]:
-    """Tokens of the first lines of ``text`` that fit; of the first part of a line that alone does not."""
-    text = text[: budget * CHARACTERS_PER_TOKEN]
-    kept = 0
-    used = 0
-    for line in text.splitlines(keepends=True):
-        used += len(vocabulary.tokenize(line))
-        if used > budget:
-            break
-        kept += len(line)
-    return vocabulary.tokenize(text[:kept] or text)[:budget]
+    """As ``Prompts.head``."""
+    return Prompts(vocabulary, None).head(text, budget)
+
+
+def file_name(path: str) -> str:
+    """The last part of a path or URI."""
+    return PurePosixPath(_plain(path)).name
+
+
+def relative_path(path: str, workspace: str) -> str:
+    """A path or URI as seen from a workspace's folder or URI; the file's name where it lies elsewhere."""
+    inner, outer = _plain(path), _plain(workspace).rstrip("/")
+    return inner[len(outer) + 1 :] if outer and inner.startswith(outer + "/") else file_name(path)
+
+
+def _plain(path: str) -> str:
+    if "://" in path:
+        path = unquote(path.partition("://")[2]).partition("#")[0]
+    return path.replace("\\", "/")
+
+
+def _shown(path: str) -> str:
+    """A path on one line, its end if it is long."""
+    path = " ".join(path.split("\n"))
+    return path if len(path) <= _LONGEST_PATH else path[-_LONGEST_PATH:].partition("/")[2] or path[-_LONGEST_PATH:]
+
+
+def _ended(text: str) -> str:
+    return text if text.endswith("\n") else text + "\n"
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines of ``text`` with their ends; only ``\\n`` is one."""
+    lines = [line + "\n" for line in text.split("\n")]
+    last = lines.pop()[:-1]
+    return [*lines, last] if last else lines
+
+
+def roundest(low: int, high: int) -> int:
+    """Of the numbers from ``low`` to ``high`` the one that the highest power of two divides."""
+    while high & (high - 1) >= low and high:
+        high &= high - 1
+    return high
+
+
+def _chunks(text: str, number: int) -> Iterator[str]:
+    """``text``, whose first line has this number, cut before every line with a number divisible by ``CHUNK_LINES``."""
+    lines = lines_of(text)
+    start, end = 0, CHUNK_LINES - number % CHUNK_LINES
+    while start < len(lines):
+        yield "".join(lines[start:end])
+        start, end = end, end + CHUNK_LINES

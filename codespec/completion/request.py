@@ -14,7 +14,7 @@ class Request:
     """Where a completion is wanted.
 
     Attributes:
-        text: the whole document.
+        text: the whole document, or what lies around the cursor of a very large one.
         offset: of the cursor, in characters of ``text``.
         language: LSP identifier.
         path: file name or URI, may be empty.
@@ -22,6 +22,8 @@ class Request:
         max_tokens: None follows the settings.
         workspace: folder or URI of the workspace, what was learnt in which may speed things up; empty is none.
         context: pieces of other files, those first that change least between requests: their KV is reused.
+        begins, ends: whether ``text`` begins where the document does, and ends there.
+        draft, grammar: take the place of the settings of the language; empty follows them.
         ahead: nobody waits for it yet, and whatever somebody does wait for goes first.
     """
 
@@ -33,6 +35,10 @@ class Request:
     max_tokens: int | None = None
     workspace: str = ""
     context: tuple[Snippet, ...] = ()
+    begins: bool = True
+    ends: bool = True
+    draft: str = ""
+    grammar: str = ""
     ahead: bool = False
 
 

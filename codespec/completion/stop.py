@@ -1,17 +1,38 @@
-"""Where a completion ends: at the end of its line, or of its block."""
+"""Where a completion ends: with its line, its block, or the comment or text that the cursor is in."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from codespec.languages import Language
+from codespec.completion.scan import OPENERS, Scan, closer_of, end_of, scan
+from codespec.languages import PLAIN, Language
+from codespec.syntax import Surroundings
 
-Extent = Literal["line", "block"]
+Extent = Literal["line", "block", "text"]
+"""``text`` is what stands between quotes or the marks of a comment."""
 
-BLOCK_OPENERS = ("{", "[", "(")
 BLANK_LINES_END_BLOCK = 2
+SHORT = 2
+"""Lines of so few characters, such as ``},``, may well come twice in a row."""
+READ = 20_000
+"""Characters on either side of the cursor that are looked through for brackets."""
+
+# What may follow the cursor on its line without being in the way (Copilot's rule).
+CLOSING_REST = re.compile(r"\s*[)>}\]\"'`]*\s*[:{;,]?\s*")
+_DEFINITION = re.compile(
+    r"\s*(?:(?:export|default|public|private|protected|static|final|abstract|async|pub(?:\([a-z]+\))?|unsafe|const|"
+    r"extern|inline|virtual|declare)\s+)*(?:def|class|function|func|fn|struct|enum|union|interface|trait|impl|mod|"
+    r"namespace|type|record|object)\b"
+)
+_CONTROL = re.compile(
+    r"\s*\}?\s*(?:if|else|for|foreach|while|do|switch|match|try|catch|finally|with|loop|return|select)\b"
+)
+# Lines whose indentation says nothing between braces: directives, labels, calls in a chain. Brackets are counted.
+_LABEL = re.compile(r"#|.*:\s*$|\s*[.)\]}]")
+_CLASS = re.compile(r"\s*class\b")
 
 
 def indentation(line: str) -> int:
@@ -20,14 +41,50 @@ def indentation(line: str) -> int:
     return len(line[: len(line) - len(stripped)].expandtabs(4))
 
 
+def next_line(suffix: str) -> str:
+    """The first line behind the cursor's own that is not blank."""
+    return next((text.rstrip() for text in suffix[:READ].split("\n")[1:] if text.strip()), "")
+
+
+def previous_line(prefix: str) -> str:
+    """The last line before the cursor's own that is not blank."""
+    return next((text for text in reversed(prefix[-READ:].split("\n")[:-1]) if text.strip()), "")
+
+
+def opens_block(line: str, language: Language) -> bool:
+    """Whether a block begins with the next line."""
+    return line.rstrip().endswith((*OPENERS, ":") if language.indented else tuple(OPENERS))
+
+
 def extent(prefix: str, suffix: str, language: Language) -> Extent:
-    """Whether to complete the line or the block: a block where one begins or where the line is still empty."""
-    rest = suffix.split("\n", 1)[0]
-    if rest.strip():
-        return "line"
-    before = prefix.rsplit("\n", 1)[-1]
-    opener = (*BLOCK_OPENERS, ":") if language.indented else BLOCK_OPENERS
-    return "block" if not before.strip() or before.rstrip().endswith(opener) else "line"
+    """Whether to complete the line or the block, in code: a block where one begins or where the line is still empty."""
+    rest = suffix.split("\n", 1)[0].strip()
+    before = prefix.rsplit("\n", 1)[-1].rstrip()
+    if rest:
+        # Between the two braces that the editor wrote at once.
+        between = before.endswith("{") and rest.startswith("}") and CLOSING_REST.fullmatch(rest)
+        return "block" if between else "line"
+    return "block" if not before or opens_block(before, language) else "line"
+
+
+def surroundings_of(prefix: str, suffix: str, language: Language, found: Surroundings | None) -> Surroundings:
+    """What the cursor is inside of: what the parser found, else what the signs before the cursor say."""
+    if found is not None and found.kind != "unknown":
+        return found
+    text = prefix if len(prefix) <= READ else prefix.rsplit("\n", 1)[-1]
+    opened = scan(text, language).broken_off
+    definitions = found is not None and found.definitions
+    if not opened:
+        line = prefix.rsplit("\n", 1)[-1]
+        before = previous_line(prefix)
+        outside = _CLASS.match(before) is not None or (indentation(line) == 0 and not opens_block(before, language))
+        return Surroundings("code", definitions=definitions or outside)
+    comment = (language.line_comment, *language.block_comment[:1])
+    kind: Literal["comment", "string"] = "comment" if opened.startswith(tuple(filter(None, comment))) else "string"
+    closer = closer_of(opened, language)
+    rest = suffix if closer in language.long_quotes or closer in language.block_comment else suffix.split("\n", 1)[0]
+    end = end_of(closer, rest)
+    return Surroundings(kind, opened, rest[: end + len(closer)] if end >= 0 else "")
 
 
 @dataclass(frozen=True)
@@ -36,26 +93,65 @@ class StopRule:
 
     The answer for a text never changes when more is appended, so it does not depend on how many tokens
     a round of generation brings.
+
+    Attributes:
+        base_indentation: columns; a line with less ends a block.
+        next_line: the first line behind the cursor's that is not blank.
+        line: what stands on the cursor's line before the text.
+        middle: whether something follows the cursor on its line.
+        closer: what ends the comment or text that the cursor is in; empty in code.
+        closed: whether what follows the cursor has that already; in a block, whether it has the closing bracket.
+        definitions: whether a definition that is complete ends a block.
     """
 
     extent: Extent
     base_indentation: int = 0
     next_line: str = ""
+    language: Language = PLAIN
+    line: str = ""
+    middle: bool = False
+    closer: str = ""
+    closed: bool = True
+    definitions: bool = False
 
     @classmethod
-    def at(cls, prefix: str, suffix: str, language: Language) -> StopRule:
-        """The rule for a cursor between ``prefix`` and ``suffix``."""
+    def at(
+        cls, prefix: str, suffix: str, language: Language, found: Surroundings | None = None, lead: str = ""
+    ) -> StopRule:
+        """The rule for a cursor between ``prefix`` and ``suffix``.
+
+        Args:
+            found: what the parser says of the place.
+            lead: the end of ``prefix`` that the text repeats.
+        """
+        around = surroundings_of(prefix, suffix, language, found)
+        line = prefix.rsplit("\n", 1)[-1].removesuffix(lead)
+        rest = suffix.split("\n", 1)[0]
+        following, middle = next_line(suffix), bool(rest.strip())
+        if around.kind in ("comment", "string"):
+            closer = closer_of(around.before, language)
+            closed = end_of(closer, around.after) >= 0 if closer != "\n" else True
+            if closer == "\n" or (not closed and closer not in (*language.long_quotes, *language.block_comment)):
+                return cls("line", next_line=following, language=language, line=line, middle=middle)
+            own = closer in (*language.long_quotes, *language.block_comment) and not rest.strip()
+            return cls("text", 0, following, language, line, not own, closer, closed)
         kind = extent(prefix, suffix, language)
-        line = prefix.rsplit("\n", 1)[-1]
-        following = next((text for text in suffix.split("\n")[1:] if text.strip()), "")
-        base = indentation(line)
-        if line.strip() and kind == "block":
+        if kind == "line":
+            return cls(kind, next_line=following, language=language, line=line, middle=middle)
+        base = indentation(prefix.rsplit("\n", 1)[-1])
+        if line.strip():
             base += 1  # what is in the block is deeper than the line that opens it
-        return cls(kind, base, following.rstrip())
+        elif language.indented and opens_block(previous_line(prefix), language):
+            base = max(base, indentation(previous_line(prefix)) + 1)
+        closed = len(scan(suffix[:READ], language).unmatched) >= len(scan(prefix[-READ:], language).open)
+        definitions = _CLASS.match(line) is not None if line.strip() else around.definitions
+        return cls(kind, base, following, language, line, middle, "", closed, definitions)
 
     def cut(self, text: str) -> int | None:
         """Length to cut ``text`` to, None where it is to go on."""
-        return self._end_of_line(text) if self.extent == "line" else self._end_of_block(text)
+        if self.extent == "line":
+            return self._end_of_line(text)
+        return self._end_of_text(text) if self.extent == "text" else self._end_of_block(text)
 
     def cuts(self, text: str, after: int = -1) -> Iterator[int]:
         """Every length beyond ``after`` that ``text`` may be cut to: the one of ``cut``, then the end of each line.
@@ -77,25 +173,113 @@ class StopRule:
             newline = text.find("\n", newline + 1)
 
     def _end_of_line(self, text: str) -> int | None:
-        start = len(text) - len(text.lstrip())
+        start = 0 if self.middle else len(text) - len(text.lstrip())
         newline = text.find("\n", start)
         return newline if newline >= 0 else None
 
+    def _end_of_text(self, text: str) -> int | None:
+        end = end_of(self.closer, text)
+        newline = text.find("\n") if self.middle else _blank_lines(text)
+        if newline >= 0 and (end < 0 or newline < end):
+            return len(text[:newline].rstrip())
+        if end < 0:
+            return None
+        return (
+            len(text[:end].rstrip(" \t\n"))
+            if self.closed and not self.middle
+            else end + (0 if self.closed else len(self.closer))
+        )
+
     def _end_of_block(self, text: str) -> int | None:
-        position = text.find("\n")
+        read = scan(text, self.language)
+        ends = [self._end_by_lines(text, read), self._end_by_closer(text, read)]
+        if self.definitions and not self.language.indented:
+            ends.append(self._end_by_definition(text, read))
+        found = [end for end in ends if end is not None]
+        return min(found)[1] if found else None
+
+    def _end_by_closer(self, text: str, read: Scan) -> tuple[int, int] | None:
+        """At the bracket that closes what stands before the cursor: before it, or behind its line."""
+        if not read.unmatched:
+            return None
+        at = read.unmatched[0]
+        if self.closed:
+            return at, len(text[:at].rstrip())
+        newline = text.find("\n", at)
+        return (newline, newline) if newline >= 0 else None
+
+    def _end_by_lines(self, text: str, read: Scan) -> tuple[int, int] | None:
+        """Before a line that has less indentation, begins the next definition or is there already, or blank ones.
+
+        Returns:
+            Where that shows, and the length to cut to.
+        """
         blank = 0
-        while position >= 0:
-            end = text.find("\n", position + 1)
-            line = text[position + 1 : end if end >= 0 else len(text)]
+        level = self._level(text)
+        definitions = self.definitions and self.language.indented
+        defined = definitions and not self.line.strip() and _is_definition(text.split("\n", 1)[0])
+        for start in read.newlines:
+            end = text.find("\n", start + 1)
+            line = text[start + 1 : end if end >= 0 else len(text)]
+            cut = len(text[:start].rstrip())
             if not line.strip():
                 blank += 1
-                if end >= 0 and blank >= BLANK_LINES_END_BLOCK:
-                    return len(text[:position].rstrip())
-            else:
-                blank = 0
-                left = indentation(line) < self.base_indentation
-                repeats = end >= 0 and len(self.next_line.strip()) > 2 and line.rstrip() == self.next_line
-                if left or repeats:
-                    return len(text[:position].rstrip())
-            position = end
+                if end >= 0 and blank >= BLANK_LINES_END_BLOCK and cut:
+                    return end, cut
+                continue
+            blank = 0
+            shown = start + 1 + len(line) - len(line.lstrip())
+            columns = indentation(line)
+            if columns < level and (self.language.indented or not _LABEL.match(line)):
+                return shown, cut
+            if defined and columns <= level:
+                return shown, cut
+            defined = defined or (definitions and columns == level and end >= 0 and _is_definition(line))
+            if end >= 0 and len(self.next_line.strip()) > SHORT and line.rstrip() == self.next_line:
+                return end, cut
         return None
+
+    def _level(self, text: str) -> int:
+        """Columns at which the statements of the block stand: those of its first line, where indentation counts."""
+        first = first_line_of_block(self.line, text)
+        if first is None:
+            return self.base_indentation
+        columns = indentation(first)
+        if not self.language.indented:
+            return self.base_indentation or columns
+        # A body that is not indented is indented afterwards.
+        return columns if columns >= self.base_indentation or may_be_indented(text, first) else self.base_indentation
+
+    def _end_by_definition(self, text: str, read: Scan) -> tuple[int, int] | None:
+        """Behind the line on which a definition between braces ends."""
+        for opened, closed in read.closed:
+            newline = text.find("\n", closed)
+            if text[opened] != "{" or newline < 0:
+                continue
+            head = (self.line + text[:opened]).rstrip().rsplit("\n", 1)[-1]
+            if _is_definition(head) or (head.rstrip().endswith(")") and not _CONTROL.match(head)):
+                return newline, newline
+        return None
+
+
+def first_line_of_block(line: str, text: str) -> str | None:
+    """Of ``text`` behind ``line``: the first line that is not blank, not counting one that opens the block."""
+    lines = (line + text).split("\n")
+    return next((each for each in (lines[1:] if line.strip() else lines) if each.strip()), None)
+
+
+def may_be_indented(text: str, first: str) -> bool:
+    """Whether ``first``, the first line of ``text`` behind what opens a block, may be meant to stand in it though it is
+    not indented."""
+    blank = text.count("\n", 0, text.find(first.strip())) > 1
+    return not blank and not _is_definition(first) and not first.lstrip().startswith(("@", "import ", "from ", "#"))
+
+
+def _is_definition(line: str) -> bool:
+    return _DEFINITION.match(line) is not None
+
+
+def _blank_lines(text: str) -> int:
+    """Where two blank lines begin; -1 where none do."""
+    match = re.search(r"(?<=\S)[ \t]*\n[ \t]*\n[ \t]*\n", text)
+    return match.start() if match else -1

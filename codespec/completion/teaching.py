@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from time import monotonic
 
 from codespec.completion.local import LocalEngine
 from codespec.draft.learnt import CONTEXT
 from codespec.draft.ngram import BREAK
+from codespec.ignore import GIT, OWN, IgnoreFiles
 from codespec.places import folder_of
 from codespec.privacy import is_secret
 
@@ -29,6 +32,7 @@ class Teacher:
         self._engine = engine
         self._enabled = enabled
         self._taught: dict[tuple[str, str], float] = {}
+        self._ignored = IgnoreFiles(GIT), IgnoreFiles(OWN)
 
     def use(self, workspace: str, language: str, suffix: str) -> None:
         """Let the next generation draft with what was learnt.
@@ -48,7 +52,7 @@ class Teacher:
             return
         tokens = self._tokens(text, offset)
         learnt = self._engine.learnt.of(folder_of(workspace), language)
-        learnt.document(path, tokens, persist=not is_secret(path, text))
+        learnt.document(path, tokens, persist=self._may_keep(path, workspace, text))
         learnt.flush()
 
     def accepted(self, before: str, text: str, path: str, language: str, workspace: str) -> None:
@@ -59,7 +63,7 @@ class Teacher:
         before, text = before.replace("\r\n", "\n"), text.replace("\r\n", "\n")
         context = tokenize(before[-16 * CONTEXT :])[-CONTEXT:]
         learnt = self._engine.learnt.of(folder_of(workspace), language)
-        learnt.accepted(context, tokenize(text), persist=not is_secret(path, before + text))
+        learnt.accepted(context, tokenize(text), persist=self._may_keep(path, workspace, before + text))
         learnt.flush()
 
     def forget(self, workspace: str) -> None:
@@ -71,6 +75,15 @@ class Teacher:
         self._engine.use_nothing_learnt()
         self._engine.learnt.forget(folder_of(workspace))
         self._taught.clear()
+
+    def _may_keep(self, path: str, workspace: str, text: str) -> bool:
+        """Whether a text may be written to the disk: it holds no secrets, and its workspace does not ignore it."""
+        folder, file = folder_of(workspace), folder_of(path)
+        if folder is not None and file is not None and file.is_absolute():
+            place, file = Path(os.path.realpath(folder)), Path(os.path.realpath(file))
+            if any(each.excludes(file, place) for each in self._ignored) or is_secret(str(file), ""):
+                return False
+        return not is_secret(path, text)
 
     def _is_due(self, workspace: str, path: str) -> bool:
         now, key = monotonic(), (workspace, path)

@@ -217,3 +217,18 @@ def _best(logits: Logits) -> tuple[int, float]:
     if not math.isfinite(top):
         raise CodespecError("the draft's logits are not numbers; the model file may be damaged")
     return token, 1 / float(np.exp(row - top).sum())
+
+
+def foreign_note(draft: str, target: str, alike: float) -> str:
+    """What it costs that a draft has another vocabulary; ``alike`` is ``cut_alike`` of the two."""
+    if alike >= ALIKE:
+        price = f"expect about {1 - alike:.0%} of the last tokens of its proposals to be refused for that alone"
+    else:
+        price = (
+            f"the two end a token at the same place in only {alike:.0%} of cases, so the last token of every proposal "
+            "is lost: a proposal costs one draft token more"
+        )
+    return (
+        f"draft {draft} has another vocabulary than target {target}: its text is re-encoded at every round; {price}. "
+        "A draft trained for this target is faster"
+    )

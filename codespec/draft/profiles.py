@@ -17,14 +17,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-import platformdirs
-
 from codespec.draft.acceptance import Acceptance
 from codespec.draft.costs import CostCurve
 from codespec.draft.log_file import replace
 from codespec.llama.context import Context
 from codespec.llama.probe import fingerprint
 from codespec.llama.runtime import devices
+from codespec.places import cache_folder
 
 VARIABLE = "CODESPEC_PROFILES"
 """The environment variable: a folder for the profiles; empty keeps none."""
@@ -44,7 +43,7 @@ def default_folder() -> Path | None:
     """Where profiles lie; None where none are kept."""
     chosen = os.environ.get(VARIABLE)
     if chosen is None:
-        return Path(platformdirs.user_cache_dir("codespec")) / "profiles"
+        return cache_folder() / "profiles"
     return Path(chosen) if chosen else None
 
 

@@ -40,11 +40,33 @@ class HeldSequence:
         """How many of ``tokens`` are held, the last one never counted."""
         return min(common_prefix(self.tokens, tokens), len(tokens) - 1)
 
+    def reuse(self, tokens: Sequence[int], least: int) -> None:
+        """Move what is held of ``tokens`` at other places, in runs of at least ``least``, to where it is in them.
+
+        The target must have ``shift`` (see ``LlamaSequence.shift``, also for what is lost).
+        """
+        place = here = self.kept(tokens)
+        held = self.tokens
+        while here < len(held) and place < len(tokens) - 1:
+            run = common_prefix(held[here:], tokens[place:-1]) if held[here] == tokens[place] else 0
+            if run < least:
+                here += 1
+                continue
+            self._target.shift(here, here + run, place)  # type: ignore[attr-defined]  # only engines ask for this
+            here += run
+            place += run
+        self.rollback(place)
+        self.tokens = list(tokens[:place])
+
     def extend(self, tokens: Sequence[int], last: int | None = None) -> Logits:
         """``Target.decode``."""
         logits = self._target.decode(tokens, last)
         self.tokens.extend(tokens)
         return logits
+
+    def fork(self) -> Target:
+        """``Target.fork``."""
+        return self._target.fork()
 
     def rollback(self, count: int) -> None:
         """Hold only the first ``count`` tokens, if there are more."""

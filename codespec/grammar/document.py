@@ -125,16 +125,23 @@ class GrammarDocument:
         self._feeds: dict[tuple[str, int, Levels], Feed] = {}
         self._refused: dict[tuple[str, int, Levels], str] = {}
 
-    def at(self, text: str, offset: int, starts: Callable[[int], Iterable[Start]] | None = None) -> Place:
+    def at(
+        self,
+        text: str,
+        offset: int,
+        starts: Callable[[int], Iterable[Start]] | None = None,
+        begins: bool = True,
+    ) -> Place:
         """The grammar at ``offset`` (in characters) of the current version.
 
         Args:
             starts: the places where the text that leads up to an offset may be read on its own, outermost first.
+            begins: whether ``text`` begins where the document does; where not, only ``starts`` count.
         """
         prefix = text[:offset]
         levels = self._levels(text, offset)
         refused: int | None = None
-        if len(prefix) <= LONGEST_PREFIX:
+        if begins and len(prefix) <= LONGEST_PREFIX:
             state, refused = self._try(ROOT, 0, prefix, levels)
             if state is not None:
                 return Place(state, self._name)

@@ -9,6 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
+from codespec.grammar.leading import keep_leading
 from codespec.protocols import Bits, CodespecError, GrammarState
 
 WINDOW = 1000
@@ -319,10 +320,12 @@ class FittedState:
         return True
 
     def _leads(self, piece: bytes) -> bool:
-        if not self._lead:
-            return True
-        missing = self._lead[sum(map(len, self._pieces)) :]
+        missing = self._missing()
         return piece.startswith(missing) or (bool(piece) and missing.startswith(piece))
+
+    def _missing(self) -> bytes:
+        """What has not come yet of the lead."""
+        return self._lead[sum(map(len, self._pieces)) :] if self._lead else b""
 
     def _may_break(self, piece: bytes) -> bool:
         """Whether the line breaks in ``piece``, if any, may end the text."""
@@ -356,8 +359,9 @@ class FittedState:
             bits.fill(0)
             return
         self._state.mask_into(bits)
-        if self._lead[sum(map(len, self._pieces)) :]:
-            self._keep(bits, self._leads)
+        missing = self._missing()
+        if missing:
+            keep_leading(self._vocabulary, bits, missing)
         if self._cut is not None:
             self._keep(bits, self._may_break, _breaking(self._vocabulary))
         can_end = self.can_end
@@ -365,10 +369,9 @@ class FittedState:
             word, bit = token >> 5, np.uint32(1 << (token & 31))
             bits[word] = bits[word] | bit if can_end else bits[word] & ~bit
 
-    def _keep(self, bits: Bits, good: Callable[[bytes], bool], among: Sequence[int] | None = None) -> None:
-        """Clear the tokens (``among`` these) whose text is not ``good``. A whole vocabulary is looked at once at most
-        in a generation."""
-        for token in range(self._vocabulary.size) if among is None else among:
+    def _keep(self, bits: Bits, good: Callable[[bytes], bool], among: Sequence[int]) -> None:
+        """Clear the tokens among these whose text is not ``good``."""
+        for token in among:
             word, bit = token >> 5, np.uint32(1 << (token & 31))
             if bits[word] & bit and not good(self._vocabulary.token_bytes(token)):
                 bits[word] &= ~bit
@@ -389,21 +392,19 @@ class FittedState:
         """As ``GrammarState.forced``."""
         if self._ended:
             return b""
-        missing = self._lead[sum(map(len, self._pieces)) :]
-        return missing or self._state.forced()
+        return self._missing() or self._state.forced()
 
     @property
     def can_end(self) -> bool:
-        """Whether the text may end here: the gate passes, or there is none."""
+        """Whether the text may end here: the lead is there, and the gate passes, or there is none."""
         if self._ended:
             return True
+        if self._missing():
+            return False  # the document goes on with it: that the model would rather end says nothing
         if self._gate is None:
             return True
-        data = b"".join(self._pieces)
-        if len(data) < len(self._lead):
-            data = self._lead
         try:
-            return self._fits(data.decode())
+            return self._fits(b"".join(self._pieces).decode())
         except UnicodeDecodeError:
             return False  # in the middle of a character
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import ctypes
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from codespec.llama.defaults import LLAMA_CHOOSES, attention, check_memory, default_threads
 from codespec.llama.model import Model
 from codespec.llama.runtime import Cancellation, abort_callback, clear_errors, last_errors, library
-from codespec.protocols import Aborted, CodespecError, ContextFull, Logits
+from codespec.protocols import Aborted, CodespecError, ContextFull, Logits, Target
 
 BATCH = 512
 # In exact mode every decode has at least 2 rows and fewer than 64: CPU kernels differ at 1 row and from 64 on.
@@ -22,10 +23,7 @@ EXACT_CHUNK = 32
 
 # enum ggml_type
 KV_TYPES = {"f32": 0, "f16": 1, "q4_0": 2, "q4_1": 3, "q5_0": 6, "q5_1": 7, "q8_0": 8, "bf16": 30}
-LLAMA_CHOOSES = "llama"
 FLASH_ATTENTION = {LLAMA_CHOOSES: -1, "off": 0, "on": 1}  # enum llama_flash_attn_type
-ONE_THREAD_BELOW = 50_000_000
-LONGEST_WITHOUT_FLASH = 16_384
 
 _DECODE_ABORTED = 2
 _DECODE_NO_SLOT = 1
@@ -39,6 +37,9 @@ class Context:
     Args:
         context_length: tokens of all sequences together; 0 is what the model was trained with.
         sequences: how many sequences at most.
+        spare: room for this many tokens more in all, for what forks of a sequence add each; no sequence gets longer.
+            It slows every pass down a little.
+        batch: tokens that are decoded at a time at most; memory for their logits is kept.
         threads: for decoding; 0 is chosen by the size of the model, see ``default_threads``.
         kv_type: of the key and value cache: ``f16``, ``f32``, ``bf16``, ``q8_0``, ``q4_0`` …
         flash_attention: ``on``, ``off`` or ``auto``, see ``attention``; a quantized cache needs it.
@@ -54,6 +55,8 @@ class Context:
         *,
         context_length: int = 0,
         sequences: int = 1,
+        spare: int = 0,
+        batch: int = BATCH,
         threads: int = 0,
         exact: bool = False,
         kv_type: str = "f16",
@@ -67,10 +70,10 @@ class Context:
         if flash_attention == "auto":
             flash_attention = attention(model, length, kv_type, exact)
         self.kv_type, self.flash_attention = kv_type, flash_attention
-        check_memory(model, length)
+        check_memory(model, length + spare)
         parameters = api.llama_context_default_params()
-        parameters.n_ctx = length
-        parameters.n_batch = parameters.n_ubatch = min(BATCH, length)
+        parameters.n_ctx = length + spare
+        parameters.n_batch = parameters.n_ubatch = min(batch, length)
         parameters.n_seq_max = sequences
         parameters.kv_unified = True
         parameters.type_k = parameters.type_v = KV_TYPES[kv_type]
@@ -86,7 +89,7 @@ class Context:
             raise CodespecError(
                 f"{model.path}: no context of {length:,} tokens could be made ({reason}); set a smaller `context`"
             )
-        self.length: int = api.llama_n_ctx(self.pointer)
+        self.length: int = api.llama_n_ctx(self.pointer) - spare
         self.memory = api.llama_get_memory(self.pointer)
         self.batch_size: int = EXACT_CHUNK if exact else api.llama_n_batch(self.pointer)
         self.abort_data = Cancellation()
@@ -118,8 +121,8 @@ class Context:
         self.abort_data = cancellation
         self._api.llama_set_abort_callback(self.pointer, abort_callback(), ctypes.c_void_p(cancellation.address))
 
-    def alike(self, length: int) -> Context:
-        """Another context of the same model with one sequence, the same settings and a length of its own.
+    def alike(self, length: int, sequences: int = 1, spare: int = 0, batch: int = BATCH) -> Context:
+        """Another context of the same model, with the same settings and a length of its own.
 
         Raises:
             CodespecError: too little memory.
@@ -127,6 +130,9 @@ class Context:
         return Context(
             self.model,
             context_length=length,
+            sequences=sequences,
+            spare=spare,
+            batch=batch,
             threads=self.threads,
             exact=self.exact,
             kv_type=self.kv_type,
@@ -184,6 +190,25 @@ class Context:
             self._api.llama_memory_seq_rm(self.memory, sequence_id, position + count, -1)
         return self._logits(last)
 
+    def decode_rows(self, sequences: Sequence[LlamaSequence], tokens: Sequence[int]) -> Logits:
+        """Decode one token at the end of each of several sequences, at most ``batch_size``; logits float32 [n, V].
+
+        Raises:
+            Aborted, CodespecError: as ``decode_chunk``.
+        """
+        count = len(tokens)
+        self._tokens[:count] = tokens
+        self._positions[:count] = [each.n_past for each in sequences]
+        self._sequences[:count] = [each.id for each in sequences]
+        self._wanted[:count] = 1
+        self._batch.n_tokens = count
+        status = self._api.llama_decode(self.pointer, self._batch)
+        if status != 0:
+            for each in sequences:
+                self._api.llama_memory_seq_rm(self.memory, each.id, each.n_past, -1)
+            raise self._failure(status)
+        return self._logits(count)
+
     def _logits(self, rows: int) -> Logits:
         size = self.model.vocabulary.size
         if rows == 0:
@@ -223,7 +248,7 @@ class LlamaSequence:
 
     def __init__(self, context: Context, sequence_id: int, n_past: int = 0) -> None:
         self.context = context
-        self._id = sequence_id
+        self.id = sequence_id
         self._n_past = n_past
 
     @property
@@ -255,10 +280,10 @@ class LlamaSequence:
         chunks = list(self._chunks(len(tokens), wanted))
         try:
             for start, end in chunks[:-1]:
-                context.decode_chunk(self._id, begin + start, tokens[start:end], 0)
+                context.decode_chunk(self.id, begin + start, tokens[start:end], 0)
                 self._n_past = begin + end
             start, end = chunks[-1]
-            logits = context.decode_chunk(self._id, begin + start, tokens[start:end], wanted)
+            logits = context.decode_chunk(self.id, begin + start, tokens[start:end], wanted)
         except BaseException:
             self.rollback(begin)
             raise
@@ -287,61 +312,73 @@ class LlamaSequence:
             raise ValueError(f"cannot roll back to {n_past}: {self._n_past} tokens are held")
         if n_past < self._n_past:
             context = self.context
-            if not context._api.llama_memory_seq_rm(context.memory, self._id, n_past, -1):
+            if not context._api.llama_memory_seq_rm(context.memory, self.id, n_past, -1):
                 raise CodespecError(f"{context.model.path}: its memory cannot be rolled back; choose another model")
             self._n_past = n_past
 
     def fork(self) -> LlamaSequence:
-        """Another sequence that shares this one's tokens so far."""
+        """Another sequence that shares this one's tokens so far; close it after use."""
         other = self.context.sequence()
         context = self.context
-        context._api.llama_memory_seq_cp(context.memory, self._id, other._id, 0, -1)
+        context._api.llama_memory_seq_cp(context.memory, self.id, other.id, 0, -1)
         other._n_past = self._n_past
         return other
 
+    def decode_each(self, forks: Sequence[Target], tokens: Sequence[int]) -> Logits:
+        """Append a token to each of several sequences of this context, in one pass; logits float32 [len(forks), V].
+
+        Raises:
+            ContextFull, CodespecError, Aborted: as ``decode``; every sequence is as before the call.
+        """
+        context = self.context
+        own = [fork for fork in forks if isinstance(fork, LlamaSequence) and fork.context is context]
+        if len(own) != len(forks) or not own:
+            raise ValueError("these are not sequences of one context")
+        if any(fork.n_past >= context.length for fork in own):
+            raise ContextFull(f"the context of {context.length:,} tokens is full; set a larger `context`")
+        if len(own) == 1:
+            return own[0].decode(tokens)
+        logits = context.decode_rows(own, tokens)
+        for fork in own:
+            fork._n_past += 1
+        return logits
+
+    def save(self) -> npt.NDArray[np.uint8]:
+        """The KV cache of all its tokens, to be put back by ``restore``, here or in another context that is alike."""
+        context = self.context
+        data = np.empty(context._api.llama_state_seq_get_size(context.pointer, self.id), np.uint8)
+        written = context._api.llama_state_seq_get_data(context.pointer, _bytes(data), data.nbytes, self.id)
+        return data[:written]
+
+    def restore(self, data: npt.NDArray[np.uint8], n_past: int) -> None:
+        """Hold what ``save`` gave for ``n_past`` tokens, instead of what is held now.
+
+        Raises:
+            CodespecError: llama.cpp does not take it, or there is no room; the sequence is empty then.
+        """
+        context = self.context
+        self.rollback(0)
+        if not context._api.llama_state_seq_set_data(context.pointer, _bytes(data), data.nbytes, self.id):
+            context._api.llama_memory_seq_rm(context.memory, self.id, -1, -1)
+            raise CodespecError(f"{context.model.path}: a saved KV cache could not be restored")
+        self._n_past = n_past
+
+    def shift(self, start: int, end: int, to: int) -> None:
+        """Move the tokens ``start..end`` to the position ``to`` before them, over what is there.
+
+        Their keys are turned to their new places; what they have seen of the tokens before them stays in them, so
+        the result is not what decoding would give. The tokens behind ``end`` keep their place: roll them back.
+        """
+        context = self.context
+        context._api.llama_memory_seq_rm(context.memory, self.id, to, start)
+        context._api.llama_memory_seq_add(context.memory, self.id, start, end, to - start)
+
     def close(self) -> None:
         """Give the sequence back to its context; a second call does nothing."""
-        if self._id >= 0:
-            self.context.release(self._id)
-            self._id = -1
+        if self.id >= 0:
+            self.context.release(self.id)
+            self.id = -1
 
 
-def attention(model: Model, length: int, kv_type: str, exact: bool) -> str:
-    """What ``flash_attention = "auto"`` comes to: ``off`` where that is faster, else llama.cpp's own choice.
-
-    On a CPU llama.cpp's flash attention goes through the cache once for each row of a short pass: 16 tokens behind
-    1,500 others take 33 ms with it and 12 without (8M parameters, AVX2; a 1.5B model behind 1,000: 678 and 555 ms).
-    Without it a very long context takes much memory, and ``exact`` decoding relies on its numerics.
-    """
-    plain = model.gpu_layers == 0 and not exact and kv_type in ("f16", "f32")
-    return "off" if plain and length <= LONGEST_WITHOUT_FLASH else LLAMA_CHOOSES
-
-
-def default_threads(model: Model) -> int:
-    """Threads to decode with: the CPUs this process may use, at most 8; a small model gets one.
-
-    At 8M parameters a second thread gains at most a factor of 1.5, while a busy machine that keeps one of two
-    threads waiting at each of 250 barriers costs a factor of 70 (1.6 ms and 110 ms a token, measured).
-    """
-    if model.parameter_count < ONE_THREAD_BELOW:
-        return 1
-    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, min(8, available))
-
-
-def check_memory(model: Model, length: int) -> None:
-    """Refuse a context that the machine's memory cannot hold, before the system kills the process over it.
-
-    Raises:
-        CodespecError: with the figures.
-    """
-    try:
-        total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):
-        return  # not known on this system: llama.cpp's own failure is reported instead
-    need = model.size + model.kv_bytes_per_token * length
-    if need > total:
-        raise CodespecError(
-            f"{model.path}: {need / 2**30:,.1f} GiB are needed for a context of {length:,} tokens and the machine has "
-            f"{total / 2**30:,.1f}; set a smaller `context` or choose a smaller model"
-        )
+def _bytes(data: npt.NDArray[np.uint8]) -> Any:
+    return data.ctypes.data_as(ctypes.POINTER(ctypes.c_uint8))

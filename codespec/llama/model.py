@@ -14,6 +14,9 @@ from codespec.llama.runtime import clear_errors, last_errors, library
 from codespec.protocols import CodespecError
 
 GGUF_MAGIC = b"GGUF"
+FILE_ENDS = frozenset({b"<file_sep>", b"<|file_separator|>", b"<filename>", b"<|filename|>", "▁<EOT>".encode()})
+"""Control tokens that begin another file, or another part of a prompt: a model that writes one has come to the end of
+its text, whether or not the model file says so."""
 
 
 class LlamaVocabulary:
@@ -28,7 +31,8 @@ class LlamaVocabulary:
     @cached_property
     def end_tokens(self) -> frozenset[int]:
         """Every token that ends a generation."""
-        return frozenset(t for t in range(self.size) if self._api.llama_vocab_is_eog(self.pointer, t))
+        own = frozenset(t for t in range(self.size) if self._api.llama_vocab_is_eog(self.pointer, t))
+        return own | frozenset(t for t in self.control_tokens if self.name(t) in FILE_ENDS)
 
     @cached_property
     def control_tokens(self) -> frozenset[int]:
@@ -36,11 +40,21 @@ class LlamaVocabulary:
         return frozenset(t for t in range(self.size) if self._api.llama_vocab_is_control(self.pointer, t))
 
     def tokenize(self, text: str, special: bool = False) -> list[int]:
-        """Token ids of ``text``, no beginning-of-text token added.
+        """Token ids of ``text``: nothing is added, neither a token for its beginning nor a space before it.
 
         Args:
             special: whether the names of special tokens in ``text`` become those tokens.
         """
+        if not self._spaced or not text:
+            return self._tokenize(text, special)
+        return self._tokenize("\n" + text, special)[len(self._tokenize("\n", False)) :]
+
+    @cached_property
+    def _spaced(self) -> bool:
+        """Whether the tokenizer puts a space before every text, as those of Llama 2 and Mistral do."""
+        return b"".join(map(self.token_bytes, self._tokenize("a", False))) == b" a"
+
+    def _tokenize(self, text: str, special: bool) -> list[int]:
         data = text.encode("utf-8", "surrogatepass")
         size = len(data) + 8
         buffer = (self._api.llama_token * size)()

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lsprotocol import types
-
-from codespec.lsp.items import to_request
 
 if TYPE_CHECKING:
     from codespec.completion.request import Request
@@ -19,14 +18,22 @@ logger = logging.getLogger(__name__)
 
 
 def did_change(ls: CodespecServer, params: types.DidChangeTextDocumentParams) -> None:
-    """Read on behind what was typed: editors wait a moment before they ask."""
-    uri = params.text_document.uri
+    """Read on behind what was typed."""
+    changed(ls, params.text_document.uri, params.content_changes)
+
+
+def changed(ls: CodespecServer, uri: str, changes: Sequence[types.TextDocumentContentChangeEvent]) -> None:
+    """Read on behind changes of a document, which it has by now: editors wait a moment before they ask."""
     document = ls.document(uri)
-    change = params.content_changes[-1] if params.content_changes else None
-    if document is None or not isinstance(change, types.TextDocumentContentChangePartial):
+    if document is None:
+        return
+    folder = ls.folder_of(uri)
+    ls.surroundings.changed(document, folder, changes)
+    change = changes[-1] if changes else None
+    if ls.is_private(document, folder) or not isinstance(change, types.TextDocumentContentChangePartial):
         return
     row, column = document.behind(change)
-    request = to_request(document, row, column, ls.folder_of(uri))
+    request = ls.request_at(document, row, column)
     config = ls.settings.config
     if config.prefill and config.for_language(request.language).enabled and ls.cache.find(uri, request) is None:
         ls.decode.submit(uri, request, ahead=True, prefill=True)

@@ -11,7 +11,7 @@ from lsprotocol import types
 from pygls.lsp.client import LanguageClient
 
 from codespec.errors import CodespecError
-from codespec.lsp.server import STATUS
+from codespec.lsp.status import STATUS
 
 
 class EditorClient:
@@ -99,5 +99,24 @@ class EditorClient:
 
     async def status(self) -> dict[str, Any]:
         """What ``codespec.status`` says."""
-        answer = await self._client.workspace_execute_command_async(types.ExecuteCommandParams(STATUS, []))
-        return answer if isinstance(answer, dict) else dict(answer._asdict())  # type: ignore[union-attr]
+        return await self._status()
+
+    async def answers(self) -> list[dict[str, Any]]:
+        """What the server's latest answers took, see ``codespec.completion.times.Answer``."""
+        answers: list[dict[str, Any]] = (await self._status("answers"))["answers"]
+        return answers
+
+    async def _status(self, *arguments: str) -> dict[str, Any]:
+        params = types.ExecuteCommandParams(STATUS, list(arguments))
+        answer = await self._client.workspace_execute_command_async(params)
+        plain: dict[str, Any] = _plain(answer)
+        return plain
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON has it; pygls makes objects into named tuples."""
+    if hasattr(value, "_asdict"):
+        value = value._asdict()
+    if isinstance(value, dict):
+        return {key: _plain(each) for key, each in value.items()}
+    return [_plain(each) for each in value] if isinstance(value, (list, tuple)) else value

@@ -7,11 +7,24 @@ position beyond the end of the last line before its last character, and rejoins 
 from __future__ import annotations
 
 import io
+import logging
 import re
+from dataclasses import dataclass
+from urllib.parse import unquote
 
 from lsprotocol import types
 from pygls.workspace import PositionCodec, TextDocument, Workspace
 
+from codespec.lsp.units import Units
+
+logger = logging.getLogger(__name__)
+
+LARGE = 200_000
+"""Characters of a document from which on a request is made of what lies around the cursor."""
+BEFORE, AFTER = 64_000, 32_000
+"""Characters of that before and behind the cursor at least, where there are so many; at most twice as many."""
+
+_ROWS = (256, 64, 16, 4, 1)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -23,8 +36,43 @@ def split_lines(text: str) -> list[str]:
     return lines
 
 
+def valid(text: str) -> str:
+    """``text`` as valid Unicode: an edit in the middle of a surrogate pair leaves halves behind."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return _SURROGATE.sub("\ufffd", text)
+    return text
+
+
+@dataclass(frozen=True)
+class Excerpt:
+    """A document, or a part of a large one, around a place.
+
+    Attributes:
+        offset: of the place in ``text``, in characters.
+        begins, ends: whether it begins where the document does, and ends there.
+    """
+
+    text: str
+    offset: int
+    begins: bool = True
+    ends: bool = True
+
+
+@dataclass(eq=False)
+class Mark:
+    """A line that is followed through the changes of its document."""
+
+    row: int
+
+
 class Document(TextDocument):
-    """A document that the editor has open; its text is always the editor's, never the file's."""
+    """A document that the editor has open; its text is always the editor's, never the file's.
+
+    Attributes:
+        marks: lines to follow; put in and taken out by whoever wants that.
+    """
 
     def __init__(
         self,
@@ -37,8 +85,16 @@ class Document(TextDocument):
         position_codec: PositionCodec | None = None,
     ) -> None:
         super().__init__(uri, "", version, language_id, local, sync_kind, position_codec)
+        self.units = Units(self.position_codec.encoding)
+        self.marks: list[Mark] = []
         self._lines = split_lines(source or "")
+        self._length = len(source or "")
         self._text: str | None = source or ""
+
+    @property
+    def length(self) -> int:
+        """Characters of the text."""
+        return self._length
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -53,23 +109,73 @@ class Document(TextDocument):
         return self._text
 
     def text(self) -> str:
-        """The whole text as valid Unicode: an edit in the middle of a surrogate pair leaves halves behind."""
-        source = self.source
-        try:
-            source.encode()
-        except UnicodeEncodeError:
-            return _SURROGATE.sub("\ufffd", source)
-        return source
+        """The whole text as valid Unicode."""
+        return valid(self.source)
+
+    def excerpt(self, row: int, column: int) -> Excerpt:
+        """What a request at a place, in characters, is made of: all of the document, or of a large one a part.
+
+        The part begins at the same place for many requests in a row, and what it has behind the cursor depends on
+        nothing before it: what was read, and answered, for the last key still counts for the next one.
+        """
+        if self._length <= LARGE:
+            return Excerpt(self.text(), sum(map(len, self._lines[:row])) + column)
+        before, begins = self._before(row, column)
+        after, ends = self._after(row, column)
+        return Excerpt(valid(before + after), len(before), begins, ends)
+
+    def beginning(self, most: int) -> str:
+        """At most ``most`` characters from the start of the text, as valid Unicode."""
+        if self._length <= most:
+            return self.text()
+        parts = []
+        for line in self._lines:
+            parts.append(line[:most])
+            most -= len(line)
+            if most <= 0:
+                break
+        return valid("".join(parts))
+
+    def around(self, row: int, before: int, after: int) -> str:
+        """The lines from ``before`` lines before ``row`` to ``after`` lines behind it, as far as they exist."""
+        return "".join(self._lines[max(0, row - before) : row + after + 1])
+
+    def _before(self, row: int, column: int) -> tuple[str, bool]:
+        """What stands before a place, from the start of a line that many places share; whether that is all."""
+        line = self._lines[row][:column]
+        if column > 2 * BEFORE:
+            start = (column - BEFORE) // BEFORE * BEFORE
+            return line[start:], False
+        first, size = row, 0
+        while first and size < BEFORE and size + len(self._lines[first - 1]) <= 2 * BEFORE - column:
+            first -= 1
+            size += len(self._lines[first])
+        for rows in _ROWS:  # a multiple of as many rows as there is room for
+            start = first // rows * rows
+            more = sum(map(len, self._lines[start:first]))
+            if size + more <= 2 * BEFORE - column:
+                break
+        return "".join(self._lines[start:row]) + line, start == 0
+
+    def _after(self, row: int, column: int) -> tuple[str, bool]:
+        """What stands behind a place, whole lines where they are not too long; whether that is all."""
+        rest = self._lines[row][column : column + 2 * AFTER + 1]
+        if len(rest) > 2 * AFTER:
+            return rest[: 2 * AFTER], False
+        parts, size, last = [rest], len(rest), row + 1
+        while last < len(self._lines) and size < AFTER and size + len(self._lines[last]) <= 2 * AFTER:
+            parts.append(self._lines[last])
+            size += len(self._lines[last])
+            last += 1
+        return "".join(parts), last == len(self._lines)
 
     def locate(self, position: types.Position) -> tuple[int, int]:
         """Line and column, in characters, of a position, or of the nearest one that exists."""
         row = position.line
         if row >= len(self._lines):  # clients that replace everything name a line beyond the last
             return len(self._lines) - 1, len(self._lines[-1])
-        line = self._lines[row].rstrip("\r\n")
-        units = min(position.character, self.position_codec.client_num_units(line))
-        inside = types.Position(0, units)
-        return row, self.position_codec.position_from_client_units([line], inside).character
+        line = self._lines[max(0, row)].rstrip("\r\n")
+        return max(0, row), self.units.columns(line, max(0, position.character))
 
     def behind(self, change: types.TextDocumentContentChangePartial) -> tuple[int, int]:
         """Line and column behind the text of a change that was the last one: where the cursor most likely is."""
@@ -81,11 +187,7 @@ class Document(TextDocument):
 
     def position(self, row: int, column: int) -> types.Position:
         """The position, in the client's units, of a line and a column in characters."""
-        return types.Position(row, self.position_codec.client_num_units(self._lines[row][:column]))
-
-    def offset(self, row: int, column: int) -> int:
-        """The index into the text of a line and a column in characters."""
-        return sum(map(len, self._lines[:row])) + column
+        return types.Position(row, self.units.length(self._lines[row][:column]))
 
     def line(self, row: int) -> str:
         """One line, with its end."""
@@ -93,25 +195,38 @@ class Document(TextDocument):
 
     def _apply_full_change(self, change: types.TextDocumentContentChangeEvent) -> None:
         self._lines = split_lines(change.text)
+        self._length = len(change.text)
         self._text = change.text
 
     def _apply_incremental_change(self, change: types.TextDocumentContentChangePartial) -> None:
         start, end = sorted((self.locate(change.range.start), self.locate(change.range.end)))
         lines = self._lines
-        first = start[0]
+        first, last = start[0], end[0] + 1
         text = lines[first][: start[1]] + change.text + lines[end[0]][end[1] :]
         if first and text.startswith("\n") and lines[first - 1].endswith("\r"):
             first -= 1  # the two become one line end
             text = lines[first] + text
+        if _SURROGATE.search(text):  # two halves that an earlier edit has parted may have come together
+            text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
         new = split_lines(text)
-        if end[0] + 1 < len(lines):
+        if last < len(lines):
             new.pop()  # the empty line after the last line end is the next line of the document
-        lines[first : end[0] + 1] = new
+        self._length += len(text) - sum(map(len, lines[first:last]))
+        lines[first:last] = new
         self._text = None
+        self._move_marks(start, end, len(new) - (last - first))
+
+    def _move_marks(self, start: tuple[int, int], end: tuple[int, int], added: int) -> None:
+        """After the text from ``start`` to ``end`` was replaced, and by that lines were added."""
+        for mark in self.marks:
+            if mark.row > end[0] or (mark.row == end[0] and end[1] == 0 and start[0] < end[0]):
+                mark.row += added
+            elif mark.row > start[0]:
+                mark.row = start[0]
 
 
 class Documents(Workspace):
-    """A workspace whose documents are ``Document``."""
+    """A workspace whose documents are ``Document``; a change of one that is not open does nothing."""
 
     def _create_text_document(
         self,
@@ -123,3 +238,21 @@ class Documents(Workspace):
         return Document(
             doc_uri, source, version, language_id, sync_kind=self._sync_kind, position_codec=self.position_codec
         )
+
+    def update_text_document(
+        self,
+        text_doc: types.VersionedTextDocumentIdentifier,
+        change: types.TextDocumentContentChangeEvent,
+    ) -> None:
+        """Apply a change of a document that is open."""
+        if unquote(text_doc.uri) in self.text_documents:
+            super().update_text_document(text_doc, change)
+        else:
+            logger.info("a document was changed that is not open: %s", text_doc.uri)
+
+    def update_notebook_document(self, params: types.DidChangeNotebookDocumentParams) -> None:
+        """Apply a change of a notebook that is open."""
+        if unquote(params.notebook_document.uri) in self.notebook_documents:
+            super().update_notebook_document(params)
+        else:
+            logger.info("a notebook was changed that is not open: %s", params.notebook_document.uri)

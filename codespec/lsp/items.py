@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lsprotocol import types
 
 from codespec.completion.request import Request
 from codespec.languages import by_path
-from codespec.lsp.documents import Document
-from codespec.lsp.lessons import ACCEPTED
+from codespec.lsp.documents import Document, Excerpt
+from codespec.lsp.lessons import ACCEPT
+from codespec.lsp.units import Units
+from codespec.protocols import Snippet
 
 if TYPE_CHECKING:
     from codespec.completion.request import Completion
@@ -18,20 +21,52 @@ _TYPED = 256
 """How many characters before the cursor an item repeats at most; see ``to_item``."""
 
 
-def to_request(document: Document, row: int, column: int, workspace: str = "") -> Request:
+def to_request(
+    document: Document, excerpt: Excerpt, path: str, workspace: str = "", context: tuple[Snippet, ...] = ()
+) -> Request:
     """What the completer needs to know about a place in a document."""
     return Request(
-        text=document.text(),
-        offset=document.offset(row, column),
-        language=document.language_id or by_path(document.path).id,
-        path=document.path,
+        text=excerpt.text,
+        offset=excerpt.offset,
+        language=document.language_id or by_path(path).id,
+        path=path,
         workspace=workspace,
+        context=context,
+        begins=excerpt.begins,
+        ends=excerpt.ends,
     )
 
 
-def to_item(
-    completion: Completion, document: Document, row: int, column: int, identifier: str
-) -> types.InlineCompletionItem:
+def plain(text: str) -> str:
+    r"""``text`` with ``\n`` as its line ends."""
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+@dataclass(frozen=True)
+class Cursor:
+    """A place in a version of a document, which may have changed since.
+
+    Attributes:
+        row, column: in characters.
+        line: that it is in.
+        units: of positions.
+    """
+
+    row: int
+    column: int
+    line: str
+    units: Units
+
+    def position(self, column: int) -> types.Position:
+        """That of another column of the line."""
+        return types.Position(self.row, self.units.length(self.line[:column]))
+
+    def span(self, start: int) -> types.Range:
+        """From a column up to the cursor."""
+        return types.Range(self.position(start), self.position(self.column))
+
+
+def to_item(completion: Completion, cursor: Cursor, identifier: str) -> types.InlineCompletionItem:
     """A completion as the protocol has it: plain text that replaces the line up to the cursor by itself and more.
 
     Its command tells us when it is accepted; clients drop other fields that they do not know.
@@ -40,10 +75,14 @@ def to_item(
     it) and is what Neovim skips before it draws. Line ends are always ``\\n``: editors hold lines without
     their ends and write the document's own; Neovim would keep a ``\\r`` as a visible character.
     """
-    start = max(0, column - _TYPED)
-    typed = document.line(row)[start:column]
+    start = max(0, cursor.column - _TYPED)
     return types.InlineCompletionItem(
-        insert_text=typed + completion.text.replace("\r\n", "\n").replace("\r", "\n"),
-        range=types.Range(document.position(row, start), document.position(row, column)),
-        command=types.Command("codespec: learn from what was accepted", ACCEPTED, arguments=[identifier]),
+        insert_text=cursor.line[start : cursor.column] + plain(completion.text),
+        range=cursor.span(start),
+        command=accepting(identifier),
     )
+
+
+def accepting(identifier: str) -> types.Command:
+    """What the client is to run when a completion is accepted."""
+    return types.Command("codespec: learn from what was accepted", ACCEPT, arguments=[identifier])

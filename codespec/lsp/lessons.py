@@ -1,12 +1,16 @@
-"""What the drafts are to learn from a session: queued behind the requests, in the decode thread."""
+"""What was offered in a session, what became of it, and what the drafts are to learn from that.
+
+Lessons are queued behind the requests, in the decode thread.
+"""
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
 from concurrent.futures import Future
+from dataclasses import dataclass, replace
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from codespec.draft.log import clear
 from codespec.places import folder_of
@@ -14,39 +18,95 @@ from codespec.places import folder_of
 if TYPE_CHECKING:
     from codespec.completion.executor import Completes, DecodeThread
     from codespec.completion.request import Request
+    from codespec.lsp.statistics import Showing, Statistics
 
-ACCEPTED = "codespec.accepted"
+ACCEPT = "codespec.accept"
 """The command of a completion, which a client runs when it is accepted."""
-FORGET = "codespec.forgetWorkspace"
-"""The command that forgets what was learnt in a workspace."""
 
 MOST_OFFERS = 64
 """Completions that may still be accepted."""
 
 
+@dataclass
+class Offer:
+    """A completion that was shown, or what is left of one.
+
+    Attributes:
+        showing: what was counted as shown, of which this is a part.
+        taken: how many characters of it were accepted and taught so far.
+    """
+
+    request: Request
+    text: str
+    showing: Showing
+    taken: int = 0
+
+
 class Lessons:
     """Keeps what was offered and hands over what was accepted, opened or saved."""
 
-    def __init__(self, decode: DecodeThread) -> None:
+    def __init__(self, decode: DecodeThread, statistics: Statistics) -> None:
         self._decode = decode
-        self._offers: OrderedDict[str, tuple[Request, str]] = OrderedDict()
+        self._statistics = statistics
+        self._offers: OrderedDict[str, Offer] = OrderedDict()
+        self._latest: dict[str, Showing] = {}  # by document
         self._numbers = count(1)
 
-    def offer(self, request: Request, text: str) -> str:
-        """Remember a completion until it is accepted; returns the identifier for that."""
-        identifier = str(next(self._numbers))
-        self._offers[identifier] = (request, text)
-        if len(self._offers) > MOST_OFFERS:
-            self._offers.popitem(last=False)
-        return identifier
+    def offer(self, uri: str, row: int, request: Request, texts: Sequence[str], from_memory: bool) -> list[str]:
+        """Remember alternatives until one is accepted; returns identifiers for that.
 
-    def accepted(self, identifier: Any) -> Future[None]:
-        """Teach a completion that was accepted; one that is not known (any more) is none."""
-        found = self._offers.pop(identifier, None) if isinstance(identifier, str) else None
-        if found is None:
+        What is only left of what was shown before, because the user types along, is not counted as shown once more.
+        """
+        if not texts:
+            return []
+        showing = self._latest.get(uri)
+        if showing is None or not from_memory or not any(each.endswith(texts[0]) for each in showing.texts):
+            showing = self._latest[uri] = self._statistics.shown(uri, row, request.language, texts)
+        identifiers = []
+        for text in texts:
+            identifier = str(next(self._numbers))
+            self._offers[identifier] = Offer(request, text, showing)
+            if len(self._offers) > MOST_OFFERS:
+                self._offers.popitem(last=False)
+            identifiers.append(identifier)
+        return identifiers
+
+    def closed(self, uri: str) -> None:
+        """A document is no longer open."""
+        self._latest.pop(uri, None)
+
+    def text_of(self, identifier: str) -> str | None:
+        """A completion that was offered; None if it is not known (any more)."""
+        offer = self._offers.get(identifier)
+        return offer.text if offer is not None else None
+
+    def accept(self, identifier: str, length: int | None = None) -> Future[None]:
+        """Teach a completion that was accepted, and count it; one that is not known (any more) is none.
+
+        Args:
+            length: how many characters of it were accepted so far; None is all.
+        """
+        offer = self._offers.get(identifier)
+        if offer is None:
             return _done()
-        request, text = found
-        return self._decode.later(f"accepted {identifier}", lambda completer: completer.accepted(request, text))
+        length = len(offer.text) if length is None else length
+        whole = length == len(offer.text)
+        if whole:
+            del self._offers[identifier]
+        self._statistics.accepted(offer.showing, offer.text, length)
+        before, fresh, offer.taken = offer.text[: offer.taken], offer.text[offer.taken : length], length
+        if not fresh:
+            return _done()
+        prefix = offer.request.text[: offer.request.offset] + before
+        lesson = replace(offer.request, text=prefix, offset=len(prefix))
+        key = f"accepted {identifier} up to {length}"
+        return self._decode.later(key, lambda completer: completer.accepted(lesson, fresh))
+
+    def reject(self, identifier: str) -> None:
+        """Count a completion that the user does not want; one that is not known (any more) is none."""
+        offer = self._offers.pop(identifier, None)
+        if offer is not None:
+            self._statistics.rejected(offer.showing)
 
     def document(self, uri: str, request: Request, edited: bool = False) -> None:
         """Teach the text of a document.

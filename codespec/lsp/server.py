@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from importlib import metadata
 from pathlib import Path
@@ -17,24 +18,40 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import unquote
 
 from lsprotocol import types
-from pygls.exceptions import JsonRpcException, PyglsError
+from pygls.exceptions import (
+    JsonRpcException,
+    JsonRpcInternalError,
+    JsonRpcInvalidRequest,
+    JsonRpcServerNotInitialized,
+    PyglsError,
+)
 from pygls.lsp.server import LanguageServer
 from pygls.protocol import LanguageServerProtocol
 from pygls.uris import to_fs_path
 
 from codespec.completion.cache import CompletionCache
 from codespec.completion.executor import DecodeThread
-from codespec.lsp.ahead import did_change, prefetch
+from codespec.completion.times import Answers
+from codespec.lsp import commands, notebooks
+from codespec.lsp.ahead import did_change
+from codespec.lsp.answers import inline_completion
 from codespec.lsp.documents import Document, Documents
-from codespec.lsp.items import to_item, to_request
-from codespec.lsp.lessons import ACCEPTED, FORGET, Lessons
+from codespec.lsp.items import to_request
+from codespec.lsp.lessons import Lessons
+from codespec.lsp.logs import describe, make_discreet
+from codespec.lsp.menu import register_where_needed
+from codespec.lsp.opened import did_close, did_open, did_save
 from codespec.lsp.progress import Progress
 from codespec.lsp.settings import SECTION, Settings, needs_reload
+from codespec.lsp.statistics import Statistics
+from codespec.lsp.status import Reporter
+from codespec.lsp.surroundings import Surroundings
+from codespec.lsp.units import Units
 from codespec.protocols import CodespecError
 
 if TYPE_CHECKING:
     from codespec.completion.executor import Completes
-    from codespec.completion.request import Completion, Request
+    from codespec.completion.request import Request
     from codespec.config import Config
 
     Loader: TypeAlias = Callable[[Config, Callable[[str, int], None]], Completes]
@@ -42,14 +59,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-START_WITHIN_S = 30.0
-"""A request that has not begun by then, because the model is still loading, is answered ``null``."""
-
 CONFIGURATION_WITHIN_S = 2.0
 """How long loading waits for a client to answer ``workspace/configuration``."""
-
-STATUS = "codespec.status"
-"""The command that tells what is loaded and how it has done so far."""
 
 
 class Protocol(LanguageServerProtocol):
@@ -79,32 +90,68 @@ class Protocol(LanguageServerProtocol):
                 self._send_response(data["id"], None, error.to_response_error())
             raise
 
+    def handle_message(self, message: Any) -> None:
+        """Act on a message, unless it comes out of order: pygls would let handlers fail, or not answer at all."""
+        method, identifier = getattr(message, "method", None), getattr(message, "id", None)
+        refusal: JsonRpcException | None = None
+        if self._shutdown:
+            refusal = JsonRpcInvalidRequest("the server was shut down")
+        elif self._workspace is None and method != types.INITIALIZE:
+            refusal = JsonRpcServerNotInitialized("the first request must be initialize")
+        elif self._workspace is not None and method == types.INITIALIZE:
+            refusal = JsonRpcInvalidRequest("the server is initialized already")
+        if method is None or method == types.EXIT or refusal is None:
+            super().handle_message(message)
+        elif identifier is not None:
+            self._send_response(identifier, None, refusal.to_response_error())
+
 
 class CodespecServer(LanguageServer):
-    """One session with one editor."""
+    """One session with one editor.
+
+    Attributes:
+        requests, from_memory: how many completions were asked for, and how many of them memory has answered.
+        decoding: requests that wait for the models.
+        language: of the latest request.
+        languages: that were asked for.
+    """
 
     protocol: Protocol
 
     def __init__(self, load_completer: Loader) -> None:
-        super().__init__("codespec", _version(), protocol_cls=Protocol)
+        super().__init__("codespec", _version(), notebook_document_sync=notebooks.SELECTOR, protocol_cls=Protocol)
+        make_discreet()
         self.settings = Settings()
         self.decode = DecodeThread()
-        self.lessons = Lessons(self.decode)
+        self.statistics = Statistics(self.document)
+        self.lessons = Lessons(self.decode, self.statistics)
+        self.reporter = Reporter(self)
         self.cache = CompletionCache()
-        self.requests = self.from_memory = 0
+        self.surroundings = Surroundings()
+        self.answers = Answers()
+        self.requests = self.from_memory = self.decoding = 0
+        self.language = ""
+        self.languages: set[str] = set()
         self.startup_messages: list[str] = []
         self._load_completer = load_completer
         self._loaded: Config | None = None
         self._progress: Progress | None = None
         self._told: list[str] = []
         self._last_failure = ""
+        self._told_private: set[str] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
+        self.end_models: Callable[[], object] = lambda: None
 
     def document(self, uri: str) -> Document | None:
         """An open document; one that is not open is never read from the disk."""
         document = self.workspace.text_documents.get(unquote(uri))
         return document if isinstance(document, Document) else None
+
+    @property
+    def units(self) -> Units:
+        """What columns are counted in."""
+        return Units(self.workspace.position_encoding)
 
     def folder_of(self, uri: str) -> str:
         """The path of the workspace folder that a document lies in, the innermost of several; empty for none."""
@@ -114,14 +161,27 @@ class CodespecServer(LanguageServer):
         found = [folder for folder in self.workspace_folders() if Path(path).is_relative_to(folder)]
         return max(found, key=lambda folder: len(Path(folder).parts), default="")
 
+    def is_private(self, document: Document, folder: str) -> bool:
+        """Whether a document must be neither completed nor learnt; why is told once."""
+        reason = self.surroundings.private(document, folder)
+        if reason and document.uri not in self._told_private:
+            self._told_private.add(document.uri)
+            self.log(f"no completions in {document.filename}: {reason}")
+        return bool(reason)
+
     def workspace_folders(self) -> list[str]:
         """The paths of all workspace folders that are on this machine."""
         uris = list(self.workspace.folders) or [self.workspace.root_uri or ""]
         return [path for uri in uris if uri and (path := to_fs_path(uri))]
 
     def report_server_error(self, error: Exception, source: type[PyglsError] | type[JsonRpcException]) -> None:
-        """Log what pygls could not handle. Its own version opens a message box for every malformed message."""
-        logger.error("%s: %s", source.__name__, error)
+        """Log what pygls could not handle, without what the client sent.
+
+        Its own version opens a message box for every malformed message.
+        """
+        told = isinstance(error, JsonRpcException) and not isinstance(error, JsonRpcInternalError)
+        level = logging.INFO if told else logging.ERROR  # the client was told what is wrong with its message
+        logger.log(level, "%s: %s", source.__name__, describe(error))
 
     def tell(self, messages: list[str]) -> None:
         """Show what is wrong with the settings, all in one message, unless it was shown last time."""
@@ -177,15 +237,36 @@ class CodespecServer(LanguageServer):
         except Exception as error:
             logger.info("the client does not tell of changed settings: %s", error)
 
-    def use_settings(self, messages: list[str]) -> None:
-        """Act on settings that were just read; the models are loaded again only where the change concerns them."""
+    def request_at(self, document: Document, row: int, column: int) -> Request:
+        """What the completer needs to know about a place, with what is in force there."""
+        excerpt = notebooks.within(self, document, document.excerpt(row, column))
+        folder = self.folder_of(notebooks.folder_uri(self, document.uri))
+        self.surroundings.visited(document, row, folder)
+        shown = self.surroundings.context(document, row, folder)
+        request = to_request(document, excerpt, notebooks.name_of(self, document), folder, shown)
+        own = self.settings.config.for_language(request.language)
+        return replace(request, draft=own.draft, grammar=own.grammar)
+
+    def use_settings(self, messages: list[str], again: bool = False) -> None:
+        """Act on settings that were just read, and show what is wrong with them.
+
+        Args:
+            again: load the models again even where the change does not concern them.
+        """
+        self.tell(messages)
+        self.settings_changed(again)
+
+    def settings_changed(self, again: bool = False) -> None:
+        """Act on other settings; the models are loaded again only where the change concerns them."""
         config = self.settings.config
         logging.getLogger("codespec").setLevel(config.log_level.upper())
-        self.tell(messages)
-        if self._loaded is None or needs_reload(self._loaded, config):
-            self._loaded = config
-            self.cache.forget()
+        self.statistics.enabled = config.statistics
+        self.surroundings.use(config.context)
+        self.cache.forget()
+        if again or self._loaded is None or needs_reload(self._loaded, config):
             self._load(config)
+        self._loaded = config
+        self.reporter.touch()
 
     def _load(self, config: Config) -> None:
         """Load the models in the decode thread and show how far that is."""
@@ -203,6 +284,7 @@ class CodespecServer(LanguageServer):
 
         def loaded(error: Exception | None) -> None:
             progress.end("failed" if error else "ready")
+            self.reporter.touch()
             if error is not None:
                 self.tell_failure(error)
             else:
@@ -253,17 +335,19 @@ def create_server(load_completer: Loader) -> CodespecServer:
     server.feature(types.TEXT_DOCUMENT_DID_CHANGE)(did_change)
     server.feature(types.TEXT_DOCUMENT_DID_SAVE)(did_save)
     server.feature(types.TEXT_DOCUMENT_DID_CLOSE)(did_close)
+    server.feature(types.NOTEBOOK_DOCUMENT_DID_OPEN)(notebooks.did_open)
+    server.feature(types.NOTEBOOK_DOCUMENT_DID_CHANGE)(notebooks.did_change)
+    server.feature(types.NOTEBOOK_DOCUMENT_DID_CLOSE)(notebooks.did_close)
     # Without the options object pygls does not advertise the capability.
     server.feature(types.TEXT_DOCUMENT_INLINE_COMPLETION, types.InlineCompletionOptions())(inline_completion)
-    server.command(ACCEPTED)(accepted)
-    server.command(FORGET)(forget_workspace)
-    server.command(STATUS)(status)
+    commands.register(server)
     return server
 
 
 def initialize(ls: CodespecServer, params: types.InitializeParams) -> None:
     """Read the settings; what is wrong with them is told once the client listens."""
     ls.protocol.use_documents()
+    register_where_needed(ls, params.capabilities)
     ls.startup_messages = ls.settings.start(_workspace_folder(params), params.initialization_options)
 
 
@@ -271,6 +355,7 @@ async def initialized(ls: CodespecServer, params: types.InitializedParams) -> No
     """Ask for settings, then load the models."""
     options = await ls.pull_settings()
     ls.use_settings(ls.startup_messages if options is None else ls.settings.change(options))
+    ls.keep(asyncio.create_task(ls.statistics.keep_saving()))
     await ls.listen_for_settings()
 
 
@@ -280,109 +365,10 @@ async def did_change_configuration(ls: CodespecServer, params: types.DidChangeCo
     ls.use_settings(ls.settings.change(params.settings or await ls.pull_settings()))
 
 
-def did_open(ls: CodespecServer, params: types.DidOpenTextDocumentParams) -> None:
-    """Learn the text, which pygls keeps."""
-    learn(ls, params.text_document.uri)
-
-
-def did_save(ls: CodespecServer, params: types.DidSaveTextDocumentParams) -> None:
-    """Learn the text."""
-    learn(ls, params.text_document.uri)
-
-
-def learn(ls: CodespecServer, uri: str) -> None:
-    """Let the drafts learn a document, once no request waits."""
-    document = ls.document(uri)
-    if document is None:
-        return
-    request = to_request(document, 0, 0, ls.folder_of(uri))
-    config = ls.settings.config
-    if config.learn and config.for_language(request.language).enabled:
-        ls.lessons.document(uri, request)
-
-
-async def accepted(ls: CodespecServer, *arguments: Any) -> None:
-    """The user has taken the completion that was offered under an identifier, the first argument."""
-    await asyncio.wrap_future(ls.lessons.accepted(arguments[0] if arguments else None))
-
-
-def status(ls: CodespecServer, *arguments: Any) -> dict[str, Any]:
-    """The state of the models, their drafts' success, and how many requests memory has answered."""
-    return {**ls.decode.status(), "requests": ls.requests, "from_memory": ls.from_memory}
-
-
-async def forget_workspace(ls: CodespecServer, *arguments: Any) -> None:
-    """Forget all that was learnt in the folders given (paths or URIs), or in all folders of the workspace."""
-    folders = [each for each in arguments if isinstance(each, str) and each] or ls.workspace_folders()
-    try:
-        await asyncio.wrap_future(ls.lessons.forget(folders))
-    except CodespecError as error:
-        ls.tell_failure(error)
-        return
-    ls.log("what was learnt in this workspace is forgotten")
-
-
-def did_close(ls: CodespecServer, params: types.DidCloseTextDocumentParams) -> None:
-    """Nobody waits for completions in a closed document."""
-    ls.decode.cancel_document(params.text_document.uri)
-    ls.cache.forget(params.text_document.uri)
-
-
 def shut_down(ls: CodespecServer, params: None) -> None:
-    """Stop decoding and start to free the models; ``exit`` follows."""
+    """Stop decoding, start to free the models and keep the statistics; ``exit`` follows."""
     ls.decode.close(timeout=0)
-
-
-async def inline_completion(
-    ls: CodespecServer, params: types.InlineCompletionParams
-) -> types.InlineCompletionList | None:
-    """Complete at the cursor. None, which keeps what the editor shows, where there is nothing to say about that."""
-    try:
-        document = ls.document(params.text_document.uri)
-        if document is None:
-            return None
-        row, column = document.locate(params.position)
-        request = to_request(document, row, column, ls.folder_of(params.text_document.uri))
-        if not ls.settings.config.for_language(request.language).enabled:
-            return None
-        uri = params.text_document.uri
-        completions = ls.cache.find(uri, request)
-        from_memory = completions is not None
-        ls.requests += 1
-        ls.from_memory += from_memory
-        if completions is None:
-            completions = await _decode(ls, uri, request)
-            if completions is None:
-                return None
-            ls.cache.store(uri, request, completions)
-        items = [
-            to_item(each, document, row, column, ls.lessons.offer(request, each.text))
-            for each in completions
-            if each.text
-        ]
-        if ls.settings.config.learn and not from_memory:
-            ls.lessons.document(uri, request, edited=True)
-        if ls.settings.config.prefetch and items:
-            prefetch(ls, uri, request, next(each.text for each in completions if each.text))
-        return types.InlineCompletionList(items)
-    except CodespecError as error:
-        ls.tell_failure(error)
-        return None
-    except Exception:
-        logger.exception("textDocument/inlineCompletion failed")
-        return None
-
-
-async def _decode(ls: CodespecServer, uri: str, request: Request) -> list[Completion] | None:
-    job = ls.decode.submit(uri, request)
-    give_up = asyncio.get_running_loop().call_later(START_WITHIN_S, ls.decode.give_up, job)
-    try:
-        return await asyncio.wrap_future(job.future)
-    except asyncio.CancelledError:
-        ls.decode.cancel(job)
-        raise
-    finally:
-        give_up.cancel()
+    ls.statistics.finish()
 
 
 def _workspace_folder(params: types.InitializeParams) -> Path | None:

@@ -1,17 +1,21 @@
-"""The settings of a session: the configuration files with the editor's options over them."""
+"""The settings of a session: the configuration files, the editor's options over them, over all what commands chose."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from codespec import config
-from codespec.config import Config
+from codespec.config import Config, LanguageConfig
+from codespec.errors import CodespecError
 
 SECTION = "codespec"
 """What ``workspace/configuration`` is asked for."""
+
+Choice = Literal["draft", "grammar"]
+"""What a command may choose for the session."""
 
 
 class Settings:
@@ -22,6 +26,7 @@ class Settings:
         self.workspace: Path | None = None
         self._initial: Any = None
         self._pushed: Any = None
+        self._chosen: dict[Choice, dict[str, str]] = {}  # by language; the empty one is all others
 
     def start(self, workspace: Path | None, options: Any) -> list[str]:
         """Read the files and apply ``initializationOptions``; returns messages for the user."""
@@ -46,7 +51,49 @@ class Settings:
                 continue
             self.config, more = self.config.apply(options, source, self.workspace)
             messages += more
+        for key, chosen in self._chosen.items():
+            self.config = _with(self.config, key, chosen)
         return messages
+
+    def choose(self, key: Choice, name: str, language: str = "") -> None:
+        """Use a draft or a grammar for the rest of the session, whatever the settings say or will say.
+
+        Args:
+            name: as in the settings.
+            language: empty chooses it for every language, also for those chosen for before.
+
+        Raises:
+            CodespecError: no such value.
+        """
+        value, messages = self.check(key, name)
+        if messages:
+            raise CodespecError(messages[0])
+        chosen = self._chosen.setdefault(key, {})
+        if not language:
+            chosen.clear()
+        chosen[language] = value
+        self.config = _with(self.config, key, chosen)
+
+    def check(self, key: Choice, name: str) -> tuple[str, list[str]]:
+        """The value that ``name`` stands for, a path made absolute, and what is wrong with it."""
+        config, messages = Config().apply({key: name}, folder=self.workspace)
+        return str(getattr(config, key)), messages
+
+
+def _with(settings: Config, key: Choice, chosen: Mapping[str, str]) -> Config:
+    """``settings`` with what was chosen for languages, or for all of them."""
+    languages = dict(settings.language)
+    changes: dict[str, Any] = {}
+    if "" in chosen:
+        changes[key] = chosen[""]
+        languages = {name: _set(each, key, "") for name, each in languages.items()}
+    for name in filter(None, chosen):
+        languages[name] = _set(languages.get(name, LanguageConfig()), key, chosen[name])
+    return replace(settings, language=languages, **changes)
+
+
+def _set(settings: LanguageConfig, key: Choice, value: str) -> LanguageConfig:
+    return replace(settings, draft=value) if key == "draft" else replace(settings, grammar=value)
 
 
 def needs_reload(old: Config, new: Config) -> bool:
@@ -55,15 +102,19 @@ def needs_reload(old: Config, new: Config) -> bool:
 
 
 def _of_the_models(settings: Config) -> Config:
-    languages = {name: replace(each, enabled=None) for name, each in settings.language.items()}
-    default = config.LanguageConfig()
+    # Draft and grammar go with every request.
     return replace(
         settings,
+        draft="auto",
+        grammar="none",
         enabled=True,
         prefill=True,
         prefetch=True,
+        statistics=True,
+        status=True,
         log_level="warning",
-        language={name: each for name, each in languages.items() if each != default},
+        context=config.ContextConfig(),
+        language={},
     )
 
 

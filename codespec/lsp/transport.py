@@ -39,7 +39,7 @@ _GREETING_S = 30.0
 _MOST_HEADERS = 8
 
 _LARGEST_MESSAGE = 1 << 28
-"""Of a web socket: a document must fit, and the library's own limit is 1 MiB."""
+"""A document must fit. Whoever names a greater length ends the session: that many bytes would be waited for."""
 
 
 def serve(
@@ -69,13 +69,15 @@ def serve(
     models = _Models(in_process)
     server = create_server(load or models)
     models.warn = server.warn
+    server.end_models = models.end
     try:
         if tcp is not None:
             asyncio.run(_listen(_serve_tcp, server, tcp, _token(token_file)))
         elif ws is not None:
             asyncio.run(_listen(_serve_ws, server, ws, _token(token_file)))
         elif stdio:
-            server.start_io(*take_stdio())
+            stdin, stdout = take_stdio()
+            server.start_io(_Input(stdin), stdout)  # type: ignore[arg-type]  # what pygls needs of it
     except (SystemExit, KeyboardInterrupt):
         pass  # pygls answers `exit` with SystemExit, and swallows it or not depending on the transport
     status = 0 if server.protocol.was_shut_down else 1
@@ -147,6 +149,25 @@ def _is_loopback(host: str) -> bool:
         return False
 
 
+class _Input:
+    """Standard input for pygls, which ends before a message of a length that cannot be meant."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+
+    def readline(self) -> bytes:
+        return self._stream.readline()
+
+    def read(self, n: int) -> bytes:
+        return b"" if _too_large(n) else self._stream.read(n)
+
+
+def _too_large(n: int) -> bool:
+    if n > _LARGEST_MESSAGE:
+        logger.error("a message of %d bytes is announced, %d are allowed; the session ends", n, _LARGEST_MESSAGE)
+    return n > _LARGEST_MESSAGE
+
+
 class _Reader:
     """A stream for pygls to read from, whose first lines have been read already."""
 
@@ -161,6 +182,8 @@ class _Reader:
         return self._first.pop(0) if self._first else await self._stream.readline()
 
     async def readexactly(self, n: int) -> bytes:
+        if _too_large(n):
+            return b""
         try:
             return await self._stream.readexactly(n)
         except asyncio.IncompleteReadError:
@@ -273,6 +296,7 @@ class _Models:
 
     def __init__(self, in_process: bool) -> None:
         self._in_process = in_process
+        self._shared = False
         self.warn: Callable[[str, bool], None] = lambda message, show: logger.warning("%s", message)
 
     def __call__(self, config: Config, progress: Callable[[str, int], None]) -> Completes:
@@ -281,9 +305,18 @@ class _Models:
             from codespec.daemon.start import Unreachable
 
             try:
-                return SharedCompleter(config, progress, lambda message: self.warn(message, True))
+                shared = SharedCompleter(config, progress, lambda message: self.warn(message, True))
+                self._shared = True
+                return shared
             except Unreachable as error:
                 self.warn(f"{error}; the models are loaded in this window's own process", False)
         from codespec.completion.completer import load_completer  # loads native libraries: not before they are needed
 
         return load_completer(config, progress)
+
+    def end(self) -> None:
+        """End the model process, if the models are there; other windows start it again, too."""
+        if self._shared:
+            from codespec.daemon.client import stop_model_process
+
+            stop_model_process()

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Sequence
 from time import perf_counter
 
 from codespec.draft.draft_length import FixedLength
@@ -14,7 +13,6 @@ from codespec.protocols import (
     CodespecError,
     ContextFull,
     Draft,
-    FinishReason,
     GrammarState,
     Limits,
     Logits,
@@ -25,11 +23,11 @@ from codespec.protocols import (
     Statistics,
     Target,
 )
+from codespec.speculative.run import NOTHING, Run, since
 from codespec.speculative.sampling import LogitSampler
 from codespec.speculative.timed import TimedGrammar
-from codespec.speculative.verify import Verdict, verify_coupled, verify_rejection
-
-_NOTHING = Proposal(())
+from codespec.speculative.together import decode_together
+from codespec.speculative.verify import Verdict
 
 
 class Generator:
@@ -70,6 +68,23 @@ class Generator:
         self._length = FixedLength(draft_length)
         self._on_pass = on_pass
         self.statistics = Statistics()
+        self._prompt = 0
+
+    @property
+    def held(self) -> list[int]:
+        """The tokens of the last prompt that the target holds."""
+        return self._sequence.tokens[: self._prompt]
+
+    def hold(self, tokens: Sequence[int]) -> None:
+        """Go on with what the target holds now, which somebody else has put there; ends a generation that runs."""
+        self.statistics = Statistics()
+        self._sequence.tokens = list(tokens)
+        self._prompt = len(tokens)
+
+    def reuse(self, prompt: Sequence[int], least: int) -> None:
+        """Use for a prompt to come what is held of it at other places, see ``HeldSequence.reuse``; lossy."""
+        self.statistics = Statistics()
+        self._sequence.reuse(prompt, least)
 
     def generate(
         self,
@@ -94,23 +109,13 @@ class Generator:
             CodespecError: an empty or too long prompt, settings out of range, a failed decode; from here or while
                 iterating. The KV cache stays usable; ``grammar`` may be further than the rounds given.
         """
-        if not prompt:
-            raise CodespecError("the prompt is empty; give at least one token, such as the model's beginning-of-text")
-        statistics = self.statistics = Statistics()
+        statistics = self._begin(prompt)
         if self.draft is not None and draft_grammar is None and grammar is not None:
             draft_grammar = grammar.copy()
-        run = _Run(
-            tokens=list(prompt),
-            end=len(prompt) + limits.max_tokens,
-            sampler=LogitSampler(sampling, len(prompt)),
-            grammar=None if grammar is None else TimedGrammar(grammar, statistics),
-            draft=self.draft,
-            draft_grammar=None if draft_grammar is None else TimedGrammar(draft_grammar, statistics),
-            cancel=cancel,
-            statistics=statistics,
-            time_budget_ms=limits.time_budget_ms,
-            began=perf_counter(),
-        )
+        run = self._run(prompt, sampling, limits, grammar, cancel)
+        run.draft = self.draft
+        if draft_grammar is not None:
+            run.draft_grammar = TimedGrammar(draft_grammar, statistics)
         return self._rounds(run)
 
     def prefill(self, prompt: Sequence[int], step: int, cancel: Cancel | None = None) -> int:
@@ -127,6 +132,7 @@ class Generator:
             CodespecError: as ``generate``.
         """
         self.statistics = Statistics()
+        self._prompt = len(prompt)
         sequence = self._sequence
         kept = place = sequence.kept(prompt) if prompt else 0
         sequence.rollback(kept)
@@ -139,7 +145,62 @@ class Generator:
             place = end
         return place - kept
 
-    def _rounds(self, run: _Run) -> Iterator[Round]:
+    def together(
+        self,
+        prompt: Sequence[int],
+        samplings: Sequence[Sampling],
+        limits: Limits,
+        grammars: Sequence[GrammarState | None],
+        stopped: Collection[int],
+        cancel: Cancel | None = None,
+        fork: Callable[[], Target] | None = None,
+    ) -> Iterator[tuple[int, Round]]:
+        """Several texts for one prompt, see ``decode_together``: the target alone would give each of them, too.
+
+        Args:
+            samplings, grammars: one for each text.
+            stopped: indices of texts of which no more is wanted; may grow meanwhile.
+            fork: gives sequences that hold the prompt, once the target does; None: forks of the target.
+
+        Raises:
+            CodespecError: as ``generate``.
+        """
+        self._begin(prompt)
+        pairs = zip(samplings, grammars, strict=True)
+        runs = [self._run(prompt, sampling, limits, grammar, cancel) for sampling, grammar in pairs]
+
+        def check() -> None:
+            self._check_turn(runs[0])
+
+        return decode_together(runs, self._prefill, fork or self._sequence.fork, self._end_tokens, stopped, check)
+
+    def _begin(self, prompt: Sequence[int]) -> Statistics:
+        if not prompt:
+            raise CodespecError("the prompt is empty; give at least one token, such as the model's beginning-of-text")
+        self._prompt = len(prompt)
+        self.statistics = Statistics()
+        return self.statistics
+
+    def _run(
+        self,
+        prompt: Sequence[int],
+        sampling: Sampling,
+        limits: Limits,
+        grammar: GrammarState | None,
+        cancel: Cancel | None,
+    ) -> Run:
+        return Run(
+            tokens=list(prompt),
+            end=len(prompt) + limits.max_tokens,
+            sampler=LogitSampler(sampling, len(prompt)),
+            grammar=None if grammar is None else TimedGrammar(grammar, self.statistics),
+            cancel=cancel,
+            statistics=self.statistics,
+            time_budget_ms=limits.time_budget_ms,
+            began=perf_counter(),
+        )
+
+    def _rounds(self, run: Run) -> Iterator[Round]:
         # The KV cache is rolled back before every yield, so a consumer may leave at any of them.
         current = self._first_round(run)
         yield current
@@ -147,40 +208,40 @@ class Generator:
             current = self._next_round(run)
             yield current
 
-    def _first_round(self, run: _Run) -> Round:
+    def _first_round(self, run: Run) -> Round:
         """Prefill; the logits after the prompt give the first token."""
         self._check_turn(run)
         reason = run.interrupted() or run.over_from_the_start()
         if reason is not None:
-            return _ended(run, reason)
+            return run.ended(reason)
         try:
             logits = self._prefill(run)
         except Aborted:
-            return _ended(run, "cancelled")
-        return self._settle(run, _NOTHING, logits)
+            return run.ended("cancelled")
+        return self._settle(run, NOTHING, logits)
 
-    def _next_round(self, run: _Run) -> Round:
+    def _next_round(self, run: Run) -> Round:
         """Draft, one pass of the target, accept, roll back."""
         self._check_turn(run)
         reason = run.interrupted()
         if reason is not None:
-            return _ended(run, reason)
+            return run.ended(reason)
         try:
             proposal = self._propose(run)
             if run.cancelled():
-                return _ended(run, "cancelled")
+                return run.ended("cancelled")
             proposal, logits = self._target_pass(run, proposal)
         except Aborted:
-            return _ended(run, "cancelled")
+            return run.ended("cancelled")
         except ContextFull:
-            return _ended(run, "length")
+            return run.ended("length")
         return self._settle(run, proposal, logits)
 
-    def _check_turn(self, run: _Run) -> None:
+    def _check_turn(self, run: Run) -> None:
         if run.statistics is not self.statistics:
             raise CodespecError("another generation has begun on this target; finish or close the first one before")
 
-    def _prefill(self, run: _Run) -> Logits:
+    def _prefill(self, run: Run) -> Logits:
         """Bring the target to the prompt, with what it holds already; logits float32 [1, V]."""
         began = perf_counter()
         logits, decoded = self._sequence.bring_to(run.tokens)
@@ -188,28 +249,28 @@ class Generator:
         statistics.prefill_tokens = decoded
         statistics.reused_tokens = len(run.tokens) - decoded
         statistics.target_calls += 1
-        statistics.prefill_ms = _since(began)
+        statistics.prefill_ms = since(began)
         return logits
 
-    def _propose(self, run: _Run) -> Proposal:
+    def _propose(self, run: Run) -> Proposal:
         """What the draft thinks comes next; never more than the text has room for beside the target's own token."""
         limit = min(self._length.length, run.room - 1)
         run.ahead = 0
         if run.draft is None or limit < 1:
-            return _NOTHING
+            return NOTHING
         began = perf_counter()
         try:
             proposal = run.draft.propose(run.tokens, run.draft_grammar, run.sampler, self._length.more(limit))
         except CodespecError:
             # A draft only saves time: its full context, say, must not end the text.
             run.draft = run.draft_grammar = None
-            return _NOTHING
+            return NOTHING
         finally:
-            run.statistics.draft_ms += _since(began)
+            run.statistics.draft_ms += since(began)
         run.ahead = len(proposal.tokens)
         return proposal if run.ahead <= limit else proposal.first(limit)
 
-    def _target_pass(self, run: _Run, proposal: Proposal) -> tuple[Proposal, Logits]:
+    def _target_pass(self, run: Run, proposal: Proposal) -> tuple[Proposal, Logits]:
         """Decode the last token of the text, which the KV cache lacks, and the proposal; float32 [1 + proposed, V]."""
         began = perf_counter()
         while True:
@@ -222,16 +283,16 @@ class Generator:
                 # As much as there is room for. To drop all of it would be to drop a token for what was drawn behind it.
                 proposal = proposal.first(len(proposal.tokens) - 1)
         run.statistics.target_calls += 1
-        run.pass_ms = _since(began)
+        run.pass_ms = since(began)
         run.statistics.verify_ms += run.pass_ms
         run.statistics.target_ms += run.pass_ms
         return proposal, logits
 
-    def _settle(self, run: _Run, proposal: Proposal, logits: Logits) -> Round:
+    def _settle(self, run: Run, proposal: Proposal, logits: Logits) -> Round:
         """Accept what the target agrees to, roll everything else back, and count."""
         began = perf_counter()
         before = len(run.tokens)
-        verdict = self._verify(run, proposal, logits)
+        verdict = run.verify(proposal, logits, self._end_tokens)
         # The target's own token is not in the KV cache yet; an accepted end token is, and leaves it.
         self._sequence.rollback(before + min(verdict.accepted, len(verdict.tokens)))
         if verdict.finish_reason is None:
@@ -243,10 +304,10 @@ class Generator:
             count.drafted += 1
             count.accepted += index < verdict.accepted
         if self._on_pass is not None and run.pass_ms > 0:
-            self._on_pass(1 + len(proposal.tokens), before - 1, run.pass_ms + _since(began))
+            self._on_pass(1 + len(proposal.tokens), before - 1, run.pass_ms + since(began))
         statistics.tokens += len(verdict.tokens)
-        statistics.verify_ms += _since(began)
-        statistics.total_ms = _since(run.began)
+        statistics.verify_ms += since(began)
+        statistics.total_ms = since(run.began)
         return Round(
             verdict.tokens,
             tuple(proposal.tokens),
@@ -255,66 +316,8 @@ class Generator:
             verdict.finish_reason or run.interrupted(),
         )
 
-    def _verify(self, run: _Run, proposal: Proposal, logits: Logits) -> Verdict:
-        proposed, sampler = proposal.tokens, run.sampler
-        if sampler.rejection:
-            return verify_rejection(
-                logits, proposed, proposal.probabilities, run.tokens, run.grammar, sampler, self._end_tokens, run.room
-            )
-        return verify_coupled(
-            logits,
-            proposed,
-            run.tokens,
-            run.grammar,
-            sampler.choose_closely,
-            self._end_tokens,
-            run.room,
-            sampler.only_choice,
-        )
 
-
-@dataclass
-class _Run:
-    """One generation.
-
-    ``tokens`` is the text, prompt included; the target's KV cache holds all of it but the last generated token.
-    ``ahead`` is by how many tokens ``draft_grammar`` has run ahead of it, ``pass_ms`` what the last pass took.
-    """
-
-    tokens: list[int]
-    end: int
-    sampler: LogitSampler
-    grammar: TimedGrammar | None
-    draft: Draft | None
-    draft_grammar: TimedGrammar | None
-    cancel: Cancel | None
-    statistics: Statistics
-    time_budget_ms: float | None
-    began: float
-    ahead: int = 0
-    pass_ms: float = 0.0
-
-    @property
-    def room(self) -> int:
-        return self.end - len(self.tokens)
-
-    def cancelled(self) -> bool:
-        return self.cancel is not None and self.cancel.is_set()
-
-    def interrupted(self) -> FinishReason | None:
-        if self.cancelled():
-            return "cancelled"
-        if self.time_budget_ms is not None and _since(self.began) >= self.time_budget_ms:
-            return "time"
-        return None
-
-    def over_from_the_start(self) -> FinishReason | None:
-        if self.grammar is not None and self.grammar.finished:
-            return "stop"
-        return "length" if self.room < 1 else None
-
-
-def _bring_along_draft_grammar(run: _Run, verdict: Verdict) -> None:
+def _bring_along_draft_grammar(run: Run, verdict: Verdict) -> None:
     """Undo what was not accepted, advance over the target's own token."""
     if run.draft_grammar is None or run.grammar is None:
         return
@@ -328,12 +331,3 @@ def _bring_along_draft_grammar(run: _Run, verdict: Verdict) -> None:
     if not in_step:
         # The draft did not advance its state over what it proposed; the text is safe, later proposals would suffer.
         run.draft_grammar = run.grammar.copy()
-
-
-def _ended(run: _Run, reason: FinishReason) -> Round:
-    run.statistics.total_ms = _since(run.began)
-    return Round((), finish_reason=reason)
-
-
-def _since(began: float) -> float:
-    return (perf_counter() - began) * 1e3

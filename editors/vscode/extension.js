@@ -19,7 +19,7 @@ async function activate(context) {
   log = vscode.window.createOutputChannel('codespec', { log: true });
   context.subscriptions.push(
     log,
-    vscode.commands.registerCommand('codespec.restart', restart),
+    vscode.commands.registerCommand('codespec.restartServer', restart),
     vscode.commands.registerCommand('codespec.showLog', () => log.show()),
     vscode.workspace.onDidChangeConfiguration((event) => {
       if (event.affectsConfiguration(`${SECTION}.command`)) {

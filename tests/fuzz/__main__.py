@@ -1,4 +1,7 @@
-"""``python -m tests.fuzz``: thousands of hostile grammars, each in a process of its own; prints what they did."""
+"""``python -m tests.fuzz``: thousands of hostile grammars, each in a process of its own; prints what they did.
+
+``python -m tests.fuzz jsonrpc`` sends hostile messages to a language server instead.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,7 @@ from typing import Any
 
 from codespec.grammar import Grammar, GrammarError, byte_tokenizer, sandbox
 
+from . import jsonrpc
 from .exercise import Report, exercise
 from .generators import Source, any_source
 
@@ -26,6 +30,8 @@ DEADLINE = 30  # seconds of processor time until a process counts as hanging
 
 def main() -> int:
     """Run; 1 if a grammar crashed, hung, took too much, or contradicted itself."""
+    if sys.argv[1:2] == ["jsonrpc"]:
+        return jsonrpc.main(sys.argv[2:])
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
     parser.add_argument("--count", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=1, help="of the first grammar; each next one adds 1")

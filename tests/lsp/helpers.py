@@ -35,6 +35,8 @@ class Client(pytest_lsp.LanguageClient):
         super().__init__(converter_factory=default_converter)
         register_lsp_features(self)
         self.stderr = ""
+        self.statuses: list[Any] = []
+        self.feature("codespec/status")(lambda params: self.statuses.append(params))
 
     async def start_io(self, cmd: str, *args: str, **kwargs: Any) -> None:
         await LanguageClient.start_io(self, cmd, *args, **kwargs)
@@ -99,6 +101,7 @@ async def running(
     progress: bool = True,
     configuration: dict[str, Any] | None = None,
     folder: Path | None = None,
+    notebooks: bool = False,
 ) -> AsyncIterator[Server]:
     """A session with a server, ended in good order. It completes only when asked, unless ``options`` say otherwise."""
     if options is None or (isinstance(options, dict) and "codespec" not in options):
@@ -110,6 +113,9 @@ async def running(
         window=types.WindowClientCapabilities(work_done_progress=progress),
         workspace=types.WorkspaceClientCapabilities(configuration=configuration is not None),
     )
+    if notebooks:
+        synchronization = types.NotebookDocumentSyncClientCapabilities()
+        capabilities.notebook_document = types.NotebookDocumentClientCapabilities(synchronization)
     await client.start_io(*command, env=environment(tmp_path, env))
     server = Server(client)
     try:

@@ -1,13 +1,16 @@
 """The real server over a stand-in completer, which counts its steps on standard error.
 
 What it does is chosen by the environment: ``STUB_LOAD_S`` seconds to load, ``STUB_LOAD_ERROR`` a message to fail with,
-``STUB_STEP_S`` seconds per step. After a line ``steps=N`` a completion takes N steps, behind what it said itself five,
+``STUB_STEP_S`` seconds per step; with ``STUB_VERBOSE`` pygls logs all it can.
+
+After a line ``steps=N`` a completion takes N steps, behind what it said itself five,
 elsewhere one.
 """
 
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import sys
 import threading
@@ -15,7 +18,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from codespec.completion.completer import Completion, Request
+from codespec.completion.request import Completion, Request
 from codespec.config import Config
 from codespec.lsp import serve
 from codespec.protocols import CodespecError
@@ -39,6 +42,9 @@ class StubCompleter:
         count = int(line.rpartition("=")[2]) if line.startswith("steps=") else 5 if line.endswith(">") else 1
         name = request.path.rpartition("/")[2]
         say(f"begin {name}")
+        for snippet in request.context:
+            say(f"{name} sees {snippet.path}: {snippet.text!r}")
+        say(f"uses {request.draft} and {request.grammar}")
         for _ in range(count):
             if cancel.is_set() or self._aborted:
                 say(f"stopped {name}")
@@ -88,6 +94,8 @@ def load(config: Config, progress: Callable[[str, int], None]) -> StubCompleter:
         time.sleep(seconds / 3)
     if error := os.environ.get("STUB_LOAD_ERROR"):
         raise CodespecError(error)
+    if os.environ.get("STUB_VERBOSE"):
+        logging.getLogger("pygls").setLevel(logging.DEBUG)
     say(f"loaded {config.target.path or 'embedded'}")
     return StubCompleter(config)
 

@@ -66,14 +66,19 @@ async def test_utf16_counts_surrogates(shared):
     assert item.range == span(0, 0, 7)
 
 
-async def test_another_encoding_is_negotiated(tmp_path):
-    utf32 = types.PositionEncodingKind.Utf32
-    async with running(tmp_path, encodings=[utf32, types.PositionEncodingKind.Utf16]) as server:
-        assert server.result.capabilities.position_encoding == utf32
-        server.open('x = "😋😋"\n')
-        [item] = (await server.ask(0, 7)).items
-        assert item.insert_text == 'x = "😋😋<"😋😋|128>'
-        assert item.range == span(0, 0, 7)
+@pytest.mark.parametrize(("encoding", "units"), [("utf-8", 14), ("utf-32", 8)])
+async def test_another_encoding_is_negotiated(tmp_path, encoding, units):
+    kinds = [types.PositionEncodingKind(encoding), types.PositionEncodingKind.Utf16]
+    async with running(tmp_path, encodings=kinds) as server:
+        assert server.result.capabilities.position_encoding == kinds[0]
+        server.open('x = "😋😋"\r\ny = "😋😋é\r\n')
+        [item] = (await server.ask(1, units + (2 if encoding == "utf-8" else 0))).items
+        assert item.insert_text == 'y = "😋😋é<😋😋é|128>'
+        start = types.Position(1, units)  # before the é
+        server.change(types.TextDocumentContentChangePartial(types.Range(types.Position(1, 4), start), "z"))
+        [item] = (await server.ask(1, 5)).items
+        assert item.insert_text == "y = z<= z|128>"
+        assert item.range == span(1, 0, 5)
 
 
 async def test_carriage_returns_are_not_part_of_a_line(shared):

@@ -9,7 +9,8 @@ import pytest
 from lsprotocol import types
 from pygls.workspace import PositionCodec
 
-from codespec.lsp.documents import Document, split_lines
+from codespec.lsp.documents import Document, Mark, split_lines
+from codespec.lsp.units import Units
 
 UNITS = {
     types.PositionEncodingKind.Utf8: lambda text: len(text.encode()),
@@ -47,7 +48,7 @@ def test_positions(encoding):
     assert there.locate(types.Position(0, 99)) == (0, 8)
     assert there.locate(types.Position(1, 99)) == (1, 3)
     assert there.locate(types.Position(2, 0)) == (1, 3)
-    assert there.offset(1, 2) == len(text) - 1
+    assert there.excerpt(1, 2).offset == len(text) - 1
 
 
 @pytest.mark.parametrize("encoding", list(UNITS))
@@ -85,3 +86,45 @@ def test_replacing_everything_by_a_range_beyond_the_end():
 def test_text_is_valid_unicode():
     assert document("a\ud83d b").text() == "a\ufffd b"
     assert document("a😋 b").text() == "a😋 b"
+
+
+def test_halves_of_a_pair_that_come_together_are_one_character_again():
+    there = document("ab")
+    for text, column in (("\ud83d", 1), ("\ude0b", 2)):
+        at = types.Position(0, column)
+        there.apply_change(types.TextDocumentContentChangePartial(types.Range(at, at), text))
+    assert there.text() == "a\U0001f60bb"
+    assert there.locate(types.Position(0, 3)) == (0, 2)
+
+
+@pytest.mark.parametrize("encoding", list(UNITS))
+def test_columns_count_like_the_encoding(encoding):
+    chance = random.Random(3)
+    units = Units(encoding)
+    for _ in range(300):
+        text = "".join(chance.choice(["a", "é", "漢", "😋", "\ud83d"]) for _ in range(chance.randrange(6)))
+        text = text.replace("\ud83d\ud83d", "\ud83d")
+        sizes = [len(each.encode("utf-8" if encoding == "utf-8" else "utf-16-le", "surrogatepass")) for each in text]
+        sizes = [size if encoding == "utf-8" else size // 2 if encoding == "utf-16" else 1 for size in sizes]
+        assert units.length(text) == sum(sizes)
+        for position in range(sum(sizes) + 3):
+            begun = sum(1 for column in range(len(text)) if sum(sizes[:column]) < position)
+            assert units.columns(text, position) == begun
+
+
+def test_lines_are_followed_through_changes():
+    there = document("a\nb\nc\nd\n")
+    marks = [Mark(row) for row in range(4)]
+    there.marks += marks
+
+    def replace(start, end, text):
+        place = types.Range(types.Position(*start), types.Position(*end))
+        there.apply_change(types.TextDocumentContentChangePartial(place, text))
+        return [there.line(mark.row).rstrip() for mark in marks]
+
+    assert replace((0, 0), (0, 0), "x\ny\n") == ["x", "b", "c", "d"]
+    assert replace((3, 1), (3, 1), "\nz") == ["x", "b", "c", "d"]
+    assert replace((1, 0), (3, 0), "") == ["x", "b", "c", "d"]
+    assert replace((0, 1), (0, 1), "\r\n\r\n") == ["x", "b", "c", "d"]
+    assert replace((3, 0), (6, 1), "gone")[0] == "x"
+    assert all(mark.row < len(there.lines) for mark in marks)

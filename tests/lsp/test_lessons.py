@@ -25,8 +25,6 @@ async def test_what_is_opened_saved_and_asked_about_is_learnt(tmp_path):
     inner = tmp_path / "w" / "inner"
     inner.mkdir(parents=True)
     async with running(tmp_path, folder=tmp_path / "w") as server:
-        options = server.result.capabilities
-        assert {"codespec.accepted", "codespec.forgetWorkspace"} <= set(options.execute_command_provider.commands)
         uri = (inner / "a.py").as_uri()
         server.open("x = 1\n", uri)
         await until(lambda: server.said(f"learns a.py in {tmp_path / 'w'}, 6 characters, None"))
@@ -51,10 +49,9 @@ async def test_what_is_accepted_is_learnt_once(tmp_path):
             await run_command(server, item.command.command, *item.command.arguments)
         taught = f"stub: accepted '<x =|128>' in {tmp_path}"
         await until(lambda: taught in server.stderr)
-        for nonsense in ((), (7,), ("nonesuch",), (None,)):
-            await run_command(server, "codespec.accepted", *nonsense)
+        await run_command(server, "codespec.accept", "nonesuch")
         assert server.stderr.count(taught) == 1
-        await run_command(server, "codespec.forgetWorkspace")
+        await run_command(server, "codespec.clearLearnt")
         await until(lambda: server.said(f"forgot {tmp_path}"))
         assert not server.shown
 
@@ -80,7 +77,7 @@ async def test_accepted_in_one_session_proposed_in_the_next(tmp_path):
         server.open(text, uri)
         [first] = (await server.ask(3, 6, uri)).items
         await run_command(server, first.command.command, *first.command.arguments)
-        await server.client.workspace_execute_command_async(types.ExecuteCommandParams("codespec.accepted"))
+        await run_command(server, "codespec.accept", "nonesuch")
         [log] = logs.rglob("*.log")
         assert log.stat().st_size > 100
     shown = first.insert_text.removeprefix("def to")
@@ -90,7 +87,7 @@ async def test_accepted_in_one_session_proposed_in_the_next(tmp_path):
     async with running(tmp_path, command=SERVE, folder=workspace, options=options) as server:
         server.open(text, uri)
         assert [each.insert_text for each in (await server.ask(3, 6, uri)).items] == [first.insert_text]
-        await run_command(server, "codespec.forgetWorkspace")
+        await run_command(server, "codespec.clearLearnt")
         assert not log.exists()
 
 

@@ -1,0 +1,266 @@
+"""What of other files a prompt shows: places that were edited or looked at lately, and which of them are worth it.
+
+The idea of a ring of chunks is llama.vim's. What is shown stands at the start of a prompt, so that changing it costs
+reading nearly all of the prompt again: it is chosen anew seldom, and what stays keeps its place.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from time import monotonic
+
+from codespec.protocols import Snippet
+
+SIMILAR = 0.9
+"""A new chunk takes the place of those that share more than this part of their lines with it."""
+REPEATED = 0.5
+"""A chunk that has more than this part of its lines near the cursor says nothing new."""
+BUDGET = 12_000
+"""Characters of all snippets of a prompt together."""
+MOST_LINE = 400
+"""Characters of a line that a chunk keeps; a chunk of longer ones is data."""
+MOVED_LINES = 20
+"""How far the cursor moves before other chunks may become more relevant."""
+EVERY_S = 10.0
+"""How often they may where it does not move that far."""
+GAIN = 1.5
+"""How much more relevant a chunk must be than one that is shown, to take its place."""
+DOCUMENTS = 32
+"""Documents whose choice is kept."""
+
+_NAME = re.compile(r"(?<!\w)[^\W\d]\w{2,}")
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Some lines of a document.
+
+    Attributes:
+        document: its URI.
+        group: chunks are shown only to documents of the same one: the workspace folder.
+        path: as a prompt shows it.
+        lines: without their ends.
+        number: counts up: a later chunk has a higher one.
+    """
+
+    document: str
+    group: str
+    path: str
+    lines: tuple[str, ...]
+    number: int = 0
+    words: frozenset[str] = field(default=frozenset(), compare=False)
+
+    @property
+    def snippet(self) -> Snippet:
+        return Snippet(self.path, "\n".join(self.lines) + "\n")
+
+    @property
+    def size(self) -> int:
+        """Characters, the path included."""
+        return len(self.path) + sum(map(len, self.lines)) + len(self.lines)
+
+
+class Ring:
+    """The latest places of all documents, the oldest first.
+
+    Args:
+        size: how many chunks are kept.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._chunks: list[Chunk] = []
+        self._count = 0
+        self._changes: Counter[str] = Counter()
+
+    @property
+    def chunks(self) -> tuple[Chunk, ...]:
+        return tuple(self._chunks)
+
+    def resize(self, size: int) -> None:
+        """Keep so many chunks from now on."""
+        self._size = size
+        self._limit()
+
+    def add(self, document: str, group: str, path: str, lines: Sequence[str]) -> bool:
+        """Put in a place that was edited or looked at; False where it says nothing, or nothing new."""
+        kept = _trimmed(lines)
+        if len(kept) < 3 or any(len(line) > MOST_LINE for line in kept):
+            return False
+        same = [each for each in self._chunks if each.document == document and each.lines == kept]
+        if same and same[-1] is self._chunks[-1]:
+            return False
+        older = [each for each in self._chunks if each.group == group and similarity(each.lines, kept) > SIMILAR]
+        for each in older:
+            self._chunks.remove(each)
+            self._changes[each.document] += each not in same
+        self._count += 1
+        # What was there before as it is now keeps its number: to those who show it, nothing has changed.
+        number = same[-1].number if same else self._count
+        self._chunks.append(Chunk(document, group, path, kept, number, words("\n".join(kept))))
+        if not same:
+            self._changes[document] += 1
+        self._limit()
+        return True
+
+    def remove(self, document: str) -> None:
+        """Forget all chunks of a document."""
+        left = [each for each in self._chunks if each.document != document]
+        if len(left) < len(self._chunks):
+            self._changes[document] += 1
+        self._chunks = left
+
+    def clear(self) -> None:
+        """Forget everything."""
+        for document in {each.document for each in self._chunks}:
+            self.remove(document)
+
+    def others(self, document: str, group: str) -> list[Chunk]:
+        """The chunks that may be shown to a document."""
+        return [each for each in self._chunks if each.document != document and each.group == group]
+
+    def version(self, document: str) -> int:
+        """Changes when chunks of other documents than this one do."""
+        return self._changes.total() - self._changes[document]
+
+    def _limit(self) -> None:
+        """Drop the oldest chunks of those documents that have the most: a long session in one drops no other."""
+        while len(self._chunks) > self._size:
+            counts = Counter(each.document for each in self._chunks)
+            most = max(counts.values())
+            oldest = next(each for each in self._chunks if counts[each.document] == most)
+            self._chunks.remove(oldest)
+            self._changes[oldest.document] += 1
+
+
+@dataclass(frozen=True)
+class _Choice:
+    """What a document is shown, and when and where that was decided."""
+
+    chunks: tuple[Chunk, ...]
+    version: int
+    row: int
+    at: float
+    snippets: tuple[Snippet, ...]
+
+
+class Chooser:
+    """Chooses for each document among the chunks of others, and sticks to that while somebody types.
+
+    Args:
+        clock: seconds.
+    """
+
+    def __init__(self, ring: Ring, budget: int = BUDGET, clock: Callable[[], float] = monotonic) -> None:
+        self._ring, self._budget, self._clock = ring, budget, clock
+        self._choices: OrderedDict[str, _Choice] = OrderedDict()
+
+    def choose(
+        self,
+        document: str,
+        group: str,
+        row: int,
+        near: Callable[[], Sequence[str]],
+    ) -> tuple[Snippet, ...]:
+        """Snippets for a place in a document: those that were shown before in the same order, then new ones. The same
+        object as before where nothing has changed.
+
+        Args:
+            row: of the cursor.
+            near: the lines around it; asked only when there is something to decide.
+        """
+        now, version = self._clock(), self._ring.version(document)
+        old = self._choices.get(document)
+        if old is None or old.version != version or abs(row - old.row) > MOVED_LINES or now - old.at > EVERY_S:
+            chunks = self._ring.others(document, group)
+            shown = old.chunks if old else ()
+            found = select(chunks, shown, near(), self._budget) if chunks else ()
+            snippets = old.snippets if old and found == shown else tuple(each.snippet for each in found)
+            old = self._choices[document] = _Choice(found, version, row, now, snippets)
+            if len(self._choices) > DOCUMENTS:
+                self._choices.popitem(last=False)
+        self._choices.move_to_end(document)
+        return old.snippets
+
+    def forget(self, document: str) -> None:
+        """Nothing more is asked about a document for now."""
+        self._choices.pop(document, None)
+
+
+def select(chunks: Sequence[Chunk], shown: Sequence[Chunk], near: Sequence[str], budget: int) -> tuple[Chunk, ...]:
+    """The chunks to show: those of ``shown`` that are still among ``chunks``, in their order, then others.
+
+    The most relevant ones that fit are taken, best first. Others that are shown make room only where something clearly
+    more relevant is left out; then all that are out of the race go at once.
+
+    Args:
+        near: the lines around the cursor; a chunk that mostly repeats them is never shown.
+        budget: characters.
+    """
+    text = words("\n".join(near))
+    around = {line.strip() for line in near}
+    useful = [each for each in chunks if _repeated(each.lines, around) <= REPEATED]
+    # Of two as relevant the later one.
+    scores = {each: relevance(each.words, text) for each in useful}
+    order = sorted(useful, key=lambda each: (scores[each], each.number), reverse=True)
+    best = _fitting(order, budget)
+    kept = [each for each in shown if each in scores]
+    if sum(each.size for each in kept) > budget:
+        kept = []
+    missing = [each for each in best if each not in kept]
+    staying = [each for each in kept if each in best]
+    worst = min((scores[each] for each in kept if each not in best), default=0.0)
+    if len(staying) < len(kept) and missing and scores[missing[0]] > GAIN * worst:
+        kept = staying
+    room = budget - sum(each.size for each in kept)
+    return (*kept, *_fitting((each for each in order if each not in kept), room))
+
+
+def _fitting(chunks: Iterable[Chunk], budget: int) -> list[Chunk]:
+    found = []
+    for each in chunks:
+        if each.size <= budget:
+            found.append(each)
+            budget -= each.size
+    return found
+
+
+def around(lines: Sequence[str], row: int, count: int) -> list[str]:
+    """``count`` lines around one, three quarters of them before it, without their ends."""
+    start = max(0, min(row - count * 3 // 4, len(lines) - count))
+    return [line.rstrip("\r\n") for line in lines[start : start + count]]
+
+
+def words(text: str) -> frozenset[str]:
+    """The identifiers of a text."""
+    return frozenset(_NAME.findall(text))
+
+
+def relevance(one: frozenset[str], other: frozenset[str]) -> float:
+    """How much two sets of identifiers have in common, 0 to 1 (Jaccard)."""
+    return len(one & other) / (len(one | other) or 1)
+
+
+def similarity(one: Sequence[str], other: Sequence[str]) -> float:
+    """Which part of two chunks' lines they have in common, 0 to 1."""
+    first, second = Counter(_told(one)), Counter(_told(other))
+    return 2 * (first & second).total() / ((first + second).total() or 1)
+
+
+def _repeated(lines: Sequence[str], around: set[str]) -> float:
+    told = _told(lines)
+    return sum(line in around for line in told) / (len(told) or 1)
+
+
+def _told(lines: Iterable[str]) -> list[str]:
+    """The lines that say something."""
+    return [line for each in lines if len(line := each.strip()) > 1]
+
+
+def _trimmed(lines: Sequence[str]) -> tuple[str, ...]:
+    kept = [line.rstrip() for line in lines]
+    told = [index for index, line in enumerate(kept) if line]
+    return tuple(kept[told[0] : told[-1] + 1]) if told else ()

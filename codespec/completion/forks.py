@@ -1,0 +1,57 @@
+"""Sequences that several texts for one prompt are decoded in, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
+from codespec.llama.context import Context, LlamaSequence
+from codespec.llama.runtime import Cancellation
+
+TOGETHER = 3
+"""Texts that are decoded side by side at most."""
+SPARE = 512
+"""Tokens that the second and further ones may take together."""
+BATCH = 32
+
+
+class Forks:
+    """A context for them, made when it is first needed.
+
+    They are not in the target's own context, where the room for them would slow every pass.
+
+    Args:
+        target: the target's context.
+    """
+
+    def __init__(self, target: Context) -> None:
+        self._target = target
+        self._made: Context | None = None
+
+    def cancellable(self, cancellation: Cancellation) -> AbstractContextManager[None]:
+        """As ``Context.cancellable``."""
+        return self._context().cancellable(cancellation)
+
+    def of(self, sequence: LlamaSequence) -> Callable[[], LlamaSequence]:
+        """Makes sequences that hold what ``sequence``, of the target, holds when the first one is made."""
+        first: list[LlamaSequence] = []
+
+        def fork() -> LlamaSequence:
+            if first:
+                return first[0].fork()
+            first.append(self._context().sequence())
+            first[0].restore(sequence.save(), sequence.n_past)
+            return first[0]
+
+        return fork
+
+    def close(self) -> None:
+        """Free the memory; a second call does nothing."""
+        if self._made is not None:
+            self._made.close()
+            self._made = None
+
+    def _context(self) -> Context:
+        if self._made is None:
+            self._made = self._target.alike(self._target.length, TOGETHER, SPARE, BATCH)
+        return self._made

@@ -1,0 +1,209 @@
+"""Signatures of what a file imports from its own workspace, for the start of its prompts."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from codespec.languages import by_id, by_path
+from codespec.privacy import is_secret
+from codespec.protocols import Snippet
+from codespec.syntax_names import DEFAULT, EVERYTHING, Definition, Import, Outline, Outliner
+
+LARGEST = 200_000
+"""Bytes of a file that is read."""
+MOST_MODULES = 16
+"""Of one file."""
+MOST_CHARACTERS = 1_500
+"""Of the signatures of one module."""
+BUDGET = 6_000
+"""Characters of all of them."""
+KEPT = 256
+"""Files whose outlines are kept."""
+_DEEPEST = 3  # modules that pass on what they import
+
+_PYTHON = (".py", ".pyi")
+_JAVASCRIPT = (".ts", ".tsx", ".d.ts", ".js", ".jsx", ".mts", ".cts", ".mjs", ".cjs")
+
+
+@dataclass(frozen=True)
+class _Module:
+    """A file of the workspace as it was read."""
+
+    stamp: tuple[int, int]
+    outline: Outline
+
+
+class ImportedSignatures:
+    """Finds and reads what files import. For one thread.
+
+    Args:
+        may_show: whether the text of a file of a workspace folder may be shown.
+    """
+
+    def __init__(self, may_show: Callable[[Path, Path], bool]) -> None:
+        self._may_show = may_show
+        self._outliner = Outliner()
+        self._modules: OrderedDict[Path, _Module] = OrderedDict()
+        self._files: dict[tuple[Path, str, int], Path | None] = {}
+
+    def snippets(self, text: str, language: str, path: Path, folder: Path) -> tuple[Snippet, ...]:
+        """A snippet for each module of ``folder`` that something is imported from, in the order of the imports.
+
+        Args:
+            language: LSP identifier.
+            path: of the file, links resolved, as in ``folder``.
+        """
+        if len(text) > LARGEST:
+            return ()
+        self._files.clear()
+        found: dict[Path, list[Definition]] = {}
+        for each in self._outliner.read(text, by_id(language)).imports:
+            for file, definition in self._definitions(each, text, path, folder):
+                if file != path and (file in found or len(found) < MOST_MODULES):
+                    definitions = found.setdefault(file, [])
+                    if definition not in definitions:
+                        definitions.append(definition)
+        return tuple(_snippets(found, folder))
+
+    def _definitions(self, found: Import, text: str, path: Path, folder: Path) -> Iterator[tuple[Path, Definition]]:
+        if found.exported:
+            return
+        if not found.names:
+            module = self._find(found, path, folder)
+            if module is not None:
+                yield from self._named(module, _used(found.alias, text), folder)
+            return
+        module = self._find(found, path, folder)
+        is_package = path.suffix in _PYTHON and (module is None or module.stem == "__init__")
+        for name, alias in found.names:
+            submodule = self._find(_submodule(found, name), path, folder) if is_package else None
+            if submodule is not None:
+                yield from self._named(submodule, _used(alias, text), folder)
+            elif module is not None:
+                yield from self._named(module, _words(text) if name == EVERYTHING else [name], folder)
+
+    def _named(
+        self, module: Path, names: Iterable[str], folder: Path, depth: int = 0
+    ) -> Iterator[tuple[Path, Definition]]:
+        """The definitions of some names of a module, or of the modules that it has them from."""
+        outline = self._read(module, folder)
+        wanted = set(names)
+        for definition in outline.definitions:
+            if wanted.intersection(definition.names):
+                yield module, definition
+                wanted.difference_update(definition.names)
+        for each in outline.imports if wanted and depth < _DEEPEST else ():
+            passed = {there for there, here in each.names if here in wanted}
+            if (EVERYTHING, EVERYTHING) in each.names:
+                passed = set(wanted)
+            origin = self._find(each, module, folder) if passed else None
+            if origin is not None and origin != module:
+                yield from self._named(origin, passed, folder, depth + 1)
+
+    def _find(self, found: Import, path: Path, folder: Path) -> Path | None:
+        """The file of a module, links resolved; None where it is not one of the workspace that may be shown."""
+        key = path.parent, found.module, found.level
+        if key not in self._files:
+            self._files[key] = self._look_for(found, path, folder)
+        return self._files[key]
+
+    def _look_for(self, found: Import, path: Path, folder: Path) -> Path | None:
+        candidates = _python_files if path.suffix in _PYTHON else _javascript_files
+        for candidate in candidates(found, path, folder):
+            try:
+                if candidate.is_file():
+                    real = Path(os.path.realpath(candidate))
+                    return real if real.is_relative_to(folder) and self._may_show(real, folder) else None
+            except (OSError, ValueError):
+                continue
+        return None
+
+    def _read(self, file: Path, folder: Path) -> Outline:
+        """What a file defines; nothing where it is too large, cannot be read or holds secrets."""
+        try:
+            status = file.stat()
+            stamp = status.st_mtime_ns, status.st_size
+            known = self._modules.get(file)
+            if known is None or known.stamp != stamp:
+                known = _Module(stamp, self._outline(file) if status.st_size <= LARGEST else Outline())
+        except OSError:
+            return Outline()
+        self._modules[file] = known
+        self._modules.move_to_end(file)
+        if len(self._modules) > KEPT:
+            self._modules.popitem(last=False)
+        return known.outline
+
+    def _outline(self, file: Path) -> Outline:
+        with file.open("rb") as stream:
+            text = stream.read(LARGEST).decode("utf-8", "replace")
+        outline = self._outliner.read(text, by_path(file.name))
+        kept = tuple(each for each in outline.definitions if not is_secret(file.name, each.text))
+        return Outline(outline.imports, kept)
+
+
+def _snippets(found: dict[Path, list[Definition]], folder: Path) -> Iterator[Snippet]:
+    left = BUDGET
+    for file, definitions in found.items():
+        lines: list[str] = []
+        room = min(left, MOST_CHARACTERS)
+        for each in definitions:
+            if len(each.text) < room:
+                lines.append(each.text)
+                room -= len(each.text) + 1
+        if lines:
+            text = "\n".join(lines) + "\n"
+            left -= len(text)
+            yield Snippet(file.relative_to(folder).as_posix(), text)
+
+
+def _submodule(found: Import, name: str) -> Import:
+    return Import(f"{found.module}.{name}" if found.module else name, found.level)
+
+
+def _python_files(found: Import, path: Path, folder: Path) -> Iterator[Path]:
+    """Where a module of Python may be."""
+    parts = [part for part in found.module.split(".") if part]
+    if not all(part.isidentifier() for part in parts):
+        return
+    if found.level:
+        bases = [path.parents[found.level - 1]] if found.level <= len(path.parents) else []
+    else:
+        # The workspace folder and what else may be on the path: ``src``, and whatever the file itself lies in.
+        inside = [each for each in path.parents if each.is_relative_to(folder)]
+        bases = [folder, folder / "src", *inside]
+    for base in bases:
+        place = base.joinpath(*parts)
+        if parts:
+            yield place.with_name(place.name + ".py")
+            yield place.with_name(place.name + ".pyi")
+        yield place / "__init__.py"
+        yield place / "__init__.pyi"
+
+
+def _javascript_files(found: Import, path: Path, folder: Path) -> Iterator[Path]:
+    """Where a module of JavaScript or TypeScript may be; only relative ones are of the workspace."""
+    if not found.module.startswith((".", "..")) or "\0" in found.module:
+        return
+    place = Path(os.path.normpath(path.parent / found.module))
+    yield from (place.with_name(place.name + suffix) for suffix in _JAVASCRIPT)
+    if place.suffix in (".js", ".jsx", ".mjs", ".cjs"):  # TypeScript names what it will be compiled to
+        yield place.with_suffix(place.suffix.replace("j", "t"))
+        yield place.with_suffix(".tsx")
+    if place.suffix in _JAVASCRIPT:
+        yield place
+    yield from (place / f"index{suffix}" for suffix in _JAVASCRIPT)
+
+
+def _used(name: str, text: str) -> list[str]:
+    """The attributes of a module that a text uses, those of its default export among them."""
+    return [DEFAULT, *re.findall(rf"(?<![\w.]){re.escape(name)}\s*\.\s*(\w+)", text)] if name else []
+
+
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"[^\W\d]\w*", text))

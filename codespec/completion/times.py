@@ -1,0 +1,79 @@
+"""What the latest answers took in the server: how long, and how much of it the prompt was."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from codespec.completion.request import Completion
+
+KEPT = 2048
+"""Times and answers of which figures are made; of more, the oldest are dropped."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One answer; times in milliseconds.
+
+    Attributes:
+        line, character: where, as the client said.
+        ms: from the start of the request's handler to its result.
+        memory: whether no model was asked.
+        prefill_tokens: of the prompt, that were decoded for it.
+        prefill_ms, total_ms: of the completion.
+    """
+
+    line: int
+    character: int
+    ms: float
+    memory: bool
+    prefill_tokens: int = 0
+    prefill_ms: float = 0.0
+    total_ms: float = 0.0
+
+
+class Times:
+    """The latest of some times."""
+
+    def __init__(self) -> None:
+        self._kept: deque[float] = deque(maxlen=KEPT)
+
+    def add(self, ms: float) -> None:
+        """Count one."""
+        self._kept.append(ms)
+
+    def figures(self) -> dict[str, float]:
+        """Their number and, if there are any, quantiles and the maximum, in milliseconds."""
+        times = sorted(self._kept.copy())  # another thread may add
+        if not times:
+            return {"count": 0}
+        quantiles = {f"p{share}": times[(len(times) * share - 1) // 100] for share in (50, 95, 99)}
+        return {"count": len(times), **{key: round(ms, 3) for key, ms in quantiles.items()}, "max": round(times[-1], 3)}
+
+
+class Answers:
+    """The latest answers of a server."""
+
+    def __init__(self) -> None:
+        self._kept: deque[Answer] = deque(maxlen=KEPT)
+        self._memory = Times()
+
+    def add(self, line: int, character: int, ms: float, memory: bool, completions: Sequence[Completion]) -> None:
+        """Note an answer."""
+        if memory:
+            self._memory.add(ms)
+        report = completions[0].report if completions and not memory else {}
+        times = report.get("timings_ms", {})
+        tokens, prefill_ms, total_ms = report.get("prefill_tokens", 0), times.get("prefill", 0), times.get("total", 0)
+        self._kept.append(Answer(line, character, round(ms, 3), memory, tokens, prefill_ms, total_ms))
+
+    def from_memory(self) -> dict[str, float]:
+        """How long answers from memory took, see ``Times.figures``."""
+        return self._memory.figures()
+
+    def latest(self) -> list[dict[str, Any]]:
+        """The answers, the oldest first, in plain data."""
+        return [asdict(each) for each in self._kept]

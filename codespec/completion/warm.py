@@ -1,0 +1,127 @@
+"""What the target has read of several documents stays read: their KV caches take turns in its sequence."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from codespec.completion.shelf import Shelf, ShelfFiles, Shelved
+from codespec.draft.sequence import common_prefix
+from codespec.llama.context import LlamaSequence
+from codespec.protocols import CodespecError
+from codespec.speculative.generate import Generator
+
+MIB = 1 << 20
+WORTH = 32
+"""Tokens that must be saved for a cache to be put aside or fetched: it costs as much as reading one token, at most."""
+LEAST_MOVED = 64
+"""Tokens in a row that are moved to another place, see ``WarmSettings.shift``."""
+
+_log = logging.getLogger("codespec")
+
+
+@dataclass(frozen=True)
+class WarmSettings:
+    """How much of what was read is kept.
+
+    Attributes:
+        memory: bytes of main memory for the documents that are not being completed; 0 keeps none.
+        saved: bytes of one workspace that are kept between runs; 0 keeps none.
+        folder: for those; None keeps none either.
+        shift: whether text that was read at another place of the prompt is moved instead of read again. Lossy.
+    """
+
+    memory: int = 512 * MIB
+    saved: int = 0
+    folder: Path | None = None
+    shift: bool = False
+
+
+class WarmTexts:
+    """Decides what the target's sequence holds.
+
+    Args:
+        sequence: of the target, and the ``generator`` that decodes with it.
+        about: what a KV cache depends on besides its tokens, see ``ShelfFiles``.
+    """
+
+    def __init__(
+        self, sequence: LlamaSequence, generator: Generator, settings: WarmSettings, about: Mapping[str, Any]
+    ) -> None:
+        self._sequence, self._generator = sequence, generator
+        self._shift = settings.shift
+        self._shelf = Shelf(settings.memory)
+        keep = settings.folder is not None and settings.saved > 0
+        self._files = ShelfFiles(settings.folder, about, settings.saved) if keep and settings.folder else None
+        self._workspace = self._reader = ""
+        self._entered = {""}  # what belongs to no workspace is not kept
+
+    def enter(self, workspace: str) -> None:
+        """What is read from now on belongs to this workspace; fetches what an earlier run has kept of it."""
+        if workspace == self._workspace:
+            return
+        self._workspace = workspace
+        if self._files is not None and workspace not in self._entered:
+            self._entered.add(workspace)
+            for each in reversed(self._files.load(workspace)):
+                self._shelf.put(each)
+
+    def turn_to(self, prompt: Sequence[int]) -> None:
+        """Let the sequence hold as much of what ``prompt`` begins with as was ever read and is still kept."""
+        held = self._generator.held
+        common = common_prefix(held, prompt)
+        if not held:
+            self._reader = self._workspace
+        if common >= len(prompt) - WORTH:
+            return
+        found, most = self._shelf.best(prompt)
+        self._put_aside(common)
+        if found is not None and most >= common + WORTH:
+            self._fetch(found)
+        self._reader = self._workspace
+        if self._shift:
+            self._generator.reuse(prompt, LEAST_MOVED)
+
+    def _put_aside(self, common: int) -> None:
+        """Keep what is held, if much of it is about to be lost."""
+        held = self._generator.held
+        if len(held) - common < WORTH:
+            return
+        self._sequence.rollback(len(held))
+        self._shelf.put(Shelved(held, self._sequence.save(), self._reader))
+        self._generator.hold(held)
+
+    def _fetch(self, shelved: Shelved) -> None:
+        self._shelf.take(shelved)
+        try:
+            self._sequence.restore(shelved.data, len(shelved.tokens))
+        except CodespecError as error:
+            _log.warning("%s; the text is read again", error)
+            self._generator.hold([])
+        else:
+            self._generator.hold(shelved.tokens)
+
+    def forget(self, workspace: str) -> None:
+        """Drop all that was read in a workspace.
+
+        Raises:
+            OSError: what was kept of it cannot be deleted.
+        """
+        for each in self._shelf.of(workspace):
+            self._shelf.take(each)
+        if workspace == self._reader:
+            self._sequence.rollback(0)
+            self._generator.hold([])
+        if self._files is not None:
+            self._files.forget(workspace)
+
+    def save(self) -> None:
+        """Keep what was read of every workspace for the next run."""
+        if self._files is None:
+            return
+        self._put_aside(0)
+        for workspace in self._shelf.workspaces() - {""}:
+            self._files.save(workspace, self._shelf.of(workspace))

@@ -1,0 +1,41 @@
+"""Which tokens may begin with a given text, or be a beginning of it."""
+
+from __future__ import annotations
+
+import functools
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from codespec.protocols import Bits
+
+
+class TokenTexts(Protocol):
+    """What is needed of a vocabulary."""
+
+    @property
+    def size(self) -> int: ...
+    def token_bytes(self, token: int) -> bytes: ...
+    def __hash__(self) -> int: ...
+
+
+def keep_leading(vocabulary: TokenTexts, bits: Bits, text: bytes) -> None:
+    """Clear in ``bits`` every token that neither begins with ``text``, which is not empty, nor begins it."""
+    pieces, ids = _sorted(vocabulary)
+    size = len(text)
+    spans = [(bisect_left(pieces, text), bisect_right(pieces, text, key=lambda piece: piece[:size]))]
+    spans += [(bisect_left(pieces, text[:n]), bisect_right(pieces, text[:n])) for n in range(1, size)]
+    kept = np.zeros(len(bits) * 32, np.bool_)
+    for start, end in spans:
+        kept[ids[start:end]] = True
+    bits &= np.packbits(kept, bitorder="little").view("<u4")
+
+
+@functools.lru_cache(maxsize=4)
+def _sorted(vocabulary: TokenTexts) -> tuple[Sequence[bytes], npt.NDArray[np.int64]]:
+    """The texts of all tokens that have one, in the order of their bytes, and their ids."""
+    found = sorted((piece, token) for token in range(vocabulary.size) if (piece := vocabulary.token_bytes(token)))
+    return [piece for piece, _ in found], np.array([token for _, token in found], np.int64)

@@ -1,0 +1,53 @@
+"""How a context is set up where the user leaves it open, and whether there is memory for it."""
+
+from __future__ import annotations
+
+import os
+
+from codespec.llama.model import Model
+from codespec.protocols import CodespecError
+
+LLAMA_CHOOSES = "llama"
+ONE_THREAD_BELOW = 50_000_000
+LONGEST_WITHOUT_FLASH = 16_384
+
+
+def attention(model: Model, length: int, kv_type: str, exact: bool) -> str:
+    """What ``flash_attention = "auto"`` comes to: ``off`` where that is faster, else llama.cpp's own choice.
+
+    On a CPU llama.cpp's flash attention goes through the cache once for each row of a short pass: 16 tokens behind
+    1,500 others take 33 ms with it and 12 without (8M parameters, AVX2; a 1.5B model behind 1,000: 678 and 555 ms).
+    Without it a very long context takes much memory, and ``exact`` decoding relies on its numerics.
+    """
+    plain = model.gpu_layers == 0 and not exact and kv_type in ("f16", "f32")
+    return "off" if plain and length <= LONGEST_WITHOUT_FLASH else LLAMA_CHOOSES
+
+
+def default_threads(model: Model) -> int:
+    """Threads to decode with: the CPUs this process may use, at most 8; a small model gets one.
+
+    At 8M parameters a second thread gains at most a factor of 1.5, while a busy machine that keeps one of two
+    threads waiting at each of 250 barriers costs a factor of 70 (1.6 ms and 110 ms a token, measured).
+    """
+    if model.parameter_count < ONE_THREAD_BELOW:
+        return 1
+    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, min(8, available))
+
+
+def check_memory(model: Model, length: int) -> None:
+    """Refuse a context that the machine's memory cannot hold, before the system kills the process over it.
+
+    Raises:
+        CodespecError: with the figures.
+    """
+    try:
+        total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return  # not known on this system: llama.cpp's own failure is reported instead
+    need = model.size + model.kv_bytes_per_token * length
+    if need > total:
+        raise CodespecError(
+            f"{model.path}: {need / 2**30:,.1f} GiB are needed for a context of {length:,} tokens and the machine has "
+            f"{total / 2**30:,.1f}; set a smaller `context` or choose a smaller model"
+        )

@@ -1,0 +1,108 @@
+"""Answers to requests for completions: from memory, or from the decode thread."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from lsprotocol import types
+
+from codespec.lsp.ahead import prefetch
+from codespec.lsp.items import Cursor, plain, to_item
+from codespec.protocols import CodespecError
+
+if TYPE_CHECKING:
+    from codespec.completion.request import Completion, Request
+    from codespec.lsp.server import CodespecServer
+
+logger = logging.getLogger(__name__)
+
+START_WITHIN_S = 30.0
+"""A request that has not begun by then, because the model is still loading, is answered ``null``."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Completions for a place, and identifiers by which the client tells what becomes of them."""
+
+    cursor: Cursor
+    completions: Sequence[Completion]
+    identifiers: Sequence[str]
+
+
+async def inline_completion(
+    ls: CodespecServer, params: types.InlineCompletionParams
+) -> types.InlineCompletionList | None:
+    """Complete at the cursor. None, which keeps what the editor shows, where there is nothing to say about that."""
+    answer = await find(ls, params.text_document.uri, params.position)
+    if answer is None:
+        return None
+    found = zip(answer.completions, answer.identifiers, strict=True)
+    return types.InlineCompletionList([to_item(each, answer.cursor, name) for each, name in found])
+
+
+async def find(ls: CodespecServer, uri: str, position: types.Position) -> Answer | None:
+    """Completions for a place; None where it is not to be completed, or a newer request has come."""
+    try:
+        return await _find(ls, uri, position)
+    except CodespecError as error:
+        ls.tell_failure(error)
+        return None
+    except Exception:
+        logger.exception("a request for completions failed")
+        return None
+
+
+async def _find(ls: CodespecServer, uri: str, position: types.Position) -> Answer | None:
+    began = perf_counter()
+    document = ls.document(uri)
+    if document is None:
+        return None
+    row, column = document.locate(position)
+    cursor = Cursor(row, column, document.line(row), document.units)
+    if ls.is_private(document, ls.folder_of(uri)):
+        return Answer(cursor, (), ())
+    request = ls.request_at(document, row, column)
+    if not ls.settings.config.for_language(request.language).enabled:
+        return None
+    ls.language = request.language
+    ls.languages.add(request.language)
+    completions = ls.cache.find(uri, request)
+    from_memory = completions is not None
+    ls.requests += 1
+    ls.from_memory += from_memory
+    if completions is None:
+        completions = await _decode(ls, uri, request)
+        if completions is None:
+            return None
+        ls.cache.store(uri, request, completions)
+    # Editors hold lines without their ends and write the document's own.
+    completions = [replace(each, text=plain(each.text)) for each in completions if each.text]
+    identifiers = ls.lessons.offer(uri, row, request, [each.text for each in completions], from_memory)
+    if ls.settings.config.learn and not from_memory:
+        ls.lessons.document(uri, request, edited=True)
+    if ls.settings.config.prefetch and completions:
+        prefetch(ls, uri, request, completions[0].text)
+    ls.reporter.touch()
+    ls.answers.add(position.line, position.character, (perf_counter() - began) * 1e3, from_memory, completions)
+    return Answer(cursor, completions, identifiers)
+
+
+async def _decode(ls: CodespecServer, uri: str, request: Request) -> list[Completion] | None:
+    job = ls.decode.submit(uri, request)
+    give_up = asyncio.get_running_loop().call_later(START_WITHIN_S, ls.decode.give_up, job)
+    ls.decoding += 1
+    ls.reporter.touch()
+    try:
+        return await asyncio.wrap_future(job.future)
+    except asyncio.CancelledError:
+        ls.decode.cancel(job)
+        raise
+    finally:
+        ls.decoding -= 1
+        ls.reporter.touch()
+        give_up.cancel()

@@ -1,0 +1,185 @@
+"""The commands that a client may run: on completions that were shown, on the models, on what was learnt."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from pygls.exceptions import JsonRpcInvalidParams
+
+from codespec.languages import by_id
+from codespec.lsp.lessons import ACCEPT
+from codespec.lsp.settings import Choice
+from codespec.lsp.status import STATUS, status_of
+from codespec.protocols import CodespecError
+
+if TYPE_CHECKING:
+    from codespec.lsp.server import CodespecServer
+
+ACCEPT_PARTIAL = "codespec.acceptPartial"
+REJECT = "codespec.reject"
+RESTART = "codespec.restart"
+SET_DRAFT = "codespec.setDraft"
+SET_GRAMMAR = "codespec.setGrammar"
+CLEAR_LEARNT = "codespec.clearLearnt"
+
+
+Handler: TypeAlias = "Callable[..., Awaitable[Any]]"
+
+
+def register(server: CodespecServer) -> None:
+    """Let clients run the commands."""
+    handlers: dict[str, Handler] = {
+        ACCEPT: accept,
+        ACCEPT_PARTIAL: accept_partial,
+        REJECT: reject,
+        RESTART: restart,
+        STATUS: status,
+        SET_DRAFT: set_draft,
+        SET_GRAMMAR: set_grammar,
+        CLEAR_LEARNT: clear_learnt,
+    }
+    for name, handler in handlers.items():
+        server.command(name)(_with_server(server, handler))
+
+
+def _with_server(server: CodespecServer, handler: Handler) -> Handler:
+    async def run(*arguments: Any) -> Any:  # pygls evaluates the annotations, and cannot see our class
+        return await handler(server, *arguments)
+
+    return run
+
+
+async def accept(ls: CodespecServer, *arguments: Any) -> None:
+    """The user has taken a completion. Arguments: its identifier, as in the item's own command.
+
+    One that is not known (any more) is no error: of those offered the latest are kept.
+    """
+    await asyncio.wrap_future(ls.lessons.accept(_text(ACCEPT, arguments, 0, "the identifier of a completion")))
+
+
+async def accept_partial(ls: CodespecServer, *arguments: Any) -> None:
+    """The user has taken the beginning of a completion, which may grow with later calls.
+
+    Arguments: its identifier; all that was taken of it so far, as text or as a length in the units of positions. What
+    the item repeats of the line before the cursor does not count.
+    """
+    identifier = _text(ACCEPT_PARTIAL, arguments, 0, "the identifier of a completion")
+    taken = arguments[1] if len(arguments) > 1 else None
+    if isinstance(taken, bool) or not isinstance(taken, (int, str)):
+        raise _invalid(ACCEPT_PARTIAL, "the second argument must be the accepted text, or its length")
+    offered = ls.lessons.text_of(identifier)
+    if offered is None:
+        return
+    if isinstance(taken, str):
+        length = len(taken)
+        if not offered.startswith(taken):
+            raise _invalid(ACCEPT_PARTIAL, "the completion does not begin with this text")
+    else:
+        length = ls.units.columns(offered, taken) if taken > 0 else 0
+        if taken > ls.units.length(offered):
+            raise _invalid(ACCEPT_PARTIAL, f"the completion is shorter than {taken}")
+    if not length:
+        raise _invalid(ACCEPT_PARTIAL, "the accepted part must not be empty")
+    await asyncio.wrap_future(ls.lessons.accept(identifier, length))
+
+
+async def reject(ls: CodespecServer, *arguments: Any) -> None:
+    """The user does not want a completion. Arguments: its identifier."""
+    ls.lessons.reject(_text(REJECT, arguments, 0, "the identifier of a completion"))
+
+
+async def restart(ls: CodespecServer, *arguments: Any) -> None:
+    """Read the settings again and load the models anew, in a new process if they have one; requests wait for them."""
+    await asyncio.to_thread(ls.end_models)
+    ls.use_settings(ls.settings.read(), again=True)
+
+
+async def status(ls: CodespecServer, *arguments: Any) -> dict[str, Any]:
+    """What is loaded, what is in force, and how it has done so far. Arguments: a language, if not the latest one's;
+    ``answers`` for what the latest answers took."""
+    latest = {"answers": ls.answers.latest()} if "answers" in arguments else {}
+    named = tuple(each for each in arguments if each != "answers")
+    language = _text(STATUS, named, 0, "a language") if named else ""
+    statistics = await asyncio.to_thread(ls.statistics.read) if ls.statistics.enabled else None
+    return {**await asyncio.to_thread(status_of, ls, language), "statistics": statistics, **latest}
+
+
+async def set_draft(ls: CodespecServer, *arguments: Any) -> None:
+    """Draft with another model for the rest of the session. Arguments: ``auto``, ``none``, a name or a file; and the
+    language that it is for, if not for all."""
+    name, language = _choice(SET_DRAFT, arguments, "a draft model")
+    value, messages = ls.settings.check("draft", name)
+    if not messages:
+        try:
+            # Reads folders, and the first time loads a library: not in the event loop.
+            await asyncio.to_thread(_find_draft, value, language)
+        except CodespecError as error:
+            messages = [str(error)]
+    _choose(ls, SET_DRAFT, "draft", name, language, messages)
+
+
+async def set_grammar(ls: CodespecServer, *arguments: Any) -> None:
+    """Keep to another grammar for the rest of the session. Arguments: ``auto``, ``none``, a name or a file; and the
+    language that it is for, if not for all."""
+    name, language = _choice(SET_GRAMMAR, arguments, "a grammar")
+    value, messages = ls.settings.check("grammar", name)
+    if not messages and value not in ("auto", "none"):
+        try:
+            await asyncio.to_thread(_load_grammar, value)  # may take a second
+        except CodespecError as error:
+            messages = [str(error)]
+    _choose(ls, SET_GRAMMAR, "grammar", name, language, messages)
+
+
+async def clear_learnt(ls: CodespecServer, *arguments: Any) -> None:
+    """Forget all that was learnt in the folders given (paths or URIs), or in all folders of the workspace."""
+    if not all(isinstance(each, str) and each for each in arguments):
+        raise _invalid(CLEAR_LEARNT, "the arguments must be folders")
+    try:
+        await asyncio.wrap_future(ls.lessons.forget(arguments or ls.workspace_folders()))
+    except CodespecError as error:
+        ls.tell_failure(error)
+        return
+    ls.log("what was learnt in this workspace is forgotten")
+
+
+def _choose(ls: CodespecServer, command: str, key: Choice, name: str, language: str, messages: list[str]) -> None:
+    if messages:
+        raise _invalid(command, messages[0])
+    ls.settings.choose(key, name, language)
+    ls.settings_changed()
+
+
+def _find_draft(name: str, language: str) -> None:
+    from codespec.models.registry import find_draft, known
+
+    path = find_draft(name, by_id(language))
+    if path is not None and not path.is_file():
+        raise CodespecError(f"there is no file {path}; known are auto, none, {', '.join(known())}")
+
+
+def _load_grammar(name: str) -> None:
+    from codespec.grammar import Grammar
+
+    Grammar.load(name)
+
+
+def _choice(command: str, arguments: tuple[Any, ...], what: str) -> tuple[str, str]:
+    name = _text(command, arguments, 0, f"{what}: auto, none, a name or a file")
+    language = arguments[1] if len(arguments) > 1 and arguments[1] is not None else ""
+    if not isinstance(language, str):
+        raise _invalid(command, "the second argument must be a language")
+    return name, language
+
+
+def _text(command: str, arguments: tuple[Any, ...], index: int, what: str) -> str:
+    value = arguments[index] if len(arguments) > index else None
+    if not isinstance(value, str) or not value:
+        raise _invalid(command, f"the first argument must be {what}")
+    return value
+
+
+def _invalid(command: str, message: str) -> JsonRpcInvalidParams:
+    return JsonRpcInvalidParams(message=f"{command}: {message}")

@@ -1,0 +1,230 @@
+"""What a session knows around a document: places in other files that a prompt may show, and what it must not show."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from time import monotonic
+
+from lsprotocol import types
+from pygls.uris import to_fs_path
+
+from codespec.completion.context import Chooser, Ring, around
+from codespec.config import ContextConfig
+from codespec.ignore import CHECK_S, GIT, OWN, IgnoreFiles
+from codespec.languages import by_path
+from codespec.lsp.documents import Document
+from codespec.lsp.imported import ImportReader
+from codespec.privacy import has_secret_name, holds_token, is_secret
+from codespec.protocols import Snippet
+
+NEAR_LINES = 128
+"""Around the cursor, whose identifiers say what is relevant."""
+MOST_CHECKED = 1_000_000
+"""Characters of a document that are searched for secrets."""
+IMPORTS_EVERY_S = 10.0
+"""How often what a document imports is looked for again while it is edited; where it is opened or saved at once."""
+RECHECK_S = 2.0
+"""How often a document that held a secret is searched again while it is edited."""
+PATHS = 4096
+"""Files and folders whose places on the disk are kept."""
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """What a document is shown, and of what that is the part which may be shown."""
+
+    imported: tuple[Snippet, ...]
+    lately: tuple[Snippet, ...]
+    at: float
+    allowed: tuple[Snippet, ...]
+
+
+@dataclass
+class _Known:
+    """What is remembered of an open document.
+
+    Attributes:
+        folder: the workspace folder that it lies in, empty for none.
+        row: where it was edited or completed last.
+        holds_token: whether its text does.
+        checked: when all of it was searched.
+        edited: whether it is another one than when its imports were looked for, at ``imports_read``.
+    """
+
+    document: Document
+    folder: str
+    row: int = 0
+    holds_token: bool = False
+    checked: float = 0.0
+    edited: bool = False
+    imports_read: float = 0.0
+    shown: _Shown | None = None
+
+
+class Surroundings:
+    """Fed with what happens to documents; in the thread of the event loop.
+
+    Args:
+        clock: seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
+        self._clock = clock
+        self._settings = ContextConfig()
+        self._ring = Ring(self._settings.ring_chunks)
+        self._chooser = Chooser(self._ring, clock=clock)
+        self._shared = SharedFiles(clock)
+        self._imports = ImportReader(SharedFiles(clock).may_show)
+        self._known: dict[str, _Known] = {}
+        self._last: _Known | None = None
+
+    def use(self, settings: ContextConfig) -> None:
+        """Follow these settings from now on."""
+        self._settings = settings
+        self._ring.resize(settings.ring_chunks if settings.enabled else 0)
+
+    def opened(self, document: Document, folder: str) -> None:
+        """A document is there, most likely looked at from its start."""
+        known = self._known[document.uri] = _Known(document, folder)
+        self._search(known)
+        self._add(known)
+        self._read_imports(known)
+
+    def changed(self, document: Document, folder: str, changes: Sequence[types.TextDocumentContentChangeEvent]) -> None:
+        """A document's text is another one; look for secrets in what is new."""
+        known = self._of(document, folder)
+        known.edited = True
+        change = changes[0] if len(changes) == 1 else None
+        if not known.holds_token and isinstance(change, types.TextDocumentContentChangePartial):
+            # A private key is told by two lines.
+            first = max(0, document.locate(change.range.start)[0] - 2)
+            last, _ = document.locate(types.Position(document.behind(change)[0] + 2, 0))
+            new = "".join(document.line(row) for row in range(first, last + 1))
+            known.holds_token = holds_token(new[:MOST_CHECKED])
+        elif not known.holds_token or self._clock() - known.checked > RECHECK_S:
+            self._search(known)
+        if known.holds_token:
+            self._ring.remove(document.uri)
+
+    def visited(self, document: Document, row: int, folder: str) -> None:
+        """Somebody works at a line of a document; what was left for that is put into the ring."""
+        known, last = self._of(document, folder), self._last
+        if last is not None and (last is not known or abs(last.row - row) > self._settings.chunk_lines // 2):
+            self._add(last)
+        known.row = row
+        self._last = known
+        if known.edited and self._clock() - known.imports_read > IMPORTS_EVERY_S:
+            # The line that is being written is left out: what it says changes with every key.
+            self._read_imports(known, without=row)
+
+    def saved(self, document: Document, folder: str) -> None:
+        """A document was written; the place where it was worked on is one to remember."""
+        known = self._of(document, folder)
+        self._add(known)
+        self._read_imports(known)
+
+    def closed(self, uri: str) -> None:
+        """A document is not open any more; what was edited last in it is still to be known."""
+        known = self._known.pop(uri, None)
+        self._chooser.forget(uri)
+        self._imports.forget(uri)
+        if known is not None:
+            self._add(known)
+            if self._last is known:
+                self._last = None
+
+    def private(self, document: Document, folder: str) -> str:
+        """Why a document must not be completed, nor learnt; empty where it may."""
+        path = self._path(document.uri)
+        if has_secret_name(document.uri) or (path is not None and has_secret_name(path.as_posix())):
+            return "files of that name hold secrets"
+        if self._of(document, folder).holds_token:
+            return "it holds a private key, an access token or a password"
+        if path is not None and self._shared.excluded(path, _resolved(folder)):
+            return f"{OWN} excludes it"
+        return ""
+
+    def context(self, document: Document, row: int, folder: str) -> tuple[Snippet, ...]:
+        """What a prompt for a line of a document may show of other files of its workspace folder: what it imports, then
+        what was worked on lately."""
+        place = _resolved(folder)
+        if not self._settings.enabled or place is None:
+            return ()
+        near = lambda: around(document.lines, row, NEAR_LINES)  # noqa: E731
+        lately = self._chooser.choose(document.uri, folder, row, near)
+        imported = self._imports.found(document.uri) if self._settings.imports else ()
+        known, now = self._of(document, folder), self._clock()
+        shown = known.shown
+        if shown is None or shown.imported is not imported or shown.lately is not lately or now - shown.at >= CHECK_S:
+            # Asked again and again: files of patterns may have changed since these were found.
+            allowed = (each for each in (*imported, *lately) if self._shared.may_show(place / each.path, place))
+            shown = known.shown = _Shown(imported, lately, now, tuple(allowed))
+        return shown.allowed
+
+    def _add(self, known: _Known) -> None:
+        """Put the place where a document was worked on last into the ring."""
+        place, path = _resolved(known.folder), self._path(known.document.uri)
+        if not self._settings.enabled or not self._settings.ring_chunks or place is None or path is None:
+            return
+        if known.holds_token or not self._shared.may_show(path, place):
+            return
+        lines = around(known.document.lines, known.row, self._settings.chunk_lines)
+        if not is_secret(path.name, "\n".join(lines)):
+            self._ring.add(known.document.uri, known.folder, path.relative_to(place).as_posix(), lines)
+
+    def _read_imports(self, known: _Known, without: int | None = None) -> None:
+        document = known.document
+        place, path = _resolved(known.folder), self._path(document.uri)
+        known.edited, known.imports_read = False, self._clock()
+        if not self._settings.enabled or not self._settings.imports or place is None or path is None:
+            return
+        language = document.language_id or by_path(document.path).id
+        text = "".join(line for row, line in enumerate(document.lines) if row != without)
+        self._imports.ask(document.uri, text, language, path, place)
+
+    def _search(self, known: _Known) -> None:
+        known.checked = self._clock()
+        known.holds_token = holds_token(known.document.source[:MOST_CHECKED])
+
+    def _of(self, document: Document, folder: str) -> _Known:
+        known = self._known.get(document.uri)
+        if known is None or known.document is not document:
+            known = self._known[document.uri] = _Known(document, folder)
+            self._search(known)
+        known.folder = folder
+        return known
+
+    def _path(self, uri: str) -> Path | None:
+        """Where a document really lies on the disk, if it is a file there."""
+        path = to_fs_path(uri) if uri.startswith("file:") else None
+        return _resolved(path) if path else None
+
+
+class SharedFiles:
+    """Which files may be shown for others. Not for two threads at a time."""
+
+    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
+        self._git, self._own = IgnoreFiles(GIT, clock), IgnoreFiles(OWN, clock)
+
+    def may_show(self, path: Path, folder: Path) -> bool:
+        """Whether text of a file, links resolved, may be shown for another one in a workspace folder."""
+        if not path.is_relative_to(folder) or has_secret_name(path.as_posix()):
+            return False
+        return not self._git.excludes(path, folder) and not self._own.excludes(path, folder)
+
+    def excluded(self, path: Path, folder: Path | None) -> bool:
+        """Whether ``.codespecignore`` excludes a file."""
+        return self._own.excludes(path, folder)
+
+
+@lru_cache(PATHS)
+def _resolved(path: str) -> Path | None:
+    """A path without links in it; None for none, and for what cannot be one."""
+    try:
+        return Path(os.path.realpath(path)) if path else None
+    except (OSError, ValueError):
+        return None

@@ -1,0 +1,154 @@
+"""The commands of a session."""
+
+from __future__ import annotations
+
+import pytest
+from lsprotocol import types
+from pygls.exceptions import JsonRpcException
+
+from .helpers import Server, running, until
+from .test_lessons import run_command
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+EVERY = ("accept", "acceptPartial", "clearLearnt", "reject", "restart", "setDraft", "setGrammar", "status")
+
+
+async def refused(server: Server, command: str, *arguments) -> str:
+    """The message of the error that a command is answered with."""
+    with pytest.raises(JsonRpcException) as error:
+        await run_command(server, command, *arguments)
+    assert error.value.code == -32602
+    assert error.value.message.startswith(f"{command}: ")
+    return error.value.message.removeprefix(f"{command}: ")
+
+
+async def status(server: Server, *arguments) -> dict:
+    return plain(await run_command(server, "codespec.status", *arguments))
+
+
+def plain(value):
+    """Named tuples, which the client makes of objects, as dictionaries."""
+    if hasattr(value, "_asdict"):
+        return {key: plain(each) for key, each in value._asdict().items()}
+    return [plain(each) for each in value] if isinstance(value, list) else value
+
+
+async def test_all_are_advertised(shared):
+    commands = shared.result.capabilities.execute_command_provider.commands
+    assert sorted(commands) == [f"codespec.{each}" for each in EVERY]
+
+
+@pytest.mark.parametrize("command", ["accept", "acceptPartial", "reject", "setDraft", "setGrammar"])
+@pytest.mark.parametrize("arguments", [(), (None,), (7,), ("",), ([],), ({},)])
+async def test_bad_arguments_are_refused_with_a_message(tmp_path_factory, command, arguments, shared):
+    assert "the first argument must be" in await refused(shared, f"codespec.{command}", *arguments)
+
+
+@pytest.mark.parametrize(
+    ("command", "arguments", "message"),
+    [
+        ("acceptPartial", ("1",), "the second argument must be the accepted text, or its length"),
+        ("acceptPartial", ("1", True), "the second argument must be the accepted text, or its length"),
+        ("acceptPartial", ("1", [3]), "the second argument must be the accepted text, or its length"),
+        ("setDraft", ("none", 7), "the second argument must be a language"),
+        ("clearLearnt", (7,), "the arguments must be folders"),
+        ("status", (7,), "the first argument must be a language"),
+    ],
+)
+async def test_other_bad_arguments(shared, command, arguments, message):
+    assert await refused(shared, f"codespec.{command}", *arguments) == message
+    assert "Traceback" not in shared.stderr
+
+
+async def test_what_is_accepted_bit_by_bit_is_learnt_bit_by_bit(tmp_path):
+    async with running(tmp_path) as server:
+        server.open("x = 😋\n")
+        [item] = (await server.ask(0, 6)).items
+        [identifier] = item.command.arguments
+        assert item.insert_text == "x = 😋< 😋|128>".replace("< ", "<= ")
+        part = "codespec.acceptPartial"
+        assert "must not be empty" in await refused(server, part, identifier, 0)
+        assert "must not be empty" in await refused(server, part, identifier, -3)
+        assert "is shorter than 99" in await refused(server, part, identifier, 99)
+        assert "does not begin with this text" in await refused(server, part, identifier, "y")
+        await run_command(server, part, "nonesuch", 3)
+        await run_command(server, part, identifier, 5)  # in units of UTF-16
+        await until(lambda: server.said("accepted '<= 😋' in"))
+        await run_command(server, part, identifier, "<= 😋|")
+        await until(lambda: server.said("accepted '|' in"))
+        await run_command(server, "codespec.accept", identifier)
+        await until(lambda: server.said("accepted '128>' in"))
+        await run_command(server, "codespec.accept", identifier)
+        assert server.stderr.count("stub: accepted") == 3
+
+
+async def test_what_is_rejected_is_not_learnt(tmp_path):
+    async with running(tmp_path) as server:
+        server.open("abc\n")
+        [item] = (await server.ask(0, 3)).items
+        await run_command(server, "codespec.reject", *item.command.arguments)
+        await run_command(server, item.command.command, *item.command.arguments)
+        assert not server.said("accepted")
+        assert (await status(server))["statistics"]["python"]["rejected"] == 1
+
+
+async def test_restarting_reads_the_settings_and_loads_the_models_again(tmp_path):
+    workspace = tmp_path / "w"
+    workspace.mkdir()
+    async with running(tmp_path, folder=workspace) as server:
+        server.open("abc\n")
+        assert (await server.ask(0, 3)).items[0].insert_text == "abc<abc|128>"
+        (workspace / "codespec.toml").write_text("max_tokens = 9\n")
+        await run_command(server, "codespec.restart")
+        assert (await server.ask(0, 3)).items[0].insert_text == "abc<abc|9>"
+        assert server.stderr.count("stub: loaded") == 2
+
+
+async def test_a_draft_and_a_grammar_hold_for_the_session(tmp_path):
+    settings = {"codespec": {"language": {"json": {"draft": "none", "grammar": "json"}}, "prefetch": False}}
+    async with running(tmp_path, options=settings, configuration={}) as server:
+        draft, grammar = "codespec.setDraft", "codespec.setGrammar"
+        assert (await status(server, "json"))["grammar"] == "json"
+        await run_command(server, draft, "python", "python")
+        await run_command(server, grammar, "auto")
+        server.open("abc\n")
+        await server.ask(0, 3)
+        await until(lambda: server.said("uses python and auto"))
+        found = await status(server)
+        assert found["language"] == "python"
+        assert (found["draft"], found["grammar"], found["enabled"]) == ("python", "auto", True)
+        assert found["languages"] == {
+            "json": {"draft": "none", "grammar": "auto", "enabled": True},
+            "python": {"draft": "python", "grammar": "auto", "enabled": True},
+        }
+        server.client.workspace_did_change_configuration(types.DidChangeConfigurationParams(settings))
+        await run_command(server, draft, "none")  # for all, python included
+        await server.ask(0, 3)
+        await until(lambda: server.said("uses none and auto"))
+        assert server.stderr.count("stub: loaded") == 1, "the models stay as they are"
+
+
+async def test_a_draft_or_grammar_that_does_not_exist(tmp_path):
+    async with running(tmp_path) as server:
+        assert "known" in await refused(server, "codespec.setDraft", str(tmp_path / "no.gguf"))
+        assert "one of: draft-python" in await refused(server, "codespec.setDraft", "nonesuch")
+        assert "python" in await refused(server, "codespec.setGrammar", "nonesuch")
+        bad = tmp_path / "bad.gbnf"
+        bad.write_text("root ::= nothing\n")
+        assert "nothing" in await refused(server, "codespec.setGrammar", str(bad))
+        found = await status(server, "python")
+        assert (found["draft"], found["grammar"]) == ("auto", "none")
+
+
+async def test_the_status_counts(tmp_path):
+    async with running(tmp_path) as server:
+        server.open("abc\n")
+        await server.ask(0, 3)
+        await server.ask(0, 3)
+        found = await status(server)
+        assert found["state"] == "ready"
+        assert found["target"] == "stub"
+        assert (found["requests"], found["from_memory"], found["from_memory_share"]) == (2, 1, 0.5)
+        assert found["statistics"]["python"]["shown"] == 1
+        assert found["acceptance"] is None

@@ -1,0 +1,80 @@
+"""What becomes of a generated text, before and after: the cases in ``completions/``, one file for each rule.
+
+A case has a ``document`` with the cursor at █, the ``raw`` text of the model, and the ``expected`` completion. ``end``
+is how the generation ended: ``token`` (the model's end token, the default), ``length`` or ``time``. ``gate`` is as in
+the settings. They go through what the completer asks: the document's tree, the stop rule, the gate, and the ending.
+"""
+
+import sys
+from collections import Counter
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from fakes import FakeVocabulary
+
+from codespec.completion.ending import Ending
+from codespec.completion.fitting import OpenDocuments
+from codespec.languages import by_id
+from codespec.syntax import syntax_tree
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+FOLDER = Path(__file__).parent / "completions"
+CURSOR = "█"
+REASONS = {"token": "stop", "length": "length", "time": "time"}
+
+
+CASES = [
+    pytest.param(case, id=f"{path.stem}: {case['name']}")
+    for path in sorted(FOLDER.glob("*.toml"))
+    for case in tomllib.loads(path.read_text("utf-8"))["case"]
+]
+
+
+def ended(case, size):
+    """The end of the case's text when it comes ``size`` characters at a time."""
+    prefix, _, suffix = case["document"].partition(CURSOR)
+    documents = OpenDocuments(SimpleNamespace(vocabulary=FakeVocabulary()))
+    gate = case.get("gate", "window")
+    spot = documents.spot("a", by_id(case["language"]), "none", prefix + suffix, len(prefix), gate)
+    ending = Ending(spot.rule, spot.gate, spot.tidy, "unavailable" if spot.unavailable else "off")
+    raw = spot.lead + case["raw"]
+    for end in range(size, len(raw) + size, size):
+        found = ending.stop(raw[:end])
+        if found is not None:
+            break
+    else:
+        found = ending.finish(raw, REASONS[case.get("end", "token")])
+    assert found.text.startswith(spot.lead) or not found.text
+    return found.text.removeprefix(spot.lead)
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("size", [1, 7, 10_000])
+def test_a_text_becomes_a_completion(case, size):
+    assert ended(case, size) == case["expected"]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_no_completion_makes_a_document_worse(case):
+    tree = syntax_tree(by_id(case["language"]))
+    if tree is None or case.get("gate") == "off":
+        return
+    prefix, _, suffix = case["document"].partition(CURSOR)
+    tree.update(prefix + suffix)
+    before = tree.problems().count
+    tree.update(prefix + case["expected"] + suffix)
+    assert tree.problems().count <= before
+
+
+def test_every_rule_has_cases_in_several_languages():
+    known = [case.values[0] for case in CASES]
+    files = Counter(param.id.split(":")[0] for param in CASES)
+    assert all(count >= 4 for count in files.values())
+    assert len(known) >= 60
+    assert len({case["language"] for case in known}) >= 6
+    assert all(CURSOR in case["document"] and case["name"] for case in known)

@@ -1,0 +1,173 @@
+"""KV caches that are put aside and fetched, on the embedded model and on disk."""
+
+import numpy as np
+import pytest
+
+from codespec.completion.local import LocalEngine
+from codespec.completion.shelf import MOST_TEXTS, Shelf, ShelfFiles, Shelved
+from codespec.completion.warm import MIB, WarmSettings
+from codespec.models.registry import EMBEDDED_TARGET
+from codespec.protocols import Limits
+
+
+def shelved(tokens, size=100, workspace="w"):
+    return Shelved(list(tokens), np.arange(size).astype(np.uint8), workspace)
+
+
+def engine(**settings):
+    return LocalEngine(EMBEDDED_TARGET, context_length=512, warm=WarmSettings(**settings))
+
+
+def text_of(engine, prompt, count=12):
+    chunks = engine.generate(prompt, limits=Limits(max_tokens=count))
+    return "".join(chunk.text for chunk in chunks)
+
+
+@pytest.fixture
+def prompts():
+    rng = np.random.default_rng(1)
+    return [rng.integers(300, 8000, 200).tolist() for _ in range(3)]
+
+
+def test_a_second_document_does_not_cost_the_first_one_its_cache(prompts):
+    with_caches, without = engine(), engine(memory=0)
+    try:
+        reused = {}
+        for name, each in (("with", with_caches), ("without", without)):
+            texts = [text_of(each, prompt) for prompt in prompts]
+            again = [text_of(each, [*prompt, 400]) for prompt in prompts]
+            reused[name] = each.statistics.reused_tokens
+            assert len(set(texts)) == 3
+            if name == "with":
+                expected = again
+        assert again == expected
+        assert reused == {"with": 200, "without": 0}
+    finally:
+        with_caches.close()
+        without.close()
+
+
+def test_exact_texts_do_not_depend_on_what_was_put_aside(prompts):
+    exact = LocalEngine(EMBEDDED_TARGET, context_length=512, exact=True)
+    alone = LocalEngine(EMBEDDED_TARGET, context_length=512, exact=True)
+    try:
+        fetched = []
+        for _ in range(2):
+            for prompt in prompts:
+                fetched.append(text_of(exact, prompt, 40))
+        assert exact.statistics.reused_tokens == 199
+        assert fetched[:3] == fetched[3:] == [text_of(alone, prompt, 40) for prompt in prompts]
+    finally:
+        exact.close()
+        alone.close()
+
+
+def test_the_next_run_finds_what_this_one_has_read(tmp_path, prompts):
+    settings = {"saved": 64 * MIB, "folder": tmp_path}
+    first = engine(**settings)
+    first.warm.enter("/a")
+    texts = [text_of(first, prompts[0]), text_of(first, prompts[1])]
+    first.warm.enter("/b")
+    text_of(first, prompts[2])
+    first.close()
+    assert len(list(tmp_path.iterdir())) == 2
+    second = engine(**settings)
+    try:
+        second.warm.enter("/a")
+        for prompt, text in zip(prompts, texts, strict=False):
+            assert text_of(second, prompt) == text
+            assert second.statistics.reused_tokens == 199
+        text_of(second, prompts[2])
+        assert second.statistics.reused_tokens == 0  # another workspace's
+        second.warm.forget("/a")
+        text_of(second, prompts[0])
+        assert second.statistics.reused_tokens == 0
+    finally:
+        second.close()
+
+
+@pytest.mark.parametrize("place", [3, 20, 40, 2000, -5])
+def test_a_damaged_file_is_set_aside(tmp_path, place, caplog):
+    files = ShelfFiles(tmp_path, {"model": "m"}, MIB)
+    files.save("w", [shelved(range(50), 5000)])
+    (path,) = tmp_path.iterdir()
+    content = bytearray(path.read_bytes())
+    content[place] ^= 1
+    path.write_bytes(content)
+    assert files.load("w") == []
+    assert [each.suffix for each in tmp_path.iterdir()] == [".damaged"]
+    assert "set aside" in caplog.text
+
+
+def test_a_truncated_file_is_set_aside(tmp_path):
+    files = ShelfFiles(tmp_path, {"model": "m"}, MIB)
+    for length in (0, 10, 30, 200, 5000):
+        files.save("w", [shelved(range(50), 5000)])
+        path = next(each for each in tmp_path.iterdir() if each.suffix == ".kv")
+        path.write_bytes(path.read_bytes()[:length])
+        assert files.load("w") == []
+
+
+def test_a_file_of_another_model_is_not_read(tmp_path):
+    ShelfFiles(tmp_path, {"model": "m"}, MIB).save("w", [shelved(range(50))])
+    assert ShelfFiles(tmp_path, {"model": "n"}, MIB).load("w") == []
+    (found,) = ShelfFiles(tmp_path, {"model": "m"}, MIB).load("w")
+    assert found.tokens == list(range(50))
+    assert np.array_equal(found.data, np.arange(100).astype(np.uint8))
+
+
+def test_a_file_is_its_owners_alone_and_holds_no_more_than_its_share(tmp_path):
+    files = ShelfFiles(tmp_path, {}, 250)
+    files.save("w", [shelved(range(10)), shelved(range(50, 60)), shelved(range(90, 99))])
+    assert [each.tokens[0] for each in files.load("w")] == [0, 50]
+    (path,) = tmp_path.iterdir()
+    assert path.stat().st_mode & 0o077 == 0
+
+
+def test_the_shelf_drops_what_was_not_used_for_longest():
+    shelf = Shelf(250)
+    for start in (0, 1000, 2000):
+        shelf.put(shelved(range(start, start + 50)))
+    assert shelf.best(range(50)) == (None, 0)
+    assert shelf.best(range(1000, 1040))[1] == 40
+    shelf.put(shelved(range(3000, 3050), 251))
+    assert len(shelf) == 2
+    many = Shelf(1 << 20)
+    for start in range(0, 100 * MOST_TEXTS, 50):
+        many.put(shelved(range(start, start + 50)))
+    assert len(many) == MOST_TEXTS
+
+
+def test_a_later_state_of_a_document_takes_the_place_of_an_earlier_one():
+    shelf = Shelf(MIB)
+    shelf.put(shelved(range(100)))
+    shelf.put(shelved([*range(80), *range(500, 600)]))
+    assert len(shelf) == 1
+    shelf.put(shelved([*range(40), *range(700, 800)]))
+    assert len(shelf) == 2
+
+
+def test_moved_text_is_not_read_again(prompts):
+    """The beginning of a file leaves the prompt: what follows it is kept, at another place."""
+    moving = engine(shift=True)
+    try:
+        before, cut = [1, *prompts[0]], [1, *prompts[0][70:], 411]
+        text_of(moving, before)
+        text = text_of(moving, cut)
+        assert moving.statistics.prefill_tokens == 1
+        assert moving.statistics.reused_tokens == 131
+        assert text
+        assert text_of(moving, [*cut[:-1], 412, 413])  # the sequence is in order
+        assert moving.statistics.prefill_tokens == 2
+    finally:
+        moving.close()
+
+
+def test_exact_decoding_moves_nothing(prompts):
+    exact = LocalEngine(EMBEDDED_TARGET, context_length=512, exact=True, warm=WarmSettings(shift=True))
+    try:
+        text_of(exact, [1, *prompts[0]])
+        text_of(exact, [1, *prompts[0][70:], 411])
+        assert exact.statistics.reused_tokens == 1
+    finally:
+        exact.close()
