@@ -53,7 +53,7 @@ class Ending:
         self._rule, self._gate, self._tidy, self._without = rule, gate, tidy, without
         self._refused: list[int] = []
         self._skipped = -1
-        self._repetition = Repetition()
+        self._repetition = Repetition(len(tidy.lead) if tidy is not None else 0)
 
     def stop(self, text: str) -> Ended | None:
         """The end, once there is one. Called as the text grows; the answer does not depend on how it grew."""

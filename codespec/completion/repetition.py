@@ -18,10 +18,14 @@ ALIKE = 0.1
 
 
 class Repetition:
-    """Follows one text as it grows; what it says does not depend on the steps in which that happens."""
+    """Follows one text as it grows; what it says does not depend on the steps in which that happens.
 
-    def __init__(self) -> None:
-        self._read = self._line = 0
+    Args:
+        start: where to begin: what stands before was there already.
+    """
+
+    def __init__(self, start: int = 0) -> None:
+        self._read = self._line = start
         self._runs = [0] * (LONGEST_PHRASE + 1)  # characters in a row that equal the one so much further back
         self._lines: deque[tuple[int, str]] = deque(maxlen=max(SIMILAR_LINES, CYCLE * ROUNDS))
         self.found: tuple[int, int] | None = None
