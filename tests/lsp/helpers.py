@@ -141,6 +141,7 @@ def environment(tmp_path: Path, more: dict[str, str] | None = None) -> dict[str,
         "XDG_CONFIG_HOME": str(tmp_path / "config"),
         "CODESPEC_DATA": str(tmp_path / "data"),
         "CODESPEC_RUNTIME": str(tmp_path / "run"),
+        "CODESPEC_IDLE_EXIT_S": "0",
         "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")])),
     }
     return {**os.environ, **own, **(more or {})}

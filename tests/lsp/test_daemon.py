@@ -161,6 +161,14 @@ async def test_two_windows_share_one_process_and_a_killed_one_is_replaced(tmp_pa
         assert None not in await asyncio.wait_for(asyncio.gather(*answers), WAIT_S)
         first, second = await process(one), await process(other)
         assert first["pid"] == second["pid"]
+
+        await one.client.workspace_execute_command_async(types.ExecuteCommandParams("codespec.restart"))
+        one.open("z = 1\nw = z", "file:///work/c.py")
+        other.open("v = 1\nu = v", "file:///work/d.py")
+        answers = [one.ask(1, 5, "file:///work/c.py"), other.ask(1, 5, "file:///work/d.py")]
+        assert None not in await asyncio.wait_for(asyncio.gather(*answers), WAIT_S)
+        assert (await process(one))["pid"] == (await process(other))["pid"] != first["pid"]
+        assert [len(each.shown) for each in (one, other)] == [1, 1]  # a restart is no news
     [lock] = (tmp_path / "run").glob("*.lock")
     assert eventually(lambda: has_ended(lock))
     assert not list((tmp_path / "run").glob("*.sock"))
