@@ -13,7 +13,7 @@ from codespec.completion.fitting import OpenDocuments, Spot, lead_of
 from codespec.completion.following import Following, follow, follow_all
 from codespec.completion.forks import TOGETHER
 from codespec.completion.local import LocalEngine
-from codespec.completion.prompt import Prompts, file_header, file_name, relative_path
+from codespec.completion.prompt import LEAST_CONTEXT, Prompts, file_header, file_name, relative_path
 from codespec.completion.request import Completion, Request
 from codespec.completion.teaching import Teacher
 from codespec.completion.warm import MIB, WarmSettings
@@ -259,12 +259,13 @@ class Completer:
         # One more row than tokens: exact decoding pads.
         budget = self.engine.context_length - min(limits.max_tokens, self.engine.context_length // 2) - 1
         path, workspace = request.path, request.workspace
+        context = request.context if self.engine.context_length >= LEAST_CONTEXT else ()
         tokens = self._prompts.prompt(
             prefix,
             suffix,
-            relative_path(path, workspace) if request.context else file_name(path),
+            relative_path(path, workspace) if context else file_name(path),
             budget,
-            context=request.context,
+            context=context,
             repository=file_name(workspace.rstrip("/")),
             comment=by_id(request.language).line_comment,
         )
