@@ -44,7 +44,7 @@ from codespec.lsp.progress import Progress
 from codespec.lsp.settings import SECTION, Settings, needs_reload
 from codespec.lsp.statistics import Statistics
 from codespec.lsp.status import Reporter
-from codespec.lsp.surroundings import Surroundings
+from codespec.lsp.surroundings import Surroundings, file_uri
 from codespec.lsp.times import Answers
 from codespec.lsp.units import Units
 from codespec.protocols import CodespecError, Snippet
@@ -161,7 +161,7 @@ class CodespecServer(LanguageServer):
 
     def folder_of(self, uri: str) -> str:
         """The path of the workspace folder that a document lies in, the innermost of several; empty for none."""
-        path = to_fs_path(uri)
+        path = to_fs_path(file_uri(uri))
         if not path:
             return ""
         found = [folder for folder in self.workspace_folders() if Path(path).is_relative_to(folder)]

@@ -111,7 +111,7 @@ class Surroundings:
         elif not known.holds_token or self._clock() - known.checked > RECHECK_S:
             self._search(known)
         if known.holds_token:
-            self._ring.remove(_whole(document.uri))
+            self._ring.remove(file_uri(document.uri))
 
     def visited(self, document: Document, row: int, folder: str) -> None:
         """Somebody works at a line of a document; what was left for that is put into the ring."""
@@ -133,8 +133,8 @@ class Surroundings:
     def closed(self, uri: str) -> None:
         """A document is not open any more; what was edited last in it is still to be known."""
         known = self._known.pop(uri, None)
-        self._ring.close(_whole(uri))
-        self._chooser.forget(_whole(uri))
+        self._ring.close(file_uri(uri))
+        self._chooser.forget(file_uri(uri))
         self._imports.forget(uri)
         if known is not None:
             self._add(known)
@@ -147,7 +147,7 @@ class Surroundings:
         if has_secret_name(document.uri) or (path is not None and has_secret_name(path.as_posix())):
             return "files of that name hold secrets"
         self._of(document, folder)
-        same = (each for each in self._known.values() if _whole(each.document.uri) == _whole(document.uri))
+        same = (each for each in self._known.values() if file_uri(each.document.uri) == file_uri(document.uri))
         if any(each.holds_token for each in same):
             return "it holds a private key, an access token or a password"
         if path is not None and self._shared.excluded(path, _resolved(folder)):
@@ -161,7 +161,7 @@ class Surroundings:
         if not self._settings.enabled or place is None:
             return ()
         near = lambda: around(document.lines, row, NEAR_LINES)  # noqa: E731
-        lately = self._chooser.choose(_whole(document.uri), folder, row, near)
+        lately = self._chooser.choose(file_uri(document.uri), folder, row, near)
         imported = self._imports.found(document.uri) if self._settings.imports else ()
         known, now = self._of(document, folder), self._clock()
         shown = known.shown
@@ -181,11 +181,11 @@ class Surroundings:
         uri, name, count = known.document.uri, path.relative_to(place).as_posix(), self._settings.chunk_lines
         lines = around(known.document.lines, known.row, count)
         if not is_secret(path.name, "\n".join(lines)):
-            self._ring.add(_whole(uri), known.folder, name, lines)
+            self._ring.add(file_uri(uri), known.folder, name, lines)
         if uri in self._known:  # still open
             found = pieces(known.document.lines, known.row, count)
             shown = (each for each in found if not is_secret(path.name, "\n".join(each)))
-            self._ring.open(_whole(uri), known.folder, name, shown)
+            self._ring.open(file_uri(uri), known.folder, name, shown)
 
     def _read_imports(self, known: _Known, without: int | None = None) -> None:
         document = known.document
@@ -213,7 +213,7 @@ class Surroundings:
 
     def _path(self, uri: str) -> Path | None:
         """Where a document really lies on the disk, if it is a file there."""
-        path = to_fs_path(uri) if uri.startswith(("file:", CELL)) else None
+        path = to_fs_path(file_uri(uri))
         return _resolved(path) if path else None
 
 
@@ -234,9 +234,9 @@ class SharedFiles:
         return self._own.excludes(path, folder)
 
 
-def _whole(uri: str) -> str:
-    """What a document is a part of: of a cell the notebook, whose cells are shown to each other anyway."""
-    return uri.partition("#")[0] if uri.startswith(CELL) else uri
+def file_uri(uri: str) -> str:
+    """The URI of the file that a document is; of a cell that of its notebook, whose cells are shown to each other."""
+    return "file:" + uri[len(CELL) :].partition("#")[0] if uri.startswith(CELL) else uri
 
 
 @lru_cache(PATHS)
