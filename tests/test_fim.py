@@ -1,12 +1,16 @@
 """Every family of models is asked for the middle of a text in the way it was trained on."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import marked_vocabulary
 import pytest
 
+from codespec import Completer, Config
 from codespec.completion.prompt import Prompts
+from codespec.config import TargetConfig
 from codespec.llama.model import Model
 from codespec.models.fim import fim_format
 from codespec.protocols import Snippet
@@ -122,6 +126,24 @@ def test_the_order_follows_the_setting_where_the_model_was_trained_on_it(tmp_pat
     )
     assert asked(tmp_path, QWEN, "qwen2.5-coder", "spm") == asked(tmp_path, QWEN, "qwen2.5-coder")
     assert asked(tmp_path, STARCODER, "mellum", "psm") == asked(tmp_path, STARCODER, "mellum")
+
+
+@pytest.mark.parametrize(
+    ("markers", "message"),
+    [
+        (QWEN, "model.gguf was not trained on spm prompts (`target.fim`): keeping psm"),
+        (["<nothing>"], "model.gguf was not trained on spm prompts (`target.fim`): it cannot fill in the middle"),
+        (STARCODER2, None),
+    ],
+)
+def test_an_order_that_the_model_was_not_trained_on_is_told(tmp_path, markers, message):
+    path = marked_vocabulary.write(tmp_path / "model.gguf", markers)
+    config = replace(Config(), target=TargetConfig(fim="spm"))
+    with Model(path, vocabulary_only=True) as model:
+        notes = []
+        engine = SimpleNamespace(model=model, vocabulary=model.vocabulary, note=notes.append)
+        Completer(engine, config)
+        assert notes == ([message] if message else [])
 
 
 @pytest.mark.parametrize(("order", "expected"), [("spm", "spm"), ("psm", "psm"), ("nonsense", "psm")])

@@ -20,6 +20,7 @@ from codespec.completion.warm import MIB, WarmSettings
 from codespec.config import Config
 from codespec.draft.profiles import Profiles, default_folder
 from codespec.grammar import Grammar
+from codespec.grammar.leading import prepare
 from codespec.languages import by_id
 from codespec.models.fim import FimFormat, Order, fim_format
 from codespec.models.registry import find_draft, find_target
@@ -114,13 +115,14 @@ class Completer:
         for attempt in range(ATTEMPTS):
             if attempt > 0:
                 sampling = _another(sampling)
-            state = spot.state(self.engine)
+            state = spot.state(self.engine, attempt)
             left = replace(task.limits, time_budget_ms=budget and budget - spent.total_ms)
             chunks = self.engine.generate(task.prompt, state, sampling, left, cancel, language=task.language)
             following = Following(task.ending(), state.wanted if state else ())
             completion = self._finished(follow(chunks, following), following, spot.place.note, spent)
             completion = _to_show(completion, spot.lead)
-            if completion.report["gate"] != "dropped" or completion.finish_reason == "cancelled":
+            said = completion.text or (attempt == 0 and completion.report["gate"] != "dropped")
+            if said or completion.finish_reason == "cancelled":
                 break
             if budget and spent.total_ms > budget / 2:
                 break
@@ -431,7 +433,7 @@ def load_engine(
         return True
 
     try:
-        return LocalEngine(
+        engine = LocalEngine(
             target,
             context_length=config.target.context,
             threads=config.target.threads,
@@ -451,3 +453,5 @@ def load_engine(
         )
     except ImportError as error:
         raise CodespecError(f"llama-cpp-python does not load ({error}); reinstall it, see `codespec doctor`") from error
+    prepare(engine.vocabulary)  # while nobody waits for a completion
+    return engine

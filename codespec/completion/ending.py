@@ -53,7 +53,7 @@ class Ending:
         self._rule, self._gate, self._tidy, self._without = rule, gate, tidy, without
         self._refused: list[int] = []
         self._skipped = -1
-        self._repetition = Repetition()
+        self._repetition = Repetition(len(tidy.lead) if tidy is not None else 0)
 
     def stop(self, text: str) -> Ended | None:
         """The end, once there is one. Called as the text grows; the answer does not depend on how it grew."""
@@ -63,7 +63,8 @@ class Ending:
         ended = self._stop_by_rule(self._rule, text if repeated is None else text[: repeated[0]])
         if ended is not None or repeated is None:
             return ended
-        return self.finish(text[: repeated[1]], "stop")
+        kept = text[: repeated[1]]
+        return self.finish(kept, "stop" if kept.strip() else "length")
 
     def _stop_by_rule(self, rule: StopRule, text: str) -> Ended | None:
         if self._gate is None:
@@ -91,6 +92,8 @@ class Ending:
             return Ended("", reason, self._without if self._gate is None else "dropped")
         if reason != "stop" and self._tidy is not None:
             text = text[: self._tidy.new(text)]
+            if not text.strip():
+                return Ended("", reason, self._without if self._gate is None else "dropped")
         if self._gate is None:
             if self._rule is None:
                 return Ended(text, reason, self._without)
@@ -112,7 +115,7 @@ class Ending:
         new = len(text) if self._tidy is None else self._tidy.new(text)
         limits = dict.fromkeys((min(new, *self._refused[:1], len(text)), new))
         for limit in limits:
-            ends = [each for each in wanted if each.strip() and len(each) <= limit][:MOST_CLOSED]
+            ends = [each for each in wanted if self._says_something(each) and len(each) <= limit][:MOST_CLOSED]
             found = self._beginning(text[:limit], ends)
             if found is not None:
                 return Ended(found, reason, "cut")
@@ -146,11 +149,15 @@ class Ending:
             self._gate.fit(closed) or self._gate.close(closed) or (self._gate.close(text) if closed != text else None)
         )
 
-    @staticmethod
-    def _first(attempt: Callable[[str], str | None], texts: Iterable[str]) -> str | None:
-        """The first answer to ``attempt`` that is not blank."""
+    def _first(self, attempt: Callable[[str], str | None], texts: Iterable[str]) -> str | None:
+        """The first answer to ``attempt`` that says something."""
         answers = (attempt(text) for text in texts)
-        return next((answer for answer in answers if answer is not None and answer.strip()), None)
+        return next((answer for answer in answers if answer is not None and self._says_something(answer)), None)
+
+    def _says_something(self, text: str) -> bool:
+        """More than the document has already, and more than blanks."""
+        lead = self._tidy.lead if self._tidy is not None else ""
+        return bool(text.removeprefix(lead).strip())
 
 
 def line_ends(text: str) -> Sequence[int]:

@@ -236,7 +236,7 @@ class DecodeThread:
             completer, failed = self._completer, self._failed
         state = "ready" if completer is not None else "failed" if failed else "loading"
         stopping = {f"stop_{what}_ms": times.figures() for what, times in self._stopping.items()}
-        return {"state": state, **(completer.status() if completer is not None else {}), **stopping}
+        return {"state": state, **stopping, **(completer.status() if completer is not None else {})}
 
     def cancel(self, job: Job) -> None:
         """Nobody wants this job's answer any more: it stops within one call of the target."""

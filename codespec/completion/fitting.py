@@ -47,13 +47,19 @@ class Spot:
     rule: StopRule
     tidy: Tidy
 
-    def state(self, engine: LocalEngine) -> FittedState | None:
-        """A fresh state for one generation; None where anything goes."""
+    def state(self, engine: LocalEngine, attempt: int = 0) -> FittedState | None:
+        """A fresh state for one generation; None where anything goes.
+
+        Args:
+            attempt: how many texts came to nothing so far; if the line seems complete, the next one then begins with
+                a line of its own.
+        """
         if self.place.state is None and self.gate is None and not self.lead:
             return None
         inner = FreeState() if self.place.state is None else self.place.state.copy()
         cut = self.rule.cut if self.rule.extent == "line" else None
-        return FittedState(inner, self.gate, engine.vocabulary, self.lead, cut)
+        lead = self.lead + "\n" if attempt and self.rule.line_seems_complete else self.lead
+        return FittedState(inner, self.gate, engine.vocabulary, lead, cut)
 
 
 class OpenDocuments:

@@ -35,12 +35,16 @@ class Tidy:
     Args:
         rule: where texts end there.
         lead: the end of ``prefix`` that the text repeats; what comes out begins with it likewise.
+
+    Attributes:
+        lead: the same.
     """
 
     def __init__(
         self, prefix: str, suffix: str, language: Language = PLAIN, rule: StopRule | None = None, lead: str = ""
     ) -> None:
-        self._prefix, self._suffix, self._language, self._lead = prefix, suffix, language, lead
+        self._prefix, self._suffix, self._language = prefix, suffix, language
+        self.lead = lead
         self._line = prefix.rsplit("\n", 1)[-1]
         self._rest = suffix.split("\n", 1)[0].strip()
         self._following = [line.strip() for line in suffix[:READ].split("\n")[1:] if line.strip()][:NEAR_LINES]
@@ -49,13 +53,13 @@ class Tidy:
 
     def variants(self, text: str) -> Sequence[str]:
         """The texts that may stand for ``text``, the preferred first; none if all that it says is there already."""
-        if not text.startswith(self._lead) or len(text) == len(self._lead):
+        if not text.startswith(self.lead) or len(text) == len(self.lead):
             return (text,)
-        body = text[len(self._lead) :]
+        body = text[len(self.lead) :]
         if self._code:
             body = self._without_trailing_blanks(indented(body, self._prefix, self._suffix, self._language))
         kept = (self._without_duplicates(each) for each in dict.fromkeys(self._trimmed(body)))
-        return [self._lead + each for each in kept if each is not None]
+        return [self.lead + each for each in kept if each is not None]
 
     def may_fit(self, text: str) -> bool:
         """Whether brackets may match when ``text`` is put in. Parsers would say the same, but take their time."""
@@ -66,23 +70,23 @@ class Tidy:
 
     def new(self, text: str) -> int:
         """The length of ``text`` up to where it begins to say what stands behind the cursor."""
-        if not text.startswith(self._lead) or not self._following or len(self._following[0]) <= SHORT:
+        if not text.startswith(self.lead) or not self._following or len(self._following[0]) <= SHORT:
             return len(text)
-        after, place = self._following[0], len(self._lead)
+        after, place = self._following[0], len(self.lead)
         lines = text[place:].split("\n")
         for index, line in enumerate(lines):
             said = {line.strip(), (self._line + line).strip() if index == 0 else ""} - {""}
             last = index == len(lines) - 1 and len(line.strip()) > SHORT
             if after in said or any(near(each, [after]) or (last and after.startswith(each)) for each in said):
-                return len(text[:place].rstrip("\n")) if index else len(self._lead)
+                return len(text[:place].rstrip("\n")) if index else len(self.lead)
             place += len(line) + 1
         return len(text)
 
     def closing(self, text: str) -> str:
         """The signs that close what ``text`` leaves open."""
-        if not self._code or not text.startswith(self._lead):
+        if not self._code or not text.startswith(self.lead):
             return ""
-        body = text[len(self._lead) :]
+        body = text[len(self.lead) :]
         read = scan(body, self._language)
         quote = closer_of(read.broken_off, self._language) if read.broken_off else ""
         return quote.strip() + "".join(OPENERS[body[at]] for at in reversed(read.open))

@@ -11,15 +11,21 @@ CYCLE, ROUNDS, LONG_LINE = 3, 3, 8
 """So many lines at most, so many times over; a single line of so many characters at least."""
 LONGEST_PHRASE, TIMES, AT_LEAST = 40, 5, 20
 """Within a line: characters of a phrase, how often it comes in a row, and how many characters that makes."""
+BLANKS = (100, 30)
+"""Spaces, and tabs, in a row that no line begins with."""
 ALIKE = 0.1
 """Lines resemble each other if so much of the longer one would have to be changed at most."""
 
 
 class Repetition:
-    """Follows one text as it grows; what it says does not depend on the steps in which that happens."""
+    """Follows one text as it grows; what it says does not depend on the steps in which that happens.
 
-    def __init__(self) -> None:
-        self._read = self._line = 0
+    Args:
+        start: where to begin: what stands before was there already.
+    """
+
+    def __init__(self, start: int = 0) -> None:
+        self._read = self._line = start
         self._runs = [0] * (LONGEST_PHRASE + 1)  # characters in a row that equal the one so much further back
         self._lines: deque[tuple[int, str]] = deque(maxlen=max(SIMILAR_LINES, CYCLE * ROUNDS))
         self.found: tuple[int, int] | None = None
@@ -47,6 +53,8 @@ class Repetition:
             if length < max(size * TIMES, AT_LEAST):
                 continue
             start = at + 1 - length
+            if size == 1 and text[at].isspace() and length >= BLANKS[text[at] == "\t"]:
+                return at + 1, start
             # Rows of numbers or signs are often meant: tables, rulers.
             phrase = text[start : start + size]
             if phrase.isalnum() or any(character.isalpha() or character == "_" for character in phrase):

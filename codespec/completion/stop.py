@@ -147,6 +147,11 @@ class StopRule:
         definitions = _CLASS.match(line) is not None if line.strip() else around.definitions
         return cls(kind, base, following, language, line, middle, "", closed, definitions)
 
+    @property
+    def line_seems_complete(self) -> bool:
+        """Whether the cursor is behind a line to which nothing more may belong."""
+        return self.extent == "line" and not self.middle and self.line.rstrip().endswith((";", ",", "}", ")", "]"))
+
     def cut(self, text: str) -> int | None:
         """Length to cut ``text`` to, None where it is to go on."""
         if self.extent == "line":

@@ -164,4 +164,4 @@ def engine_key(config: Config) -> tuple[Any, ...]:
         file: tuple[Any, ...] = (str(path.resolve()), status.st_size, status.st_mtime_ns)
     except OSError:  # loading it will say what is wrong
         file = (str(path),)
-    return (*file, config.target, config.draft_length)
+    return (*file, config.target, config.draft_length, config.cache)

@@ -10,10 +10,8 @@ from functools import cache
 from importlib import metadata
 from pathlib import Path
 
-import platformdirs
-
 import codespec
-from codespec.places import keep_private, runtime_folder, short_folder
+from codespec.places import cache_folder, keep_private, runtime_folder, short_folder
 
 PROTOCOL = 1
 """Goes up whenever ``wire`` changes."""
@@ -68,7 +66,7 @@ def place() -> Place:
 
 def log_file() -> Path:
     """What model processes write to standard error; the folder need not exist."""
-    return Path(os.environ.get("CODESPEC_RUNTIME") or platformdirs.user_cache_dir("codespec")) / "model-process.log"
+    return cache_folder() / "model-process.log"
 
 
 def version() -> str:

@@ -39,7 +39,7 @@ IDLE_S = 600.0
 _FIRST_S = 30.0  # for whoever has started this process
 _LOCK_S = 0.5  # somebody may just be looking whether the lock is free
 _CHECK_S = 1.0
-_END_S = 5.0
+_END_S = 30.0  # what was read is saved
 _STUCK_S = 60.0
 """After which a request that was to stop, within one pass, is taken to hang for ever."""
 
@@ -175,7 +175,14 @@ class ModelProcess:
                 self._changed.notify()
 
     def _about(self) -> dict[str, object]:
-        return {"version": version(), "windows": len(self._sessions), "targets": self._models.count}
+        process = {
+            "pid": os.getpid(),
+            "version": version(),
+            "windows": len(self._sessions),
+            "targets": self._models.count,
+        }
+        stopping = {key: value for key, value in self._decode.status().items() if key.startswith("stop_")}
+        return {**stopping, "process": process}
 
 
 def run(name: str | None = None) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import queue
 import threading
 from collections.abc import Callable, Mapping
@@ -36,6 +35,7 @@ class Session:
 
     Args:
         number: tells it from other sessions.
+        about: what to say of the process besides a completer's own status.
         stop: ends the process, with a reason.
     """
 
@@ -161,7 +161,7 @@ class Session:
     def _status(self, number: Any, message: dict[str, Any]) -> None:
         completer = self._completer
         status = completer.status() if completer is not None else {}
-        self.say({"id": number, "result": {**status, "process": {"pid": os.getpid(), **self._about()}}})
+        self.say({"id": number, "result": {**status, **self._about()}})
 
     def _cancel(self, number: Any, message: dict[str, Any]) -> None:
         job = self._jobs.get(number)

@@ -34,6 +34,11 @@ def keep_leading(vocabulary: TokenTexts, bits: Bits, text: bytes) -> None:
     bits &= np.packbits(kept, bitorder="little").view("<u4")
 
 
+def prepare(vocabulary: TokenTexts) -> None:
+    """Do what the first ``keep_leading`` over a vocabulary would do first: about 3 µs for each token."""
+    _sorted(vocabulary)
+
+
 @functools.lru_cache(maxsize=4)
 def _sorted(vocabulary: TokenTexts) -> tuple[Sequence[bytes], npt.NDArray[np.int64]]:
     """The texts of all tokens that have one, in the order of their bytes, and their ids."""

@@ -91,7 +91,8 @@ async def reject(ls: CodespecServer, *arguments: Any) -> None:
 
 
 async def restart(ls: CodespecServer, *arguments: Any) -> None:
-    """Read the settings again and load the models anew; requests wait for them."""
+    """Read the settings again and load the models anew, in a new process if they have one; requests wait for them."""
+    await asyncio.to_thread(ls.end_models)
     ls.use_settings(ls.settings.read(), again=True)
 
 

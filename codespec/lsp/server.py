@@ -148,6 +148,7 @@ class CodespecServer(LanguageServer):
         self._told_private: set[str] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
+        self.end_models: Callable[[], object] = lambda: None
 
     def document(self, uri: str) -> Document | None:
         """An open document; one that is not open is never read from the disk."""

@@ -69,6 +69,7 @@ def serve(
     models = _Models(in_process)
     server = create_server(load or models)
     models.warn = server.warn
+    server.end_models = models.end
     try:
         if tcp is not None:
             asyncio.run(_listen(_serve_tcp, server, tcp, _token(token_file)))
@@ -297,6 +298,7 @@ class _Models:
 
     def __init__(self, in_process: bool) -> None:
         self._in_process = in_process
+        self._shared = False
         self.warn: Callable[[str, bool], None] = lambda message, show: logger.warning("%s", message)
 
     def __call__(self, config: Config, progress: Callable[[str, int], None]) -> Completes:
@@ -305,9 +307,18 @@ class _Models:
             from codespec.daemon.start import Unreachable
 
             try:
-                return SharedCompleter(config, progress, lambda message: self.warn(message, True))
+                shared = SharedCompleter(config, progress, lambda message: self.warn(message, True))
+                self._shared = True
+                return shared
             except Unreachable as error:
                 self.warn(f"{error}; the models are loaded in this window's own process", False)
         from codespec.completion.completer import load_completer  # loads native libraries: not before they are needed
 
         return load_completer(config, progress)
+
+    def end(self) -> None:
+        """End the model process, if the models are there; other windows start it again, too."""
+        if self._shared:
+            from codespec.daemon.client import stop_model_process
+
+            stop_model_process()

@@ -45,6 +45,7 @@ def own_process(folder: Path, idle_s: int):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CODESPEC_RUNTIME", str(folder / "run"))
         patch.setenv("CODESPEC_DATA", str(folder / "data"))
+        patch.setenv("CODESPEC_CACHE", str(folder / "cache"))
         patch.setenv("CODESPEC_IDLE_EXIT_S", str(idle_s))
         where = place()
         yield where

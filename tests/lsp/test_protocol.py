@@ -133,6 +133,35 @@ def test_shutdown_and_exit(tmp_path):
         assert "a line on standard output" in text
 
 
+def test_messages_before_the_start_and_after_the_end(tmp_path):
+    with raw(tmp_path) as server:
+        server.open("x = \n")
+        server.complete(1, 0, 4)
+        assert server.answer(1)["error"]["code"] == -32002
+        server.request(2, "shutdown")
+        assert server.answer(2)["error"]["code"] == -32002
+        server.notify("textDocument/didClose", {"textDocument": {"uri": "x:y"}})
+        server.handshake()
+        server.request(3, "initialize", {"processId": None, "rootUri": None, "capabilities": {}})
+        assert server.answer(3)["error"]["code"] == -32600
+        server.complete(4, 0, 4)
+        assert server.answer(4)["result"] is None, "it was opened too early"
+        server.request(5, "shutdown")
+        assert server.answer(5)["result"] is None
+        server.complete(6, 0, 4)
+        assert server.answer(6)["error"]["code"] == -32600
+        server.notify("textDocument/didClose", {"textDocument": {"uri": "x:y"}})
+        server.notify("exit")
+        assert ended(server.process) == 0
+        assert "Traceback" not in (tmp_path / "stderr").read_text()
+
+
+def test_exit_before_the_start(tmp_path):
+    with raw(tmp_path) as server:
+        server.notify("exit")
+        assert ended(server.process) == 1
+
+
 def test_exit_without_shutdown(tmp_path):
     with raw(tmp_path) as server:
         server.handshake()
