@@ -98,7 +98,7 @@ class Completer:
         settings = self._config.for_language(request.language)
         self.engine.use_draft(find_draft(request.draft or settings.draft, language))
         self._draft = self.engine.draft  # another completer may use another one
-        self.engine.warm.enter(request.workspace)
+        self.engine.warm.enter(self._kept_for(request))
         limits = self._limits(request)
         began = perf_counter()
         grammar = request.grammar or settings.grammar
@@ -178,7 +178,7 @@ class Completer:
             How many tokens were decoded.
         """
         text, offset = _normal(request)
-        self.engine.warm.enter(request.workspace)
+        self.engine.warm.enter(self._kept_for(request))
         prompt = self._prompt(_without_lead(text[:offset]), text[offset:], request, self._limits(request))
         decoded = self.engine.prefill(prompt, cancel)
         self._read_ahead += decoded
@@ -255,6 +255,11 @@ class Completer:
             if not repeats:
                 seen.add(completion.text)
                 yield completion
+
+    def _kept_for(self, request: Request) -> str:
+        """The workspace with which the disk may keep what is read for a request; empty: nothing is kept of it."""
+        kept = self._teacher.may_keep(request.path, request.workspace, request.text)
+        return request.workspace if kept else ""
 
     def _prompt(self, prefix: str, suffix: str, request: Request, limits: Limits) -> list[int]:
         vocabulary = self.engine.vocabulary
