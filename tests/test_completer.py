@@ -9,9 +9,11 @@ import pytest
 
 from codespec import Completer, Config, Grammar, Limits, LocalEngine, Request, Sampling
 from codespec.completion.completer import ATTEMPTS
+from codespec.completion.prompt import LEAST_CONTEXT
 from codespec.errors import CodespecError
 from codespec.languages import by_id
 from codespec.models.registry import EMBEDDED_TARGET
+from codespec.protocols import Snippet
 from codespec.syntax import syntax_tree
 
 BASE = replace(Config(), max_tokens=24, time_budget_ms=0)
@@ -74,15 +76,17 @@ def test_with_the_suffix_first_a_key_reads_no_suffix(engine, order, most, least)
     assert least <= read <= most
 
 
-def test_pieces_of_other_files_are_read(engine):
-    from codespec.protocols import Snippet
-
-    completer = Completer(engine, BASE)
-    read = [
-        completer.prefill(Request(TEXT, 40, "python", "/w/main.py", workspace="/w", context=context))
-        for context in ((), (Snippet("util.py", "def helper(argv):\n    return argv[1:]\n"),))
-    ]
-    assert read[1] > 20
+def test_pieces_of_other_files_are_read_where_there_is_room(engine):
+    context = (Snippet("util.py", "def helper(argv):\n    return argv[1:]\n"),)
+    requests = [Request(TEXT, 40, "python", "/w/main.py", workspace="/w", context=each) for each in ((), context)]
+    small = Completer(engine, BASE)
+    assert [small.prefill(each) for each in requests][1] <= 1
+    large = LocalEngine(EMBEDDED_TARGET, context_length=LEAST_CONTEXT)
+    try:
+        completer = Completer(large, BASE)
+        assert [completer.prefill(each) for each in requests][1] > 20
+    finally:
+        large.close()
 
 
 def test_what_the_target_holds_is_not_decoded_again(engine):

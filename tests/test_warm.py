@@ -1,8 +1,11 @@
 """KV caches that are put aside and fetched, on the embedded model and on disk."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from codespec import Completer, Config, Request
 from codespec.completion.local import LocalEngine
 from codespec.completion.shelf import MOST_TEXTS, Shelf, ShelfFiles, Shelved
 from codespec.completion.warm import MIB, WarmSettings
@@ -84,6 +87,28 @@ def test_the_next_run_finds_what_this_one_has_read(tmp_path, prompts):
         assert second.statistics.reused_tokens == 0
     finally:
         second.close()
+
+
+def test_what_is_secret_or_ignored_is_not_kept_for_the_next_run(tmp_path):
+    work, kept = tmp_path / "work", tmp_path / "kept"
+    work.mkdir()
+    (work / ".gitignore").write_text("ignored.py\n")
+    texts = {name: f"def {name}(a, b):\n    return a + b\n\n\n" * 8 for name in ("one", "ignored", "secret")}
+    texts["secret"] += "password = 'Hq7-rT2_wPz9'\n"
+    read: dict[str, list[int]] = {name: [] for name in texts}
+    for _ in range(2):
+        run = engine(saved=64 * MIB, folder=kept)
+        completer = Completer(run, replace(Config(), max_tokens=4))
+        try:
+            for name, text in texts.items():
+                request = Request(text, len(text), "python", str(work / f"{name}.py"), workspace=str(work))
+                read[name].append(completer.prefill(request))
+        finally:
+            run.close()
+    assert all(first > 100 for first, _ in read.values()), read
+    assert read["one"][1] < 20, read
+    assert read["ignored"][1] > 100
+    assert read["secret"][1] > 100
 
 
 @pytest.mark.parametrize("place", [3, 20, 40, 2000, -5])

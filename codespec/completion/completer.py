@@ -13,7 +13,7 @@ from codespec.completion.fitting import OpenDocuments, Spot, lead_of
 from codespec.completion.following import Following, follow, follow_all
 from codespec.completion.forks import TOGETHER
 from codespec.completion.local import LocalEngine
-from codespec.completion.prompt import Prompts, file_header, file_name, relative_path
+from codespec.completion.prompt import LEAST_CONTEXT, Prompts, file_header, file_name, relative_path
 from codespec.completion.request import Completion, Request
 from codespec.completion.teaching import Teacher
 from codespec.completion.warm import MIB, WarmSettings
@@ -98,7 +98,7 @@ class Completer:
         settings = self._config.for_language(request.language)
         self.engine.use_draft(find_draft(request.draft or settings.draft, language))
         self._draft = self.engine.draft  # another completer may use another one
-        self.engine.warm.enter(request.workspace)
+        self.engine.warm.enter(self._kept_for(request))
         limits = self._limits(request)
         began = perf_counter()
         grammar = request.grammar or settings.grammar
@@ -178,7 +178,7 @@ class Completer:
             How many tokens were decoded.
         """
         text, offset = _normal(request)
-        self.engine.warm.enter(request.workspace)
+        self.engine.warm.enter(self._kept_for(request))
         prompt = self._prompt(_without_lead(text[:offset]), text[offset:], request, self._limits(request))
         decoded = self.engine.prefill(prompt, cancel)
         self._read_ahead += decoded
@@ -256,17 +256,23 @@ class Completer:
                 seen.add(completion.text)
                 yield completion
 
+    def _kept_for(self, request: Request) -> str:
+        """The workspace with which the disk may keep what is read for a request; empty: nothing is kept of it."""
+        kept = self._teacher.may_keep(request.path, request.workspace, request.text)
+        return request.workspace if kept else ""
+
     def _prompt(self, prefix: str, suffix: str, request: Request, limits: Limits) -> list[int]:
         vocabulary = self.engine.vocabulary
         # One more row than tokens: exact decoding pads.
         budget = self.engine.context_length - min(limits.max_tokens, self.engine.context_length // 2) - 1
         path, workspace = request.path, request.workspace
+        context = request.context if self.engine.context_length >= LEAST_CONTEXT else ()
         tokens = self._prompts.prompt(
             prefix,
             suffix,
-            relative_path(path, workspace) if request.context else file_name(path),
+            relative_path(path, workspace) if context else file_name(path),
             budget,
-            context=request.context,
+            context=context,
             repository=file_name(workspace.rstrip("/")),
             comment=by_id(request.language).line_comment,
         )

@@ -60,6 +60,8 @@ class ImportedSignatures:
         """
         if len(text) > LARGEST:
             return ()
+        if language == "python" and path.suffix not in _PYTHON:  # a cell of a notebook
+            path = path.with_name(path.name + ".py")
         self._files.clear()
         found: dict[Path, list[Definition]] = {}
         for each in self._outliner.read(text, by_id(language)).imports:

@@ -23,6 +23,8 @@ MOST_SUFFIX_PSM = 256
 """Tokens of what follows the cursor where it stands behind what is typed, and so is read anew with every key."""
 CONTEXT_SHARE = 0.25
 """What pieces of other files get at most."""
+LEAST_CONTEXT = 2048
+"""Tokens of a model's context from which on there is room for such pieces."""
 KEPT = 0.6
 """The least that is left of a full window before the cursor: the higher, the more often it jumps."""
 CHUNK_LINES = 32

@@ -15,6 +15,8 @@ from codespec.privacy import is_secret
 
 EVERY_S = 4.0
 """Seconds between two lessons on a document that is being edited."""
+KEPT_S = 10.0
+"""How long a document that held no secrets is taken to hold none, and the other way round."""
 MOST_CHARACTERS = 400_000
 """Of one document; what comes behind is not learnt."""
 FOLLOWING = 8
@@ -32,6 +34,7 @@ class Teacher:
         self._engine = engine
         self._enabled = enabled
         self._taught: dict[tuple[str, str], float] = {}
+        self._kept: dict[tuple[str, str], tuple[float, bool]] = {}
         self._ignored = IgnoreFiles(GIT), IgnoreFiles(OWN)
 
     def use(self, workspace: str, language: str, suffix: str) -> None:
@@ -52,7 +55,8 @@ class Teacher:
             return
         tokens = self._tokens(text, offset)
         learnt = self._engine.learnt.of(folder_of(workspace), language)
-        learnt.document(path, tokens, persist=self._may_keep(path, workspace, text))
+        self._kept.pop((workspace, path), None)
+        learnt.document(path, tokens, persist=self.may_keep(path, workspace, text))
         learnt.flush()
 
     def accepted(self, before: str, text: str, path: str, language: str, workspace: str) -> None:
@@ -63,7 +67,7 @@ class Teacher:
         before, text = before.replace("\r\n", "\n"), text.replace("\r\n", "\n")
         context = tokenize(before[-16 * CONTEXT :])[-CONTEXT:]
         learnt = self._engine.learnt.of(folder_of(workspace), language)
-        learnt.accepted(context, tokenize(text), persist=self._may_keep(path, workspace, before + text))
+        learnt.accepted(context, tokenize(text), persist=self._is_public(path, workspace, before + text))
         learnt.flush()
 
     def forget(self, workspace: str) -> None:
@@ -76,8 +80,16 @@ class Teacher:
         self._engine.learnt.forget(folder_of(workspace))
         self._taught.clear()
 
-    def _may_keep(self, path: str, workspace: str, text: str) -> bool:
-        """Whether a text may be written to the disk: it holds no secrets, and its workspace does not ignore it."""
+    def may_keep(self, path: str, workspace: str, text: str) -> bool:
+        """Whether the text of a document may be written to the disk, as was found within the last few seconds."""
+        now, key = monotonic(), (workspace, path)
+        if key not in self._kept or now - self._kept[key][0] > KEPT_S:
+            self._kept = {each: found for each, found in self._kept.items() if now - found[0] <= KEPT_S}
+            self._kept[key] = now, self._is_public(path, workspace, text)
+        return self._kept[key][1]
+
+    def _is_public(self, path: str, workspace: str, text: str) -> bool:
+        """Whether a text holds no secrets, and its workspace does not ignore it."""
         folder, file = folder_of(workspace), folder_of(path)
         if folder is not None and file is not None and file.is_absolute():
             place, file = Path(os.path.realpath(folder)), Path(os.path.realpath(file))

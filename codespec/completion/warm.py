@@ -76,6 +76,8 @@ class WarmTexts:
         if not held:
             self._reader = self._workspace
         if common >= len(prompt) - WORTH:
+            if not self._workspace:  # what must not be kept is not, however little of it is new
+                self._reader = ""
             return
         found, most = self._shelf.best(prompt)
         self._put_aside(common)

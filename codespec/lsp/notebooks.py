@@ -62,6 +62,7 @@ def folder_uri(ls: CodespecServer, uri: str) -> str:
 
 def did_open(ls: CodespecServer, params: types.DidOpenNotebookDocumentParams) -> None:
     """Learn the cells, which pygls keeps: those of one language are learnt together."""
+    _tell_of(ls, params.cell_text_documents)
     for cell in {cell.language_id: cell for cell in params.cell_text_documents}.values():
         learn(ls, cell.uri, ls.surroundings.opened)
 
@@ -73,6 +74,7 @@ def did_change(ls: CodespecServer, params: types.DidChangeNotebookDocumentParams
         return
     for closed in (cells.structure.did_close if cells.structure else None) or []:
         close(ls, closed.uri)
+    _tell_of(ls, (cells.structure.did_open if cells.structure else None) or [])
     for change in cells.text_content or []:
         changed(ls, change.document.uri, change.changes)
 
@@ -81,6 +83,14 @@ def did_close(ls: CodespecServer, params: types.DidCloseNotebookDocumentParams) 
     """Nobody waits for completions in a closed notebook."""
     for cell in params.cell_text_documents:
         close(ls, cell.uri)
+
+
+def _tell_of(ls: CodespecServer, cells: Iterable[types.TextDocumentItem]) -> None:
+    """A secret in one cell is one in all of them."""
+    for cell in cells:
+        document = ls.document(cell.uri)
+        if document is not None:
+            ls.surroundings.opened(document, ls.folder_of(folder_uri(ls, cell.uri)))
 
 
 def _cells(ls: CodespecServer, notebook: types.NotebookDocument) -> list[Document]:

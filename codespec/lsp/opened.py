@@ -39,7 +39,7 @@ def learn(ls: CodespecServer, uri: str, tell: Callable[[Document, str], None]) -
     tell(document, folder)
     if ls.is_private(document, folder):
         return
-    request = ls.request_at(document, 0, 0)
+    request = ls.request_at(document, 0, 0, cursor=False)
     if not request.ends:
         request = replace(request, text=document.beginning(LEARNT))
     config = ls.settings.config

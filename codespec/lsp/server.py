@@ -44,10 +44,10 @@ from codespec.lsp.progress import Progress
 from codespec.lsp.settings import SECTION, Settings, needs_reload
 from codespec.lsp.statistics import Statistics
 from codespec.lsp.status import Reporter
-from codespec.lsp.surroundings import Surroundings
+from codespec.lsp.surroundings import Surroundings, file_uri
 from codespec.lsp.times import Answers
 from codespec.lsp.units import Units
-from codespec.protocols import CodespecError
+from codespec.protocols import CodespecError, Snippet
 
 if TYPE_CHECKING:
     from codespec.completion.executor import Completes
@@ -162,7 +162,7 @@ class CodespecServer(LanguageServer):
 
     def folder_of(self, uri: str) -> str:
         """The path of the workspace folder that a document lies in, the innermost of several; empty for none."""
-        path = to_fs_path(uri)
+        path = to_fs_path(file_uri(uri))
         if not path:
             return ""
         found = [folder for folder in self.workspace_folders() if Path(path).is_relative_to(folder)]
@@ -244,12 +244,18 @@ class CodespecServer(LanguageServer):
         except Exception as error:
             logger.info("the client does not tell of changed settings: %s", error)
 
-    def request_at(self, document: Document, row: int, column: int) -> Request:
-        """What the completer needs to know about a place, with what is in force there."""
+    def request_at(self, document: Document, row: int, column: int, cursor: bool = True) -> Request:
+        """What the completer needs to know about a place, with what is in force there.
+
+        Args:
+            cursor: whether somebody works there; else nothing is shown of other files.
+        """
         excerpt = notebooks.within(self, document, document.excerpt(row, column))
         folder = self.folder_of(notebooks.folder_uri(self, document.uri))
-        self.surroundings.visited(document, row, folder)
-        shown = self.surroundings.context(document, row, folder)
+        shown: tuple[Snippet, ...] = ()
+        if cursor:
+            self.surroundings.visited(document, row, folder)
+            shown = self.surroundings.context(document, row, folder)
         request = to_request(document, excerpt, notebooks.name_of(self, document), folder, shown)
         own = self.settings.config.for_language(request.language)
         return replace(request, draft=own.draft, grammar=own.grammar)

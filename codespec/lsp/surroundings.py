@@ -13,6 +13,7 @@ from lsprotocol import types
 from pygls.uris import to_fs_path
 
 from codespec.completion.context import Chooser, Ring, around, pieces
+from codespec.completion.imports import LARGEST
 from codespec.config import ContextConfig
 from codespec.ignore import CHECK_S, GIT, OWN, IgnoreFiles
 from codespec.languages import by_path
@@ -29,6 +30,8 @@ IMPORTS_EVERY_S = 10.0
 """How often what a document imports is looked for again while it is edited; where it is opened or saved at once."""
 RECHECK_S = 2.0
 """How often a document that held a secret is searched again while it is edited."""
+CELL = "vscode-notebook-cell:"
+"""How URIs of notebooks' cells begin; the path in one is the notebook's."""
 PATHS = 4096
 """Files and folders whose places on the disk are kept."""
 
@@ -108,7 +111,7 @@ class Surroundings:
         elif not known.holds_token or self._clock() - known.checked > RECHECK_S:
             self._search(known)
         if known.holds_token:
-            self._ring.remove(document.uri)
+            self._ring.remove(file_uri(document.uri))
 
     def visited(self, document: Document, row: int, folder: str) -> None:
         """Somebody works at a line of a document; what was left for that is put into the ring."""
@@ -130,8 +133,8 @@ class Surroundings:
     def closed(self, uri: str) -> None:
         """A document is not open any more; what was edited last in it is still to be known."""
         known = self._known.pop(uri, None)
-        self._ring.close(uri)
-        self._chooser.forget(uri)
+        self._ring.close(file_uri(uri))
+        self._chooser.forget(file_uri(uri))
         self._imports.forget(uri)
         if known is not None:
             self._add(known)
@@ -143,7 +146,9 @@ class Surroundings:
         path = self._path(document.uri)
         if has_secret_name(document.uri) or (path is not None and has_secret_name(path.as_posix())):
             return "files of that name hold secrets"
-        if self._of(document, folder).holds_token:
+        self._of(document, folder)
+        same = (each for each in self._known.values() if file_uri(each.document.uri) == file_uri(document.uri))
+        if any(each.holds_token for each in same):
             return "it holds a private key, an access token or a password"
         if path is not None and self._shared.excluded(path, _resolved(folder)):
             return f"{OWN} excludes it"
@@ -156,7 +161,7 @@ class Surroundings:
         if not self._settings.enabled or place is None:
             return ()
         near = lambda: around(document.lines, row, NEAR_LINES)  # noqa: E731
-        lately = self._chooser.choose(document.uri, folder, row, near)
+        lately = self._chooser.choose(file_uri(document.uri), folder, row, near)
         imported = self._imports.found(document.uri) if self._settings.imports else ()
         known, now = self._of(document, folder), self._clock()
         shown = known.shown
@@ -176,16 +181,18 @@ class Surroundings:
         uri, name, count = known.document.uri, path.relative_to(place).as_posix(), self._settings.chunk_lines
         lines = around(known.document.lines, known.row, count)
         if not is_secret(path.name, "\n".join(lines)):
-            self._ring.add(uri, known.folder, name, lines)
+            self._ring.add(file_uri(uri), known.folder, name, lines)
         if uri in self._known:  # still open
             found = pieces(known.document.lines, known.row, count)
             shown = (each for each in found if not is_secret(path.name, "\n".join(each)))
-            self._ring.open(uri, known.folder, name, shown)
+            self._ring.open(file_uri(uri), known.folder, name, shown)
 
     def _read_imports(self, known: _Known, without: int | None = None) -> None:
         document = known.document
         place, path = _resolved(known.folder), self._path(document.uri)
         known.edited, known.imports_read = False, self._clock()
+        if document.length > LARGEST:
+            return
         if not self._settings.enabled or not self._settings.imports or place is None or path is None:
             return
         language = document.language_id or by_path(document.path).id
@@ -194,7 +201,7 @@ class Surroundings:
 
     def _search(self, known: _Known) -> None:
         known.checked = self._clock()
-        known.holds_token = holds_token(known.document.source[:MOST_CHECKED])
+        known.holds_token = holds_token(known.document.beginning(MOST_CHECKED))
 
     def _of(self, document: Document, folder: str) -> _Known:
         known = self._known.get(document.uri)
@@ -206,7 +213,7 @@ class Surroundings:
 
     def _path(self, uri: str) -> Path | None:
         """Where a document really lies on the disk, if it is a file there."""
-        path = to_fs_path(uri) if uri.startswith("file:") else None
+        path = to_fs_path(file_uri(uri))
         return _resolved(path) if path else None
 
 
@@ -225,6 +232,11 @@ class SharedFiles:
     def excluded(self, path: Path, folder: Path | None) -> bool:
         """Whether ``.codespecignore`` excludes a file."""
         return self._own.excludes(path, folder)
+
+
+def file_uri(uri: str) -> str:
+    """The URI of the file that a document is; of a cell that of its notebook, whose cells are shown to each other."""
+    return "file:" + uri[len(CELL) :].partition("#")[0] if uri.startswith(CELL) else uri
 
 
 @lru_cache(PATHS)

@@ -205,6 +205,29 @@ def test_pieces_that_look_drawn_at_random_are_not_shown(session):
     assert session.shown(session.open("a.py")) == []
 
 
+def test_cells_of_a_notebook_are_one_file(session):
+    a = session.open("a.py")
+    file = session.document("n.ipynb")
+    (session.folder / "shapes.py").write_text("def area(shape):\n    return 1\n")
+    start = file.uri.replace("file:", "vscode-notebook-cell:")
+    first, second = (Document(f"{start}#W{name}", text(name, 5), 1, "python") for name in "xy")
+    for cell in (first, second):
+        session.surroundings.opened(cell, str(session.folder))
+    assert session.shown(a) == ["n.ipynb y_0", "n.ipynb x_0"]
+    assert session.shown(first) == ["a.py a_0"]
+    session.change(second, 0, "from shapes import area\n")
+    session.surroundings.saved(second, str(session.folder))
+    wait(lambda: session.shown(second) == ["shapes.py def", "a.py a_0"])
+    session.change(first, 0, f"KEY = '{TOKEN}'\n")
+    assert session.private(first)
+    assert session.private(second), "its prompts would hold the other cell's text"
+    assert session.shown(a) == []
+    (session.folder / ".codespecignore").write_text("*.ipynb\n")
+    session.surroundings.closed(first.uri)
+    session.now += CHECK_S
+    assert session.private(second) == ".codespecignore excludes it"
+
+
 def test_what_is_imported_is_shown_first(session):
     session.document("shapes.py", "def area(shape):\n    return 1\n")
     session.document("hidden.py", "def f(): pass\n")
@@ -277,6 +300,44 @@ async def test_a_session_shows_what_it_may_and_leaves_the_rest_alone(tmp_path):
         server.client.text_document_did_close(
             types.DidCloseTextDocumentParams(types.TextDocumentIdentifier(uris["b.py"]))
         )
+
+
+@pytest.mark.asyncio
+async def test_a_secret_in_a_cell_that_is_not_touched_keeps_its_notebook_out(tmp_path):
+    start = (tmp_path / "n.ipynb").as_uri().replace("file:", "vscode-notebook-cell:")
+    texts = {f"{start}#W0": "x = 1\n", f"{start}#W1": "y = 2\n", f"{start}#W2": f"key = '{TOKEN}'\n"}
+    items = [types.TextDocumentItem(uri, "python", 1, source) for uri, source in texts.items()]
+    code = types.NotebookCellKind.Code
+
+    def cells(some):
+        return [types.NotebookCell(code, each.uri) for each in some]
+
+    async with running(tmp_path, folder=tmp_path) as server:
+        uri = (tmp_path / "n.ipynb").as_uri()
+        book = types.NotebookDocument(uri, "jupyter-notebook", 1, cells(items[:2]))
+        server.client.notebook_document_did_open(types.DidOpenNotebookDocumentParams(book, items[:2]))
+        assert (await server.ask(0, 3, items[0].uri)).items
+        structure = types.NotebookDocumentCellChangeStructure(
+            types.NotebookCellArrayChange(2, 0, cells(items[2:])), did_open=items[2:]
+        )
+        change = types.NotebookDocumentChangeEvent(cells=types.NotebookDocumentCellChanges(structure=structure))
+        identifier = types.VersionedNotebookDocumentIdentifier(2, uri)
+        server.client.notebook_document_did_change(types.DidChangeNotebookDocumentParams(identifier, change))
+        assert not (await server.ask(0, 3, items[1].uri)).items
+
+
+@pytest.mark.asyncio
+async def test_saving_moves_nobody(tmp_path):
+    a, b = ((tmp_path / f"{name}.py").as_uri() for name in "ab")
+    async with running(tmp_path, folder=tmp_path) as server:
+        server.open(text("a"), a)
+        server.open(text("b", 3), b)
+        assert (await server.ask(100, 3, a)).items
+        server.client.text_document_did_save(types.DidSaveTextDocumentParams(types.TextDocumentIdentifier(a)))
+        server.client.text_document_did_close(types.DidCloseTextDocumentParams(types.TextDocumentIdentifier(a)))
+        assert (await server.ask(0, 3, b)).items
+        seen = [line for line in server.stderr.splitlines() if "b.py sees a.py" in line]
+        assert [line.partition("'")[2].partition(" ")[0] for line in seen] == ["a_52", "a_0"]
 
 
 @pytest.mark.asyncio
