@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from codespec.completion.scan import OPENERS, Scan, closer_of, end_of, scan
@@ -103,6 +103,7 @@ class StopRule:
         closed: whether what follows the cursor has that already; in a block, whether it has the closing bracket.
         definitions: whether a definition that is complete ends a block.
         one_line: whether a comment or text is completed no further than its line.
+        code: whether a line is one of code.
     """
 
     extent: Extent
@@ -115,6 +116,7 @@ class StopRule:
     closed: bool = True
     definitions: bool = False
     one_line: bool = False
+    code: bool = False
 
     @classmethod
     def at(
@@ -141,7 +143,7 @@ class StopRule:
             return cls("text", 0, following, language, line, middle, closer, closed, one_line=not long or bool(more))
         kind = extent(prefix, suffix, language)
         if kind == "line":
-            return cls(kind, next_line=following, language=language, line=line, middle=middle)
+            return cls(kind, next_line=following, language=language, line=line, middle=middle, code=True)
         base = indentation(prefix.rsplit("\n", 1)[-1])
         if line.strip():
             base += 1  # what is in the block is deeper than the line that opens it
@@ -183,7 +185,22 @@ class StopRule:
 
     def _end_of_line(self, text: str) -> int | None:
         newline = self._newline(text)
-        return newline if newline >= 0 else None
+        if newline < 0:
+            return None
+        return self._end_of_opened(text) if self._opens_block(text[:newline]) else newline
+
+    def _opens_block(self, text: str) -> bool:
+        """Whether the line that ``text`` completes opens a block by its colon, whose lines are not there yet."""
+        line = self.line + text
+        if not self.code or self.middle or not self.language.indented or not line.rstrip().endswith(":"):
+            return False
+        read = scan(text, self.language)
+        inside = read.open or read.unmatched or read.broken_off or read.newlines
+        return not inside and indentation(self.next_line) <= indentation(line)
+
+    def _end_of_opened(self, text: str) -> int | None:
+        opened = replace(self, extent="block", base_indentation=indentation(self.line + text) + 1)
+        return opened._end_of_block(text)
 
     def _newline(self, text: str) -> int:
         """Where the line ends, which may be the one behind the cursor's if nothing is added to that; -1 if nowhere."""
