@@ -5,6 +5,7 @@ is how the generation ended: ``token`` (the model's end token, the default), ``l
 the settings. They go through what the completer asks: the document's tree, the stop rule, the gate, and the ending.
 """
 
+import random
 import sys
 from collections import Counter
 from pathlib import Path
@@ -78,3 +79,46 @@ def test_every_rule_has_cases_in_several_languages():
     assert len(known) >= 60
     assert len({case["language"] for case in known}) >= 6
     assert all(CURSOR in case["document"] and case["name"] for case in known)
+
+
+SOURCES = [
+    ("python", "codespec/completion/ending.py"),
+    ("typescript", "tests/grammars/typescript/accept/declarations.ts"),
+    ("json", "editors/vscode/package.json"),
+]
+
+
+def duplicated(prefix, text, suffix):
+    """The line behind the cursor, where a completion begins or ends with it."""
+    following = [line.strip() for line in suffix.split("\n")[1:] if line.strip()][:1]
+    lines = [line.strip() for line in text.split("\n") if line.strip()]
+    joined = (prefix.rsplit("\n", 1)[-1] + text + suffix.split("\n", 1)[0]).split("\n")
+    said = {*lines[:1], *lines[-1:], joined[0].strip(), joined[-1].strip()} if lines else set()
+    return [line for line in following if len(line) > 2 and line in said]
+
+
+@pytest.mark.parametrize(("language", "path"), SOURCES)
+def test_anywhere_in_a_file_no_line_comes_twice_and_no_error_comes_in(language, path):
+    text = (Path(__file__).parents[1] / path).read_text("utf-8")
+    lines = text.split("\n")
+    chooser = random.Random(path)
+    tree = syntax_tree(by_id(language))
+    answered = 0
+    for _ in range(10):
+        row = chooser.randrange(len(lines) - 1)
+        start = sum(len(line) + 1 for line in lines[:row]) + chooser.randrange(len(lines[row]) + 1)
+        gone = chooser.choice((0, len(text[start:].split("\n", 1)[0]), len("\n".join(text[start:].split("\n")[:3]))))
+        prefix, middle, suffix = text[:start], text[start : start + gone], text[start + gone :]
+        other = "\n".join(lines[chooser.randrange(len(lines)) :][:4]).lstrip()
+        # What was there, and on into what is there still; something from elsewhere; nonsense.
+        for raw in (middle + suffix[:300], other, "".join(chooser.choices(text, k=60))):
+            case = {"language": language, "document": prefix + CURSOR + suffix, "raw": raw, "end": "length"}
+            completion = ended(case, 10_000)
+            assert completion == ended(case, 9)
+            assert not duplicated(prefix, completion, suffix)
+            tree.update(prefix + suffix)
+            before = tree.problems().count
+            tree.update(prefix + completion + suffix)
+            assert tree.problems().count <= before
+            answered += bool(completion.strip())
+    assert answered > 10

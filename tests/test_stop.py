@@ -25,6 +25,14 @@ def test_extent(prefix, suffix, language, expected):
     assert extent(prefix, suffix, language) == expected
 
 
+@pytest.mark.parametrize(
+    ("prefix", "suffix", "expected"),
+    [("f(x);", "\n", True), ("}", "", True), ("f(x);", " g();\n", False), ("f(x)", ";\n", False), ("x", "\n", False)],
+)
+def test_lines_that_seem_complete(prefix, suffix, expected):
+    assert StopRule.at(prefix, suffix, JAVASCRIPT).line_seems_complete == expected
+
+
 CASES = [
     # prefix, suffix, generated, what is left of it (None: go on)
     ("x = ", "\n", "1\ny = 2\n", "1"),

@@ -24,6 +24,8 @@ MOST_CUTS = 32
 """Places that are tried when cutting back."""
 MOST_LINES = 6
 """Those at the ends of lines that are tried first."""
+MOST_ASKED, ASKED_TO_CLOSE = 160, 8
+"""Questions to the gate while cutting back, each of which may take a parse, and about how many closing takes."""
 MOST_CLOSED = 3
 """Those where closing brackets are tried, too."""
 
@@ -53,6 +55,7 @@ class Ending:
         self._rule, self._gate, self._tidy, self._without = rule, gate, tidy, without
         self._refused: list[int] = []
         self._skipped = -1
+        self._questions = 0
         self._repetition = Repetition(len(tidy.lead) if tidy is not None else 0)
 
     def stop(self, text: str) -> Ended | None:
@@ -112,6 +115,7 @@ class Ending:
         """The longest beginning that fits, with what closes it; best one no longer than the first stop that was
         refused."""
         assert self._gate is not None
+        self._questions = MOST_ASKED
         new = len(text) if self._tidy is None else self._tidy.new(text)
         limits = dict.fromkeys((min(new, *self._refused[:1], len(text)), new))
         for limit in limits:
@@ -122,6 +126,7 @@ class Ending:
         # For want of a place that fits: what makes a document no worse that is broken at the cursor anyway.
         if self._gate.broken:
             beginnings = [text[:length] for length in some(places(text[: min(limits)]), MOST_CUTS)]
+            self._questions = MOST_CUTS + MOST_CLOSED
             kept = self._first(self._gate.no_worse, ends + beginnings)
             if kept is not None:
                 return Ended(kept, reason, "broken")
@@ -150,9 +155,15 @@ class Ending:
         )
 
     def _first(self, attempt: Callable[[str], str | None], texts: Iterable[str]) -> str | None:
-        """The first answer to ``attempt`` that says something."""
-        answers = (attempt(text) for text in texts)
-        return next((answer for answer in answers if answer is not None and self._says_something(answer)), None)
+        """The first answer to ``attempt`` that says something, as long as questions are left."""
+        for text in texts:
+            if self._questions <= 0:
+                return None
+            self._questions -= ASKED_TO_CLOSE if attempt == self._close else 1
+            answer = attempt(text)
+            if answer is not None and self._says_something(answer):
+                return answer
+        return None
 
     def _says_something(self, text: str) -> bool:
         """More than the document has already, and more than blanks."""

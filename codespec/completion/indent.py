@@ -53,15 +53,14 @@ def style_of(prefix: str, suffix: str) -> Style | None:
     return Style(tabs > spaces, TAB if tabs > spaces else max(steps, key=lambda s: (steps[s], -s), default=TAB))
 
 
-def indented(body: str, prefix: str, suffix: str, language: Language) -> str:
-    """``body``, which stands between the two, with its lines indented as the document is.
+def indented(body: str, prefix: str, style: Style | None, language: Language) -> str:
+    """``body``, which stands behind ``prefix``, with its lines indented as the document is.
 
     What begins within a comment or text is left alone, and so is what stands before the cursor.
     """
     line = prefix.rsplit("\n", 1)[-1]
     if not body.strip() or ("\n" not in body and line.strip()):
         return body
-    style = style_of(prefix, suffix)
     lines = (line + body).split("\n")
     read = scan(body, language)
     begins = [0, *(body.count("\n", 0, at) + 1 for at in sorted([*read.newlines, *read.between]))]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 
-from codespec.completion.indent import indented
+from codespec.completion.indent import Style, indented, style_of
 from codespec.completion.repetition import within
 from codespec.completion.scan import CLOSERS, OPENERS, closer_of, scan
 from codespec.completion.stop import READ, SHORT, StopRule
@@ -25,7 +26,7 @@ BALANCED = frozenset(
     }
 )  # fmt: skip
 """Languages in which brackets come in pairs, always."""
-LARGEST = 60_000
+LARGEST = 40_000
 """Characters before and behind the cursor that are looked through for them."""
 
 
@@ -51,13 +52,17 @@ class Tidy:
         self._code = rule is None or not rule.closer
         self._balanced = self._code and rule is not None and balanced(prefix, suffix, language)
 
+    @cached_property
+    def _style(self) -> Style | None:
+        return style_of(self._prefix, self._suffix)
+
     def variants(self, text: str) -> Sequence[str]:
         """The texts that may stand for ``text``, the preferred first; none if all that it says is there already."""
         if not text.startswith(self.lead) or len(text) == len(self.lead):
             return (text,)
         body = text[len(self.lead) :]
         if self._code:
-            body = self._without_trailing_blanks(indented(body, self._prefix, self._suffix, self._language))
+            body = self._without_trailing_blanks(indented(body, self._prefix, self._style, self._language))
         kept = (self._without_duplicates(each) for each in dict.fromkeys(self._trimmed(body)))
         return [self.lead + each for each in kept if each is not None]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from codespec.completion.scan import OPENERS, Scan, closer_of, end_of, scan
@@ -102,6 +102,8 @@ class StopRule:
         closer: what ends the comment or text that the cursor is in; empty in code.
         closed: whether what follows the cursor has that already; in a block, whether it has the closing bracket.
         definitions: whether a definition that is complete ends a block.
+        one_line: whether a comment or text is completed no further than its line.
+        code: whether a line is one of code.
     """
 
     extent: Extent
@@ -113,6 +115,8 @@ class StopRule:
     closer: str = ""
     closed: bool = True
     definitions: bool = False
+    one_line: bool = False
+    code: bool = False
 
     @classmethod
     def at(
@@ -133,11 +137,13 @@ class StopRule:
             closed = end_of(closer, around.after) >= 0 if closer != "\n" else True
             if closer == "\n" or (not closed and closer not in (*language.long_quotes, *language.block_comment)):
                 return cls("line", next_line=following, language=language, line=line, middle=middle)
-            own = closer in (*language.long_quotes, *language.block_comment) and not rest.strip()
-            return cls("text", 0, following, language, line, not own, closer, closed)
+            # On to its end, if nothing is there yet; else no further than the line.
+            long = closer in (*language.long_quotes, *language.block_comment)
+            more = around.after.removesuffix(closer).strip(" \t\n*")
+            return cls("text", 0, following, language, line, middle, closer, closed, one_line=not long or bool(more))
         kind = extent(prefix, suffix, language)
         if kind == "line":
-            return cls(kind, next_line=following, language=language, line=line, middle=middle)
+            return cls(kind, next_line=following, language=language, line=line, middle=middle, code=True)
         base = indentation(prefix.rsplit("\n", 1)[-1])
         if line.strip():
             base += 1  # what is in the block is deeper than the line that opens it
@@ -178,13 +184,31 @@ class StopRule:
             newline = text.find("\n", newline + 1)
 
     def _end_of_line(self, text: str) -> int | None:
-        start = 0 if self.middle else len(text) - len(text.lstrip())
-        newline = text.find("\n", start)
-        return newline if newline >= 0 else None
+        newline = self._newline(text)
+        if newline < 0:
+            return None
+        return self._end_of_opened(text) if self._opens_block(text[:newline]) else newline
+
+    def _opens_block(self, text: str) -> bool:
+        """Whether the line that ``text`` completes opens a block by its colon, whose lines are not there yet."""
+        line = self.line + text
+        if not self.code or self.middle or not self.language.indented or not line.rstrip().endswith(":"):
+            return False
+        read = scan(text, self.language)
+        inside = read.open or read.unmatched or read.broken_off or read.newlines
+        return not inside and indentation(self.next_line) <= indentation(line)
+
+    def _end_of_opened(self, text: str) -> int | None:
+        opened = replace(self, extent="block", base_indentation=indentation(self.line + text) + 1)
+        return opened._end_of_block(text)
+
+    def _newline(self, text: str) -> int:
+        """Where the line ends, which may be the one behind the cursor's if nothing is added to that; -1 if nowhere."""
+        return text.find("\n", 0 if self.middle else len(text) - len(text.lstrip()))
 
     def _end_of_text(self, text: str) -> int | None:
         end = end_of(self.closer, text)
-        newline = text.find("\n") if self.middle else _blank_lines(text)
+        newline = self._newline(text) if self.one_line else _blank_lines(text)
         if newline >= 0 and (end < 0 or newline < end):
             return len(text[:newline].rstrip())
         if end < 0:
