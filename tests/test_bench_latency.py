@@ -13,7 +13,8 @@ import pytest
 from codespec.bench import latency, typing
 from codespec.bench.fim_order import order_of, with_order
 from codespec.bench.infill import LlamaVim, Sent
-from codespec.bench.latency import Log, Plan, figures, llama_server_line, run
+from codespec.bench.latency import Plan, llama_server_line, run
+from codespec.bench.latency_figures import Log, figures, in_server
 from codespec.bench.typing import Press, Session, Typed, sessions, type_sessions
 from codespec.languages import by_id
 from codespec.models.registry import EMBEDDED_TARGET
@@ -108,9 +109,10 @@ def test_figures_of_requests_to_llama_server() -> None:
 def test_an_answer_behind_a_pause_is_compared_with_one_pass_and_its_decoding() -> None:
     answer = {"kind": "thought", "memory": False, "prefill_tokens": 1, "prefill_ms": 2.0, "total_ms": 12.0, "ms": 15.0}
     others = [{**answer, "kind": "typing", "ms": 99.0}, {**answer, "memory": True, "ms": 0.1}]
-    found = latency.after_pause([answer, *others], pass_ms=2.5)
+    found = in_server([answer, *others], "thought", pass_ms=2.5)
     assert found["count"] == 1
     assert found["over_pass_and_decoding"]["p50"] == 1.2
+    assert in_server([answer, *others], "all", pass_ms=2.5)["count"] == 2
 
 
 def test_a_copy_of_the_target_with_the_other_order(tmp_path: Path) -> None:

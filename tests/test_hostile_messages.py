@@ -10,8 +10,8 @@ from random import Random
 from typing import Any
 
 import pytest
-from fuzz import jsonrpc
-from fuzz.jsonrpc import STUB, Generator, Session, framed, fuzz, must_answer, unexpected
+from fuzz.jsonrpc import STUB, Session, fuzz, unexpected
+from fuzz.messages import Generator, framed, initialize_params, must_answer
 
 
 @pytest.mark.slow
@@ -69,7 +69,7 @@ def test_what_comes_before_initialize_is_refused_and_the_session_goes_on(session
     send(session, method="textDocument/didOpen", params={"textDocument": {}})
     send(session, id=1, method="textDocument/hover", params={})
     session.handshake()
-    send(session, id=2, method="initialize", params=jsonrpc.initialize_params())
+    send(session, id=2, method="initialize", params=initialize_params())
     early, first, second = answers(session, 1, "first", 2)
     assert early["error"]["code"] == -32002
     assert "capabilities" in first["result"]

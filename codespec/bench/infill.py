@@ -12,20 +12,19 @@ from __future__ import annotations
 import asyncio
 import random
 import re
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
+from codespec.bench.infill_memory import RING_CHUNK_SIZE, Cache, Ring
 from codespec.bench.typing import Press, Session
 
 # s:default_config
 N_PREFIX, N_SUFFIX, N_PREDICT = 256, 64, 128
 T_MAX_PROMPT_MS, T_MAX_PREDICT_MS, T_FIRST_PREDICT_MS = 500, 1000, 250
-MAX_LINE_SUFFIX, MAX_CACHE_KEYS = 8, 250
-RING_N_CHUNKS, RING_CHUNK_SIZE, RING_SCOPE, RING_UPDATE_MS = 16, 64, 1024, 1000
-RING_QUEUED, RING_IDLE_S = 16, 3.0
+MAX_LINE_SUFFIX = 8
+RING_SCOPE, RING_UPDATE_MS, RING_IDLE_S = 1024, 1000, 3.0
 AGAIN_MS, BUFFER_ENTER_MS = 100, 100
 LOOK_BACK = 128  # characters that may have been typed since an answer
 _FIELDS = ["content", "timings/prompt_n", "timings/predicted_n", "truncated", "tokens_cached"]
@@ -65,14 +64,6 @@ class Sent:
     predicted_n: int
 
 
-@dataclass(frozen=True)
-class Chunk:
-    """A piece of a file, for the context."""
-
-    lines: tuple[str, ...]
-    filename: str
-
-
 class LlamaVim:
     """The plugin in one editor; ``start`` and ``stop`` it inside an event loop.
 
@@ -86,10 +77,8 @@ class LlamaVim:
         self.sent: list[Sent] = []
         self.failures: list[str] = []
         self._ask = ask
-        self._random = random.Random(seed)
         self._cache = Cache()
-        self._chunks: list[Chunk] = []
-        self._queued: list[Chunk] = []
+        self._context = Ring(random.Random(seed))
         self._lines: list[str] = [""]
         self._name = ""
         self._row = self._column = 0
@@ -201,12 +190,13 @@ class LlamaVim:
         if any(self._cache.get(key) is not None for key in keys):
             return
         self._indent_last = local.indent
-        self._evict_similar(self._random_part(self._around()), self._chunks, 0.5)
+        self._context.evict_similar(self._around())
         self._send(local, keys, prev)
         if abs(row + 1 - self._picked_row) > 32:
-            self._pick_chunk(self._lines[max(0, row - RING_SCOPE) : max(1, row + 1 - N_PREFIX)], evict=False)
+            far = self._lines[max(0, row - RING_SCOPE) : max(1, row + 1 - N_PREFIX)]
+            self._context.pick(far, self._name, evict=False)
             first = min(len(self._lines), row + 1 + N_SUFFIX) - 1
-            self._pick_chunk(self._lines[first : first + RING_CHUNK_SIZE + 1], evict=False)
+            self._context.pick(self._lines[first : first + RING_CHUNK_SIZE + 1], self._name, evict=False)
             self._picked_row = row + 1
 
     def _send(self, local: Local, keys: list[str], prev: Sequence[str]) -> None:
@@ -214,7 +204,7 @@ class LlamaVim:
             "id_slot": 0,
             "input_prefix": local.prefix,
             "input_suffix": local.suffix,
-            "input_extra": self._extra(),
+            "input_extra": self._context.extra(),
             "prompt": local.middle,
             "n_predict": N_PREDICT,
             "stop": [],
@@ -325,48 +315,20 @@ class LlamaVim:
         half = RING_CHUNK_SIZE // 2
         return self._lines[max(0, self._row - half) : self._row + half + 1]
 
-    def _random_part(self, text: list[str]) -> list[str]:
-        half = RING_CHUNK_SIZE // 2
-        first = self._random.randint(0, max(0, len(text) - half))
-        return text[first : first + half + 1]
-
     def _pick_around(self) -> None:
         if not self._modified:  # chunks of a changed buffer are not picked
-            self._pick_chunk(self._around(), evict=True)
-
-    def _pick_chunk(self, text: list[str], evict: bool) -> None:
-        """``s:pick_chunk``: queue a piece of ``text`` for the context."""
-        if len(text) < 3:
-            return
-        lines = text if len(text) + 1 < RING_CHUNK_SIZE else self._random_part(text)
-        chunk = Chunk(tuple(lines), self._name)
-        if any(each.lines == chunk.lines for each in self._chunks + self._queued):
-            return
-        for kept in (self._queued, self._chunks):
-            if not evict and any(similarity(each.lines, lines) > 0.9 for each in kept):
-                return
-            self._evict_similar(lines, kept, 0.9)
-        if len(self._queued) == RING_QUEUED:
-            self._queued.pop(0)
-        self._queued.append(chunk)
-
-    @staticmethod
-    def _evict_similar(lines: Sequence[str], kept: list[Chunk], limit: float) -> None:
-        kept[:] = [each for each in kept if similarity(each.lines, lines) <= limit]
+            self._context.pick(self._around(), self._name, evict=True)
 
     def _update_ring(self) -> None:
         """``s:ring_update``: a queued chunk joins the context, and the server reads it while nobody types."""
         self._ring = asyncio.get_running_loop().call_later(RING_UPDATE_MS / 1e3, self._update_ring)
-        if (self._inserting and perf_counter() - self._last_move < RING_IDLE_S) or not self._queued:
+        if (self._inserting and perf_counter() - self._last_move < RING_IDLE_S) or not self._context.advance():
             return
-        if len(self._chunks) == RING_N_CHUNKS:
-            self._chunks.pop(0)
-        self._chunks.append(self._queued.pop(0))
         body = {
             "id_slot": 0,
             "input_prefix": "",
             "input_suffix": "",
-            "input_extra": self._extra(),
+            "input_extra": self._context.extra(),
             "prompt": "",
             "n_predict": 0,
             "temperature": 0.0,
@@ -379,39 +341,8 @@ class LlamaVim:
         }
         self._keep(self._answer(body, "ring"))
 
-    def _extra(self) -> list[dict[str, str]]:
-        return [{"text": "\n".join(each.lines) + "\n", "filename": each.filename} for each in self._chunks]
-
     def _keep(self, work: Any) -> asyncio.Task[Any]:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
-
-
-class Cache:
-    """Answers by the text around them; of too many, the one that was least lately used goes (``s:cache_insert``)."""
-
-    def __init__(self) -> None:
-        self._kept: OrderedDict[str, str] = OrderedDict()
-
-    def insert(self, key: str, content: str) -> None:
-        """Keep an answer."""
-        if len(self._kept) > MAX_CACHE_KEYS - 1:
-            self._kept.popitem(last=False)
-        self._kept[key] = content
-        self._kept.move_to_end(key)
-
-    def get(self, key: str) -> str | None:
-        """The answer, or None."""
-        if key in self._kept:
-            self._kept.move_to_end(key)
-        return self._kept.get(key)
-
-
-def similarity(one: Sequence[str], other: Sequence[str]) -> float:
-    """``s:chunk_sim``: 0 to 1."""
-    words, others = (re.split(r"\W+", "\n".join(lines)) for lines in (one, other))
-    known = set(words)
-    total = len(words) + len(others)
-    return 2.0 * sum(word in known for word in others) / total if total else 1.0

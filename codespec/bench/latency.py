@@ -10,21 +10,19 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import math
 import shlex
 import statistics
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-import numpy as np
-
 from codespec.bench import plot
 from codespec.bench.fim_order import order_of, with_order
-from codespec.bench.infill import N_PREDICT, LlamaVim, Sent
+from codespec.bench.infill import N_PREDICT, LlamaVim
+from codespec.bench.latency_figures import KINDS, SHARES, Log, figures
 from codespec.bench.llama_peers import environment
 from codespec.bench.llama_server import Server
 from codespec.bench.typing import (
@@ -34,7 +32,6 @@ from codespec.bench.typing import (
     LAST_WAIT_S,
     Press,
     Session,
-    Typed,
     sessions,
     type_sessions,
     units,
@@ -45,8 +42,6 @@ from codespec.protocols import CodespecError
 
 SETTLE_S = 5.0  # for what the server measures while nobody waits
 SERVER_TIMEOUT_S = 120.0
-KINDS = ("along", "typing", "thought", "all")
-SHARES = (50, 95, 99)
 LLAMA_VIM_BATCH = 1024
 
 Arm = str
@@ -82,21 +77,6 @@ class Plan:
     order: str = ""
     llama_server: Path | None = None
     llama_server_arguments: Sequence[str] = ()
-
-
-@dataclass
-class Log(Typed):
-    """What happened in one arm.
-
-    Attributes:
-        status: what ``codespec.status`` says at the end; numbers are those of these sessions.
-        answers: what each answer took in the server.
-        sent: the requests to ``llama-server``.
-    """
-
-    status: dict[str, Any] = field(default_factory=dict)
-    answers: list[dict[str, Any]] = field(default_factory=list)
-    sent: list[Sent] = field(default_factory=list)
 
 
 class Codespec:
@@ -231,82 +211,6 @@ def llama_server_line(
     return [*line, *(["--spm-infill"] if order == "spm" else []), *more]
 
 
-def quantiles(values: Iterable[float]) -> dict[str, float | None]:
-    """p50, p95 and p99; None where they lie among what never came (infinity); nothing of no values."""
-    kept = list(values)
-    found = {f"p{share}": float(np.quantile(kept, share / 100, method="higher")) for share in SHARES if kept}
-    return {key: round(value, 2) if math.isfinite(value) else None for key, value in found.items()}
-
-
-def figures(log: Log) -> dict[str, Any]:
-    """Quantiles in milliseconds, by kind of key, and what the servers counted.
-
-    ``waited`` is from request to answer, ``from_key`` from key to answer, ``all_keys`` the same with keys that got no
-    answer before the next one counted as waiting for ever.
-    """
-    kinds: dict[str, Any] = {}
-    for kind in KINDS:
-        pressed = [each for each in log.presses if kind in (each.kind, "all")]
-        answered = [each for each in pressed if each.from_key is not None]
-        kinds[kind] = {
-            "keys": len(pressed),
-            "asked": sum(each.asked for each in pressed),
-            "answered": len(answered),
-            "with_text": sum(bool(each.text) for each in answered),
-            "from_memory": sum(each.memory for each in answered),
-            "waited": quantiles(each.waited for each in answered if each.waited is not None),
-            "from_key": quantiles(each.from_key for each in answered if each.from_key is not None),
-            "all_keys": quantiles(math.inf if each.from_key is None else each.from_key for each in pressed),
-        }
-    found: dict[str, Any] = {"requests": kinds}
-    if log.status:
-        pass_ms = log.status.get("pass_ms", 0.0)
-        stops = {key: value for key, value in log.status.get("stop_decode_ms", {}).items() if key != "count"}
-        found |= {"server": log.status, "thought": after_pause(log.answers, pass_ms)}
-        found["stop_decode_in_passes"] = {key: round(ms / pass_ms, 2) for key, ms in stops.items() if pass_ms > 0}
-    found["prompt_tokens"] = prompt_tokens(log)
-    if log.sent:
-        found["sent"] = {
-            role: {"count": len(of), "ms": quantiles(each.ms for each in of)}
-            for role in ("first", "speculative", "ring")
-            if (of := [each for each in log.sent if each.role == role])
-        }
-    return found
-
-
-def after_pause(answers: Sequence[dict[str, Any]], pass_ms: float) -> dict[str, Any]:
-    """Of answers behind a pause that a model was asked for: how long they took, over one pass and the decoding."""
-    asked = [each for each in answers if each["kind"] == "thought" and not each["memory"]]
-    ratios = [each["ms"] / (pass_ms + each["total_ms"] - each["prefill_ms"]) for each in asked if pass_ms > 0]
-    return {
-        "count": len(asked),
-        "ms": quantiles(each["ms"] for each in asked),
-        "prefill_tokens": quantiles(each["prefill_tokens"] for each in asked),
-        "prefill_ms": quantiles(each["prefill_ms"] for each in asked),
-        "pass_ms": pass_ms,
-        "over_pass_and_decoding": quantiles(ratios),
-    }
-
-
-def prompt_tokens(log: Log) -> dict[str, Any]:
-    """Tokens of prompts that were evaluated, by what for, and for each key that got an answer."""
-    answered = sum(each.from_key is not None for each in log.presses)
-    if log.sent:
-        by = {role: sum(each.prompt_n for each in log.sent if each.role == role) for role in ("first", "speculative")}
-        by["ring"] = sum(each.prompt_n for each in log.sent if each.role == "ring")
-        for_answers = by["first"]
-    else:
-        by = {key: log.status.get(key, 0) for key in ("prefill_tokens", "read_ahead")}
-        for_answers = by["prefill_tokens"]
-    total = sum(by.values())
-    return {
-        **by,
-        "total": total,
-        "per_answer": round(total / answered, 1) if answered else None,
-        "per_answer_without_ahead": round(for_answers / answered, 1) if answered else None,
-    }
-
-
 def run(plan: Plan, options: dict[str, Any], say: Callable[[str], None]) -> int:
     """Measure, print a table, write ``latency.json`` and ``latency.svg`` under ``plan.out``.
 
@@ -373,15 +277,18 @@ def _show(arm: Arm, log: Log) -> dict[str, Any]:
     parts = ", ".join(f"{name} {tokens[name]}" for name in tokens if name not in ("total", *_SHARES_OF_TOKENS))
     print(f"{arm:12}prompt tokens evaluated: {tokens['total']} ({parts}); for each answer {tokens['per_answer']}")
     if "server" in report:
-        server, thought = report["server"], report["thought"]
+        server = report["server"]
         print(f"{arm:12}in the server: from memory {_line(server.get('memory_ms'))}; stopping a decode", end=" ")
         print(f"{_line(server.get('stop_decode_ms'))} (in passes {_line(report['stop_decode_in_passes'])})", end=", ")
         print(f"a prefill {_line(server.get('stop_prefill_ms'))}")
-        print(
-            f"{arm:12}behind a pause: {_line(thought['ms'])}, of that reading {_line(thought['prefill_ms'])}; "
-            f"over one pass ({thought['pass_ms']:g} ms) and decoding: {_line(thought['over_pass_and_decoding'])}",
-            flush=True,
-        )
+        for kind in ("thought", "all"):
+            found = report["in_server"][kind]
+            print(
+                f"{arm:12}a model was asked, {kind}: {found['count']} times, ms {_line(found['ms'])}, of that reading "
+                f"{_line(found['prefill_ms'])}; over one pass ({server.get('pass_ms', 0):g} ms) and decoding "
+                f"{_line(found['over_pass_and_decoding'])}",
+                flush=True,
+            )
     return report
 
 

@@ -11,6 +11,7 @@ import argparse
 import asyncio
 import collections
 import contextlib
+import json
 import re
 import subprocess
 import sys
@@ -102,6 +103,8 @@ class Report:
                 f"memory, MB: {sizes[0]:.0f} at first, {sizes[-1]:.0f} at last, {max(sizes):.0f} at most; "
                 + (f"{self.growth:+.2%} after the warm-up" if self.growth is not None else "too short to tell a growth")
             )
+            tenths = np.linspace(0, len(sizes) - 1, 11).astype(int)
+            lines.append("at each tenth of the time: " + " ".join(f"{sizes[index]:.1f}" for index in tenths))
         return "\n".join([*lines, f"status: {self.status}", *self.problems(), *(["good"] * (not self.problems()))])
 
 
@@ -309,12 +312,14 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--edits", type=float, default=EDITS_PER_S, help="per second")
     parser.add_argument("--documents", type=int, default=DOCUMENTS)
+    parser.add_argument("--settings", type=json.loads, default={}, metavar="JSON", help="of the server")
     chosen = parser.parse_args()
 
     def say(message: str) -> None:
         if sys.stderr.isatty():
             print(f"\r{message}", end="", file=sys.stderr, flush=True)
 
-    report = asyncio.run(soak(60 * chosen.minutes, chosen.seed, chosen.edits, chosen.documents, say=say))
+    length = 60 * chosen.minutes
+    report = asyncio.run(soak(length, chosen.seed, chosen.edits, chosen.documents, options=chosen.settings, say=say))
     print(report.text())
     return 1 if report.problems() else 0
