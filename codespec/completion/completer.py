@@ -85,6 +85,8 @@ class Completer:
             CodespecError: the draft or grammar of the settings cannot be used.
         """
         task = self._task(request)
+        if request.ahead:  # in steps: what was read stays when the next key stops this
+            self.engine.prefill(task.prompt, cancel)
         if request.count > 1:
             return self._several(task, request.count, cancel)
         spent = Statistics(grammar_ms=task.before_ms, total_ms=task.before_ms)

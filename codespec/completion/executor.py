@@ -82,6 +82,7 @@ class Job:
         cancel: set once nobody wants the answer any more.
         ahead: nobody waits for it yet: every other request goes first, and stops it.
         prefill: only the prompt is to be decoded; there are no completions.
+        key: equal for jobs that ask for the same; None is like no other.
         stopped: when it was stopped, in seconds of ``perf_counter``; 0 if it was not.
     """
 
@@ -89,6 +90,7 @@ class Job:
     request: Any
     ahead: bool = False
     prefill: bool = False
+    key: Any = None
     future: Future[Any] = field(default_factory=Future)
     cancel: threading.Event = field(default_factory=threading.Event)
     stopped: float = 0.0
@@ -183,16 +185,21 @@ class DecodeThread:
                 self._thread.start()
             self._changed.notify()
 
-    def submit(self, document: str, request: Any, ahead: bool = False, prefill: bool = False) -> Job:
-        """Ask for completions. An older job of the same document stops and resolves to None.
+    def submit(self, document: str, request: Any, ahead: bool = False, prefill: bool = False, key: Any = None) -> Job:
+        """Ask for completions. An older job of the same document stops and resolves to None, unless it was ahead and
+        has the same key: then it goes on, as this one.
 
         Args:
             ahead: nobody waits for them yet. Such a job runs only if nothing else is to be done, and is stopped by
                 whatever comes, of any document; a newer one takes its place.
             prefill: only decode the prompt.
         """
-        job = Job(document, request, ahead, prefill)
+        job = Job(document, request, ahead, prefill, key)
         with self._changed:
+            same = self._ahead_of(job)
+            if same is not None:
+                same.ahead = False
+                return same
             jobs = [*self._waiting.values(), *([self._running] if self._running is not None else [])]
             if self._closing or self._failed or (ahead and not all(each.ahead for each in jobs)):
                 job.resolve(None)
@@ -209,6 +216,16 @@ class DecodeThread:
             self._stop_idling()
             self._changed.notify()
         return job
+
+    def _ahead_of(self, job: Job) -> Job | None:
+        """A job that began before anybody asked for what ``job`` asks for."""
+        if job.key is None or job.ahead:
+            return None
+        for each in (self._running, self._waiting.get(job.document)):
+            goes_on = each is not None and each.ahead and not each.prefill and not each.cancel.is_set()
+            if each is not None and goes_on and (each.document, each.key) == (job.document, job.key):
+                return each
+        return None
 
     def later(self, key: str, work: Callable[[Any], None]) -> Future[None]:
         """Do something with the completer once no request waits; a newer task of the same key takes its place.
@@ -237,6 +254,12 @@ class DecodeThread:
         state = "ready" if completer is not None else "failed" if failed else "loading"
         stopping = {f"stop_{what}_ms": times.figures() for what, times in self._stopping.items()}
         return {"state": state, **stopping, **(completer.status() if completer is not None else {})}
+
+    @property
+    def accepts_jobs(self) -> bool:
+        """False at the end, and where the models could not be loaded: jobs then resolve to None at once."""
+        with self._changed:
+            return not (self._closing or self._failed)
 
     def cancel(self, job: Job) -> None:
         """Nobody wants this job's answer any more: it stops within one call of the target."""

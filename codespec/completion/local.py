@@ -47,6 +47,8 @@ from codespec.speculative.generate import Generator
 LONGEST_AUTOMATIC_CONTEXT = 8192
 PREFILL_STEP_MS = 50.0
 """About how long a step of ``prefill`` takes, and so whoever comes meanwhile waits."""
+PREFILL_ROWS = 64
+"""Tokens of a prompt that are decoded at a time where somebody waits for them."""
 SOURCES = frozenset({"forced", "ngram", "model"})
 
 _log = logging.getLogger("codespec")
@@ -142,6 +144,8 @@ class LocalEngine:
             # In exact mode a pass has one chunk's rows at most.
             min(draft_length or LONGEST - 1, EXACT_CHUNK - 1 if exact else LONGEST - 1),
             on_pass=self.costs.observe,
+            # On a CPU as fast as all at once, and whoever stops it does not lose it; exact decoding cuts it by itself.
+            prefill_step=PREFILL_ROWS if not exact and not gpu_layers else 0,
         )
         setup = {"model": model_hash(target), **asdict(Setup.of(self._context, gpu_layers, None))}
         warm = warm or WarmSettings()

@@ -21,20 +21,27 @@ class HeldSequence:
         self._target = target
         self.tokens = list(held)
 
-    def bring_to(self, tokens: Sequence[int]) -> tuple[Logits, int]:
+    def bring_to(self, tokens: Sequence[int], step: int = 0) -> tuple[Logits, int]:
         """Make the sequence hold exactly ``tokens`` (at least one); the logits after the last, float32 [1, V].
 
         Keeps the longest common prefix and decodes the rest, the last token always.
+
+        Args:
+            step: tokens that are decoded at a time; those of whole steps stay when a later one is aborted. 0: all.
 
         Returns:
             The logits, and how many tokens were decoded.
 
         Raises:
-            CodespecError, Aborted: as ``Target.decode``; the sequence holds the common prefix.
+            CodespecError, Aborted: as ``Target.decode``; the sequence holds the common prefix, and whole steps.
         """
-        kept = self.kept(tokens)
+        kept = place = self.kept(tokens)
         self.rollback(kept)
-        return self.extend(tokens[kept:], 1), len(tokens) - kept
+        while step and place + step < len(tokens):
+            end = (place // step + 1) * step
+            self.extend(tokens[place:end], 0)
+            place = end
+        return self.extend(tokens[place:], 1), len(tokens) - kept
 
     def kept(self, tokens: Sequence[int]) -> int:
         """How many of ``tokens`` are held, the last one never counted."""

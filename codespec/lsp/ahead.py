@@ -35,29 +35,33 @@ def changed(ls: CodespecServer, uri: str, changes: Sequence[types.TextDocumentCo
     row, column = document.behind(change)
     request = ls.request_at(document, row, column)
     config = ls.settings.config
-    if config.prefill and config.for_language(request.language).enabled and ls.cache.find(uri, request) is None:
+    if not config.for_language(request.language).enabled or ls.cache.find(uri, request) is not None:
+        return
+    if config.generate_ahead:
+        ls.keep(asyncio.create_task(_complete(ls, uri, replace(request, ahead=True))))
+    elif config.prefill:
         ls.decode.submit(uri, request, ahead=True, prefill=True)
 
 
 def prefetch(ls: CodespecServer, uri: str, request: Request, text: str) -> None:
     """Complete behind a completion that is shown, so that the next one is there when that is accepted."""
     offset = request.offset
-    following = replace(
-        request, text=request.text[:offset] + text + request.text[offset:], offset=offset + len(text), ahead=True
-    )
+    text = request.text[:offset] + text + request.text[offset:]
+    following = replace(request, text=text, offset=offset + len(text) - len(request.text), count=1, ahead=True)
     if ls.cache.find(uri, following) is None:
-        ls.keep(asyncio.create_task(_prefetch(ls, uri, following)))
+        ls.keep(asyncio.create_task(_complete(ls, uri, following)))
 
 
-async def _prefetch(ls: CodespecServer, uri: str, request: Request) -> None:
-    job = ls.decode.submit(uri, request, ahead=True)
+async def _complete(ls: CodespecServer, uri: str, request: Request) -> None:
+    """Keep in memory what the answer to a request would be. A request that comes meanwhile takes over the job."""
+    job = ls.decode.submit(uri, request, ahead=True, key=replace(request, ahead=False))
     try:
         completions = await asyncio.wrap_future(job.future)
     except asyncio.CancelledError:
         ls.decode.cancel(job)
         raise
     except Exception as error:  # who asks for it will be told
-        logger.info("a completion was not prefetched: %s", error)
+        logger.info("nothing could be completed ahead: %s", error)
         return
     if completions is not None:
         ls.cache.store(uri, request, completions)

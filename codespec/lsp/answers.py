@@ -24,6 +24,9 @@ logger = logging.getLogger(__name__)
 START_WITHIN_S = 30.0
 """A request that has not begun by then, because the model is still loading, is answered ``null``."""
 
+ALTERNATIVES = 3
+"""Completions for who asks for them by a key, and not by just typing."""
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -38,17 +41,19 @@ async def inline_completion(
     ls: CodespecServer, params: types.InlineCompletionParams
 ) -> types.InlineCompletionList | None:
     """Complete at the cursor. None, which keeps what the editor shows, where there is nothing to say about that."""
-    answer = await find(ls, params.text_document.uri, params.position)
+    asked = params.context.trigger_kind == types.InlineCompletionTriggerKind.Invoked
+    answer = await find(ls, params.text_document.uri, params.position, ALTERNATIVES if asked else 1)
     if answer is None:
         return None
     found = zip(answer.completions, answer.identifiers, strict=True)
     return types.InlineCompletionList([to_item(each, answer.cursor, name) for each, name in found])
 
 
-async def find(ls: CodespecServer, uri: str, position: types.Position) -> Answer | None:
-    """Completions for a place; None where it is not to be completed, or a newer request has come."""
+async def find(ls: CodespecServer, uri: str, position: types.Position, count: int = 1) -> Answer | None:
+    """Completions for a place, ``count`` of them at most unless more are in memory; None where it is not to be
+    completed, or a newer request has come."""
     try:
-        return await _find(ls, uri, position)
+        return await _find(ls, uri, position, count)
     except CodespecError as error:
         ls.tell_failure(error)
         return None
@@ -57,7 +62,7 @@ async def find(ls: CodespecServer, uri: str, position: types.Position) -> Answer
         return None
 
 
-async def _find(ls: CodespecServer, uri: str, position: types.Position) -> Answer | None:
+async def _find(ls: CodespecServer, uri: str, position: types.Position, count: int) -> Answer | None:
     began = perf_counter()
     document = ls.document(uri)
     if document is None:
@@ -66,7 +71,7 @@ async def _find(ls: CodespecServer, uri: str, position: types.Position) -> Answe
     cursor = Cursor(row, column, document.line(row), document.units)
     if ls.is_private(document, ls.folder_of(uri)):
         return Answer(cursor, (), ())
-    request = ls.request_at(document, row, column)
+    request = replace(ls.request_at(document, row, column), count=count)
     if not ls.settings.config.for_language(request.language).enabled:
         return None
     ls.language = request.language
@@ -93,16 +98,27 @@ async def _find(ls: CodespecServer, uri: str, position: types.Position) -> Answe
 
 
 async def _decode(ls: CodespecServer, uri: str, request: Request) -> list[Completion] | None:
-    job = ls.decode.submit(uri, request)
-    give_up = asyncio.get_running_loop().call_later(START_WITHIN_S, ls.decode.give_up, job)
     ls.decoding += 1
     ls.reporter.touch()
     try:
-        return await asyncio.wrap_future(job.future)
+        completions, superseded = await _run(ls, uri, request)
+        if completions is None and not superseded:
+            # It was begun ahead, and gave way to another window's request.
+            completions, _ = await _run(ls, uri, request)
+        return completions
+    finally:
+        ls.decoding -= 1
+        ls.reporter.touch()
+
+
+async def _run(ls: CodespecServer, uri: str, request: Request) -> tuple[list[Completion] | None, bool]:
+    """Completions, and whether nobody wants them any more."""
+    job = ls.decode.submit(uri, request, key=request)
+    give_up = asyncio.get_running_loop().call_later(START_WITHIN_S, ls.decode.give_up, job)
+    try:
+        return await asyncio.wrap_future(job.future), job.cancel.is_set() or not ls.decode.accepts_jobs
     except asyncio.CancelledError:
         ls.decode.cancel(job)
         raise
     finally:
-        ls.decoding -= 1
-        ls.reporter.touch()
         give_up.cancel()

@@ -109,6 +109,7 @@ def _of_the_models(settings: Config) -> Config:
         grammar="none",
         enabled=True,
         prefill=True,
+        generate_ahead=False,
         prefetch=True,
         statistics=True,
         status=True,

@@ -43,6 +43,8 @@ class Generator:
         draft: None decodes one token at a time.
         end_tokens: tokens that end a generation and are not part of the text.
         draft_length: how many tokens the draft may propose at a time.
+        prefill_step: tokens of a prompt that are decoded at a time; what was decoded stays when a later step is
+            aborted. 0: all.
         on_pass: called after every pass over a proposal (prefill is none) with the tokens decoded, those in the
             KV cache before, and the milliseconds until their successors were chosen.
         held: the tokens that ``target`` holds already, where it was forked or restored.
@@ -61,7 +63,9 @@ class Generator:
         draft_length: int = 4,
         held: Sequence[int] = (),
         on_pass: Callable[[int, int, float], None] | None = None,
+        prefill_step: int = 0,
     ) -> None:
+        self._prefill_step = prefill_step
         self._sequence = HeldSequence(target, held)
         self.draft = draft
         self._end_tokens = end_tokens
@@ -244,7 +248,7 @@ class Generator:
     def _prefill(self, run: Run) -> Logits:
         """Bring the target to the prompt, with what it holds already; logits float32 [1, V]."""
         began = perf_counter()
-        logits, decoded = self._sequence.bring_to(run.tokens)
+        logits, decoded = self._sequence.bring_to(run.tokens, self._prefill_step)
         statistics = run.statistics
         statistics.prefill_tokens = decoded
         statistics.reused_tokens = len(run.tokens) - decoded

@@ -54,7 +54,7 @@ class StubCompleter:
         if line.endswith("nothing"):
             return []
         text = "one\r\ntwo\n" if line.endswith("two lines") else f"<{before[-3:]}|{self._config.max_tokens}>"
-        return [completion(text)]
+        return [completion(text + "!" * index) for index in range(request.count)]
 
     def prefill(self, request: Request, cancel: threading.Event) -> int:
         say(f"reads {request.path.rpartition('/')[2]} up to {request.text[: request.offset][-8:]!r}")

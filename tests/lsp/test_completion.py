@@ -31,7 +31,7 @@ async def test_the_capability_is_advertised(shared):
 async def test_an_item_repeats_what_is_typed(shared, invoked):
     uri = next(names)
     shared.open("import os\nx = abc)\n", uri)
-    [item] = (await shared.ask(1, 7, uri, invoked=invoked)).items
+    item = (await shared.ask(1, 7, uri, invoked=invoked)).items[0]
     assert item.insert_text == "x = abc<abc|128>"
     assert item.range == span(1, 0, 7)
     assert item.filter_text is None
@@ -164,3 +164,16 @@ async def test_a_file_of_five_megabytes(shared):
         shared.change(types.TextDocumentContentChangePartial(span(lines // 2, 0, 0), "y"), uri, version)
     [item] = (await shared.ask(lines // 2, 20, uri)).items
     assert item.insert_text == "y" * 20 + "<yyy|128>"
+
+
+async def test_who_asks_by_a_key_gets_alternatives(shared):
+    uri = "file:///work/alternatives.py"
+    shared.open("x = abc", uri)
+    answer = await shared.ask(0, 7, uri)
+    assert [item.insert_text for item in answer.items] == ["x = abc<abc|128>"]
+    answer = await shared.ask(0, 7, uri, invoked=True)
+    expected = ["x = abc<abc|128>", "x = abc<abc|128>!", "x = abc<abc|128>!!"]
+    assert [item.insert_text for item in answer.items] == expected
+    answer = await shared.ask(0, 7, uri)  # and who types on keeps them
+    assert [item.insert_text for item in answer.items] == expected
+    assert shared.stderr.count("stub: begin alternatives.py") == 2

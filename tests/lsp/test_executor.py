@@ -254,3 +254,27 @@ def test_idle_work_that_fails_costs_no_request(eager, caplog):
     completer.through.release()
     assert eager.submit("a", "a1").future.result(WAIT_S) == ["a1 done"]
     assert "while nobody waits" in caplog.text
+
+
+def test_a_request_takes_over_what_was_begun_before_it_came(thread, gate):
+    load(thread, lambda: gate)
+    before = thread.submit("a", "a1", ahead=True, key="the place")
+    assert gate.begun.acquire(timeout=WAIT_S)
+    asked = thread.submit("a", "a1", key="the place")
+    assert asked is before
+    thread.submit("b", "b1", ahead=True)  # and is not stopped as what was begun ahead
+    gate.through.release()
+    assert asked.future.result(WAIT_S) == ["a1 done"]
+    assert gate.aborts == 0
+
+
+@pytest.mark.parametrize(("document", "key"), [("a", "another place"), ("a", None), ("b", "the place")])
+def test_what_was_begun_for_something_else_is_stopped(thread, gate, document, key):
+    load(thread, lambda: gate)
+    before = thread.submit("a", "a1", ahead=True, key="the place")
+    assert gate.begun.acquire(timeout=WAIT_S)
+    asked = thread.submit(document, "asked", key=key)
+    assert before.future.result(timeout=0) is None
+    assert gate.begun.acquire(timeout=WAIT_S)
+    gate.through.release()
+    assert asked.future.result(WAIT_S) == ["asked done"]

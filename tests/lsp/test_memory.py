@@ -135,3 +135,14 @@ async def test_typing_along_reads_nothing(shared):
     await editor.ask()
     assert editor.decoded == 1
     assert not shared.said(f"reads {editor.name}")
+
+
+async def test_what_is_typed_is_completed_before_it_is_asked_where_that_is_wanted(tmp_path):
+    async with running(tmp_path, options={"generate_ahead": True, "prefetch": False}) as server:
+        editor = Editor(server, "x = ab")
+        change = types.TextDocumentContentChangePartial(types.Range(types.Position(0, 6), types.Position(0, 6)), "c")
+        server.change(change, editor.uri, 2)
+        await until(lambda: f"stub: done {editor.name}" in server.stderr)
+        editor.line = "x = abc"
+        assert await editor.ask() == "x = abc<abc|128>"
+        assert editor.decoded == 1
