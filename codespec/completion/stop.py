@@ -104,6 +104,7 @@ class StopRule:
         definitions: whether a definition that is complete ends a block.
         one_line: whether a comment or text is completed no further than its line.
         code: whether a line is one of code.
+        opens: whether the text begins with the line that opens the block.
     """
 
     extent: Extent
@@ -117,6 +118,7 @@ class StopRule:
     definitions: bool = False
     one_line: bool = False
     code: bool = False
+    opens: bool = False
 
     @classmethod
     def at(
@@ -199,7 +201,7 @@ class StopRule:
         return not inside and indentation(self.next_line) <= indentation(line)
 
     def _end_of_opened(self, text: str) -> int | None:
-        opened = replace(self, extent="block", base_indentation=indentation(self.line + text) + 1)
+        opened = replace(self, extent="block", base_indentation=indentation(self.line + text) + 1, opens=True)
         return opened._end_of_block(text)
 
     def _newline(self, text: str) -> int:
@@ -271,7 +273,7 @@ class StopRule:
 
     def _level(self, text: str) -> int:
         """Columns at which the statements of the block stand: those of its first line, where indentation counts."""
-        first = first_line_of_block(self.line, text)
+        first = first_line_of_block(self.line, text, self.opens)
         if first is None:
             return self.base_indentation
         columns = indentation(first)
@@ -292,10 +294,10 @@ class StopRule:
         return None
 
 
-def first_line_of_block(line: str, text: str) -> str | None:
+def first_line_of_block(line: str, text: str, opens: bool = False) -> str | None:
     """Of ``text`` behind ``line``: the first line that is not blank, not counting one that opens the block."""
     lines = (line + text).split("\n")
-    return next((each for each in (lines[1:] if line.strip() else lines) if each.strip()), None)
+    return next((each for each in (lines[1:] if opens or line.strip() else lines) if each.strip()), None)
 
 
 def may_be_indented(text: str, first: str) -> bool:
