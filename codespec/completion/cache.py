@@ -72,7 +72,7 @@ class CompletionCache:
                 _Text(len(prefix), prefix[-_WINDOW:], hash(prefix)),
                 _Text(len(suffix), suffix[:_WINDOW], hash(suffix)),
                 request.language,
-                tuple(completions),
+                tuple(replace(each, rounds=()) for each in completions),  # which are large, and nobody asks for again
             )
         )
 
