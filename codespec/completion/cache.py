@@ -74,7 +74,7 @@ class CompletionCache:
                 _Text(len(suffix), suffix[:_WINDOW], hash(suffix)),
                 request.language,
                 request.count,
-                tuple(completions),
+                tuple(replace(each, rounds=()) for each in completions),  # which are large, and nobody asks for again
             )
         )
 
