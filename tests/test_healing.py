@@ -91,7 +91,9 @@ def test_what_is_generated_begins_with_the_lead_and_what_is_inserted_does_not_re
         assert completion.backed_up == len(lead)
         assert generated.startswith(lead)
         if completion.text and completion.report["gate"] in ("passed", "off"):
-            assert generated[len(lead) :].startswith(completion.text) or completion.report["gate"] == "passed"
+            # Without a gate brackets that the line leaves open are closed; the gate may put in more.
+            said = completion.text.rstrip(")]}\"'")
+            assert generated[len(lead) :].startswith(said) or completion.report["gate"] == "passed"
             filled += 1
     assert filled > len(PLACES[::3]) // 3
 

@@ -149,6 +149,23 @@ def test_a_file_is_its_owners_alone_and_holds_no_more_than_its_share(tmp_path):
     assert path.stat().st_mode & 0o077 == 0
 
 
+def test_what_is_put_aside_may_take_the_place_of_what_is_fetched(prompts):
+    size = 1_700_000  # of one of them, so that there is room for one
+    small = engine(memory=size)
+    try:
+        for _ in range(2):
+            for prompt in prompts[:2]:
+                text_of(small, prompt)
+        assert small.statistics.reused_tokens == 199
+        # Two states of one document, told apart early and late.
+        first, second = [*prompts[0], *prompts[1][:100]], [*prompts[0][:150], *prompts[2][:150]]
+        for prompt in (first, second, first, second, [*first, 1], [*second, 1]):
+            text_of(small, prompt)
+            assert small.statistics.reused_tokens >= 150
+    finally:
+        small.close()
+
+
 def test_the_shelf_drops_what_was_not_used_for_longest():
     shelf = Shelf(250)
     for start in (0, 1000, 2000):

@@ -80,9 +80,12 @@ class WarmTexts:
                 self._reader = ""
             return
         found, most = self._shelf.best(prompt)
-        self._put_aside(common)
         if found is not None and most >= common + WORTH:
+            self._shelf.take(found)  # first: what is put aside may take its place
+            self._put_aside(common)
             self._fetch(found)
+        else:
+            self._put_aside(common)
         self._reader = self._workspace
         if self._shift:
             self._generator.reuse(prompt, LEAST_MOVED)
@@ -97,7 +100,6 @@ class WarmTexts:
         self._generator.hold(held)
 
     def _fetch(self, shelved: Shelved) -> None:
-        self._shelf.take(shelved)
         try:
             self._sequence.restore(shelved.data, len(shelved.tokens))
         except CodespecError as error:
