@@ -74,7 +74,9 @@ class CompletionCache:
                 _Text(len(suffix), suffix[:_WINDOW], hash(suffix)),
                 request.language,
                 request.count,
-                tuple(replace(each, rounds=()) for each in completions),  # which are large, and nobody asks for again
+                tuple(
+                    replace(each, rounds=(), report={}) for each in completions
+                ),  # those are large, and never asked for
             )
         )
 

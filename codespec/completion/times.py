@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 
-KEPT = 2048
+KEPT = 512
 """Times of which figures are made; of more, the oldest are dropped."""
 
 

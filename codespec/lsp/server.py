@@ -91,6 +91,13 @@ class Protocol(LanguageServerProtocol):
                 self._send_response(data["id"], None, refusal.to_response_error())
             raise
 
+    def _execute_handler(self, msg_id: Any, *arguments: Any, **named: Any) -> None:
+        """Run a handler. pygls keeps a future for every notification for ever."""
+        super()._execute_handler(msg_id, *arguments, **named)
+        future = self._request_futures.get(msg_id)
+        if future is not None:
+            future.add_done_callback(lambda _: self._request_futures.pop(msg_id, None))
+
     def handle_message(self, message: Any) -> None:
         """Act on a message, unless it comes out of order: pygls would let handlers fail, or not answer at all."""
         method, identifier = getattr(message, "method", None), getattr(message, "id", None)

@@ -10,6 +10,7 @@ from lsprotocol import types
 from pygls.workspace import PositionCodec
 
 from codespec.lsp.documents import Document, Mark, split_lines
+from codespec.lsp.server import create_server
 from codespec.lsp.units import Units
 
 UNITS = {
@@ -128,3 +129,17 @@ def test_lines_are_followed_through_changes():
     assert replace((0, 1), (0, 1), "\r\n\r\n") == ["x", "b", "c", "d"]
     assert replace((3, 0), (6, 1), "gone")[0] == "x"
     assert all(mark.row < len(there.lines) for mark in marks)
+
+
+def test_handlers_leave_nothing_behind():
+    server = create_server(lambda config, progress: None)
+    protocol = server.protocol
+
+    def steps():
+        yield lambda: None, (), {}
+
+    done = []
+    for number in range(3):
+        protocol._execute_handler(msg_id=str(number), handler=steps, callback=done.append)
+    assert len(done) == 3
+    assert not protocol._request_futures
