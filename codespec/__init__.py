@@ -11,7 +11,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from codespec.completion.completer import Completer, load_completer
+    from codespec.completion.completer import Completer
+    from codespec.completion.load import load_completer
     from codespec.completion.local import LocalEngine
     from codespec.completion.request import Completion, Request
     from codespec.config import Config
@@ -34,7 +35,7 @@ _HOMES = {
     "Model": "codespec.llama.model",
     "Request": "codespec.completion.request",
     "Sampling": "codespec.protocols",
-    "load_completer": "codespec.completion.completer",
+    "load_completer": "codespec.completion.load",
 }
 
 __all__ = [

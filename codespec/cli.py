@@ -105,7 +105,7 @@ def sampling_of(options: argparse.Namespace, config: Config) -> Sampling:
 
 def run_complete(options: argparse.Namespace) -> int:
     """``codespec complete``."""
-    from codespec.completion.completer import load_completer
+    from codespec.completion.load import load_completer
     from codespec.completion.request import Request
     from codespec.languages import by_path
 
@@ -189,7 +189,7 @@ def _show_completion(completer: Completer, completion: object, prefix: str, suff
 
 def run_generate(options: argparse.Namespace) -> int:
     """``codespec generate``."""
-    from codespec.completion.completer import load_completer
+    from codespec.completion.load import load_completer
     from codespec.protocols import Limits
 
     prompt = sys.stdin.read() if options.prompt == "-" else options.prompt

@@ -13,6 +13,7 @@ from codespec.completion.postprocess import Tidy
 from codespec.completion.stop import StopRule
 from codespec.grammar import Grammar, byte_tokenizer
 from codespec.grammar.fit import LONGEST_WINDOW, WINDOW, FittedState, FreeState, SuffixGate, window
+from codespec.protocols import Aborted
 
 END = 256
 
@@ -354,3 +355,16 @@ def test_places_to_cut_at_are_the_ends_of_words():
         " foo(",
         " foo",
     ]
+
+
+def test_whoever_stops_the_gate_waits_for_one_answer_at_most():
+    asked = []
+
+    def check(text, strict=True):
+        asked.append(text)
+        return False
+
+    gate = SuffixGate(Bytes(), ")\n", check=check, stopped=lambda: len(asked) >= 3)
+    with pytest.raises(Aborted):
+        gate.close("f(a")
+    assert len(asked) == 3

@@ -16,16 +16,12 @@ from codespec.completion.local import LocalEngine
 from codespec.completion.prompt import LEAST_CONTEXT, Prompts, file_header, file_name, relative_path
 from codespec.completion.request import Completion, Request
 from codespec.completion.teaching import Teacher
-from codespec.completion.warm import MIB, WarmSettings
 from codespec.config import Config
-from codespec.draft.profiles import Profiles, default_folder
 from codespec.grammar import Grammar
-from codespec.grammar.leading import prepare
 from codespec.languages import by_id
 from codespec.models.fim import FimFormat, Order, fim_format
-from codespec.models.registry import find_draft, find_target
-from codespec.places import cache_folder
-from codespec.protocols import Cancel, CodespecError, Limits, Sampling, Statistics
+from codespec.models.registry import find_draft
+from codespec.protocols import Aborted, Cancel, CodespecError, Limits, Sampling, Statistics
 
 # Of alternatives the first is what was asked for, the others are drawn at no less than this temperature.
 ALTERNATIVE_TEMPERATURE = 0.8
@@ -84,7 +80,12 @@ class Completer:
         Raises:
             CodespecError: the draft or grammar of the settings cannot be used.
         """
-        task = self._task(request)
+        try:
+            return self._complete(self._task(request, cancel), request, cancel)
+        except Aborted:  # in the middle of the gate's questions
+            return []
+
+    def _complete(self, task: _Task, request: Request, cancel: Cancel | None) -> list[Completion]:
         if request.ahead:  # in steps: what was read stays when the next key stops this
             self.engine.prefill(task.prompt, cancel)
         if request.count > 1:
@@ -93,7 +94,7 @@ class Completer:
         completion = self._one(task, self._sampling, cancel, spent)
         return [] if completion.finish_reason == "cancelled" else [completion]
 
-    def _task(self, request: Request) -> _Task:
+    def _task(self, request: Request, cancel: Cancel | None) -> _Task:
         text, offset = _normal(request)
         prefix, suffix = text[:offset], text[offset:]
         language = by_id(request.language)
@@ -105,7 +106,9 @@ class Completer:
         began = perf_counter()
         grammar = request.grammar or settings.grammar
         whole = (request.begins, request.ends)
-        spot = self._documents.spot(request.path, language, grammar, text, offset, self._config.gate, whole)
+        stopped = cancel.is_set if cancel is not None else lambda: False
+        gate = self._config.gate
+        spot = self._documents.spot(request.path, language, grammar, text, offset, gate, whole, stopped)
         before_ms = (perf_counter() - began) * 1e3
         prompt = self._prompt(prefix[: offset - len(spot.lead)], suffix, request, limits)
         self._teacher.use(request.workspace, request.language, suffix)
@@ -395,70 +398,3 @@ def _warm(sampling: Sampling) -> Sampling:
 def _another(sampling: Sampling) -> Sampling:
     """For the next attempt at the same completion; no alternative is drawn with the same noise."""
     return replace(_warm(sampling), seed=sampling.seed + 1)
-
-
-def load_completer(
-    config: Config,
-    progress: Callable[[str, int], None] | None = None,
-    *,
-    exact: bool = False,
-    sampling: Sampling | None = None,
-) -> Completer:
-    """Load the target of the settings; takes seconds for a large one.
-
-    Args:
-        progress: called with a message and percent.
-
-    Raises:
-        CodespecError: the model cannot be loaded; names the file and the remedy.
-    """
-    if exact and sampling is not None and sampling.verify == "rejection" and sampling.temperature > 0:
-        raise CodespecError("exact decoding gives one text with any draft, rejection sampling does not; choose one")
-    return Completer(load_engine(config, progress, exact=exact), config, sampling)
-
-
-def load_engine(
-    config: Config, progress: Callable[[str, int], None] | None = None, *, exact: bool = False
-) -> LocalEngine:
-    """Load the target of the settings. Several completers may use it, one at a time.
-
-    Args:
-        progress: called with a message and percent.
-
-    Raises:
-        CodespecError: the model cannot be loaded; names the file and the remedy.
-    """
-    target = find_target(config.target.path)
-    told = -1
-
-    def report(fraction: float) -> bool:
-        nonlocal told
-        percent = int(fraction * 100)
-        if progress is not None and percent > told:
-            progress(f"loading {Path(target).name}", percent)
-            told = percent
-        return True
-
-    try:
-        engine = LocalEngine(
-            target,
-            context_length=config.target.context,
-            threads=config.target.threads,
-            gpu_layers=config.target.gpu_layers,
-            draft_length=config.draft_length,
-            exact=exact,
-            kv_type=config.target.kv_type,
-            flash_attention=config.target.flash_attention,
-            progress=report,
-            profiles=Profiles(default_folder()),
-            warm=WarmSettings(
-                memory=config.cache.memory_mib * MIB,
-                saved=config.cache.saved_mib * MIB,
-                folder=cache_folder() / "kv",
-                shift=config.cache.shift,
-            ),
-        )
-    except ImportError as error:
-        raise CodespecError(f"llama-cpp-python does not load ({error}); reinstall it, see `codespec doctor`") from error
-    prepare(engine.vocabulary)  # while nobody waits for a completion
-    return engine

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
 
@@ -80,6 +81,7 @@ class OpenDocuments:
         offset: int,
         gate: str,
         whole: tuple[bool, bool] = (True, True),
+        stopped: Callable[[], bool] = lambda: False,
     ) -> Spot:
         """What holds at ``offset`` of the current version of a document.
 
@@ -87,6 +89,7 @@ class OpenDocuments:
             grammar: a name, a file, ``auto`` (the language's own) or ``none``.
             gate: ``window``, ``whole`` or ``off``.
             whole: whether ``text`` begins where the document does, and ends there.
+            stopped: whether nobody wants to know any more: the gate then raises ``Aborted``.
 
         Raises:
             CodespecError: the grammar cannot be used.
@@ -123,6 +126,7 @@ class OpenDocuments:
             whole=to_the_end,
             nothing=lead,
             sound=partial(_sound, tree, language, text) if tree is not None else None,
+            stopped=stopped,
         )
         return Spot(place, fit if fit.available else None, lead, not fit.available, rule, tidy)
 

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from codespec.completion.completer import Completer, load_engine
+from codespec.completion.completer import Completer
+from codespec.completion.load import load_engine
 from codespec.completion.local import LocalEngine
 from codespec.config import Config
 from codespec.models.registry import find_target

@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from codespec.grammar.leading import keep_leading
-from codespec.protocols import Bits, CodespecError, GrammarState
+from codespec.protocols import Aborted, Bits, CodespecError, GrammarState
 
 WINDOW = 1000
 """Characters after the cursor that must fit, and on to the end of their line."""
@@ -68,6 +68,7 @@ class SuffixGate:
         nothing: the text of an empty completion: what the document has already of what is generated.
         sound: whether another parser finds no error in the document as it is; what the grammar refuses of the suffix
             then is the grammar's own limit, and not demanded.
+        stopped: asked before every question; where it says True, ``fit`` and the others raise ``Aborted``.
     """
 
     def __init__(
@@ -81,8 +82,10 @@ class SuffixGate:
         whole: bool = False,
         nothing: str = "",
         sound: Callable[[], bool] | None = None,
+        stopped: Callable[[], bool] = lambda: False,
     ) -> None:
         self._vocabulary, self._state, self._check = vocabulary, state, check
+        self._stopped = stopped
         self._nothing, self._sound = nothing, sound
         self._variants = variants or (lambda text: (text,))
         self._outside = outside
@@ -153,6 +156,8 @@ class SuffixGate:
         return None
 
     def _fits(self, text: str) -> bool:
+        if self._stopped():
+            raise Aborted
         return self._follows(text) and (self._check is None or self._check(text))
 
     def _follows(self, text: str) -> bool:

@@ -11,7 +11,7 @@ from lsprotocol import types
 from pygls.lsp.client import LanguageClient
 
 from codespec.errors import CodespecError
-from codespec.lsp.status import STATUS
+from codespec.lsp.status import NOTIFICATION, STATUS
 
 
 class EditorClient:
@@ -19,7 +19,8 @@ class EditorClient:
 
     def __init__(self) -> None:
         self._client = LanguageClient("codespec-bench", "1")
-        self._client.feature(types.WINDOW_LOG_MESSAGE)(lambda params: None)
+        for name in (types.WINDOW_LOG_MESSAGE, NOTIFICATION):
+            self._client.feature(name)(lambda params: None)
         self._client.feature(types.WINDOW_SHOW_MESSAGE)(lambda params: self._shown.append(params.message))
         self._shown: list[str] = []
         self._versions: dict[str, int] = {}

@@ -312,7 +312,7 @@ class _Models:
                 return shared
             except Unreachable as error:
                 self.warn(f"{error}; the models are loaded in this window's own process", False)
-        from codespec.completion.completer import load_completer  # loads native libraries: not before they are needed
+        from codespec.completion.load import load_completer  # loads native libraries: not before they are needed
 
         return load_completer(config, progress)
 

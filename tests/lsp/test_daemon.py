@@ -175,7 +175,7 @@ async def test_two_windows_share_one_process_and_a_killed_one_is_replaced(tmp_pa
 
 
 def test_the_answers_are_those_of_a_completer_in_this_process(kept):
-    from codespec.completion.completer import load_completer
+    from codespec.completion.load import load_completer
 
     config = Config(max_tokens=16, time_budget_ms=0)
     local = load_completer(config)
