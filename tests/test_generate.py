@@ -387,34 +387,44 @@ def test_a_prompt_that_was_read_ahead_needs_only_its_last_token(table: Table) ->
     prompt = list(range(1, 24))
     expected = target_only(table, prompt, SAMPLED, 12, None, END)
     target = TableTarget(table)
-    generator = Generator(target, model_draft(table), END)
-    assert generator.prefill(prompt[:20], 8) == 20
-    assert [len(each) for each in target.decodes] == [8, 8, 4]
-    assert generator.prefill(prompt, 8) == 3
+    generator = Generator(target, model_draft(table), END, steps=lambda: (4, 8))
+    assert generator.prefill(prompt[:20]) == 20
+    assert [len(each) for each in target.decodes] == [4, 4, 8, 4]
+    assert generator.prefill(prompt) == 3
     assert joined(generator.generate(prompt, SAMPLED, Limits(12))) == expected
     assert (generator.statistics.prefill_tokens, generator.statistics.reused_tokens) == (1, len(prompt) - 1)
 
 
-def test_what_was_read_before_a_prefill_was_stopped_stays(table: Table) -> None:
+@pytest.mark.parametrize("ahead", [True, False])
+def test_what_was_read_before_a_prompt_was_stopped_stays(table: Table, ahead: bool) -> None:
     prompt = list(range(1, 24))
     cancel = threading.Event()
     target = TableTarget(table, on_decode=lambda: cancel.set() if target.n_past >= 8 else None)
-    generator = Generator(target, None, END)
-    assert generator.prefill(prompt, 8, cancel) == 16
-    target = TableTarget(table, abort_at=[1])
-    generator = Generator(target, None, END)
-    assert generator.prefill(prompt, 8) == 8
+    generator = Generator(target, None, END, steps=lambda: (8, 8))
+    if ahead:
+        assert generator.prefill(prompt, cancel) == 16
+    else:
+        [stopped] = generator.generate(prompt, SAMPLED, Limits(12), cancel=cancel)
+        assert stopped.finish_reason == "cancelled"
+    assert joined(generator.generate(prompt, SAMPLED, Limits(12))) == target_only(table, prompt, SAMPLED, 12, None, END)
+    assert generator.statistics.reused_tokens == 16
+
+
+def test_what_was_read_before_a_prefill_was_aborted_stays(table: Table) -> None:
+    prompt = list(range(1, 24))
+    generator = Generator(TableTarget(table, abort_at=[1]), None, END, steps=lambda: (8, 8))
+    assert generator.prefill(prompt) == 8
     assert joined(generator.generate(prompt, SAMPLED, Limits(12))) == target_only(table, prompt, SAMPLED, 12, None, END)
     assert generator.statistics.reused_tokens == 8
-    assert Generator(TableTarget(table), None, END).prefill([], 8) == 0
+    assert Generator(TableTarget(table), None, END).prefill([]) == 0
     with pytest.raises(CodespecError):
-        Generator(TableTarget(table, n_ctx=10), None, END).prefill(prompt, 8)
+        Generator(TableTarget(table, n_ctx=10), None, END).prefill(prompt)
 
 
 def test_a_prefill_ends_a_generation_that_still_runs(table: Table) -> None:
     generator = Generator(TableTarget(table), None, END)
     rounds = generator.generate([1, 2, 3], SAMPLED, Limits(12))
     next(rounds)
-    generator.prefill([1, 2, 5], 8)
+    generator.prefill([1, 2, 5])
     with pytest.raises(CodespecError, match="another generation has begun"):
         next(rounds)

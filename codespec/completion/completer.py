@@ -86,8 +86,6 @@ class Completer:
             return []
 
     def _complete(self, task: _Task, request: Request, cancel: Cancel | None) -> list[Completion]:
-        if request.ahead:  # in steps: what was read stays when the next key stops this
-            self.engine.prefill(task.prompt, cancel)
         if request.count > 1:
             return self._several(task, request.count, cancel)
         spent = Statistics(grammar_ms=task.before_ms, total_ms=task.before_ms)

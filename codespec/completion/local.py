@@ -25,7 +25,7 @@ from codespec.draft.ngram import NgramDraft
 from codespec.draft.profiles import Profiles, Setup, model_hash
 from codespec.draft.recode import cut_alike
 from codespec.grammar import Grammar, Tokenizer
-from codespec.llama.context import EXACT_CHUNK, Context
+from codespec.llama.context import BATCH, EXACT_CHUNK, Context
 from codespec.llama.llguidance_tokenizer import tokenizer_from_vocab
 from codespec.llama.model import Model
 from codespec.llama.runtime import Cancellation
@@ -46,9 +46,11 @@ from codespec.speculative.generate import Generator
 
 LONGEST_AUTOMATIC_CONTEXT = 8192
 PREFILL_STEP_MS = 50.0
-"""About how long a step of ``prefill`` takes, and so whoever comes meanwhile waits."""
+"""About how long the first step of reading a prompt takes, and so whoever comes meanwhile waits."""
+LONGEST_STEP_MS = 500.0
+"""The same of the last: steps get longer, because many tokens at a time are read faster."""
 PREFILL_ROWS = 64
-"""Tokens of a prompt that are decoded at a time where somebody waits for them."""
+"""Tokens of a prompt that are decoded at a time at most on a CPU: more are no faster."""
 SOURCES = frozenset({"forced", "ngram", "model"})
 
 _log = logging.getLogger("codespec")
@@ -144,8 +146,8 @@ class LocalEngine:
             # In exact mode a pass has one chunk's rows at most.
             min(draft_length or LONGEST - 1, EXACT_CHUNK - 1 if exact else LONGEST - 1),
             on_pass=self.costs.observe,
-            # On a CPU as fast as all at once, and whoever stops it does not lose it; exact decoding cuts it by itself.
-            prefill_step=PREFILL_ROWS if not exact and not gpu_layers else 0,
+            steps=self._prefill_steps,
+            whole_steps=self._context.whole_steps,
         )
         setup = {"model": model_hash(target), **asdict(Setup.of(self._context, gpu_layers, None))}
         warm = warm or WarmSettings()
@@ -334,7 +336,7 @@ class LocalEngine:
     def prefill(self, prompt: Sequence[int], cancel: Cancel | None = None) -> int:
         """Decode what the KV cache lacks of a prompt, for a ``generate`` to come; ends a generation that still runs.
 
-        What was decoded when ``cancel`` is set, or ``abort`` called, stays.
+        What was decoded when ``cancel`` is set stays.
 
         Returns:
             How many tokens were decoded.
@@ -345,14 +347,21 @@ class LocalEngine:
         self._cancellation = Cancellation()
         self.warm.turn_to(prompt)
         with self._context.cancellable(self._cancellation):
-            return self._generator.prefill(prompt, self._prefill_step(), cancel)
+            return self._generator.prefill(prompt, cancel)
 
-    def _prefill_step(self) -> int:
+    def _prefill_steps(self) -> tuple[int, int]:
+        """Tokens of the first step, and of a step at most: the longer nobody comes, the longer nobody will."""
         if self._context.exact:
-            return EXACT_CHUNK
+            return EXACT_CHUNK, EXACT_CHUNK
         costs = self.costs.kept(0)
-        fits = max((n for n in range(1, LONGEST) if costs[n] <= PREFILL_STEP_MS), default=1)
-        return 2 * (LONGEST - 1) if fits == LONGEST - 1 else max(4, fits)
+
+        def within(ms: float) -> int:
+            return max((n for n in range(1, LONGEST) if costs[n] <= ms), default=1)
+
+        if within(PREFILL_STEP_MS) == LONGEST - 1:
+            return PREFILL_ROWS, BATCH if self._gpu_layers else PREFILL_ROWS
+        first = max(4, within(PREFILL_STEP_MS))
+        return first, PREFILL_ROWS if costs[LONGEST - 1] <= LONGEST_STEP_MS / 2 else max(first, within(LONGEST_STEP_MS))
 
     def _cancellable(self, cancellation: Cancellation) -> ExitStack:
         stack = ExitStack()

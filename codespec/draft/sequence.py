@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from codespec.protocols import Logits, Target
+from codespec.protocols import Aborted, Logits, Target
 
 
 class HeldSequence:
@@ -21,27 +21,42 @@ class HeldSequence:
         self._target = target
         self.tokens = list(held)
 
-    def bring_to(self, tokens: Sequence[int], step: int = 0) -> tuple[Logits, int]:
+    def bring_to(self, tokens: Sequence[int]) -> tuple[Logits, int]:
         """Make the sequence hold exactly ``tokens`` (at least one); the logits after the last, float32 [1, V].
 
         Keeps the longest common prefix and decodes the rest, the last token always.
-
-        Args:
-            step: tokens that are decoded at a time; those of whole steps stay when a later one is aborted. 0: all.
 
         Returns:
             The logits, and how many tokens were decoded.
 
         Raises:
-            CodespecError, Aborted: as ``Target.decode``; the sequence holds the common prefix, and whole steps.
+            CodespecError, Aborted: as ``Target.decode``; the sequence holds the common prefix.
         """
-        kept = place = self.kept(tokens)
+        kept = self.kept(tokens)
         self.rollback(kept)
-        while step and place + step < len(tokens):
-            end = (place // step + 1) * step
-            self.extend(tokens[place:end], 0)
+        return self.extend(tokens[kept:], 1), len(tokens) - kept
+
+    def read(self, tokens: Sequence[int], first: int, most: int, stop: Callable[[], bool]) -> int:
+        """Decode what is not held of ``tokens``, in steps that begin with ``first`` tokens and double up to ``most``.
+
+        Args:
+            stop: asked before every step. What was read until then stays, and until a step was aborted.
+
+        Returns:
+            How many tokens were decoded.
+        """
+        kept = place = common_prefix(self.tokens, tokens)
+        self.rollback(kept)
+        step = first
+        while place < len(tokens) and not stop():
+            end = min(len(tokens), (place // step + 1) * step)
+            try:
+                self.extend(tokens[place:end], 0)
+            except Aborted:
+                break
             place = end
-        return self.extend(tokens[place:], 1), len(tokens) - kept
+            step = min(2 * step, max(first, most))
+        return place - kept
 
     def kept(self, tokens: Sequence[int]) -> int:
         """How many of ``tokens`` are held, the last one never counted."""

@@ -149,6 +149,17 @@ class Context:
             if self.pointer:
                 self._install(Cancellation())
 
+    @contextmanager
+    def whole_steps(self) -> Iterator[None]:
+        """Decodes inside the block are not aborted; the first one after it is, if its cancellation was set."""
+        cancellation = self.abort_data
+        self._install(Cancellation())
+        try:
+            yield
+        finally:
+            if self.pointer:
+                self._install(cancellation)
+
     def sequence(self) -> LlamaSequence:
         """A new, empty sequence.
 

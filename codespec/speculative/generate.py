@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from time import perf_counter
 
 from codespec.draft.draft_length import FixedLength
@@ -43,8 +44,9 @@ class Generator:
         draft: None decodes one token at a time.
         end_tokens: tokens that end a generation and are not part of the text.
         draft_length: how many tokens the draft may propose at a time.
-        prefill_step: tokens of a prompt that are decoded at a time; what was decoded stays when a later step is
-            aborted. 0: all.
+        steps: how many tokens of a prompt are decoded in the first step and at most, between which ``cancel`` is asked;
+            0: all at once.
+        whole_steps: holds off aborts while it is entered: a step is mostly what the next prompt wants, too.
         on_pass: called after every pass over a proposal (prefill is none) with the tokens decoded, those in the
             KV cache before, and the milliseconds until their successors were chosen.
         held: the tokens that ``target`` holds already, where it was forked or restored.
@@ -63,9 +65,10 @@ class Generator:
         draft_length: int = 4,
         held: Sequence[int] = (),
         on_pass: Callable[[int, int, float], None] | None = None,
-        prefill_step: int = 0,
+        steps: Callable[[], tuple[int, int]] = lambda: (0, 0),
+        whole_steps: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
-        self._prefill_step = prefill_step
+        self._steps, self._whole_steps = steps, whole_steps
         self._sequence = HeldSequence(target, held)
         self.draft = draft
         self._end_tokens = end_tokens
@@ -122,12 +125,11 @@ class Generator:
             run.draft_grammar = TimedGrammar(draft_grammar, statistics)
         return self._rounds(run)
 
-    def prefill(self, prompt: Sequence[int], step: int, cancel: Cancel | None = None) -> int:
+    def prefill(self, prompt: Sequence[int], cancel: Cancel | None = None) -> int:
         """Decode what the KV cache lacks of a prompt, for a generation to come; ends one that still runs.
 
         Args:
-            step: tokens that are decoded at a time.
-            cancel: checked between two steps; what was decoded until then, or until a decode was aborted, stays.
+            cancel: checked between two steps; what was decoded until then stays.
 
         Returns:
             How many tokens were decoded.
@@ -137,17 +139,13 @@ class Generator:
         """
         self.statistics = Statistics()
         self._prompt = len(prompt)
-        sequence = self._sequence
-        kept = place = sequence.kept(prompt) if prompt else 0
-        sequence.rollback(kept)
-        while place < len(prompt) and not (cancel is not None and cancel.is_set()):
-            end = min(len(prompt), (place // step + 1) * step)
-            try:
-                sequence.extend(prompt[place:end], 0)
-            except Aborted:
-                break
-            place = end
-        return place - kept
+        return self._read(prompt, cancel)
+
+    def _read(self, prompt: Sequence[int], cancel: Cancel | None) -> int:
+        first, most = self._steps()
+        with self._whole_steps():
+            stop = cancel.is_set if cancel is not None else lambda: False
+            return self._sequence.read(prompt, first or len(prompt), most, stop)
 
     def together(
         self,
@@ -248,7 +246,12 @@ class Generator:
     def _prefill(self, run: Run) -> Logits:
         """Bring the target to the prompt, with what it holds already; logits float32 [1, V]."""
         began = perf_counter()
-        logits, decoded = self._sequence.bring_to(run.tokens, self._prefill_step)
+        # All but the last token, whose logits are wanted.
+        decoded = self._read(run.tokens[:-1], run.cancel) if self._steps()[0] else 0
+        if run.cancelled():
+            raise Aborted
+        logits, rest = self._sequence.bring_to(run.tokens)
+        decoded += rest
         statistics = run.statistics
         statistics.prefill_tokens = decoded
         statistics.reused_tokens = len(run.tokens) - decoded
