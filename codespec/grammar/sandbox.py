@@ -40,7 +40,7 @@ PATIENCE = 10.0
 """Seconds until a helper that has not answered is ended, however busy the machine."""
 MEMORY = 500 * 1024 * 1024
 """Bytes that a grammar may take, the engine itself not counted."""
-_RESERVED = (256 + 128) * 1024 * 1024  # address space, not memory: the stack that compiling runs on, and its heap
+_RESERVED = (2 * 256 + 128) * 1024 * 1024  # address space, not memory: stacks that compiling runs on, and a heap
 _APPROVED = "approved"
 _IMPORT = re.compile(r"%import\s+\.")
 _IDLE = 30.0  # seconds after which a helper that nobody needs is ended
