@@ -292,7 +292,7 @@ async def soak(
     say: Callable[[str], None] = lambda message: None,
 ) -> Report:
     """Run a session with a server of its own; what it says is in the report."""
-    with tempfile.TemporaryDirectory(prefix="codespec-soak-") as folder:
+    with tempfile.TemporaryDirectory(prefix="codespec-soak-", ignore_cleanup_errors=True) as folder:
         async with running(Path(folder), list(command), options={"prefetch": True, **(options or {})}) as server:
             pid = server.client._server.pid
             editor = Soak(server, seed, edits_per_s, documents)
