@@ -1,0 +1,125 @@
+"""The model process by itself: how it is found, whom it lets in, how it ends."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+from multiprocessing.connection import Client
+from pathlib import Path
+
+import pytest
+
+from codespec.daemon.client import stop_model_process
+from codespec.daemon.place import place
+from codespec.daemon.start import reach
+from codespec.daemon.wire import Channel
+
+from .windows import (
+    WAIT_S,
+    eventually,
+    has_ended,
+    never,
+    request,
+    window,
+)
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals and sockets of POSIX")
+
+
+def test_the_process_clears_away_what_a_dead_one_has_left_and_ends_when_nobody_is_there(here):
+    with socket.socket(socket.AF_UNIX) as dead:
+        dead.bind(here.address)
+    here.key.write_bytes(b"old")
+    with window() as completer:
+        assert completer.complete(request(), never())
+        assert not has_ended(here.lock)
+        assert here.key.stat().st_mode & 0o077 == 0
+        assert here.key.parent.stat().st_mode & 0o077 == 0
+    assert eventually(lambda: has_ended(here.lock))
+    assert not Path(here.address).exists()
+    assert not here.key.exists()
+    assert here.log.read_text() == ""
+    assert not stop_model_process()
+
+
+def test_strangers_are_refused_and_the_silent_hold_up_nobody(kept):
+    with window() as completer:
+        silent = [socket.socket(socket.AF_UNIX) for _ in range(5)]
+        for each in silent:
+            each.connect(kept.address)
+        stranger = Channel(Client(kept.address, "AF_UNIX"))
+        with pytest.raises((EOFError, OSError)):
+            stranger.greet(b"no such key" * 3, listening=False)
+        stranger.close()
+        with socket.socket(socket.AF_UNIX) as rude:
+            rude.connect(kept.address)
+            rude.sendall(b"\0\0\0\x04GET /" * 100)
+        assert completer.complete(request(), never())
+        with window() as another:
+            assert another.complete(request(), never())
+        for each in silent:
+            each.close()
+
+
+def test_a_message_that_is_none_ends_that_connection_only(kept):
+    with window() as completer:
+        for message in (
+            {},
+            {"op": "nonsense"},
+            {"op": "complete", "id": 1},
+            {"op": "learn", "text": ["a", 0, 0, "x", 9]},
+        ):
+            channel = reach(start=False)
+            channel.send(message)
+            with pytest.raises((EOFError, OSError)):
+                channel.receive()
+            channel.close()
+        assert completer.complete(request(), never())
+
+
+def test_one_process_for_each_environment(here, monkeypatch):
+    monkeypatch.setenv("CODESPEC_TOKEN", "does not matter")
+    assert place() == here
+    monkeypatch.setenv("CODESPEC_PROFILES", "elsewhere")
+    assert place().address != here.address
+
+
+def test_a_socket_has_a_short_name(here, tmp_path, monkeypatch):
+    monkeypatch.setenv("CODESPEC_RUNTIME", str(tmp_path / ("long" * 30)))
+    assert len(place().address) <= 100
+    assert place().key.parent == tmp_path / ("long" * 30)
+
+
+HANGS = """
+import logging
+import time
+from codespec.daemon import process
+from codespec.daemon.models import Work
+from codespec.daemon.place import place
+
+logging.basicConfig()
+process._STUCK_S = 0.1
+here = process.ModelProcess(place(), idle_s=100)
+begun = []
+job = here._decode.submit("a window", Work(lambda cancel: begun.append(1) or time.sleep(1000), stops={stops}))
+here._decode.load(lambda: here._models, lambda error: None)
+while not begun:
+    time.sleep(0.01)
+here._decode.cancel(job)
+here._decode.load = lambda load, done: None
+here.run()
+"""
+
+
+def test_a_request_that_hangs_ends_the_process(here):
+    command = [sys.executable, "-c", HANGS.format(stops=True)]
+    found = subprocess.run(command, capture_output=True, text=True, timeout=WAIT_S)
+    assert found.returncode == 3
+    assert "a request that was to stop has run on" in found.stderr
+    assert "most recent call first" in found.stderr
+
+
+def test_a_model_that_is_being_loaded_does_not_hang(here):
+    with pytest.raises(subprocess.TimeoutExpired):
+        subprocess.run([sys.executable, "-c", HANGS.format(stops=False)], capture_output=True, timeout=8)
