@@ -7,15 +7,23 @@ from pathlib import Path
 import gguf
 
 
-def write(path: Path) -> Path:
-    """Write it to ``path``: token ``b`` is the byte ``b``, token 256 ends."""
+def smallest(path: Path, name: str = "") -> gguf.GGUFWriter:
+    """A model with next to nothing in it; the vocabulary is still to come."""
     writer = gguf.GGUFWriter(path, "llama")
+    if name:
+        writer.add_name(name)
     writer.add_context_length(64)
     writer.add_embedding_length(8)
     writer.add_block_count(1)
     writer.add_feed_forward_length(8)
     writer.add_head_count(1)
     writer.add_layer_norm_rms_eps(1e-5)
+    return writer
+
+
+def write(path: Path) -> Path:
+    """Write it to ``path``: token ``b`` is the byte ``b``, token 256 ends."""
+    writer = smallest(path)
     writer.add_vocab_size(257)
     writer.add_tokenizer_model("gpt2")
     writer.add_tokenizer_pre("gpt-2")

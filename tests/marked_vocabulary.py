@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import gguf
-from byte_vocabulary import _printable
+from byte_vocabulary import _printable, smallest
 
 
 def write(
@@ -24,7 +24,7 @@ def write(
         beginning: whether texts begin with token 256.
         user_defined: of the markers, those whose names llama.cpp takes for them in any text.
     """
-    writer = _writer(path, name)
+    writer = smallest(path, name)
     writer.add_tokenizer_model("gpt2")
     writer.add_tokenizer_pre("gpt-2")
     names = [_printable(byte) for byte in range(256)]
@@ -37,7 +37,7 @@ def write(
 
 def write_spaced(path: Path, markers: Sequence[str], name: str = "") -> Path:
     """A SentencePiece vocabulary, whose tokenizer puts a space before a text; token 2 begins, 3 ends a text."""
-    writer = _writer(path, name)
+    writer = smallest(path, name)
     writer.add_tokenizer_model("llama")
     letters = ["▁", *"abcdefghijklmnopqrstuvwxyz", "▁a"]
     kind = gguf.TokenType
@@ -55,19 +55,6 @@ def write_spaced(path: Path, markers: Sequence[str], name: str = "") -> Path:
     )
     writer.add_unk_token_id(0)
     return _finish(writer, path, 3, True, (), beginning_token=2)
-
-
-def _writer(path: Path, name: str) -> gguf.GGUFWriter:
-    writer = gguf.GGUFWriter(path, "llama")
-    if name:
-        writer.add_name(name)
-    writer.add_context_length(64)
-    writer.add_embedding_length(8)
-    writer.add_block_count(1)
-    writer.add_feed_forward_length(8)
-    writer.add_head_count(1)
-    writer.add_layer_norm_rms_eps(1e-5)
-    return writer
 
 
 def _finish(

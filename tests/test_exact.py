@@ -5,13 +5,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from drafting import drafting_engine
 
 from codespec.completion.completer import Completer
-from codespec.completion.local import SOURCES, LocalEngine
+from codespec.completion.local import SOURCES
 from codespec.completion.request import Request
 from codespec.config import Config
-from codespec.draft.costs import LONGEST, CostCurve
-from codespec.models.registry import EMBEDDED_TARGET
 from codespec.protocols import Sampling
 
 FILES = sorted((Path(__file__).parent.parent / "codespec").rglob("*.py"))
@@ -27,12 +26,8 @@ def positions():
 
 @pytest.fixture(scope="module")
 def engine():
-    engine = LocalEngine(EMBEDDED_TARGET, exact=True)
-    # As if rows were nearly free: on this small target hardly anything would be worth proposing.
-    engine.costs.replace(CostCurve((0,), (1, LONGEST), ((20.0, 21.0),)))
-    engine.costs.fixed = True
-    yield engine
-    engine.close()
+    with drafting_engine() as engine:
+        yield engine
 
 
 @pytest.mark.parametrize("grammar", ["none", "auto"])

@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from drafting import drafting_engine
 from fakes import FakeVocabulary
 
-from codespec import Completer, Config, LocalEngine, Request, Sampling
+from codespec import Completer, Config, Request, Sampling
 from codespec.completion.fitting import LONGEST_LEAD, OpenDocuments, lead_of
-from codespec.draft.costs import LONGEST, CostCurve
 from codespec.grammar.fit import FittedState, FreeState
 from codespec.grammar.leading import keep_leading
 from codespec.languages import by_id
@@ -38,12 +38,8 @@ PLACES = [match.start() + 1 + len(match[0]) // 2 for match in re.finditer(r"[^\W
 
 @pytest.fixture(scope="module")
 def engine():
-    engine = LocalEngine(EMBEDDED_TARGET, exact=True)
-    # Costs of a large target: what is drafted must not depend on how busy the machine is.
-    engine.costs.replace(CostCurve((0,), (1, LONGEST), ((20.0, 21.0),)))
-    engine.costs.fixed = True
-    yield engine
-    engine.close()
+    with drafting_engine() as engine:
+        yield engine
 
 
 @pytest.mark.parametrize(
