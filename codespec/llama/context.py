@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import mmap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
@@ -357,7 +358,7 @@ class LlamaSequence:
     def save(self) -> npt.NDArray[np.uint8]:
         """The KV cache of all its tokens, to be put back by ``restore``, here or in another context that is alike."""
         context = self.context
-        data = np.empty(context._api.llama_state_seq_get_size(context.pointer, self.id), np.uint8)
+        data = _pages(context._api.llama_state_seq_get_size(context.pointer, self.id))
         written = context._api.llama_state_seq_get_data(context.pointer, _bytes(data), data.nbytes, self.id)
         return data[:written]
 
@@ -393,3 +394,8 @@ class LlamaSequence:
 
 def _bytes(data: npt.NDArray[np.uint8]) -> Any:
     return data.ctypes.data_as(ctypes.POINTER(ctypes.c_uint8))
+
+
+def _pages(size: int) -> npt.NDArray[np.uint8]:
+    """Memory that goes back to the system with the array: caches of all sizes would leave a heap full of holes."""
+    return np.frombuffer(mmap.mmap(-1, size), np.uint8) if size else np.empty(0, np.uint8)
