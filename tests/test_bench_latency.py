@@ -14,7 +14,7 @@ from codespec.bench import latency, typing
 from codespec.bench.fim_order import order_of, with_order
 from codespec.bench.infill import LlamaVim, Sent
 from codespec.bench.latency import Plan, llama_server_line, run
-from codespec.bench.latency_figures import Log, figures, in_server
+from codespec.bench.latency_figures import Log, figures, in_server, on_the_same_keys
 from codespec.bench.typing import Press, Session, Typed, sessions, type_sessions
 from codespec.languages import by_id
 from codespec.models.registry import EMBEDDED_TARGET
@@ -106,13 +106,22 @@ def test_figures_of_requests_to_llama_server() -> None:
     assert found["sent"]["speculative"]["ms"]["p50"] == 9.0
 
 
-def test_an_answer_behind_a_pause_is_compared_with_one_pass_and_its_decoding() -> None:
-    answer = {"kind": "thought", "memory": False, "prefill_tokens": 1, "prefill_ms": 2.0, "total_ms": 12.0, "ms": 15.0}
+def test_two_arms_are_compared_on_the_keys_that_both_answered() -> None:
+    own = Log([Press("typing", from_key=4.0, text="x"), Press("typing", from_key=900.0), Press("typing", from_key=6.0)])
+    other = Log([Press("typing", from_key=9.0, text="y"), Press("typing"), Press("typing", from_key=3.0, text="z")])
+    found = on_the_same_keys(own, other)
+    assert [found["answered by both"][whose]["p99"] for whose in ("own", "other")] == [6.0, 9.0]
+    assert found["with text from both"]["keys"] == 1
+    assert figures(own)["requests"]["all"]["text_within"] == {"50 ms": 0.333, "100 ms": 0.333, "200 ms": 0.333}
+
+
+def test_an_answer_behind_a_pause_is_compared_with_its_decoding() -> None:
+    answer = {"kind": "thought", "memory": False, "prefill_tokens": 1, "prefill_ms": 2.0, "total_ms": 14.5, "ms": 15.0}
     others = [{**answer, "kind": "typing", "ms": 99.0}, {**answer, "memory": True, "ms": 0.1}]
-    found = in_server([answer, *others], "thought", pass_ms=2.5)
+    found = in_server([answer, *others], "thought")
     assert found["count"] == 1
-    assert found["over_pass_and_decoding"]["p50"] == 1.2
-    assert in_server([answer, *others], "all", pass_ms=2.5)["count"] == 2
+    assert found["over_decoding"]["p50"] == 1.2
+    assert in_server([answer, *others], "all")["count"] == 2
 
 
 def test_a_copy_of_the_target_with_the_other_order(tmp_path: Path) -> None:

@@ -278,18 +278,36 @@ def test_completions_use_what_was_learnt_and_say_the_same(engine: LocalEngine) -
     written = [token for step in before.rounds for token in step.tokens]
     assert len(written) == 40
     completer.accepted(request, b"".join(map(engine.vocabulary.token_bytes, written)).decode())
+    engine.forget_generated()  # that would know it all
     [after] = completer.complete(request)
     assert after.text == before.text
     assert _from_ngrams(after) > _from_ngrams(before) + 4
     assert engine._ngrams.learnt is engine.learnt.of(Path("/use"), "python").index
     completer.complete(replace(request, workspace="/elsewhere"))
     assert engine._ngrams.learnt is not None
-    assert engine._ngrams.learnt.tokens == []
+    assert engine._ngrams.learnt.tokens.tolist() == []
     Completer(engine, replace(config, learn=False)).complete(request)
     assert engine._ngrams.learnt is None
     completer.forget("/use")
     completer.complete(request)
-    assert engine._ngrams.learnt.tokens == []
+    assert engine._ngrams.learnt.tokens.tolist() == []
+
+
+def test_what_was_generated_is_drafted_again(engine: LocalEngine) -> None:
+    completer = Completer(engine, replace(Config(), max_tokens=40, time_budget_ms=0, draft="none", learn=False))
+    request = Request("import os\n\n\ndef to", 18, "python", "b.py")
+    engine.forget_generated()
+    [first] = completer.complete(request)
+    [again] = completer.complete(request)
+    assert again.text == first.text
+    assert again.report["target_calls"] < first.report["target_calls"] / 2
+    # With the next key of it, too; and what was forgotten is generated as if for the first time.
+    typed = request.text + first.text[:1]
+    [further] = completer.complete(replace(request, text=typed, offset=len(typed)))
+    assert further.report["target_calls"] < first.report["target_calls"] / 2
+    completer.forget("")
+    [anew] = completer.complete(request)
+    assert anew.report["target_calls"] > first.report["target_calls"] / 2
 
 
 def _from_ngrams(completion: Completion) -> int:

@@ -245,7 +245,7 @@ def test_the_loop_has_the_law_of_the_target(tree: Tree, chunk: int) -> None:
         reasons |= {reason for _, reason in law}
         drafted, accepted = drafted + counts[0], accepted + counts[1]
     assert reasons == {"stop", "length", "grammar"}
-    assert drafted / 5 < accepted < drafted
+    assert drafted / 10 < accepted < drafted  # every course of a text counts the same, however unlikely
 
 
 def verdict_cases(seeds: range) -> Iterator[tuple[int, Case]]:

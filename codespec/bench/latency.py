@@ -22,7 +22,7 @@ from typing import Any
 from codespec.bench import plot
 from codespec.bench.fim_order import order_of, with_order
 from codespec.bench.infill import N_PREDICT, LlamaVim
-from codespec.bench.latency_figures import KINDS, SHARES, Log, figures
+from codespec.bench.latency_figures import KINDS, SHARES, Log, figures, on_the_same_keys
 from codespec.bench.llama_peers import environment
 from codespec.bench.llama_server import Server
 from codespec.bench.typing import (
@@ -250,9 +250,12 @@ def _arms(
     chosen: Sequence[Session],
     say: Callable[[str], None],
 ) -> Iterable[tuple[Arm, dict[str, Any]]]:
+    logs = {}
     for arm in plan.arms:
         say(arm)
-        yield arm, _show(arm, asyncio.run(measure({**options, **ARMS[arm]}, chosen, plan.debounce_ms, plan.seed, say)))
+        settings = {**options, **ARMS[arm]}
+        logs[arm] = asyncio.run(measure(settings, chosen, plan.debounce_ms, plan.seed, say))
+        yield arm, _show(arm, logs[arm])
     if plan.llama_server is not None:
         say(LLAMA_VIM)
         threads, context = asyncio.run(settings_in_use(options))
@@ -262,7 +265,11 @@ def _arms(
                 log = asyncio.run(measure_llama_vim(server, chosen, plan.seed, say))
         except (RuntimeError, OSError) as error:
             raise CodespecError(f"{plan.llama_server}: {error}") from None
-        yield LLAMA_VIM, {**_show(LLAMA_VIM, log), "command": shlex.join(line)}
+        same = {arm: on_the_same_keys(each, log) for arm, each in logs.items()}
+        yield LLAMA_VIM, {**_show(LLAMA_VIM, log), "command": shlex.join(line), "same_keys": same}
+        for arm, found in same.items():
+            for what, each in found.items():
+                print(f"{arm:12}{each['keys']} keys {what}: {_line(each['own'])}; {LLAMA_VIM}: {_line(each['other'])}")
 
 
 def _show(arm: Arm, log: Log) -> dict[str, Any]:
@@ -285,8 +292,8 @@ def _show(arm: Arm, log: Log) -> dict[str, Any]:
             found = report["in_server"][kind]
             print(
                 f"{arm:12}a model was asked, {kind}: {found['count']} times, ms {_line(found['ms'])}, of that reading "
-                f"{_line(found['prefill_ms'])}; over one pass ({server.get('pass_ms', 0):g} ms) and decoding "
-                f"{_line(found['over_pass_and_decoding'])}",
+                f"{_line(found['prefill_ms'])}; over decoding (a pass takes {server.get('pass_ms', 0):g} ms) "
+                f"{_line(found['over_decoding'])}",
                 flush=True,
             )
     return report

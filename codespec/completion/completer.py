@@ -122,7 +122,9 @@ class Completer:
             left = replace(task.limits, time_budget_ms=budget and budget - spent.total_ms)
             chunks = self.engine.generate(task.prompt, state, sampling, left, cancel, language=task.language)
             following = Following(task.ending(), state.wanted if state else ())
-            completion = self._finished(follow(chunks, following), following, spot.place.note, spent)
+            ended = follow(chunks, following)
+            self.engine.remember(task.prompt, following.tokens)
+            completion = self._finished(ended, following, spot.place.note, spent)
             completion = _to_show(completion, spot.lead)
             said = completion.text or (attempt == 0 and completion.report["gate"] != "dropped")
             if said or completion.finish_reason == "cancelled":
@@ -341,6 +343,7 @@ class Completer:
             CodespecError: a file cannot be deleted.
         """
         self._teacher.forget(workspace)
+        self.engine.forget_generated()
         try:
             self.engine.warm.forget(workspace)
         except OSError as error:

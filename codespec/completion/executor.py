@@ -11,6 +11,7 @@ from time import monotonic, perf_counter
 from typing import TYPE_CHECKING, Any, Protocol
 
 from codespec.completion.times import Times
+from codespec.heap import Trimmer
 
 if TYPE_CHECKING:
     from codespec.completion.request import Request
@@ -324,6 +325,7 @@ class DecodeThread:
         )
 
     def _run(self) -> None:
+        heap = Trimmer()
         while True:
             with self._changed:
                 found = self._changed.wait_for(self._ready, self._idle_s if self._idle_work else None)
@@ -346,6 +348,8 @@ class DecodeThread:
                 task.run(self._completer)
             else:
                 self._decode()
+            if not self._ready():
+                heap.trim()
         self._finish_tasks()
         self._free()
 

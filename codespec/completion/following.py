@@ -30,9 +30,9 @@ class Following:
         self.gate_ms = 0.0
 
     @property
-    def tokens(self) -> int:
-        """How many were generated."""
-        return sum(len(each.tokens) for each in self.rounds)
+    def tokens(self) -> list[int]:
+        """Those that were generated."""
+        return [token for each in self.rounds for token in each.tokens]
 
     def add(self, chunk: Chunk) -> bool:
         """Take the next piece; whether the text has ended with it."""

@@ -188,6 +188,14 @@ class LocalEngine:
         """Draft from the next generation on with the text alone, until the next ``use_learnt``."""
         self._ngrams.learnt = None
 
+    def remember(self, prompt: Sequence[int], generated: Sequence[int]) -> None:
+        """Draft from now on also with what was generated behind a prompt: the next one mostly differs by a key."""
+        self._ngrams.remember(prompt, generated)
+
+    def forget_generated(self) -> None:
+        """Forget what was remembered."""
+        self._ngrams.forget_generated()
+
     def _load_draft(self, path: Path) -> tuple[Model, Context, ModelDraft | ForeignDraft, RunningCosts]:
         model = Model(path, gpu_layers=self._gpu_layers)
         try:

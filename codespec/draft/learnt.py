@@ -14,6 +14,8 @@ from codespec.draft.sequence import common_prefix
 CAP = 262_144
 """Tokens that one index holds at most; beyond them the oldest are dropped until a quarter is free again."""
 
+CHAINS = 1 << 17
+
 CONTEXT = 16
 """Tokens that are taught again on both sides of what is new, so that it is found from the text before it."""
 
@@ -47,7 +49,7 @@ class Learnt:
     def index(self) -> NgramIndex:
         """Of all that was taught; grows, and places in it change as it forgets."""
         if self._index is None:
-            self._index = NgramIndex()
+            self._index = NgramIndex(chains=CHAINS)
             for segment in self._log.load() if self._log is not None else ():
                 self._add(segment)
         return self._index

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from array import array
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise
 
 from codespec.draft.sequence import common_prefix
 from codespec.protocols import GrammarState, Proposal, Sampler
@@ -16,8 +17,14 @@ LONGEST_MATCH = 32
 CANDIDATES = 8
 """Earlier places that are compared; of more, the most recent."""
 
+LONGEST_CHAIN = 64
+"""Places of a chain that are looked at."""
+
 SURE_FOLLOWING = 4
 """Tokens after the cursor that must be the same for a place to count as the cursor's own."""
+
+GENERATED = 4_096
+"""Tokens of earlier generations that are kept."""
 
 BREAK = -1
 """Between two texts of an index; no token."""
@@ -52,80 +59,94 @@ class Match:
 class NgramIndex:
     """Every place of a text by the two tokens before it: hash chains, most recent first, as in LZ77 coders.
 
+    A token takes 8 bytes; different pairs may share a chain, so the text itself is compared.
+
     Args:
         grows: whether the end of the text is the end of what is generated.
+        chains: a power of two; best as many as there are different pairs of tokens.
     """
 
-    def __init__(self, grows: bool = False) -> None:
-        self.tokens: list[int] = []
+    def __init__(self, grows: bool = False, chains: int = 1 << 13) -> None:
+        self.tokens = array("i")
         self.grows = grows
-        self._latest: dict[tuple[int, int], int] = {}
-        self._earlier: list[int] = []  # for each place the previous one with the same two tokens before it
+        self._latest = array("i", [-1]) * chains
+        self._earlier = array("i")  # for each place the previous one of its chain
 
-    def extend(self, tokens: Iterable[int]) -> None:
+    def _chain(self, first: int, second: int) -> int:
+        return (first * 0x9E3779B1 + second * 0x85EBCA77) & (len(self._latest) - 1)
+
+    def extend(self, tokens: Sequence[int]) -> None:
         """Append tokens."""
-        held, latest, earlier = self.tokens, self._latest, self._earlier
+        held, latest, earlier, chain = self.tokens, self._latest, self._earlier, self._chain
         before = len(held)
-        text = [*held[-GRAM:], *tokens]
-        held += text[min(GRAM, before) :]
-        earlier += [-1] * (min(GRAM, len(held)) - min(GRAM, before))
-        for place, key in enumerate(pairwise(text[:-1]), max(before, GRAM)):
-            earlier.append(latest.get(key, -1))
-            latest[key] = place
+        held.extend(tokens)
+        earlier.extend([-1] * (min(GRAM, len(held)) - min(GRAM, before)))
+        start = max(before, GRAM)
+        for place, pair in enumerate(pairwise(held[start - GRAM : -1]), start):
+            slot = chain(*pair)
+            earlier.append(latest[slot])
+            latest[slot] = place
 
     def truncate(self, length: int) -> None:
         """Forget what comes after the first ``length`` tokens."""
-        held, latest, earlier = self.tokens, self._latest, self._earlier
+        held, earlier = self.tokens, self._earlier
         while len(held) > length:
             held.pop()
             before = earlier.pop()
             if len(held) >= GRAM:
-                key = (held[-2], held[-1])
-                if before < 0:
-                    del latest[key]
-                else:
-                    latest[key] = before
+                self._latest[self._chain(held[-2], held[-1])] = before
 
     def forget_oldest(self, kept: int) -> None:
         """Keep the last ``kept`` tokens only; every place becomes another one."""
         newest = self.tokens[max(0, len(self.tokens) - kept) :]
-        self.tokens, self._latest, self._earlier = [], {}, []
+        self.tokens, self._earlier = array("i"), array("i")
+        self._latest = array("i", [-1]) * len(self._latest)
         self.extend(newest)
+
+    def _after(self, first: int, second: int) -> Iterator[int]:
+        """The places behind these two tokens, the most recent first; not those far back in a chain."""
+        held, earlier = self.tokens, self._earlier
+        place = self._latest[self._chain(first, second)]
+        for _ in range(LONGEST_CHAIN):
+            if place < 0:
+                break
+            if held[place - 1] == second and held[place - 2] == first:
+                yield place
+            place = earlier[place]
 
     def holds(self, tokens: Sequence[int], start: int, end: int) -> int:
         """How many of ``tokens[start:end]`` followed, at best, when the two tokens before ``start`` came lately."""
-        held, earlier = self.tokens, self._earlier
-        place = self._latest.get((tokens[start - 2], tokens[start - 1]), -1)
+        held = self.tokens
         best = 0
-        for _ in range(CANDIDATES):
-            if place < 0:
-                break
+        for place in islice(self._after(tokens[start - 2], tokens[start - 1]), CANDIDATES):
             length, reach = 0, min(end - start, len(held) - place)
             while length < reach and held[place + length] == tokens[start + length]:
                 length += 1
             best = max(best, length)
-            place = earlier[place]
         return best
 
     def places(self, tail: Sequence[int]) -> list[tuple[int, int]]:
         """(length of the match, place) of the most recent places after the last tokens of ``tail``."""
         found: list[tuple[int, int]] = []
-        held, earlier = self.tokens, self._earlier
-        place = self._latest.get((tail[-2], tail[-1]), -1)
+        held = self.tokens
         most = min(LONGEST_MATCH, len(tail))
-        while place >= 0 and len(found) < CANDIDATES:
+        for place in self._after(tail[-2], tail[-1]):
+            if held[place] == BREAK:
+                continue
             length = GRAM
             reach = min(most, place)
             while length < reach and held[place - 1 - length] == tail[-1 - length]:
                 length += 1
-            if held[place] != BREAK:
-                found.append((length, place))
-            place = earlier[place]
+            found.append((length, place))
+            if len(found) == CANDIDATES:
+                break
         return found
 
 
 class NgramDraft:
-    """Proposes what followed the last time: in the text itself, or in what it was taught.
+    """Proposes what followed the last time: in the text itself, in what was generated lately, or in what it was taught.
+
+    With every key a text is wanted again that differs little from the last one, if at all.
 
     Args:
         learnt: an index of other texts, which may be shared and grow; None: only the text itself.
@@ -142,22 +163,35 @@ class NgramDraft:
         self.learnt = learnt
         self.following: list[int] = []
         self._text = NgramIndex(grows=True)
+        self._synced: list[int] = []  # what it holds: lists are compared faster
+        self._generated = NgramIndex()
+
+    def remember(self, prompt: Sequence[int], generated: Sequence[int]) -> None:
+        """Learn what was generated behind a prompt, shown or not."""
+        index = self._generated
+        index.extend([*prompt[-LONGEST_MATCH:], *generated, BREAK])
+        if len(index.tokens) > GENERATED:
+            index.forget_oldest(GENERATED // 2)
+
+    def forget_generated(self) -> None:
+        """Forget what was remembered."""
+        self._generated = NgramIndex()
 
     def sync(self, tokens: Sequence[int]) -> None:
         """Bring the index of the text in step with ``tokens``."""
-        index = self._text
-        kept = common_prefix(index.tokens, tokens)
-        index.truncate(kept)
-        index.extend(tokens[kept:])
+        kept = common_prefix(self._synced, tokens)
+        self._text.truncate(kept)
+        self._text.extend(tokens[kept:])
+        self._synced[kept:] = tokens[kept:]
 
     def match(self, tail: Sequence[int], synced: bool = True) -> Match | None:
-        """The longest match of the end of ``tail``, the most recent of equals, the text's own before learnt ones."""
+        """The longest match of the end of ``tail``, the most recent of equals, generated ones before the text's own."""
         if len(tail) < GRAM:
             return None
         best: Match | None = None
         best_length = 0
         votes: list[tuple[int, int]] = []
-        for index in (self._text, self.learnt):
+        for index in (self._generated, self._text, self.learnt):
             if index is None:
                 continue
             for length, place in index.places(tail):
@@ -175,7 +209,9 @@ class NgramDraft:
 
     def _is_following(self, index: NgramIndex, place: int) -> bool:
         following = self.following
-        return len(following) >= SURE_FOLLOWING and index.tokens[place : place + len(following)] == following
+        if len(following) < SURE_FOLLOWING or index.tokens[place] != following[0]:
+            return False
+        return index.tokens[place : place + len(following)].tolist() == following
 
     def propose(
         self,

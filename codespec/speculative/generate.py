@@ -211,16 +211,24 @@ class Generator:
             yield current
 
     def _first_round(self, run: Run) -> Round:
-        """Prefill; the logits after the prompt give the first token."""
+        """Read the prompt but for its last token, with which the first pass over a proposal begins."""
         self._check_turn(run)
         reason = run.interrupted() or run.over_from_the_start()
         if reason is not None:
             return run.ended(reason)
+        began = perf_counter()
+        kept = self._sequence.kept(run.tokens)
         try:
-            logits = self._prefill(run)
+            self._read(run.tokens[:-1], run.cancel)
         except Aborted:
             return run.ended("cancelled")
-        return self._settle(run, NOTHING, logits)
+        statistics = run.statistics
+        statistics.reused_tokens = kept
+        statistics.prefill_tokens = len(self._sequence.tokens) + 1 - kept
+        statistics.prefill_ms = since(began)
+        if len(self._sequence.tokens) < len(run.tokens) - 1:  # stopped in between
+            return run.ended("cancelled")
+        return self._next_round(run)
 
     def _next_round(self, run: Run) -> Round:
         """Draft, one pass of the target, accept, roll back."""
@@ -236,6 +244,8 @@ class Generator:
         except Aborted:
             return run.ended("cancelled")
         except ContextFull:
+            if len(run.tokens) == self._prompt:  # not even the prompt fits
+                raise
             return run.ended("length")
         return self._settle(run, proposal, logits)
 

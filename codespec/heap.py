@@ -1,0 +1,39 @@
+"""Memory that was freed goes back to the system, where the C library would keep it."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import sys
+from functools import cache
+from time import monotonic
+from typing import Any
+
+EVERY_S = 60.0
+
+
+class Trimmer:
+    """Trims the heap of this process now and then, which takes some milliseconds.
+
+    glibc gives back what lies at the end of its heap only: one small piece that stays holds all that was freed before
+    it. Elsewhere there is nothing to do.
+    """
+
+    def __init__(self) -> None:
+        self._last = monotonic()
+
+    def trim(self) -> None:
+        """Trim, unless that was done less than ``EVERY_S`` ago."""
+        if monotonic() - self._last >= EVERY_S:
+            self._last = monotonic()
+            trim = _malloc_trim()
+            if trim is not None:
+                trim(0)
+
+
+@cache
+def _malloc_trim() -> Any:
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError, AttributeError):  # another C library
+            return ctypes.CDLL(None).malloc_trim
+    return None
