@@ -5,18 +5,19 @@ from __future__ import annotations
 import re
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
 from codespec.completion.local import LocalEngine
 from codespec.completion.postprocess import Tidy
+from codespec.completion.scan import closer_of
 from codespec.completion.stop import StopRule
 from codespec.grammar import Grammar, GrammarError
 from codespec.grammar.document import ROOT, GrammarDocument, Place
 from codespec.grammar.fit import FittedState, FreeState, SuffixGate, window
 from codespec.languages import Language
 from codespec.protocols import CodespecError, GrammarState
-from codespec.syntax import Problems, SyntaxTree, syntax_tree, well_formed
+from codespec.syntax import Problems, Surroundings, SyntaxTree, syntax_tree, well_formed
 
 MOST_DOCUMENTS = 8
 """Open documents whose states are kept."""
@@ -106,7 +107,7 @@ class OpenDocuments:
             lead = ""
             place = self._place(path, language, grammar, text, offset, tree, whole[0])
         prefix, suffix = text[:offset], text[offset:]
-        rule = StopRule.at(prefix, suffix, language, tree.surroundings(offset) if tree is not None else None, lead)
+        rule = StopRule.at(prefix, suffix, language, _surroundings(tree, offset, language), lead)
         tidy = Tidy(prefix, suffix, language, rule, lead)
         if gate == "off":
             return Spot(place, None, lead, False, rule, tidy)
@@ -227,6 +228,20 @@ class Grammars:
                 self._loaded.popitem(last=False)
         self._loaded.move_to_end(key)
         return self._loaded[key]
+
+
+def _surroundings(tree: SyntaxTree | None, offset: int, language: Language) -> Surroundings | None:
+    """What the parser says of a place. A long string or comment that is not closed yet seems to reach to where the next
+    one begins: if closing it at the place mends more than it breaks, nothing of what follows belongs to it."""
+    if tree is None:
+        return None
+    found = tree.surroundings(offset)
+    if found.kind in ("comment", "string") and tree.problems().count:
+        closer = closer_of(found.before, language)
+        long = closer in (*language.long_quotes, *language.block_comment[1:])
+        if long and tree.problems_with(offset, closer).count < tree.problems().count:
+            return replace(found, after="")
+    return found
 
 
 def _sound(tree: SyntaxTree, language: Language, text: str) -> bool:

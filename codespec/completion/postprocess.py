@@ -50,6 +50,8 @@ class Tidy:
         self._rest = suffix.split("\n", 1)[0].strip()
         self._following = [line.strip() for line in suffix[:READ].split("\n")[1:] if line.strip()][:NEAR_LINES]
         self._code = rule is None or not rule.closer
+        # Of a long text or comment that nothing closes, so that its completion does.
+        self._closer = rule.closer if rule is not None and rule.extent == "text" and not rule.closed else ""
         self._balanced = self._code and rule is not None and balanced(prefix, suffix, language)
 
     @cached_property
@@ -64,7 +66,12 @@ class Tidy:
         if self._code:
             body = self._without_trailing_blanks(indented(body, self._prefix, self._style, self._language))
         kept = (self._without_duplicates(each) for each in dict.fromkeys(self._trimmed(body)))
-        return [self.lead + each for each in kept if each is not None]
+        return [self.lead + self._with_closer(each) for each in kept if each is not None]
+
+    def _with_closer(self, body: str) -> str:
+        if not self._closer or self._closer in body or not body.strip():
+            return body
+        return body.rstrip() + (self._closer if self._closer in self._language.long_quotes else f" {self._closer}")
 
     def may_fit(self, text: str) -> bool:
         """Whether brackets may match when ``text`` is put in. Parsers would say the same, but take their time."""
