@@ -68,3 +68,29 @@ def test_a_cut_does_not_depend_on_how_the_text_arrives(prefix, suffix, generated
     for more in ("", "x", "\n\n\nx", "    y\n"):
         if first is not None:
             assert rule.cut(generated + more) == first
+
+
+PIECES = {
+    "rust": "fn f<'a>(x: &'a str) -> char {\n    let c = ')';\n    match c { '\\'' => 'a', _ => 'b' }\n}\n\n// done\nfn g() {}\n",
+    "python": "def f(x):\n    '''A (text)\n\n    in lines'''\n    return {'a': [1, \"2)\"]}  # so\n\n\n@x\nclass B:\n    y = 1\n",
+    "javascript": "f(`a${b})`, /* { */ function () {\n  return [1];\n});\n\nconst g = (x) => {\n  x();\n}\n// }\n",
+    "c": 'int f(void) {\n  char c = \'}\', *s = "\\"(";\n#if X\n  g();\n#endif\n}\n\nint h;\n',
+    "markdown": "# A\n\nSome text (with\nbrackets\n\n\nand more.\n",
+}
+
+
+@pytest.mark.parametrize("name", PIECES)
+def test_a_rule_has_nothing_new_to_say_where_it_need_not_be_asked(name):
+    language, text, skipped = by_id(name), PIECES[name], 0
+    for start in range(len(text)):
+        for suffix in ("\n", "\n}\n", ")\n", '"""\n'):
+            rule = StopRule.at(text[:start], suffix, language)
+            seen = 0
+            for end in range(start + 1, len(text) + 1):
+                grown = text[start:end]
+                if rule.may_end(grown, seen):
+                    seen = len(grown)
+                else:
+                    skipped += 1
+                    assert list(rule.cuts(grown)) == list(rule.cuts(grown[:seen]))
+    assert skipped > 5 * len(text)

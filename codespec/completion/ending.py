@@ -55,6 +55,7 @@ class Ending:
         self._rule, self._gate, self._tidy, self._without = rule, gate, tidy, without
         self._refused: list[int] = []
         self._skipped = -1
+        self._seen = 0  # characters at which the rule was asked
         self._questions = 0
         self._repetition = Repetition(len(tidy.lead) if tidy is not None else 0)
 
@@ -63,6 +64,9 @@ class Ending:
         if self._rule is None:
             return None
         repeated = self._repetition.follow(text)
+        if repeated is None and not self._rule.may_end(text, self._seen):
+            return None
+        self._seen = len(text)
         ended = self._stop_by_rule(self._rule, text if repeated is None else text[: repeated[0]])
         if ended is not None or repeated is None:
             return ended

@@ -181,6 +181,8 @@ def trim_suffix_overlap(text: str, suffix: str) -> str:
     # White space at the cursor may or may not have been generated again.
     for following in dict.fromkeys((suffix, suffix.lstrip(" \t"))):
         for size in range(min(len(text), len(following)), 0, -1):
+            if following[size - 1] != text[-1]:
+                continue
             overlap = following[:size]
             if text.endswith(overlap) and _is_repetition(text, overlap):
                 return text[:-size]

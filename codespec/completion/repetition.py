@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 from itertools import pairwise
 
 SIMILAR_LINES = 5
@@ -11,6 +12,8 @@ CYCLE, ROUNDS, LONG_LINE = 3, 3, 8
 """So many lines at most, so many times over; a single line of so many characters at least."""
 LONGEST_PHRASE, TIMES, AT_LEAST = 40, 5, 20
 """Within a line: characters of a phrase, how often it comes in a row, and how many characters that makes."""
+SIGNS, ROWS, LONG_ROW = 4, 8, 48
+"""Numbers and signs often repeat themselves in tables and rulers: so many different ones, more often, in a longer row."""
 BLANKS = (100, 30)
 """Spaces, and tabs, in a row that no line begins with."""
 ALIKE = 0.1
@@ -26,7 +29,7 @@ class Repetition:
 
     def __init__(self, start: int = 0) -> None:
         self._read = self._line = start
-        self._runs = [0] * (LONGEST_PHRASE + 1)  # characters in a row that equal the one so much further back
+        self._runs: dict[int, int] = {}  # characters in a row that equal the one so much further back
         self._lines: deque[tuple[int, str]] = deque(maxlen=max(SIMILAR_LINES, CYCLE * ROUNDS))
         self.found: tuple[int, int] | None = None
 
@@ -36,28 +39,25 @@ class Repetition:
             at, self._read = self._read, self._read + 1
             if text[at] == "\n":
                 self._lines.append((self._line, text[self._line : at].strip()))
-                self._line, self._runs = at + 1, [0] * (LONGEST_PHRASE + 1)
+                self._line, self._runs = at + 1, {}
                 self.found = self._of_lines(at)
             else:
                 self.found = self._of_a_phrase(text, at)
         return self.found
 
     def _of_a_phrase(self, text: str, at: int) -> tuple[int, int] | None:
-        runs = self._runs
-        for size in range(1, min(LONGEST_PHRASE, at - self._line) + 1):
-            if text[at] != text[at - size]:
-                runs[size] = 0
-                continue
-            runs[size] += 1
-            length = runs[size] + size
+        before, self._runs = self._runs, {}
+        for size in _same(text, at, max(self._line, at - LONGEST_PHRASE)):
+            self._runs[size] = before.get(size, 0) + 1
+            length = self._runs[size] + size
             if length < max(size * TIMES, AT_LEAST):
                 continue
             start = at + 1 - length
             if size == 1 and text[at].isspace() and length >= BLANKS[text[at] == "\t"]:
                 return at + 1, start
-            # Rows of numbers or signs are often meant: tables, rulers.
             phrase = text[start : start + size]
-            if phrase.isalnum() or any(character.isalpha() or character == "_" for character in phrase):
+            words = phrase.isalnum() or any(character.isalpha() or character == "_" for character in phrase)
+            if words or (len(set(phrase)) >= SIGNS and length >= max(size * ROWS, LONG_ROW)):
                 return at + 1, _end_of_word(text, start + size, start + 2 * size)
         return None
 
@@ -76,6 +76,14 @@ class Repetition:
     def _end(start: int) -> int:
         """Before the line end in front of the line at ``start``."""
         return max(0, start - 1)
+
+
+def _same(text: str, at: int, start: int) -> Iterator[int]:
+    """How far before ``at``, in ``text[start:at]``, the same character stands, nearest first."""
+    place = text.rfind(text[at], start, at)
+    while place >= 0:
+        yield at - place
+        place = text.rfind(text[at], start, place)
 
 
 def _end_of_word(text: str, at: int, limit: int) -> int:

@@ -40,8 +40,9 @@ class Scan:
     broken_off: str
 
 
+@functools.lru_cache(maxsize=64)
 def scan(text: str, language: Language) -> Scan:
-    """Look through ``text``, which begins in code."""
+    """Look through ``text``, which begins in code. Of a text that grows much is asked more than once."""
     unmatched: list[int] = []
     waiting: list[int] = []
     closed: list[tuple[int, int]] = []

@@ -20,6 +20,10 @@ SHORT = 2
 READ = 20_000
 """Characters on either side of the cursor that are looked through for brackets."""
 
+UNDECIDED = 12
+"""What so many characters before the end of a text are may depend on what follows: a quote, or a name of Rust's."""
+_DECIDES_NOTHING = re.compile(r"[\w .,:;=+<>!&|%^~?@$(\[{-]*")
+
 # What may follow the cursor on its line without being in the way (Copilot's rule).
 CLOSING_REST = re.compile(r"\s*[)>}\]\"'`]*\s*[:{;,]?\s*")
 _DEFINITION = re.compile(
@@ -165,6 +169,13 @@ class StopRule:
         if self.extent == "line":
             return self._end_of_line(text)
         return self._end_of_text(text) if self.extent == "text" else self._end_of_block(text)
+
+    def may_end(self, text: str, seen: int) -> bool:
+        """Whether ``cut`` may say of ``text`` what it did not say of its first ``seen`` characters."""
+        start = max(0, seen - UNDECIDED)
+        if not text[text.rfind("\n", 0, seen) + 1 : seen].strip():
+            return True  # where a line begins
+        return not _DECIDES_NOTHING.fullmatch(text, start)
 
     def cuts(self, text: str, after: int = -1) -> Iterator[int]:
         """Every length beyond ``after`` that ``text`` may be cut to: the one of ``cut``, then the end of each line.
