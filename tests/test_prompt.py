@@ -10,7 +10,6 @@ from codespec.completion.prompt import (
     Prompts,
     file_name,
     fim_prompt,
-    head,
     lines_of,
     relative_path,
     roundest,
@@ -74,7 +73,7 @@ def test_the_budget_holds(model, prefix, suffix, budget):
 
 def test_cuts_are_at_lines_and_keep_what_is_near_the_cursor(model):
     before = text_of(model, tail(model.vocabulary, LINES, 100))
-    after = text_of(model, head(model.vocabulary, LINES, 100))
+    after = text_of(model, Prompts(model.vocabulary, None).head(LINES, 100))
     assert LINES.endswith(before)
     assert LINES.startswith(after)
     assert before.startswith("value_")

@@ -70,13 +70,15 @@ def test_a_cut_does_not_depend_on_how_the_text_arrives(prefix, suffix, generated
             assert rule.cut(generated + more) == first
 
 
+# fmt: off
 PIECES = {
-    "rust": "fn f<'a>(x: &'a str) -> char {\n    let c = ')';\n    match c { '\\'' => 'a', _ => 'b' }\n}\n\n// done\nfn g() {}\n",
-    "python": "def f(x):\n    '''A (text)\n\n    in lines'''\n    return {'a': [1, \"2)\"]}  # so\n\n\n@x\nclass B:\n    y = 1\n",
+    "rust": "fn f<'a>(x: &'a str) -> char {\n    let c = ')';\n    match c { '\\'' => 'a' }\n}\n\n// a\nfn g() {}\n",
+    "python": "def f(x):\n    '''A (b)\n\n    in c'''\n    return {'a': [\"2)\"]}  # so\n\n\n@x\nclass B:\n    y = 1\n",
     "javascript": "f(`a${b})`, /* { */ function () {\n  return [1];\n});\n\nconst g = (x) => {\n  x();\n}\n// }\n",
     "c": 'int f(void) {\n  char c = \'}\', *s = "\\"(";\n#if X\n  g();\n#endif\n}\n\nint h;\n',
     "markdown": "# A\n\nSome text (with\nbrackets\n\n\nand more.\n",
 }
+# fmt: on
 
 
 @pytest.mark.parametrize("name", PIECES)

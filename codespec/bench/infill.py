@@ -261,7 +261,7 @@ class LlamaVim:
             content = self._typed_through(local)
         if content is None:
             return
-        self._render(content, local)
+        self._render(content)
         if self._press is not None:
             self._press.answer(self.shown, self._asked_at)
         assert self._hint is not None
@@ -276,7 +276,7 @@ class LlamaVim:
                 best = max(best or "", content[count:], key=len)
         return best
 
-    def _render(self, content: str, local: Local) -> None:
+    def _render(self, content: str) -> None:
         """``s:fim_render``: what is shown of an answer; nothing of it where it repeats what is there."""
         lines = re.split("\n", content)
         while lines and not lines[-1]:

@@ -62,7 +62,9 @@ class CompletionCache:
         self._most, self._kept = documents, kept
 
     def store(self, document: str, request: Request, completions: Sequence[Completion]) -> None:
-        """Keep what was answered to ``request``; an answer with no text is one too."""
+        """Keep what was answered to ``request``; no text is an answer too, unless there was no time for one."""
+        if not any(each.text for each in completions) and any(each.finish_reason == "time" for each in completions):
+            return
         kept = self._documents.setdefault(document, deque(maxlen=self._kept))
         self._documents.move_to_end(document)
         if len(self._documents) > self._most:

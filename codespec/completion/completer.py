@@ -363,7 +363,7 @@ class Completer:
         return done
 
     def abort(self) -> None:
-        """Stop the running request at once; from any thread."""
+        """Stop the running request, see ``LocalEngine.abort``; from any thread."""
         self.engine.abort()
 
     def close(self) -> None:

@@ -86,7 +86,7 @@ class Ending:
                 continue
             self._refused.append(cut)
             if len(self._refused) >= REFUSED_STOPS:
-                return self._cut_back(text, "length")
+                return self._cut_back(text[:cut], "length")
         return None
 
     def finish(self, text: str, reason: FinishReason, wanted: Sequence[str] = ()) -> Ended:

@@ -199,7 +199,7 @@ class DecodeThread:
         with self._changed:
             same = self._ahead_of(job)
             if same is not None:
-                same.ahead = False
+                same.ahead = same.ahead and ahead
                 return same
             jobs = [*self._waiting.values(), *([self._running] if self._running is not None else [])]
             if self._closing or self._failed or (ahead and not all(each.ahead for each in jobs)):
@@ -219,8 +219,8 @@ class DecodeThread:
         return job
 
     def _ahead_of(self, job: Job) -> Job | None:
-        """A job that began before anybody asked for what ``job`` asks for."""
-        if job.key is None or job.ahead:
+        """A job ahead that is for what ``job`` asks for."""
+        if job.key is None:
             return None
         for each in (self._running, self._waiting.get(job.document)):
             goes_on = each is not None and each.ahead and not each.prefill and not each.cancel.is_set()

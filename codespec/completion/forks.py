@@ -39,9 +39,14 @@ class Forks:
         def fork() -> LlamaSequence:
             if first:
                 return first[0].fork()
-            first.append(self._context().sequence())
-            first[0].restore(sequence.save(), sequence.n_past)
-            return first[0]
+            made = self._context().sequence()
+            try:
+                made.restore(sequence.save(), sequence.n_past)
+            except BaseException:
+                made.close()
+                raise
+            first.append(made)
+            return made
 
         return fork
 

@@ -93,7 +93,7 @@ class ImportedSignatures:
         self, module: Path, names: Iterable[str], folder: Path, depth: int = 0
     ) -> Iterator[tuple[Path, Definition]]:
         """The definitions of some names of a module, or of the modules that it has them from."""
-        outline = self._read(module, folder)
+        outline = self._read(module)
         wanted = set(names)
         for definition in outline.definitions:
             if wanted.intersection(definition.names):
@@ -125,7 +125,7 @@ class ImportedSignatures:
                 continue
         return None
 
-    def _read(self, file: Path, folder: Path) -> Outline:
+    def _read(self, file: Path) -> Outline:
         """What a file defines; nothing where it is too large, cannot be read or holds secrets."""
         try:
             status = file.stat()

@@ -96,7 +96,7 @@ def _scaled(lines: Sequence[str], widths: dict[int, int], style: Style | None, l
 
 def _moved(body: str, prefix: str, line: str, widths: dict[int, int], style: Style, language: Language) -> int:
     """How many columns the lines are to be moved to the right."""
-    before = line if line.strip() else previous_line(prefix)
+    before = line + body.split("\n", 1)[0] if line.strip() else previous_line(prefix)
     first = first_line_of_block(line, body)
     if first is None:
         return 0

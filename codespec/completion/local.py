@@ -56,6 +56,14 @@ SOURCES = frozenset({"forced", "ngram", "model"})
 _log = logging.getLogger("codespec")
 
 
+class _Any:
+    def __init__(self, flags: Sequence[Cancel]) -> None:
+        self._flags = flags
+
+    def is_set(self) -> bool:
+        return any(flag.is_set() for flag in self._flags)
+
+
 class LocalEngine:
     """A target, its drafts and their KV caches. One generation at a time, from one thread at a time.
 
@@ -149,9 +157,11 @@ class LocalEngine:
             steps=self._prefill_steps,
             whole_steps=self._context.whole_steps,
         )
-        setup = {"model": model_hash(target), **asdict(Setup.of(self._context, gpu_layers, None))}
         warm = warm or WarmSettings()
-        self.warm = WarmTexts(sequence, self._generator, replace(warm, shift=warm.shift and not exact), setup)
+        warm = replace(warm, shift=warm.shift and not exact)
+        setup = asdict(Setup.of(self._context, gpu_layers, None))
+        about = {"model": model_hash(target), "shift": warm.shift, **setup}
+        self.warm = WarmTexts(sequence, self._generator, warm, about)
         self.draft: Path | None = None
         self.notes: list[str] = []
 
@@ -269,7 +279,7 @@ class LocalEngine:
         self.warm.turn_to(prompt)
         decode = self._decoder()
         with self._cancellable(self._cancellation):
-            for step in self._generator.generate(prompt, sampling, limits or Limits(), grammar, cancel):
+            for step in self._generator.generate(prompt, sampling, limits or Limits(), grammar, self._stopped(cancel)):
                 yield decode(step)
 
     def generate_together(
@@ -300,8 +310,9 @@ class LocalEngine:
         self.warm.turn_to(prompt)
         decoders = [self._decoder() for _ in samplings]
         with self._context.cancellable(self._cancellation), self._forks.cancellable(self._cancellation):
+            fork = self._forks.of(self._sequence)
             steps = self._generator.together(
-                prompt, samplings, limits or Limits(), grammars, stopped, cancel, self._forks.of(self._sequence)
+                prompt, samplings, limits or Limits(), grammars, stopped, self._stopped(cancel), fork
             )
             with closing(steps):  # type: ignore[type-var]  # a generator
                 for index, step in steps:
@@ -344,7 +355,7 @@ class LocalEngine:
     def prefill(self, prompt: Sequence[int], cancel: Cancel | None = None) -> int:
         """Decode what the KV cache lacks of a prompt, for a ``generate`` to come; ends a generation that still runs.
 
-        What was decoded when ``cancel`` is set stays.
+        What was decoded when ``cancel`` is set, or ``abort`` called, stays.
 
         Returns:
             How many tokens were decoded.
@@ -355,7 +366,11 @@ class LocalEngine:
         self._cancellation = Cancellation()
         self.warm.turn_to(prompt)
         with self._context.cancellable(self._cancellation):
-            return self._generator.prefill(prompt, cancel)
+            return self._generator.prefill(prompt, self._stopped(cancel))
+
+    def _stopped(self, cancel: Cancel | None) -> Cancel:
+        """``cancel``, or ``abort``."""
+        return _Any([self._cancellation, *([cancel] if cancel is not None else [])])
 
     def _prefill_steps(self) -> tuple[int, int]:
         """Tokens of the first step, and of a step at most: the longer nobody comes, the longer nobody will."""
@@ -435,7 +450,8 @@ class LocalEngine:
             self._saved = monotonic()
 
     def abort(self) -> None:
-        """Stop the running generation or measurement within one node of llama.cpp's graph; from any thread."""
+        """Stop the running generation or measurement, from any thread: within one node of llama.cpp's graph, or, while
+        a prompt is read, at the end of a step."""
         self._cancellation.set()
 
     def close(self) -> None:

@@ -205,7 +205,7 @@ def _is_one_too_many(text: str, overlap: str) -> bool:
 
 
 def unmatched_closers(text: str) -> int:
-    """How many closing brackets in ``text`` close nothing that it opened."""
+    """How many closing brackets in ``text`` close nothing that it opened, wherever they stand: ``scan`` reads code."""
     open_brackets: list[str] = []
     unmatched = 0
     for character in text:

@@ -256,11 +256,6 @@ def tail(vocabulary: Vocabulary, text: str, budget: int) -> list[int]:
     return Prompts(vocabulary, None).tail(text, budget)
 
 
-def head(vocabulary: Vocabulary, text: str, budget: int) -> list[int]:
-    """As ``Prompts.head``."""
-    return Prompts(vocabulary, None).head(text, budget)
-
-
 def file_name(path: str) -> str:
     """The last part of a path or URI."""
     return PurePosixPath(_plain(path)).name

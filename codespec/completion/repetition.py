@@ -13,7 +13,7 @@ CYCLE, ROUNDS, LONG_LINE = 3, 3, 8
 LONGEST_PHRASE, TIMES, AT_LEAST = 40, 5, 20
 """Within a line: characters of a phrase, how often it comes in a row, and how many characters that makes."""
 SIGNS, ROWS, LONG_ROW = 4, 8, 48
-"""Numbers and signs often repeat themselves in tables and rulers: so many different ones, more often, in a longer row."""
+"""Tables and rulers repeat numbers and signs: so many different ones in a phrase, so often, and so many characters."""
 BLANKS = (100, 30)
 """Spaces, and tabs, in a row that no line begins with."""
 ALIKE = 0.1

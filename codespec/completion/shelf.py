@@ -107,6 +107,20 @@ def _replaces(new: Shelved, old: Shelved) -> bool:
     return common_prefix(new.tokens, old.tokens) >= ALIKE * len(old.tokens)
 
 
+def delete_kept(folder: Path, workspace: str) -> None:
+    """Delete what ``folder`` keeps of a workspace, of whatever model and settings.
+
+    Raises:
+        OSError: something cannot be deleted.
+    """
+    for path in folder.glob(f"{_digest(workspace)}-*"):
+        path.unlink(missing_ok=True)
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:24]
+
+
 class ShelfFiles:
     """Keeps the caches of workspaces between runs, a file for each. Nothing here is ever an error.
 
@@ -168,16 +182,12 @@ class ShelfFiles:
             _log.warning("%s: what the model has read is forgotten at the end: %s", self._folder, error)
 
     def forget(self, workspace: str) -> None:
-        """Delete what was kept of a workspace.
-
-        Raises:
-            OSError: it cannot be deleted.
-        """
-        self._path(workspace).unlink(missing_ok=True)
+        """Delete what was kept of a workspace, see ``delete_kept``."""
+        delete_kept(self._folder, workspace)
 
     def _path(self, workspace: str) -> Path:
-        digest = hashlib.sha256(json.dumps([self._about, workspace], sort_keys=True).encode()).hexdigest()
-        return self._folder / f"{digest[:32]}.kv"
+        about = _digest(json.dumps(self._about, sort_keys=True))
+        return self._folder / f"{_digest(workspace)}-{about}.kv"
 
     def _parse(self, content: bytes, workspace: str) -> Iterator[Shelved]:
         """Raises ValueError where the content is not what ``save`` wrote."""

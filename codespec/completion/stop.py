@@ -57,7 +57,9 @@ def previous_line(prefix: str) -> str:
 
 def opens_block(line: str, language: Language) -> bool:
     """Whether a block begins with the next line."""
-    return line.rstrip().endswith((*OPENERS, ":") if language.indented else tuple(OPENERS))
+    code = line.rstrip()
+    ends = (*OPENERS, ":") if language.indented else tuple(OPENERS)
+    return code.endswith(ends) and not scan(code, language).broken_off
 
 
 def extent(prefix: str, suffix: str, language: Language) -> Extent:

@@ -86,9 +86,17 @@ class WarmTexts:
             self._fetch(found)
         else:
             self._put_aside(common)
-        self._reader = self._workspace
         if self._shift:
             self._generator.reuse(prompt, LEAST_MOVED)
+        if self._reader != self._workspace:
+            self._drop(common_prefix(self._generator.held, prompt))
+        self._reader = self._workspace
+
+    def _drop(self, common: int) -> None:
+        """Hold no more than that, whatever becomes of the prompt: the rest must not be kept with its workspace."""
+        held = self._generator.held[:common]
+        self._sequence.rollback(common)
+        self._generator.hold(held)
 
     def _put_aside(self, common: int) -> None:
         """Keep what is held, if much of it is about to be lost."""

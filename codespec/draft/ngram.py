@@ -184,7 +184,7 @@ class NgramDraft:
         self._text.extend(tokens[kept:])
         self._synced[kept:] = tokens[kept:]
 
-    def match(self, tail: Sequence[int], synced: bool = True) -> Match | None:
+    def match(self, tail: Sequence[int]) -> Match | None:
         """The longest match of the end of ``tail``, the most recent of equals, generated ones before the text's own."""
         if len(tail) < GRAM:
             return None

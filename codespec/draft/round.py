@@ -146,7 +146,7 @@ class ProposalRound:
             return False
         if (guess is None or self.rejection) and not self._model_may_pay(guess, chance):
             return False
-        return self._ask_model(None if self.rejection else guess, chance)
+        return self._ask_model(None if self.rejection else guess)
 
     def _ngram_guess(self) -> Guess | None:
         if self.match is None:
@@ -247,7 +247,7 @@ class ProposalRound:
             worth += share * most
         return worth, rate
 
-    def _ask_model(self, guess: Guess | None, chance: float) -> bool:
+    def _ask_model(self, guess: Guess | None) -> bool:
         draft = self.draft
         draft.rounds_without_model = 0
         pick = self._pick()

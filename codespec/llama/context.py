@@ -258,10 +258,10 @@ class Context:
 class LlamaSequence:
     """One sequence of a context; implements ``protocols.Target``. Made by ``Context.sequence``."""
 
-    def __init__(self, context: Context, sequence_id: int, n_past: int = 0) -> None:
+    def __init__(self, context: Context, sequence_id: int) -> None:
         self.context = context
         self.id = sequence_id
-        self._n_past = n_past
+        self._n_past = 0
 
     @property
     def n_past(self) -> int:

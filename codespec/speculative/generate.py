@@ -218,10 +218,7 @@ class Generator:
             return run.ended(reason)
         began = perf_counter()
         kept = self._sequence.kept(run.tokens)
-        try:
-            self._read(run.tokens[:-1], run.cancel)
-        except Aborted:
-            return run.ended("cancelled")
+        self._read(run.tokens[:-1], run.cancel)
         statistics = run.statistics
         statistics.reused_tokens = kept
         statistics.prefill_tokens = len(self._sequence.tokens) + 1 - kept
