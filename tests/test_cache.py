@@ -73,6 +73,14 @@ def test_nothing_is_an_answer_too() -> None:
     assert texts(cache, PREFIX + "a") is None
 
 
+def test_what_there_was_no_time_for_is_asked_again() -> None:
+    cache = CompletionCache()
+    cache.store("a", request(PREFIX), [replace(completion(""), finish_reason="time")])
+    assert texts(cache, PREFIX) is None
+    cache.store("a", request(PREFIX), [replace(completion("return"), finish_reason="time")])
+    assert texts(cache, PREFIX) == ["return"]
+
+
 @pytest.mark.parametrize(
     ("typed", "written", "text", "left"),
     [

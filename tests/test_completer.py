@@ -20,9 +20,17 @@ BASE = replace(Config(), max_tokens=24, time_budget_ms=0)
 TEXT = "import os\n\n\ndef main(argv):\n    if not argv:\n        raise \n    return os.path.join(*argv)\n"
 
 
+class Counting(LocalEngine):
+    generations = 0
+
+    def generate(self, *arguments, **more):
+        self.generations += 1
+        return super().generate(*arguments, **more)
+
+
 @pytest.fixture(scope="module")
 def engine():
-    engine = LocalEngine(EMBEDDED_TARGET, exact=True)
+    engine = Counting(EMBEDDED_TARGET, exact=True)
     yield engine
     engine.close()
 
@@ -145,20 +153,32 @@ def test_a_cancelled_request_gives_nothing(engine):
 
 def test_aborting_from_another_thread(engine):
     completer = Completer(engine, replace(BASE, max_tokens=400))
-    cancel = threading.Event()
+    stopped = threading.Event()
 
     def abort():
-        cancel.set()
-        completer.abort()
+        while not stopped.wait(0.001):
+            completer.abort()
 
-    timer = threading.Timer(0.05, abort)
-    timer.start()
-    for _ in range(200):
-        if completer.complete(Request(TEXT, len(TEXT), "plaintext", "x"), cancel) == []:
-            break
-    timer.join()
-    assert cancel.is_set()
+    thread = threading.Thread(target=abort)
+    thread.start()
+    try:
+        assert completer.complete(Request(TEXT, len(TEXT), "plaintext", "x")) == []
+    finally:
+        stopped.set()
+        thread.join()
     assert len(complete(engine, TEXT, 40)) == 1
+
+
+def test_an_abort_is_heard_between_the_steps_of_a_prompt(engine):
+    class Aborts:
+        def is_set(self):
+            engine.abort()
+            return False
+
+    prompt = [*range(1000, 1200)]
+    read = engine.prefill(prompt, Aborts())
+    assert 0 < read < len(prompt)
+    assert engine.prefill(prompt) == len(prompt) - read
 
 
 def test_every_prefix_of_a_constrained_completion_is_viable(engine):
@@ -311,10 +331,12 @@ def test_a_text_of_which_nothing_fits_is_generated_again(engine):
 
 
 def test_no_second_text_when_the_time_is_up(engine):
-    config = replace(BASE, grammar="auto", time_budget_ms=1)
-    text = '{"a": 1' + "!" * 40
-    completion, _ = fill(Completer(engine, config), text, 6)
-    assert completion.report["tokens"] <= BASE.max_tokens
+    begun = {}
+    for budget in (1, 0):
+        before = engine.generations
+        fill(Completer(engine, replace(BASE, grammar="auto", time_budget_ms=budget)), "[1, 2] ]", 6)
+        begun[budget] = engine.generations - before
+    assert begun[1] == 1 < begun[0]
 
 
 def test_the_whole_suffix_on_request(engine):

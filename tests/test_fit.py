@@ -320,6 +320,17 @@ def test_the_answer_does_not_depend_on_how_the_text_grew():
     assert next(step for step in steps if step is not None) == whole
 
 
+def test_nor_does_what_so_many_refused_stops_come_to():
+    gate = SuffixGate(Bytes(), "\n", check=lambda text, strict=True: text.endswith("a6"))
+    text = "".join(f"a{number}\n" for number in range(9))
+    found = set()
+    for size in (1, 2, 5, len(text)):
+        follow = Ending(StopRule("line"), gate)
+        steps = [follow.stop(text[:end]) for end in range(size, len(text) + size, size)]
+        found.add(next(step for step in steps if step is not None))
+    assert len(found) == 1
+
+
 @pytest.mark.parametrize(
     ("text", "generated", "expected", "verdict"),
     [

@@ -121,7 +121,6 @@ def test_a_key_inside_a_word_leaves_the_prompt_as_it_is(engine):
 
 def test_samples_and_alternatives_begin_with_the_word(engine):
     offset = TEXT.index("argparse") + 3
-    completer = Completer(engine, BASE, Sampling(temperature=1.5, top_k=0, top_p=1, min_p=0, seed=3))
     text = TEXT[:offset] + TEXT[offset + 5 :]
     for seed in range(3):
         completer = Completer(engine, BASE, Sampling(temperature=1.5, top_k=0, top_p=1, min_p=0, seed=seed))

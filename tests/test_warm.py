@@ -1,5 +1,6 @@
 """KV caches that are put aside and fetched, on the embedded model and on disk."""
 
+import threading
 from dataclasses import replace
 
 import numpy as np
@@ -139,6 +140,47 @@ def test_a_file_of_another_model_is_not_read(tmp_path):
     (found,) = ShelfFiles(tmp_path, {"model": "m"}, MIB).load("w")
     assert found.tokens == list(range(50))
     assert np.array_equal(found.data, np.arange(100).astype(np.uint8))
+
+
+def test_what_is_lossy_is_not_read_by_who_wants_no_loss(tmp_path, prompts):
+    read = []
+    for shift in (True, False, False):
+        run = engine(saved=64 * MIB, folder=tmp_path, shift=shift)
+        try:
+            run.warm.enter("/w")
+            read.append(run.prefill(prompts[0]))
+        finally:
+            run.close()
+    assert read == [200, 200, 0]
+
+
+def test_what_is_forgotten_is_so_for_every_model_and_setting(tmp_path):
+    for threads in (2, 4):
+        ShelfFiles(tmp_path, {"threads": threads}, MIB).save("/w", [shelved(range(50))])
+    ShelfFiles(tmp_path, {"threads": 2}, MIB).save("/other", [shelved(range(50))])
+    ShelfFiles(tmp_path, {"threads": 2}, MIB).forget("/w")
+    assert [ShelfFiles(tmp_path, {"threads": threads}, MIB).load("/w") for threads in (2, 4)] == [[], []]
+    assert len(ShelfFiles(tmp_path, {"threads": 2}, MIB).load("/other")) == 1
+
+
+def test_a_request_that_is_stopped_before_it_reads_keeps_nothing_private(tmp_path, prompts):
+    private, public = prompts[:2]
+    run = engine(saved=64 * MIB, folder=tmp_path)
+    try:
+        run.warm.enter("")
+        text_of(run, private)
+        run.warm.enter("/w")
+        stopped = threading.Event()
+        stopped.set()
+        assert "".join(chunk.text for chunk in run.generate(public, cancel=stopped)) == ""
+    finally:
+        run.close()
+    again = engine(saved=64 * MIB, folder=tmp_path)
+    try:
+        again.warm.enter("/w")
+        assert again.prefill(private) == 200
+    finally:
+        again.close()
 
 
 def test_a_file_is_its_owners_alone_and_holds_no_more_than_its_share(tmp_path):

@@ -268,6 +268,18 @@ def test_a_request_takes_over_what_was_begun_before_it_came(thread, gate):
     assert gate.aborts == 0
 
 
+def test_what_is_wanted_ahead_twice_is_begun_once(thread, gate):
+    load(thread, lambda: gate)
+    before = thread.submit("a", "a1", ahead=True, key="the place")
+    assert gate.begun.acquire(timeout=WAIT_S)
+    assert thread.submit("a", "a1", ahead=True, key="the place") is before
+    asked = thread.submit("b", "b1")  # nobody waits for it still
+    assert before.future.result(timeout=WAIT_S) is None
+    assert gate.begun.acquire(timeout=WAIT_S)
+    gate.through.release()
+    assert asked.future.result(WAIT_S) == ["b1 done"]
+
+
 @pytest.mark.parametrize(("document", "key"), [("a", "another place"), ("a", None), ("b", "the place")])
 def test_what_was_begun_for_something_else_is_stopped(thread, gate, document, key):
     load(thread, lambda: gate)
