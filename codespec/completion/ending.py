@@ -20,11 +20,11 @@ the document has an error at the cursor without the text as well, and the text m
 
 REFUSED_STOPS = 6
 """Stops that the gate may refuse before the generation ends: with each the text gets a line longer."""
-MOST_CUTS = 32
+MOST_CUTS = 16
 """Places that are tried when cutting back."""
 MOST_LINES = 6
 """Those at the ends of lines that are tried first."""
-MOST_ASKED, ASKED_TO_CLOSE = 160, 8
+MOST_ASKED, ASKED_TO_CLOSE = 80, 8
 """Questions to the gate while cutting back, each of which may take a parse, and about how many closing takes."""
 MOST_CLOSED = 3
 """Those where closing brackets are tried, too."""
