@@ -45,10 +45,12 @@ SERVER_TIMEOUT_S = 120.0
 LLAMA_VIM_BATCH = 1024
 
 Arm = str
-"""``full``, or what is switched off: ``no prefill``, ``no prefetch``, ``neither``; or ``llama.vim``."""
+"""``full`` (the defaults), ``ahead`` (which completes before it is asked), or what is switched off: ``no prefill``,
+``no prefetch``, ``neither``; or ``llama.vim``."""
 
 ARMS: dict[Arm, dict[str, bool]] = {
     "full": {"prefill": True, "prefetch": True},
+    "ahead": {"prefill": True, "prefetch": True, "generate_ahead": True},
     "no prefill": {"prefill": False, "prefetch": True},
     "no prefetch": {"prefill": True, "prefetch": False},
     "neither": {"prefill": False, "prefetch": False},
