@@ -145,8 +145,8 @@ class Config:
         draft_length: tokens that are proposed at a time at most; 0: as many as are expected to save time.
         learn: whether drafts learn from open files and accepted completions, and use what was learnt.
         prefill: whether the target reads what was typed at once, before a completion is asked for.
-        generate_ahead: whether the target also completes at once behind what was typed, before that is asked for:
-            quicker answers, for more work.
+        generate_ahead: whether the target also completes at once behind what was typed, where the editor mostly asks
+            for that a moment later by itself: quicker answers, for a little more work.
         prefetch: whether the completion after the one that is shown is made ready before that is accepted.
         cache: what is kept of what the target has read.
         statistics: whether it is counted, on this machine alone, what becomes of completions.
@@ -169,7 +169,7 @@ class Config:
     draft_length: int = _option(0, Rule(maximum=32))
     learn: bool = _option(True)
     prefill: bool = _option(True)
-    generate_ahead: bool = _option(False)
+    generate_ahead: bool = _option(True)
     prefetch: bool = _option(True)
     cache: CacheConfig = field(default_factory=CacheConfig)
     statistics: bool = _option(True)

@@ -45,15 +45,16 @@ SERVER_TIMEOUT_S = 120.0
 LLAMA_VIM_BATCH = 1024
 
 Arm = str
-"""``full`` (the defaults), ``ahead`` (which completes before it is asked), or what is switched off: ``no prefill``,
-``no prefetch``, ``neither``; or ``llama.vim``."""
+"""``full``, or what is switched off of it: ``not ahead``, ``no prefill`` (nor ahead), ``no prefetch``, ``neither``; or
+``llama.vim``."""
 
+_ALL = {"prefill": True, "generate_ahead": True, "prefetch": True}
 ARMS: dict[Arm, dict[str, bool]] = {
-    "full": {"prefill": True, "prefetch": True},
-    "ahead": {"prefill": True, "prefetch": True, "generate_ahead": True},
-    "no prefill": {"prefill": False, "prefetch": True},
-    "no prefetch": {"prefill": True, "prefetch": False},
-    "neither": {"prefill": False, "prefetch": False},
+    "full": _ALL,
+    "not ahead": {**_ALL, "generate_ahead": False},
+    "no prefill": {**_ALL, "prefill": False, "generate_ahead": False},
+    "no prefetch": {**_ALL, "prefetch": False},
+    "neither": dict.fromkeys(_ALL, False),
 }
 LLAMA_VIM: Arm = "llama.vim"
 _NO_COUNTS = frozenset({"context", "threads"})

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+UNASKED = 4
+"""Changes without a request behind them after which nothing is completed ahead: the user asks by a key, or types faster
+than the editor asks."""
+
 
 def did_change(ls: CodespecServer, params: types.DidChangeTextDocumentParams) -> None:
     """Read on behind what was typed."""
@@ -37,7 +41,8 @@ def changed(ls: CodespecServer, uri: str, changes: Sequence[types.TextDocumentCo
     config = ls.settings.config
     if not config.for_language(request.language).enabled or ls.cache.find(uri, request) is not None:
         return
-    if config.generate_ahead:
+    ls.unasked += 1
+    if config.generate_ahead and ls.unasked <= UNASKED:
         ls.keep(asyncio.create_task(_complete(ls, uri, replace(request, ahead=True))))
     elif config.prefill:
         ls.decode.submit(uri, request, ahead=True, prefill=True)

@@ -64,6 +64,8 @@ async def find(ls: CodespecServer, uri: str, position: types.Position, count: in
 
 async def _find(ls: CodespecServer, uri: str, position: types.Position, count: int) -> Answer | None:
     began = perf_counter()
+    if count == 1:  # by itself
+        ls.unasked = 0
     document = ls.document(uri)
     if document is None:
         return None

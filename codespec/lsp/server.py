@@ -32,7 +32,7 @@ from pygls.uris import to_fs_path
 from codespec.completion.cache import CompletionCache
 from codespec.completion.executor import DecodeThread
 from codespec.lsp import commands, notebooks
-from codespec.lsp.ahead import did_change
+from codespec.lsp.ahead import UNASKED, did_change
 from codespec.lsp.answers import inline_completion
 from codespec.lsp.documents import Document, Documents
 from codespec.lsp.items import to_request
@@ -128,6 +128,7 @@ class CodespecServer(LanguageServer):
         decoding: requests that wait for the models.
         language: of the latest request.
         languages: that were asked for.
+        unasked: changes since the client last asked for completions by itself.
     """
 
     protocol: Protocol
@@ -144,6 +145,7 @@ class CodespecServer(LanguageServer):
         self.surroundings = Surroundings()
         self.answers = Answers()
         self.requests = self.from_memory = self.decoding = 0
+        self.unasked = UNASKED
         self.language = ""
         self.languages: set[str] = set()
         self.startup_messages: list[str] = []

@@ -109,7 +109,7 @@ def _of_the_models(settings: Config) -> Config:
         grammar="none",
         enabled=True,
         prefill=True,
-        generate_ahead=False,
+        generate_ahead=True,
         prefetch=True,
         statistics=True,
         status=True,

@@ -293,7 +293,9 @@ async def soak(
 ) -> Report:
     """Run a session with a server of its own; what it says is in the report."""
     with tempfile.TemporaryDirectory(prefix="codespec-soak-", ignore_cleanup_errors=True) as folder:
-        async with running(Path(folder), list(command), options={"prefetch": True, **(options or {})}) as server:
+        async with running(
+            Path(folder), list(command), options={"prefetch": True, "generate_ahead": True, **(options or {})}
+        ) as server:
             pid = server.client._server.pid
             editor = Soak(server, seed, edits_per_s, documents)
             report = await editor.run(seconds, lambda: memory_of(pid, folder), say)

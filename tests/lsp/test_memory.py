@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import re
 
 import pytest
 import pytest_asyncio
 from lsprotocol import types
+
+from codespec.lsp.ahead import UNASKED
 
 from .helpers import running, until
 
@@ -138,11 +141,27 @@ async def test_typing_along_reads_nothing(shared):
 
 
 async def test_what_is_typed_is_completed_before_it_is_asked_where_that_is_wanted(tmp_path):
-    async with running(tmp_path, options={"generate_ahead": True, "prefetch": False}) as server:
-        editor = Editor(server, "x = ab")
-        change = types.TextDocumentContentChangePartial(types.Range(types.Position(0, 6), types.Position(0, 6)), "c")
+    async with running(tmp_path, options={"generate_ahead": True}) as server:
+        editor = Editor(server, "x = a")
+        await editor.ask()  # an editor that asks by itself
+        change = types.TextDocumentContentChangePartial(types.Range(types.Position(0, 5), types.Position(0, 5)), "b")
         server.change(change, editor.uri, 2)
-        await until(lambda: f"stub: done {editor.name}" in server.stderr)
+        await until(lambda: editor.decoded == 2)
+        change = types.TextDocumentContentChangePartial(types.Range(types.Position(0, 6), types.Position(0, 6)), "c")
+        server.change(change, editor.uri, 3)
+        await until(lambda: editor.decoded == 3)
         editor.line = "x = abc"
         assert await editor.ask() == "x = abc<abc|128>"
-        assert editor.decoded == 1
+        assert editor.decoded == 3
+
+
+async def test_for_an_editor_that_asks_only_when_told_nothing_is_completed_ahead(tmp_path):
+    async with running(tmp_path, options={"generate_ahead": True}) as server:
+        editor = Editor(server, "x = ")
+        await editor.ask()
+        said = re.compile(rf"stub: (begin|reads) {editor.name}")
+        for number in range(8):
+            at = types.Position(0, 4 + number)
+            server.change(types.TextDocumentContentChangePartial(types.Range(at, at), "a"), editor.uri, 2 + number)
+            await until(lambda wanted=number + 2: len(said.findall(server.stderr)) == wanted)
+        assert editor.decoded == 1 + UNASKED
