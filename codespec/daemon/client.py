@@ -140,6 +140,7 @@ class Link:
     def _take(self, message: Mapping[str, Any]) -> None:
         if "bye" in message:
             self._expected = True
+            self.alive = False  # at once: until it is gone it answers, but does nothing any more
             return
         if "log" in message:
             level, name, text = message["log"]
@@ -211,7 +212,9 @@ class SharedCompleter:
             if cancel.is_set():  # before this was known to run
                 self.abort()
             try:
-                return unpack_completions(reply.result())
+                found = unpack_completions(reply.result())
+                if found is not None or link.alive:  # at its end the process stops whatever it does
+                    return found
             except Lost:
                 blamed += reply.begun
             finally:
@@ -268,10 +271,13 @@ class SharedCompleter:
             self._connected().tell(op, request, **fields)
 
     def _wait(self, op: str, request: Request | None = None, **fields: Any) -> None:
-        for _ in range(2):
+        for _ in range(_TO_BLAME):
             with contextlib.suppress(Lost):
-                self._connected().ask(op, request, **fields)[1].result()
-                return
+                link = self._connected()
+                link.ask(op, request, **fields)[1].result()
+                if link.alive:  # else it may have been dropped at the end of the process
+                    return
+        raise CodespecError(f"the model process has ended over this; {log_file()} may say why")
 
     def _lost(self) -> None:
         self._ends.append(time.monotonic())

@@ -100,11 +100,11 @@ class ModelProcess:
         self._decode.load(lambda: self._models, lambda error: None)
         threading.Thread(target=self._accept, args=(listener, key), name="accept", daemon=True).start()
         self._wait()
-        self._say({"bye": self._reason})
         with contextlib.suppress(OSError):
             listener.close()
         with contextlib.suppress(OSError):
             self._where.key.unlink()
+        self._say({"bye": self._reason})  # now whoever hears it cannot come back to this process
         self._decode.close(_END_S)
 
     def stop(self, reason: str) -> None:

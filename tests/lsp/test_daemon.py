@@ -136,6 +136,14 @@ def test_a_request_is_asked_again_when_the_process_ends(here):
         assert len(told) == 1
 
 
+def test_a_request_that_is_stopped_by_the_end_of_the_process_is_asked_again(here):
+    with window(Config(max_tokens=200, time_budget_ms=0, gate="off")) as completer:
+        asked = InThread(completer, request(LONG + "def "))
+        assert eventually(lambda: begun(completer))
+        assert stop_model_process()
+        assert asked.wait()
+
+
 def test_a_request_that_kills_the_process_twice_is_given_up(here, monkeypatch):
     """And nothing is started any more where that happens again and again."""
     monkeypatch.setattr("codespec.daemon.client.MOST_RESTARTS", 3)

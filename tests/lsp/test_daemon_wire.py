@@ -13,9 +13,7 @@ from codespec.config import Config
 from codespec.daemon.client import Link, Lost
 from codespec.daemon.wire import Channel, Texts, common_ends, pack_config, unpack_config
 
-from .windows import (
-    WAIT_S,
-)
+from .windows import WAIT_S, eventually
 
 
 def test_a_window_logs_what_is_logged_about_models(caplog):
@@ -31,11 +29,12 @@ def test_a_window_logs_what_is_logged_about_models(caplog):
     assert ("codespec.models", logging.WARNING, "a draft is slow") in caplog.record_tuples
     number, reply = link.ask("status")
     process.send({"bye": "as asked"})
+    assert eventually(lambda: not link.alive)
+    with pytest.raises(Lost):
+        link.tell("status")
     other.send_bytes(b"[]")
     with pytest.raises(Lost):
         reply.result(WAIT_S)
-    with pytest.raises(Lost):
-        link.tell("status")
     assert not lost.is_set()  # it has said good-bye
     process.close()
 
