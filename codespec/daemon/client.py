@@ -311,14 +311,14 @@ class SharedCompleter:
             try:
                 self._link.ask("open", progress=self._progress, config=pack_config(self._config))[1].result()
                 return
-            except CodespecError:
-                self._link.close()
-                raise
             except Lost:
                 if last:
                     raise CodespecError(
                         f"the model process has ended while it loaded the model; {log_file()} may say why"
                     ) from None
+            except BaseException:
+                self._link.close()  # which has no model: the next request opens another one
+                raise
             try:
                 self._link = Link(reach(), self._lost)
             except Unreachable as error:  # no reason to try here what has ended another process

@@ -14,7 +14,7 @@ from codespec.daemon.client import SharedCompleter
 from codespec.daemon.place import Place
 from codespec.daemon.wire import Channel
 
-from .windows import WAIT_S, never, request
+from .windows import WAIT_S, InThread, eventually, never, request
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="sockets of POSIX")
 
@@ -73,6 +73,24 @@ def answer(channel: Channel, result: object = None) -> str:
     message = channel.receive()
     channel.send({"id": message["id"], "result": result})
     return message["op"]
+
+
+def test_a_model_whose_loading_failed_is_loaded_with_the_next_request(here):
+    with StandIn(here) as first:
+        completer, channel = opened(first)
+        channel.close()
+        assert eventually(lambda: not completer._link.alive)
+        asked = InThread(completer, request())
+        again = first.accept()
+        again.send({"id": again.receive()["id"], "error": "OSError: as asked", "internal": True})
+        asked.wait()
+        assert isinstance(asked.error, RuntimeError)
+        asked = InThread(completer, request())
+        again = first.accept()
+        assert answer(again) == "open"
+        assert answer(again, []) == "complete"
+        assert asked.wait() == []
+        completer.close()
 
 
 @pytest.mark.parametrize("op", ["complete", "accepted", "forget"])
