@@ -257,7 +257,8 @@ class SharedCompleter:
 
     def abort(self) -> None:
         """Stop the running request."""
-        running = self._running
+        # Once: whoever calls this must not wait, and a process that does not read takes only so many messages.
+        running, self._running = self._running, None
         if running is not None:
             with contextlib.suppress(Lost):
                 running[0].tell("cancel", id=running[1])

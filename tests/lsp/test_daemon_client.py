@@ -116,3 +116,21 @@ def test_what_comes_while_the_process_ends_is_asked_again(here, op):
         asking.join(WAIT_S)
         assert not asking.is_alive()
         completer.close()
+
+
+def test_a_process_that_reads_nothing_holds_up_nobody_who_stops_a_request(here):
+    with StandIn(here) as first:
+        completer, channel = opened(first)
+        asked = InThread(completer, request())
+        assert eventually(lambda: completer._running is not None)
+        asked.cancel.set()
+        stopping = threading.Thread(target=lambda: [completer.abort() for _ in range(20_000)], daemon=True)
+        stopping.start()
+        stopping.join(WAIT_S)
+        assert not stopping.is_alive()
+        assert answer(channel) == "complete"
+        assert channel.receive()["op"] == "cancel"
+        assert asked.wait() is None
+        completer.close()
+        with pytest.raises((EOFError, OSError)):
+            channel.receive()
