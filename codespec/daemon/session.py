@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import queue
 import threading
@@ -98,8 +99,9 @@ class Session:
             self._decode.cancel_document(document)
         self._models.release(self)
         self._completer = None
-        self._outgoing.put(None)
         self._channel.close()
+        with contextlib.suppress(queue.Full):  # then the next message ends the sender: it cannot be sent
+            self._outgoing.put_nowait(None)
 
     def _send_all(self) -> None:
         try:

@@ -9,8 +9,11 @@ from multiprocessing.connection import Pipe
 
 import pytest
 
+from codespec.completion.executor import DecodeThread
 from codespec.config import Config
 from codespec.daemon.client import Link, Lost
+from codespec.daemon.models import Models
+from codespec.daemon.session import MOST_UNSENT, Session
 from codespec.daemon.wire import Channel, Texts, common_ends, pack_config, unpack_config
 
 from .windows import WAIT_S, eventually
@@ -37,6 +40,20 @@ def test_a_window_logs_what_is_logged_about_models(caplog):
         reply.result(WAIT_S)
     assert not lost.is_set()  # it has said good-bye
     process.close()
+
+
+def test_a_window_that_does_not_read_is_cut_off():
+    mine, other = Pipe()
+    session = Session(1, Channel(mine), DecodeThread(), Models(), dict, lambda reason: None)
+    serving = threading.Thread(target=session.run, daemon=True)
+    serving.start()
+    for _ in range(2 * MOST_UNSENT):
+        session.say({"log": [logging.WARNING, "codespec.models", "a draft is slow" * 10]})
+    serving.join(WAIT_S)
+    assert not serving.is_alive()
+    senders = [each for each in threading.enumerate() if each.name == "window 1 sends"]
+    assert eventually(lambda: not any(each.is_alive() for each in senders))
+    other.close()
 
 
 def test_documents_are_sent_as_what_has_changed():
