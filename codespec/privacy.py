@@ -86,7 +86,8 @@ _PLACEHOLDER = re.compile(
 )
 
 _ASSIGNED = re.compile(
-    r"(?:password|passwd|secret|token|api_?key|private_?key|access_?key)[\w-]*[\"']?\s*[:=]\s*[\"']([^\"'\s]{12,})[\"']",
+    r"(?:password|passwd|secret|token|api_?key|private_?key|access_?key)[\w-]{0,40}[\"']?\s*[:=]\s*"
+    r"[\"']([^\"'\s]{12,})[\"']",
     re.IGNORECASE,
 )
 _LONG = re.compile(r"[A-Za-z0-9+/_-]{32,}")

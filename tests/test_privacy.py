@@ -5,11 +5,12 @@ from __future__ import annotations
 import random
 import string
 from pathlib import Path
+from time import process_time
 
 import pytest
 
 import codespec
-from codespec.privacy import has_secret_name, holds_token
+from codespec.privacy import has_secret_name, holds_token, is_secret
 
 LETTERS = string.ascii_letters + string.digits
 
@@ -104,6 +105,13 @@ def test_long_texts_that_begin_like_secrets_take_no_more_than_linear_time(start:
         start + "T3BlbkFJ" * 20_000,
     ):
         holds_token(text)
+
+
+@pytest.mark.parametrize("part", ["token", "api_key-", "password ", "secret=", "token='", "token: 'a"])
+def test_long_texts_that_name_secrets_take_no_more_than_linear_time(part: str) -> None:
+    began = process_time()
+    is_secret("a.txt", part * (200_000 // len(part)))
+    assert process_time() - began < 5  # it took minutes
 
 
 @pytest.mark.parametrize(
