@@ -12,7 +12,6 @@ import logging
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import unquote
@@ -31,6 +30,7 @@ from pygls.uris import to_fs_path
 
 from codespec.completion.cache import CompletionCache
 from codespec.completion.executor import DecodeThread
+from codespec.daemon.place import version
 from codespec.lsp import commands, notebooks
 from codespec.lsp.ahead import UNASKED, did_change
 from codespec.lsp.answers import inline_completion
@@ -134,7 +134,7 @@ class CodespecServer(LanguageServer):
     protocol: Protocol
 
     def __init__(self, load_completer: Loader) -> None:
-        super().__init__("codespec", _version(), notebook_document_sync=notebooks.SELECTOR, protocol_cls=Protocol)
+        super().__init__("codespec", version(), notebook_document_sync=notebooks.SELECTOR, protocol_cls=Protocol)
         make_discreet()
         self.settings = Settings()
         self.decode = DecodeThread()
@@ -384,8 +384,10 @@ async def initialized(ls: CodespecServer, params: types.InitializedParams) -> No
 
 async def did_change_configuration(ls: CodespecServer, params: types.DidChangeConfigurationParams) -> None:
     """Take over new settings."""
-    # Some clients only say that something has changed.
-    ls.use_settings(ls.settings.change(params.settings or await ls.pull_settings()))
+    # Some clients only say that something has changed; what they said before holds where they do not answer.
+    pulled = None if params.settings else await ls.pull_settings()
+    options = params.settings if pulled is None else pulled
+    ls.use_settings(ls.settings.read() if options is None else ls.settings.change(options))
 
 
 def shut_down(ls: CodespecServer, params: None) -> None:
@@ -399,10 +401,3 @@ def _workspace_folder(params: types.InitializeParams) -> Path | None:
     uri = folders[0].uri if folders else params.root_uri
     path = to_fs_path(uri) if uri else params.root_path
     return Path(path) if path else None
-
-
-def _version() -> str:
-    try:
-        return metadata.version("codespec")
-    except metadata.PackageNotFoundError:  # run from a checkout
-        return "0"

@@ -116,6 +116,19 @@ def test_documents_that_are_changed_out_of_order(patient):
     assert ask(24) is None
 
 
+def test_settings_hold_where_a_client_does_not_say_how_they_changed(tmp_path):
+    with raw(tmp_path) as server:
+        server.handshake({"workspace": {"configuration": True}})
+        for answer in ({"result": [{"max_tokens": 7}]}, {"error": {"code": -32603, "message": "as asked"}}):
+            request = server.asked("workspace/configuration")
+            server.send({"jsonrpc": "2.0", "id": request["id"], **answer})
+            server.notify("workspace/didChangeConfiguration", {"settings": None})
+        server.asked("workspace/configuration")
+        server.open("abc\n")
+        server.complete(1, 0, 3)
+        assert server.answer(1)["result"]["items"][0]["insertText"] == "abc<abc|7>"
+
+
 def test_shutdown_and_exit(tmp_path):
     with raw(tmp_path) as server:
         server.handshake()
