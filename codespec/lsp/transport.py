@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+_discreet = logging.getLogger("pygls.io_")
+"""For pygls to log to: messages of its loggers go without what the client sent, see ``logs``."""
+
 _FREE_WITHIN_S = 1.0
 """How long the exit waits for a decode or a load to end."""
 
@@ -190,6 +193,23 @@ class _Reader:
             return b""
 
 
+class _Socket:
+    """A web socket for pygls."""
+
+    def __init__(self, socket: Any) -> None:
+        self._socket = socket
+
+    async def recv(self, decode: bool | None = None) -> Any:
+        await asyncio.sleep(0)  # as in ``_Reader``
+        return await self._socket.recv(decode=decode)
+
+    async def send(self, data: bytes) -> None:
+        await self._socket.send(data)
+
+    async def close(self) -> None:
+        await self._socket.close()
+
+
 async def _first_headers(stream: asyncio.StreamReader, token: str) -> list[bytes] | None:
     """The headers of the first message; None where the token is not among them.
 
@@ -230,7 +250,7 @@ async def _serve_tcp(server: CodespecServer, host: str, port: int, token: str) -
         server.protocol.set_writer(writer)
         try:
             await run_async(
-                threading.Event(), _Reader(stream, first), server.protocol, logger, server.report_server_error
+                threading.Event(), _Reader(stream, first), server.protocol, _discreet, server.report_server_error
             )
         except Exception as error:
             logger.info("connection lost: %s", error)
@@ -257,7 +277,8 @@ async def _serve_ws(server: CodespecServer, host: str, port: int, token: str) ->
             return
         taken = True
         try:
-            await run_websocket(socket, threading.Event(), server.protocol, logger, server.report_server_error)
+            one: Any = _Socket(socket)  # what pygls needs of it
+            await run_websocket(one, threading.Event(), server.protocol, _discreet, server.report_server_error)
         except Exception as error:
             logger.info("connection lost: %s", error)
         finally:

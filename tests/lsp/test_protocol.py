@@ -240,6 +240,27 @@ def test_a_token_is_made_and_printed_where_none_is_given(tmp_path):
             server.handshake()
 
 
+def test_the_log_of_a_connection_quotes_nothing(tmp_path):
+    marker = "a-secret-that-must-not-be-logged"
+    with raw(tmp_path, [*STUB, "--tcp"], env={"CODESPEC_TOKEN": "open sesame", "STUB_VERBOSE": "1"}) as process:
+        begun(process, tmp_path / "stderr", "listening on 127.0.0.1:")
+        port = int(re.search(r"listening on 127.0.0.1:(\d+)", (tmp_path / "stderr").read_text())[1])
+        with socket.create_connection(("127.0.0.1", port)) as connection, connection.makefile("rwb") as stream:
+            server = Raw(process.process, stream, stream)
+            server.send_bytes(b"Authorization: Bearer open sesame\r\n")
+            server.handshake()
+            server.open("x = \n")
+            server.request(1, "textDocument/inlineCompletion", {"position": {"line": marker}})
+            server.notify("textDocument/didOpen", {"textDocument": {"text": marker}})
+            server.send_body(json.dumps({"text": marker}).encode()[:-1])
+            server.send({"jsonrpc": "2.0", "method": [marker]})
+            server.complete(2, 0, 4)
+            assert server.answer(2)["result"]["items"]
+    text = (tmp_path / "stderr").read_text()
+    assert "ERROR pygls" in text
+    assert marker not in text
+
+
 def test_an_empty_file_is_no_token(tmp_path):
     (tmp_path / "token").write_text("\n")
     command = [sys.executable, "-m", "codespec", "serve", "--tcp", "0", "--token-file", str(tmp_path / "token")]
@@ -271,6 +292,35 @@ def test_a_web_socket(tmp_path):
             connection.send(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}))
             assert json.loads(connection.recv(timeout=5))["result"]["capabilities"]
         assert ended(process.process) == 1
+
+
+def test_a_request_over_a_web_socket_sees_its_document_as_it_was_then(tmp_path):
+    client = pytest.importorskip("websockets.sync.client")
+    with raw(tmp_path, [*STUB, "--ws"], env={"CODESPEC_TOKEN": "open sesame"}) as process:
+        begun(process, tmp_path / "stderr", "listening on 127.0.0.1:")
+        port = re.search(r"listening on 127.0.0.1:(\d+)", (tmp_path / "stderr").read_text())[1]
+        with client.connect(f"ws://127.0.0.1:{port}/?token=open%20sesame") as connection:
+
+            def send(method, params, **more):
+                connection.send(json.dumps({"jsonrpc": "2.0", "method": method, "params": params, **more}))
+
+            send("initialize", {"processId": None, "rootUri": None, "capabilities": {}}, id="first")
+            send("initialized", {})
+            uris = [f"file:///work/{number}.py" for number in range(30)]
+            for uri in uris:
+                item = {"uri": uri, "languageId": "python", "version": 1, "text": "abc"}
+                send("textDocument/didOpen", {"textDocument": item})
+            for number, uri in enumerate(uris):
+                where = {"textDocument": {"uri": uri}, "position": {"line": 0, "character": 3}}
+                send("textDocument/inlineCompletion", {**where, "context": {"triggerKind": 2}}, id=number)
+                document = {"uri": uri, "version": 2}
+                send("textDocument/didChange", {"textDocument": document, "contentChanges": [{"text": "later"}]})
+            found = {}
+            while len(found) < len(uris):
+                message = json.loads(connection.recv(timeout=20))
+                if isinstance(message.get("id"), int) and "method" not in message:
+                    found[message["id"]] = message["result"]["items"][0]["insertText"]
+            assert set(found.values()) == {"abc<abc|128>"}
 
 
 def test_an_address_that_others_can_reach_is_warned_of(tmp_path):
