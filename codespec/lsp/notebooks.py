@@ -54,12 +54,6 @@ def name_of(ls: CodespecServer, document: Document) -> str:
     return Document(notebook.uri).path + (suffixes[0] if suffixes else "")
 
 
-def folder_uri(ls: CodespecServer, uri: str) -> str:
-    """The URI by which the folder of a document is found."""
-    notebook = notebook_of(ls, uri)
-    return uri if notebook is None else notebook.uri
-
-
 def did_open(ls: CodespecServer, params: types.DidOpenNotebookDocumentParams) -> None:
     """Learn the cells, which pygls keeps: those of one language are learnt together."""
     _tell_of(ls, params.cell_text_documents)
@@ -90,7 +84,7 @@ def _tell_of(ls: CodespecServer, cells: Iterable[types.TextDocumentItem]) -> Non
     for cell in cells:
         document = ls.document(cell.uri)
         if document is not None:
-            ls.surroundings.opened(document, ls.folder_of(folder_uri(ls, cell.uri)))
+            ls.surroundings.opened(document, ls.folder_of(cell.uri))
 
 
 def _cells(ls: CodespecServer, notebook: types.NotebookDocument) -> list[Document]:

@@ -142,7 +142,7 @@ class CodespecServer(LanguageServer):
         self.lessons = Lessons(self.decode, self.statistics)
         self.reporter = Reporter(self)
         self.cache = CompletionCache()
-        self.surroundings = Surroundings()
+        self.surroundings = Surroundings(file_of=self.file_of)
         self.answers = Answers()
         self.requests = self.from_memory = self.decoding = 0
         self.unasked = UNASKED
@@ -169,9 +169,14 @@ class CodespecServer(LanguageServer):
         """What columns are counted in."""
         return Units(self.workspace.position_encoding)
 
+    def file_of(self, uri: str) -> str:
+        """The URI of the file that a document is or, as a cell of a notebook, is in."""
+        notebook = notebooks.notebook_of(self, uri)
+        return notebook.uri if notebook is not None else file_uri(uri)
+
     def folder_of(self, uri: str) -> str:
         """The path of the workspace folder that a document lies in, the innermost of several; empty for none."""
-        path = to_fs_path(file_uri(uri))
+        path = to_fs_path(self.file_of(uri))
         if not path:
             return ""
         found = [folder for folder in self.workspace_folders() if Path(path).is_relative_to(folder)]
@@ -260,7 +265,7 @@ class CodespecServer(LanguageServer):
             cursor: whether somebody works there; else nothing is shown of other files.
         """
         excerpt = notebooks.within(self, document, document.excerpt(row, column))
-        folder = self.folder_of(notebooks.folder_uri(self, document.uri))
+        folder = self.folder_of(document.uri)
         shown: tuple[Snippet, ...] = ()
         if cursor:
             self.surroundings.visited(document, row, folder)

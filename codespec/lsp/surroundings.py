@@ -36,6 +36,11 @@ PATHS = 4096
 """Files and folders whose places on the disk are kept."""
 
 
+def file_uri(uri: str) -> str:
+    """The URI of the file that a document is; of a cell that of its notebook, whose cells are shown to each other."""
+    return "file:" + uri[len(CELL) :].partition("#")[0] if uri.startswith(CELL) else uri
+
+
 @dataclass(frozen=True)
 class _Shown:
     """What a document is shown, and of what that is the part which may be shown."""
@@ -51,6 +56,7 @@ class _Known:
     """What is remembered of an open document.
 
     Attributes:
+        file: the URI of the file that it is or, as a cell, is in.
         folder: the workspace folder that it lies in, empty for none.
         row: where it was edited or completed last.
         holds_token: whether its text does.
@@ -59,6 +65,7 @@ class _Known:
     """
 
     document: Document
+    file: str
     folder: str
     row: int = 0
     holds_token: bool = False
@@ -73,10 +80,12 @@ class Surroundings:
 
     Args:
         clock: seconds.
+        file_of: the URI of the file that a document is or, as a cell of a notebook, is in.
     """
 
-    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
+    def __init__(self, clock: Callable[[], float] = monotonic, file_of: Callable[[str], str] = file_uri) -> None:
         self._clock = clock
+        self._file_of = file_of
         self._settings = ContextConfig()
         self._ring = Ring(self._settings.ring_chunks)
         self._chooser = Chooser(self._ring, clock=clock)
@@ -92,8 +101,7 @@ class Surroundings:
 
     def opened(self, document: Document, folder: str) -> None:
         """A document is there, most likely looked at from its start."""
-        known = self._known[document.uri] = _Known(document, folder)
-        self._search(known)
+        known = self._remember(document, folder)
         self._add(known)
         self._read_imports(known)
 
@@ -111,7 +119,7 @@ class Surroundings:
         elif not known.holds_token or self._clock() - known.checked > RECHECK_S:
             self._search(known)
         if known.holds_token:
-            self._ring.remove(file_uri(document.uri))
+            self._ring.remove(known.file)
 
     def visited(self, document: Document, row: int, folder: str) -> None:
         """Somebody works at a line of a document; what was left for that is put into the ring."""
@@ -133,22 +141,21 @@ class Surroundings:
     def closed(self, uri: str) -> None:
         """A document is not open any more; what was edited last in it is still to be known."""
         known = self._known.pop(uri, None)
-        self._ring.close(file_uri(uri))
-        self._chooser.forget(file_uri(uri))
         self._imports.forget(uri)
         if known is not None:
+            self._ring.close(known.file)
+            self._chooser.forget(known.file)
             self._add(known)
             if self._last is known:
                 self._last = None
 
     def private(self, document: Document, folder: str) -> str:
         """Why a document must not be completed, nor learnt; empty where it may."""
-        path = self._path(document.uri)
-        if has_secret_name(document.uri) or (path is not None and has_secret_name(path.as_posix())):
+        known = self._of(document, folder)
+        path = _path(known.file)
+        if has_secret_name(known.file) or (path is not None and has_secret_name(path.as_posix())):
             return "files of that name hold secrets"
-        self._of(document, folder)
-        same = (each for each in self._known.values() if file_uri(each.document.uri) == file_uri(document.uri))
-        if any(each.holds_token for each in same):
+        if any(each.holds_token for each in self._known.values() if each.file == known.file):
             return "it holds a private key, an access token or a password"
         if path is not None and self._shared.excluded(path, _resolved(folder)):
             return f"{OWN} excludes it"
@@ -160,10 +167,10 @@ class Surroundings:
         place = _resolved(folder)
         if not self._settings.enabled or place is None:
             return ()
-        near = lambda: around(document.lines, row, NEAR_LINES)  # noqa: E731
-        lately = self._chooser.choose(file_uri(document.uri), folder, row, near)
-        imported = self._imports.found(document.uri) if self._settings.imports else ()
         known, now = self._of(document, folder), self._clock()
+        near = lambda: around(document.lines, row, NEAR_LINES)  # noqa: E731
+        lately = self._chooser.choose(known.file, folder, row, near)
+        imported = self._imports.found(document.uri) if self._settings.imports else ()
         shown = known.shown
         if shown is None or shown.imported is not imported or shown.lately is not lately or now - shown.at >= CHECK_S:
             # Asked again and again: files of patterns may have changed since these were found.
@@ -173,23 +180,23 @@ class Surroundings:
 
     def _add(self, known: _Known) -> None:
         """Put the place where a document was worked on last into the ring."""
-        place, path = _resolved(known.folder), self._path(known.document.uri)
+        place, path = _resolved(known.folder), _path(known.file)
         if not self._settings.enabled or not self._settings.ring_chunks or place is None or path is None:
             return
         if known.holds_token or not self._shared.may_show(path, place):
             return
-        uri, name, count = known.document.uri, path.relative_to(place).as_posix(), self._settings.chunk_lines
+        name, count = path.relative_to(place).as_posix(), self._settings.chunk_lines
         lines = around(known.document.lines, known.row, count)
         if not is_secret(path.name, "\n".join(lines)):
-            self._ring.add(file_uri(uri), known.folder, name, lines)
-        if uri in self._known:  # still open
+            self._ring.add(known.file, known.folder, name, lines)
+        if known.document.uri in self._known:  # still open
             found = pieces(known.document.lines, known.row, count)
             shown = (each for each in found if not is_secret(path.name, "\n".join(each)))
-            self._ring.open(file_uri(uri), known.folder, name, shown)
+            self._ring.open(known.file, known.folder, name, shown)
 
     def _read_imports(self, known: _Known, without: int | None = None) -> None:
         document = known.document
-        place, path = _resolved(known.folder), self._path(document.uri)
+        place, path = _resolved(known.folder), _path(known.file)
         known.edited, known.imports_read = False, self._clock()
         if document.length > LARGEST:
             return
@@ -206,15 +213,14 @@ class Surroundings:
     def _of(self, document: Document, folder: str) -> _Known:
         known = self._known.get(document.uri)
         if known is None or known.document is not document:
-            known = self._known[document.uri] = _Known(document, folder)
-            self._search(known)
+            known = self._remember(document, folder)
         known.folder = folder
         return known
 
-    def _path(self, uri: str) -> Path | None:
-        """Where a document really lies on the disk, if it is a file there."""
-        path = to_fs_path(file_uri(uri))
-        return _resolved(path) if path else None
+    def _remember(self, document: Document, folder: str) -> _Known:
+        known = self._known[document.uri] = _Known(document, self._file_of(document.uri), folder)
+        self._search(known)
+        return known
 
 
 class SharedFiles:
@@ -234,9 +240,10 @@ class SharedFiles:
         return self._own.excludes(path, folder)
 
 
-def file_uri(uri: str) -> str:
-    """The URI of the file that a document is; of a cell that of its notebook, whose cells are shown to each other."""
-    return "file:" + uri[len(CELL) :].partition("#")[0] if uri.startswith(CELL) else uri
+def _path(file: str) -> Path | None:
+    """Where a file really lies on the disk, if its URI is of one there."""
+    path = to_fs_path(file)
+    return _resolved(path) if path else None
 
 
 @lru_cache(PATHS)

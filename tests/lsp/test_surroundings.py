@@ -327,6 +327,24 @@ async def test_a_secret_in_a_cell_that_is_not_touched_keeps_its_notebook_out(tmp
 
 
 @pytest.mark.asyncio
+@pytest.mark.parametrize("start", ["vscode-notebook-cell://ssh-remote%2Bbox", "some-cell:"])
+async def test_a_cell_is_as_private_as_its_notebook_wherever_the_editor_says_it_is(tmp_path, start):
+    names = ("open.ipynb", "hidden.ipynb")
+    (tmp_path / ".codespecignore").write_text("hidden.*\n")
+    async with running(tmp_path, folder=tmp_path, notebooks=True) as server:
+        for name in names:
+            file = tmp_path / name
+            cell = types.TextDocumentItem(f"{start}{file.as_posix()}#W0", "python", 1, "x = 1\n")
+            code = types.NotebookCell(types.NotebookCellKind.Code, cell.uri)
+            book = types.NotebookDocument(file.as_uri(), "jupyter-notebook", 1, [code])
+            server.client.notebook_document_did_open(types.DidOpenNotebookDocumentParams(book, [cell]))
+            answer = await server.ask(0, 3, cell.uri)
+            assert bool(answer.items) == (name == "open.ipynb")
+        await until(lambda: server.said(f"learns open.ipynb.py in {tmp_path}"))
+        assert not server.said("learns hidden.ipynb.py")
+
+
+@pytest.mark.asyncio
 async def test_saving_moves_nobody(tmp_path):
     a, b = ((tmp_path / f"{name}.py").as_uri() for name in "ab")
     async with running(tmp_path, folder=tmp_path) as server:
