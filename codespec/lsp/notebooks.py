@@ -75,7 +75,8 @@ def did_change(ls: CodespecServer, params: types.DidChangeNotebookDocumentParams
 
 def did_close(ls: CodespecServer, params: types.DidCloseNotebookDocumentParams) -> None:
     """Nobody waits for completions in a closed notebook."""
-    for cell in params.cell_text_documents:
+    # While a cell that holds a secret is there, nothing of the others is kept to be shown elsewhere.
+    for cell in sorted(params.cell_text_documents, key=lambda cell: ls.surroundings.holds_secret(cell.uri)):
         close(ls, cell.uri)
 
 

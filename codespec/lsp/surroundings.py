@@ -155,11 +155,16 @@ class Surroundings:
         path = _path(known.file)
         if has_secret_name(known.file) or (path is not None and has_secret_name(path.as_posix())):
             return "files of that name hold secrets"
-        if any(each.holds_token for each in self._known.values() if each.file == known.file):
+        if self._holds_token(known):
             return "it holds a private key, an access token or a password"
         if path is not None and self._shared.excluded(path, _resolved(folder)):
             return f"{OWN} excludes it"
         return ""
+
+    def holds_secret(self, uri: str) -> bool:
+        """Whether a document that is open holds one itself, whatever the other cells of its notebook do."""
+        known = self._known.get(uri)
+        return known is not None and known.holds_token
 
     def context(self, document: Document, row: int, folder: str) -> tuple[Snippet, ...]:
         """What a prompt for a line of a document may show of other files of its workspace folder: what it imports, then
@@ -183,7 +188,7 @@ class Surroundings:
         place, path = _resolved(known.folder), _path(known.file)
         if not self._settings.enabled or not self._settings.ring_chunks or place is None or path is None:
             return
-        if known.holds_token or not self._shared.may_show(path, place):
+        if self._holds_token(known) or not self._shared.may_show(path, place):
             return
         name, count = path.relative_to(place).as_posix(), self._settings.chunk_lines
         lines = around(known.document.lines, known.row, count)
@@ -193,6 +198,10 @@ class Surroundings:
             found = pieces(known.document.lines, known.row, count)
             shown = (each for each in found if not is_secret(path.name, "\n".join(each)))
             self._ring.open(known.file, known.folder, name, shown)
+
+    def _holds_token(self, known: _Known) -> bool:
+        """Whether a document does, or another cell of the same notebook."""
+        return known.holds_token or any(each.holds_token for each in self._known.values() if each.file == known.file)
 
     def _read_imports(self, known: _Known, without: int | None = None) -> None:
         document = known.document
@@ -220,6 +229,8 @@ class Surroundings:
     def _remember(self, document: Document, folder: str) -> _Known:
         known = self._known[document.uri] = _Known(document, self._file_of(document.uri), folder)
         self._search(known)
+        if known.holds_token:
+            self._ring.remove(known.file)
         return known
 
 

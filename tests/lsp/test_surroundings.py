@@ -228,6 +228,25 @@ def test_cells_of_a_notebook_are_one_file(session):
     assert session.private(second) == ".codespecignore excludes it"
 
 
+def test_a_secret_in_one_cell_keeps_all_of_them_out_of_other_files(session):
+    a = session.open("a.py")
+    start = session.document("n.ipynb").uri.replace("file:", "vscode-notebook-cell:")
+    sources = text("x", 50), f"KEY = '{TOKEN}'\n", text("z", 50)
+    first, secret, last = (Document(f"{start}#W{n}", source, 1, "python") for n, source in enumerate(sources))
+    for cell in (first, secret, last):
+        session.surroundings.opened(cell, str(session.folder))
+    assert session.shown(a) == []
+    session.surroundings.saved(first, str(session.folder))
+    session.visit(last, 40)
+    session.visit(last, 0)
+    assert session.shown(a) == []
+    session.surroundings.closed(last.uri)
+    assert session.shown(a) == []
+    session.surroundings.closed(secret.uri)
+    session.surroundings.saved(first, str(session.folder))
+    assert session.shown(a) == ["n.ipynb x_0"], "it is gone"
+
+
 def test_what_is_imported_is_shown_first(session):
     session.document("shapes.py", "def area(shape):\n    return 1\n")
     session.document("hidden.py", "def f(): pass\n")
@@ -305,7 +324,7 @@ async def test_a_session_shows_what_it_may_and_leaves_the_rest_alone(tmp_path):
 @pytest.mark.asyncio
 async def test_a_secret_in_a_cell_that_is_not_touched_keeps_its_notebook_out(tmp_path):
     start = (tmp_path / "n.ipynb").as_uri().replace("file:", "vscode-notebook-cell:")
-    texts = {f"{start}#W0": "x = 1\n", f"{start}#W1": "y = 2\n", f"{start}#W2": f"key = '{TOKEN}'\n"}
+    texts = {f"{start}#W0": "x = 1\ny = 2\nz = 3\n", f"{start}#W1": "y = 2\n", f"{start}#W2": f"key = '{TOKEN}'\n"}
     items = [types.TextDocumentItem(uri, "python", 1, source) for uri, source in texts.items()]
     code = types.NotebookCellKind.Code
 
@@ -324,6 +343,13 @@ async def test_a_secret_in_a_cell_that_is_not_touched_keeps_its_notebook_out(tmp
         identifier = types.VersionedNotebookDocumentIdentifier(2, uri)
         server.client.notebook_document_did_change(types.DidChangeNotebookDocumentParams(identifier, change))
         assert not (await server.ask(0, 3, items[1].uri)).items
+        identifiers = [types.TextDocumentIdentifier(each.uri) for each in reversed(items)]
+        closing = types.DidCloseNotebookDocumentParams(types.NotebookDocumentIdentifier(uri), identifiers)
+        server.client.notebook_document_did_close(closing)
+        other = (tmp_path / "other.py").as_uri()
+        server.open("z = 3\n", other)
+        assert (await server.ask(0, 3, other)).items
+        assert "sees n.ipynb" not in server.stderr
 
 
 @pytest.mark.asyncio
