@@ -1,7 +1,7 @@
 """Which files ``.gitignore`` and ``.codespecignore`` exclude, decided as git decides it.
 
 Whatever lies in an excluded folder is excluded; of the patterns that match, the last one of the innermost file counts.
-Files of patterns are looked at again every few seconds, and read again where they changed.
+Files of patterns are looked at again every second, and read again where they changed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,10 @@ GIT = ".gitignore"
 OWN = ".codespecignore"
 
 CHECK_S = 3.0
-"""How long an answer holds before the files of patterns are looked at again."""
+"""After which a change of a file of patterns counts."""
+HOLD_S = CHECK_S / 3
+"""How long what is known of such a file holds, how long an answer that was found from it, and how long what was made of
+that answer: one behind the other."""
 LARGEST = 1 << 16
 """Bytes of a file of patterns; a larger one excludes everything beside and below it."""
 DEEPEST = 64
@@ -96,7 +99,7 @@ class IgnoreFiles:
         """
         now = self._clock()
         found = self._answers.get((path, folder))
-        if found is None or not 0 <= now - found[0] < CHECK_S:
+        if found is None or not 0 <= now - found[0] < HOLD_S:
             if len(self._answers) >= MOST_FILES:
                 self._answers.clear()
                 self._read.clear()
@@ -129,7 +132,7 @@ class IgnoreFiles:
 
     def _patterns(self, file: Path, now: float) -> tuple[_Pattern, ...]:
         known = self._read.get(file)
-        if known is not None and 0 <= now - known[0] < CHECK_S:
+        if known is not None and 0 <= now - known[0] < HOLD_S:
             return known[1].patterns
         stamp = _stamp(file)
         if known is None or known[1].stamp != stamp:

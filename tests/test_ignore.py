@@ -110,6 +110,19 @@ def test_changes_are_seen_after_a_while(work):
     assert not files.excludes(file, work)
 
 
+def test_changes_are_seen_however_old_what_is_known_is(work):
+    chance, now, changed = random.Random(4), 0.0, 0.0
+    files, names = IgnoreFiles(OWN, lambda: now), [work / name for name in "abc"]
+    excluded = False
+    for _ in range(3000):
+        now += chance.random() * CHECK_S / 3
+        if now - changed > 3 * CHECK_S:
+            changed, excluded = now, not excluded
+            write(work / OWN, "*" if excluded else "# nothing is")
+        found = files.excludes(chance.choice(names), work)
+        assert found == excluded or now - changed < CHECK_S
+
+
 def test_lists_that_cannot_be_read_exclude_nothing(work):
     (work / GIT).mkdir()
     write(work / ".git", "nonsense")

@@ -15,7 +15,7 @@ from pygls.uris import to_fs_path
 from codespec.completion.context import Chooser, Ring, around, pieces
 from codespec.completion.imports import LARGEST
 from codespec.config import ContextConfig
-from codespec.ignore import CHECK_S, GIT, OWN, IgnoreFiles
+from codespec.ignore import GIT, HOLD_S, OWN, IgnoreFiles
 from codespec.languages import by_path
 from codespec.lsp.documents import Document
 from codespec.lsp.imported import ImportReader
@@ -177,7 +177,7 @@ class Surroundings:
         lately = self._chooser.choose(known.file, folder, row, near)
         imported = self._imports.found(document.uri) if self._settings.imports else ()
         shown = known.shown
-        if shown is None or shown.imported is not imported or shown.lately is not lately or now - shown.at >= CHECK_S:
+        if shown is None or shown.imported is not imported or shown.lately is not lately or now - shown.at >= HOLD_S:
             # Asked again and again: files of patterns may have changed since these were found.
             allowed = (each for each in (*imported, *lately) if self._shared.may_show(place / each.path, place))
             shown = known.shown = _Shown(imported, lately, now, tuple(allowed))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import time
 from pathlib import Path
 
@@ -149,6 +150,20 @@ def test_ignored_files_are_not_shown_from_the_moment_they_are(session):
     session.now += CHECK_S
     assert session.shown(a) == []
     assert not session.private(good)
+
+
+def test_changed_lists_count_soon_however_old_what_is_shown_is(session):
+    chance, changed, hidden = random.Random(4), 0.0, False
+    documents = [session.open(name) for name in ("a.py", "b.py", "c.py")]
+    for _ in range(1000):
+        session.now += chance.random() * CHECK_S / 3
+        if session.now - changed > 3 * CHECK_S:
+            changed, hidden = session.now, not hidden
+            (session.folder / ".codespecignore").write_text("c.py" if hidden else "# nothing is")
+        here = chance.choice(documents)
+        names = {each.split()[0] for each in session.shown(here)} - {"a.py", "b.py"}
+        if here is not documents[2] and session.now - changed >= CHECK_S:
+            assert names == (set() if hidden else {"c.py"})
 
 
 @pytest.mark.parametrize("name", [".env", "keys/server.pem", "secrets.yaml", "credentials.json"])
