@@ -1,6 +1,6 @@
 """What a language server and the model process tell each other: JSON in messages, documents as what has changed.
 
-A request of the language server has an ``id`` and an ``op``; what needs no answer has no ``id``::
+A request of the language server has an ``id`` and an ``op``; what needs no answer has no ``id`` of its own::
 
     {"id": 1, "op": "open", "config": {...}}                       {"id": 1, "progress": ["loading x.gguf", 40]}
                                                                    {"id": 1, "result": null}
@@ -186,8 +186,10 @@ def _common(old: str, new: str, low: int, high: int, end: bool) -> int:
 
 
 def pack_request(request: Request, texts: Texts) -> dict[str, Any]:
-    """A request as JSON."""
+    """A request as JSON; ``draft`` and ``grammar`` as in ``pack_config``."""
     fields = asdict(replace(request, text=""))
+    for name in ("draft", "grammar"):
+        fields[name] = _absolute(name, fields[name])
     return {**fields, "text": texts.pack(request.path, request.text)}
 
 

@@ -5,16 +5,27 @@ from __future__ import annotations
 import logging
 import random
 import threading
+from dataclasses import replace
 from multiprocessing.connection import Pipe
 
 import pytest
 
 from codespec.completion.executor import DecodeThread
+from codespec.completion.request import Request
 from codespec.config import Config
 from codespec.daemon.client import Link, Lost
 from codespec.daemon.models import Models
 from codespec.daemon.session import MOST_UNSENT, Session
-from codespec.daemon.wire import Channel, Texts, common_ends, pack_config, unpack_config
+from codespec.daemon.wire import (
+    Channel,
+    Texts,
+    common_ends,
+    pack_config,
+    pack_request,
+    unpack_config,
+    unpack_request,
+)
+from codespec.protocols import Snippet
 
 from .windows import WAIT_S, eventually
 
@@ -91,3 +102,13 @@ def test_settings_arrive_as_they_were(tmp_path, monkeypatch):
     }
     config = Config().apply(options)[0]
     assert unpack_config(pack_config(config)) == Config().apply({**options, "draft": str(tmp_path / "d.gguf")})[0]
+
+
+def test_files_that_a_request_names_are_found_from_another_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    context = (Snippet("sub/b.py", "x = 1\n"),)
+    sent = Request("x", 1, "python", "sub/a.py", context=context, draft="./d.gguf", grammar="sub/g.gbnf")
+    expected = replace(sent, draft=str(tmp_path / "d.gguf"), grammar=str(tmp_path / "sub" / "g.gbnf"))
+    assert unpack_request(pack_request(sent, Texts()), Texts()) == expected
+    named = replace(sent, draft="auto", grammar="json")
+    assert unpack_request(pack_request(named, Texts()), Texts()) == named
