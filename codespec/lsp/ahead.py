@@ -49,8 +49,14 @@ def changed(ls: CodespecServer, uri: str, changes: Sequence[types.TextDocumentCo
 
 
 def prefetch(ls: CodespecServer, uri: str, request: Request, text: str) -> None:
-    """Complete behind a completion that is shown, so that the next one is there when that is accepted."""
+    r"""Complete behind a completion that is shown, so that the next one is there when that is accepted.
+
+    Args:
+        text: of it, with ``\n`` as its line ends.
+    """
     offset = request.offset
+    if "\r\n" in request.text:  # as the editor will write it
+        text = text.replace("\n", "\r\n")
     text = request.text[:offset] + text + request.text[offset:]
     following = replace(request, text=text, offset=offset + len(text) - len(request.text), count=1, ahead=True)
     if ls.cache.find(uri, following) is None:

@@ -106,6 +106,19 @@ async def test_the_next_completion_is_ready_when_one_is_accepted(ahead):
     assert editor.decoded == 3  # and the one after that
 
 
+async def test_it_is_ready_behind_several_lines_with_other_ends_too(ahead):
+    name = next(names)
+    uri = f"file:///work/{name}"
+    ahead.open("abc\r\ntwo lines", uri)
+    [item] = (await ahead.ask(1, 9, uri)).items
+    assert item.insert_text == "two linesone\ntwo\n"
+    await until(lambda: ahead.stderr.count(f"stub: done {name}") == 2)
+    ahead.change(types.TextDocumentContentChangeWholeDocument("abc\r\ntwo linesone\r\ntwo\r\n"), uri)
+    assert (await ahead.ask(3, 0, uri)).items
+    await until(lambda: ahead.stderr.count(f"stub: done {name}") == 3)  # and the one after that
+    assert ahead.stderr.count(f"stub: begin {name}") == 3
+
+
 async def test_who_waits_goes_before_what_nobody_waits_for(tmp_path):
     async with running(tmp_path, options={"prefetch": True}, env={"STUB_STEP_S": "0.2"}) as server:
         editor = Editor(server, "abc")
