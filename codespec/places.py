@@ -42,6 +42,13 @@ def folder_of(workspace: str) -> Path | None:
     return Path(workspace)
 
 
+def name_of(workspace: str) -> str:
+    """The same name for a folder however it is written, as a path, through links or as a URI; empty as ``folder_of``
+    gives None."""
+    folder = folder_of(workspace)
+    return os.path.realpath(folder) if folder is not None else ""
+
+
 def runtime_folder() -> Path:
     """Of sockets and locks; made if need be, and nobody else can look into it.
 

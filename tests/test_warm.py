@@ -1,5 +1,6 @@
 """KV caches that are put aside and fetched, on the embedded model and on disk."""
 
+import sys
 import threading
 from dataclasses import replace
 
@@ -84,6 +85,31 @@ def test_the_next_run_finds_what_this_one_has_read(tmp_path, prompts):
         text_of(second, prompts[2])
         assert second.statistics.reused_tokens == 0  # another workspace's
         second.warm.forget("/a")
+        text_of(second, prompts[0])
+        assert second.statistics.reused_tokens == 0
+    finally:
+        second.close()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links and paths of POSIX")
+@pytest.mark.parametrize("form", ["{}/", "file://{}", "{}/../real", "{}/../link"])
+def test_a_workspace_is_forgotten_however_it_is_written(tmp_path, prompts, form):
+    work, kept = tmp_path / "real", tmp_path / "kept"
+    work.mkdir()
+    (tmp_path / "link").symlink_to(work)
+    first = engine(saved=64 * MIB, folder=kept)
+    first.warm.enter(str(work))
+    text_of(first, prompts[0])
+    first.close()
+    assert len(list(kept.iterdir())) == 1
+    second = engine(saved=64 * MIB, folder=kept)
+    try:
+        second.warm.enter(form.format(work))
+        text_of(second, prompts[0])
+        assert second.statistics.reused_tokens == 199
+        second.warm.enter("")
+        second.warm.forget(form.format(work))
+        assert not list(kept.iterdir())
         text_of(second, prompts[0])
         assert second.statistics.reused_tokens == 0
     finally:

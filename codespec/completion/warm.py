@@ -11,6 +11,7 @@ from typing import Any
 from codespec.completion.shelf import Shelf, ShelfFiles, Shelved
 from codespec.draft.sequence import common_prefix
 from codespec.llama.context import LlamaSequence
+from codespec.places import name_of
 from codespec.protocols import CodespecError
 from codespec.speculative.generate import Generator
 
@@ -61,6 +62,7 @@ class WarmTexts:
 
     def enter(self, workspace: str) -> None:
         """What is read from now on belongs to this workspace; fetches what an earlier run has kept of it."""
+        workspace = name_of(workspace)
         if workspace == self._workspace:
             return
         self._workspace = workspace
@@ -122,6 +124,7 @@ class WarmTexts:
         Raises:
             OSError: what was kept of it cannot be deleted.
         """
+        workspace = name_of(workspace)
         for each in self._shelf.of(workspace):
             self._shelf.take(each)
         if workspace == self._reader:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from codespec.draft.log import clear
 from codespec.places import folder_of
+from codespec.protocols import CodespecError
 
 if TYPE_CHECKING:
     from codespec.completion.executor import Completes, DecodeThread
@@ -123,21 +124,28 @@ class Lessons:
         self._decode.later(f"{'edited' if edited else 'document'} {uri}", work)
 
     def forget(self, folders: Sequence[str]) -> Future[None]:
-        """Forget what was learnt in some folders.
-
-        Raises:
-            CodespecError: a file cannot be deleted.
-        """
+        """Forget what was learnt in some folders. Where a file cannot be deleted this, or what it returns, raises
+        ``CodespecError``."""
         for folder in folders:  # at once, since there may be no completer
             place = folder_of(folder)
             if place is not None:
                 clear(place)
 
-        def work(completer: Completes) -> None:
-            for folder in folders:
-                completer.forget(folder)
+        forgotten: Future[None] = Future()
 
-        return self._decode.later("forget", work)
+        def work(completer: Completes) -> None:
+            try:
+                for folder in folders:
+                    completer.forget(folder)
+            except CodespecError as error:
+                forgotten.set_exception(error)
+
+        def end(task: Future[None]) -> None:
+            if not forgotten.done():
+                forgotten.set_result(None)
+
+        self._decode.later(f"forget {' '.join(folders)}", work).add_done_callback(end)
+        return forgotten
 
 
 def _done() -> Future[None]:

@@ -67,6 +67,8 @@ class StubCompleter:
         say(f"accepted {text!r} in {request.workspace or 'no workspace'}")
 
     def forget(self, workspace: str) -> None:
+        if workspace.endswith("locked"):
+            raise CodespecError(f"{workspace}: cannot be deleted")
         say(f"forgot {workspace}")
 
     def status(self) -> dict[str, Any]:

@@ -93,6 +93,16 @@ async def test_what_is_rejected_is_not_learnt(tmp_path):
         assert (await status(server))["statistics"]["python"]["rejected"] == 1
 
 
+async def test_what_cannot_be_forgotten_is_told(tmp_path):
+    async with running(tmp_path) as server:
+        await run_command(server, "codespec.clearLearnt", "/work/a", "/work/locked")
+        assert server.said("forgot /work/a")
+        assert server.shown == ["codespec: /work/locked: cannot be deleted"]
+        assert not any("is forgotten" in each.message for each in server.client.log_messages)
+        await run_command(server, "codespec.clearLearnt", "/work/a")
+        assert any("is forgotten" in each.message for each in server.client.log_messages)
+
+
 async def test_restarting_reads_the_settings_and_loads_the_models_again(tmp_path):
     workspace = tmp_path / "w"
     workspace.mkdir()
