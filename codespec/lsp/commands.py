@@ -117,7 +117,7 @@ async def set_draft(ls: CodespecServer, *arguments: Any) -> None:
             await asyncio.to_thread(_find_draft, value, language)
         except CodespecError as error:
             messages = [str(error)]
-    _choose(ls, SET_DRAFT, "draft", name, language, messages)
+    _choose(ls, SET_DRAFT, "draft", value, language, messages)
 
 
 async def set_grammar(ls: CodespecServer, *arguments: Any) -> None:
@@ -130,7 +130,7 @@ async def set_grammar(ls: CodespecServer, *arguments: Any) -> None:
             await asyncio.to_thread(_load_grammar, value)  # may take a second
         except CodespecError as error:
             messages = [str(error)]
-    _choose(ls, SET_GRAMMAR, "grammar", name, language, messages)
+    _choose(ls, SET_GRAMMAR, "grammar", value, language, messages)
 
 
 async def clear_learnt(ls: CodespecServer, *arguments: Any) -> None:
@@ -145,10 +145,10 @@ async def clear_learnt(ls: CodespecServer, *arguments: Any) -> None:
     ls.log("what was learnt in this workspace is forgotten")
 
 
-def _choose(ls: CodespecServer, command: str, key: Choice, name: str, language: str, messages: list[str]) -> None:
+def _choose(ls: CodespecServer, command: str, key: Choice, value: str, language: str, messages: list[str]) -> None:
     if messages:
         raise _invalid(command, messages[0])
-    ls.settings.choose(key, name, language)
+    ls.settings.choose(key, value, language)
     ls.settings_changed()
 
 

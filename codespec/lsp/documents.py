@@ -185,10 +185,6 @@ class Document(TextDocument):
         row = min(row + len(added) - 1, len(self._lines) - 1)
         return row, min(column, len(self._lines[row].rstrip("\r\n")))
 
-    def position(self, row: int, column: int) -> types.Position:
-        """The position, in the client's units, of a line and a column in characters."""
-        return types.Position(row, self.units.length(self._lines[row][:column]))
-
     def line(self, row: int) -> str:
         """One line, with its end."""
         return self._lines[row]

@@ -58,7 +58,7 @@ def did_open(ls: CodespecServer, params: types.DidOpenNotebookDocumentParams) ->
     """Learn the cells, which pygls keeps: those of one language are learnt together."""
     _tell_of(ls, params.cell_text_documents)
     for cell in {cell.language_id: cell for cell in params.cell_text_documents}.values():
-        learn(ls, cell.uri, ls.surroundings.opened)
+        learn(ls, cell.uri)
 
 
 def did_change(ls: CodespecServer, params: types.DidChangeNotebookDocumentParams) -> None:

@@ -31,12 +31,13 @@ def did_close(ls: CodespecServer, params: types.DidCloseTextDocumentParams) -> N
     close(ls, params.text_document.uri)
 
 
-def learn(ls: CodespecServer, uri: str, tell: Callable[[Document, str], None]) -> None:
+def learn(ls: CodespecServer, uri: str, tell: Callable[[Document, str], None] | None = None) -> None:
     """``tell`` of a document and its folder; let the drafts learn it, once no request waits."""
     document, folder = ls.document(uri), ls.folder_of(uri)
     if document is None:
         return
-    tell(document, folder)
+    if tell is not None:
+        tell(document, folder)
     if ls.is_private(document, folder):
         return
     request = ls.request_at(document, 0, 0, cursor=False)

@@ -9,7 +9,6 @@ from typing import Any, Literal
 
 from codespec import config
 from codespec.config import Config, LanguageConfig
-from codespec.errors import CodespecError
 
 SECTION = "codespec"
 """What ``workspace/configuration`` is asked for."""
@@ -55,19 +54,13 @@ class Settings:
             self.config = _with(self.config, key, chosen)
         return messages
 
-    def choose(self, key: Choice, name: str, language: str = "") -> None:
+    def choose(self, key: Choice, value: str, language: str = "") -> None:
         """Use a draft or a grammar for the rest of the session, whatever the settings say or will say.
 
         Args:
-            name: as in the settings.
+            value: as ``check`` gives it.
             language: empty chooses it for every language, also for those chosen for before.
-
-        Raises:
-            CodespecError: no such value.
         """
-        value, messages = self.check(key, name)
-        if messages:
-            raise CodespecError(messages[0])
         chosen = self._chosen.setdefault(key, {})
         if not language:
             chosen.clear()

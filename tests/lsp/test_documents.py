@@ -45,7 +45,6 @@ def test_positions(encoding):
     for column in range(9):
         units = UNITS[encoding](text[:column])
         assert there.locate(types.Position(0, units)) == (0, column)
-        assert there.position(0, column) == types.Position(0, units)
     assert there.locate(types.Position(0, 99)) == (0, 8)
     assert there.locate(types.Position(1, 99)) == (1, 3)
     assert there.locate(types.Position(2, 0)) == (1, 3)
