@@ -282,9 +282,15 @@ def run_models_list(options: argparse.Namespace) -> int:
 
 def run_learnt_clear(options: argparse.Namespace) -> int:
     """``codespec learnt clear``."""
+    from codespec.completion.shelf import delete_kept
     from codespec.draft.log import clear
+    from codespec.places import kv_folder, name_of
 
     clear(options.folder)
+    try:
+        delete_kept(kv_folder(), name_of(str(options.folder)))
+    except OSError as error:
+        raise CodespecError(f"what was read in {options.folder} cannot be deleted: {error}") from error
     print(f"{options.folder.resolve()}: what was learnt there is forgotten")
     return DONE
 

@@ -49,6 +49,11 @@ def name_of(workspace: str) -> str:
     return os.path.realpath(folder) if folder is not None else ""
 
 
+def kv_folder() -> Path:
+    """Where KV caches of workspaces lie between runs; it need not exist."""
+    return cache_folder() / "kv"
+
+
 def runtime_folder() -> Path:
     """Of sockets and locks; made if need be, and nobody else can look into it.
 

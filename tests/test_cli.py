@@ -6,11 +6,12 @@ import os
 import re
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from codespec import Completer, Config, LocalEngine, Request
+from codespec import Completer, Config, LocalEngine, Request, load_completer
 from codespec.bench import learning
 from codespec.cli import main, read_position
 from codespec.draft.profiles import Profiles
@@ -326,6 +327,20 @@ def test_complete_reads_what_its_workspace_has_learnt(capsys, tmp_path, monkeypa
     assert main(["learnt", "clear", str(tmp_path / "w")]) == 0
     assert not log.exists()
     assert answer()["by_source"]["ngram"]["accepted"] < after["by_source"]["ngram"]["accepted"]
+
+
+def test_what_was_read_in_a_workspace_is_forgotten_with_what_was_learnt(tmp_path, monkeypatch):
+    monkeypatch.setenv("CODESPEC_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("CODESPEC_DATA", str(tmp_path / "data"))
+    text = "def area(width, height):\n    return width * height\n" * 8
+    for name in "wv":
+        with closing(load_completer(Config())) as completer:
+            completer.prefill(
+                Request(text, len(text), "python", str(tmp_path / name / "a.py"), workspace=str(tmp_path / name))
+            )
+    assert len(list((tmp_path / "cache" / "kv").iterdir())) == 2
+    assert main(["learnt", "clear", str(tmp_path / "w")]) == 0
+    assert len(list((tmp_path / "cache" / "kv").iterdir())) == 1
 
 
 def test_bench_learning(capsys, tmp_path):

@@ -12,7 +12,7 @@ from codespec.config import Config
 from codespec.draft.profiles import Profiles, default_folder
 from codespec.grammar.leading import prepare
 from codespec.models.registry import find_target
-from codespec.places import cache_folder
+from codespec.places import kv_folder
 from codespec.protocols import CodespecError, Sampling
 
 
@@ -73,7 +73,7 @@ def load_engine(
             warm=WarmSettings(
                 memory=config.cache.memory_mib * MIB,
                 saved=config.cache.saved_mib * MIB,
-                folder=cache_folder() / "kv",
+                folder=kv_folder(),
                 shift=config.cache.shift,
             ),
         )
