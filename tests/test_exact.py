@@ -8,7 +8,7 @@ import pytest
 from drafting import drafting_engine
 
 from codespec.completion.completer import Completer
-from codespec.completion.local import SOURCES
+from codespec.completion.drafts import SOURCES
 from codespec.completion.request import Request
 from codespec.config import Config
 from codespec.protocols import Sampling
@@ -39,7 +39,7 @@ def test_same_text_with_and_without_the_draft(engine, temperature, grammar):
         sampling = Sampling(temperature=temperature, seed=number)
         texts = {}
         for draft in ("auto", "none"):
-            engine.sources = SOURCES if draft == "auto" else frozenset()
+            engine.drafts.sources = SOURCES if draft == "auto" else frozenset()
             completer = Completer(engine, replace(config, draft=draft), sampling)
             (completion,) = completer.complete(Request(text, offset, "python", "x.py"))
             texts[draft] = (completion.text, completion.finish_reason)

@@ -394,7 +394,7 @@ def test_a_draft_with_shuffled_ids_is_as_good(engine, permuted: Path, caplog: py
     accepted = {}
     for path in (EMBEDDED / "draft-python.gguf", permuted):
         engine.use_draft(path)
-        found = [text_and_counts(prompt, Fixed(engine.model_draft, 4)) for prompt in chosen]
+        found = [text_and_counts(prompt, Fixed(engine.drafts.model, 4)) for prompt in chosen]
         assert [text for text, *_ in found] == alone
         accepted[path] = sum(count for _, count, _ in found) / sum(drafted for *_, drafted in found)
     own, shuffled = accepted.values()

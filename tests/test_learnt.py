@@ -283,15 +283,15 @@ def test_completions_use_what_was_learnt_and_say_the_same(engine: LocalEngine) -
     [after] = completer.complete(request)
     assert after.text == before.text
     assert _from_ngrams(after) > _from_ngrams(before) + 4
-    assert engine._ngrams.learnt is engine.learnt.of(Path("/use"), "python").index
+    assert engine.drafts.ngrams.learnt is engine.learnt.of(Path("/use"), "python").index
     completer.complete(replace(request, workspace="/elsewhere"))
-    assert engine._ngrams.learnt is not None
-    assert engine._ngrams.learnt.tokens.tolist() == []
+    assert engine.drafts.ngrams.learnt is not None
+    assert engine.drafts.ngrams.learnt.tokens.tolist() == []
     Completer(engine, replace(config, learn=False)).complete(request)
-    assert engine._ngrams.learnt is None
+    assert engine.drafts.ngrams.learnt is None
     completer.forget("/use")
     completer.complete(request)
-    assert engine._ngrams.learnt.tokens.tolist() == []
+    assert engine.drafts.ngrams.learnt.tokens.tolist() == []
 
 
 def test_what_was_generated_is_drafted_again() -> None:
@@ -367,6 +367,6 @@ def test_generating_from_a_prompt_uses_no_workspace(engine: LocalEngine) -> None
     completer = Completer(engine, Config())
     completer.learn(CODE, "a.py", "python", "/w2")
     completer.complete(Request(CODE, 0, "python", workspace="/w2", max_tokens=1))
-    assert engine._ngrams.learnt is not None
+    assert engine.drafts.ngrams.learnt is not None
     next(completer.generate("x", limits=Limits(2)))
-    assert engine._ngrams.learnt is None
+    assert engine.drafts.ngrams.learnt is None

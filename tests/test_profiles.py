@@ -226,12 +226,12 @@ def test_an_engine_measures_once_and_remembers(folder, quick):
     engine = engine_of(Profiles(folder))
     try:
         assert engine.costs.measured
-        assert engine._drafts[engine.draft][3].measured
+        assert engine.drafts._loaded[engine.draft].costs.measured
         assert engine.measure(lambda: pytest.fail("it is measured"))
-        known = engine._calibration().of("python/greedy/free").as_json()
+        known = engine.drafts._calibration().of("python/greedy/free").as_json()
         assert known
         assert generated(engine) == text
-        assert engine._calibration().of("python/greedy/free").as_json() != known
+        assert engine.drafts._calibration().of("python/greedy/free").as_json() != known
     finally:
         engine.close()
 

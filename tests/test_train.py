@@ -98,7 +98,7 @@ def test_the_pair_completes(run_folder):
         engine.use_draft(run_folder / "draft-python.gguf")
         prompt = engine.vocabulary.tokenize("import os\nimport sys\n\ndef main(")
         # The draft by itself: whether it pays beside so small a target is a question of the clock.
-        list(engine.generate(prompt, limits=Limits(60), speculate=engine.model_draft))
+        list(engine.generate(prompt, limits=Limits(60), speculate=engine.drafts.model))
         assert engine.statistics.accepted > 0
     finally:
         engine.close()

@@ -14,7 +14,8 @@ from typing import Any
 
 from codespec.bench.prompts import Prompt, prompts
 from codespec.bench.replay import ReplayTarget, TimedTarget
-from codespec.completion.local import SOURCES, LocalEngine
+from codespec.completion.drafts import SOURCES
+from codespec.completion.local import LocalEngine
 from codespec.draft.costs import LONGEST, CostCurve
 from codespec.draft.draft_length import FixedLength
 from codespec.models.registry import EMBEDDED_TARGET
@@ -118,7 +119,7 @@ class Bench:
         self.target.text = None if prompt.known is None else (*prompt.tokens, *prompt.known)
         # End tokens are out, so that every arm writes as much.
         sampling = Sampling(temperature=temperature, seed=options.seed, logit_bias=self.sampled)
-        engine.sources = frozenset({arm}) if arm in SOURCES else SOURCES
+        engine.drafts.sources = frozenset({arm}) if arm in SOURCES else SOURCES
         state = prompt.state(engine)
         before = [timed.ms for timed in self.targets]
         passes = [(self.clock(), sum(before))]
@@ -166,7 +167,7 @@ class Bench:
         if arm == "oracle":
             return Oracle((*prompt.tokens, *(known or ())), best_length(self.curve.at(0)))
         if arm.startswith("fixed "):
-            draft = self.engine.model_draft
+            draft = self.engine.drafts.model
             if draft is None:
                 raise CodespecError(f"{arm}: there is no draft model")
             return Fixed(draft, int(arm.split()[1]))

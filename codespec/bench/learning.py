@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from codespec.bench.replay import ReplayTarget
-from codespec.completion.local import SOURCES, LocalEngine
+from codespec.completion.drafts import SOURCES
+from codespec.completion.local import LocalEngine
 from codespec.completion.prompt import fim_prompt
 from codespec.languages import by_path
 from codespec.models.fim import fim_format
@@ -168,7 +169,7 @@ def measure(step: Pass, positions: int, sources: frozenset[str]) -> dict[str, An
     total = Statistics()
     texts = 0
     try:
-        engine.sources = sources
+        engine.drafts.sources = sources
         if "model" in sources:
             engine.use_draft(find_draft("auto", by_path("x.py")))
         session = _Session(engine, targets[0], step)

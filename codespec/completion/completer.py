@@ -71,7 +71,7 @@ class Completer:
         layout = fim_format(model, order)
         if order is not None and (layout is None or layout.order != order):
             own = f"keeping {layout.order}" if layout is not None else "it cannot fill in the middle"
-            self.engine.note(f"{model.path.name} was not trained on {order} prompts (`target.fim`): {own}")
+            self.engine.drafts.note(f"{model.path.name} was not trained on {order} prompts (`target.fim`): {own}")
         return layout
 
     def complete(self, request: Request, cancel: Cancel | None = None) -> list[Completion]:

@@ -3,33 +3,25 @@
 from __future__ import annotations
 
 import codecs
-import logging
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import ExitStack, closing
+from contextlib import closing
 from dataclasses import asdict, replace
 from functools import cached_property
 from pathlib import Path
 from time import monotonic, perf_counter
 
+from codespec.completion.drafts import Drafts
 from codespec.completion.forks import Forks
-from codespec.completion.learnt import Calibration, ModelCosts
 from codespec.completion.warm import WarmSettings, WarmTexts
-from codespec.draft.compose import Combined
-from codespec.draft.costs import LONGEST, RunningCosts
-from codespec.draft.forced import ForcedDraft
-from codespec.draft.foreign import ForeignDraft, foreign_note
+from codespec.draft.costs import LONGEST
 from codespec.draft.learnt import Learnt, LearntStore
-from codespec.draft.markers import shared_markers
-from codespec.draft.model import ModelDraft
-from codespec.draft.ngram import NgramDraft
 from codespec.draft.profiles import Profiles, Setup, model_hash
-from codespec.draft.recode import cut_alike
 from codespec.grammar import Grammar, Tokenizer
 from codespec.llama.context import BATCH, EXACT_CHUNK, Context
 from codespec.llama.llguidance_tokenizer import tokenizer_from_vocab
 from codespec.llama.model import Model
 from codespec.llama.runtime import Cancellation
-from codespec.models.registry import same_vocabulary, vocabulary_hash
+from codespec.models.registry import vocabulary_hash
 from codespec.protocols import (
     Cancel,
     Chunk,
@@ -51,9 +43,6 @@ LONGEST_STEP_MS = 500.0
 """The same of the last: steps get longer, because many tokens at a time are read faster."""
 PREFILL_ROWS = 64
 """Tokens of a prompt that are decoded at a time at most on a CPU: more are no faster."""
-SOURCES = frozenset({"forced", "ngram", "model"})
-
-_log = logging.getLogger("codespec")
 
 
 class _Any:
@@ -85,10 +74,10 @@ class LocalEngine:
         CodespecError: the target cannot be loaded.
 
     Attributes:
+        drafts: what may be proposed to the target; ``costs`` and ``notes`` are its own.
         learnt: what workspaces taught; ``use_learnt`` chooses of it.
         warm: what the target has read; ``enter`` says of which workspace.
         threads: that the target decodes with.
-        notes: what the user should know about the drafts in use, one sentence or two each.
     """
 
     def __init__(
@@ -112,8 +101,6 @@ class LocalEngine:
         if exact and gpu_layers:
             raise CodespecError("exact decoding works on the CPU only; set gpu_layers = 0")
         self.model = Model(target, gpu_layers=gpu_layers, plain_buffers=exact, progress=progress)
-        self._threads = threads
-        self._wrap, self._clock = wrap, clock
         self._gpu_layers = gpu_layers
         try:
             length = context_length or min(self.model.trained_context, LONGEST_AUTOMATIC_CONTEXT)
@@ -131,24 +118,17 @@ class LocalEngine:
         self.vocabulary = self.model.vocabulary
         self.context_length = self._context.length
         self.threads = self._context.threads
-        self._drafts: dict[Path, tuple[Model, Context, ModelDraft | ForeignDraft, RunningCosts]] = {}
-        self._profiles = profiles or Profiles(None)
-        self._model_costs: list[ModelCosts] = []
-        self.costs = self._costs_of(self._context)
-        self.sources = SOURCES
+        self.drafts = Drafts(self._context, gpu_layers, threads, profiles or Profiles(None), wrap, clock)
+        self.costs, self.notes = self.drafts.costs, self.drafts.notes
         self.learnt = LearntStore(vocabulary_hash(self.vocabulary), learnt_folder)
-        self._calibrations: dict[Path | None, Calibration] = {}  # by draft
         self._saved = monotonic()
-        self._combined: dict[tuple[str, Path | None, tuple[str, ...]], Combined] = {}
-        self._forced = ForcedDraft(self.vocabulary)
-        self._ngrams = NgramDraft()
         # FIM markers and the like are no text; the end tokens among the control tokens stay possible.
         self._banned = dict.fromkeys(self.vocabulary.control_tokens - self.vocabulary.end_tokens, float("-inf"))
         self._cancellation = Cancellation()
-        sequence = self._sequence = self._context.sequence()
+        self._sequence = self._context.sequence()
         self._forks = Forks(self._context)
         self._generator = Generator(
-            wrap(sequence, "target"),
+            wrap(self._sequence, "target"),
             None,
             self.vocabulary.end_tokens,
             # In exact mode a pass has one chunk's rows at most.
@@ -157,13 +137,18 @@ class LocalEngine:
             steps=self._prefill_steps,
             whole_steps=self._context.whole_steps,
         )
-        warm = warm or WarmSettings()
-        warm = replace(warm, shift=warm.shift and not exact)
-        setup = asdict(Setup.of(self._context, gpu_layers, None))
-        about = {"model": model_hash(target), "shift": warm.shift, **setup}
-        self.warm = WarmTexts(sequence, self._generator, warm, about)
-        self.draft: Path | None = None
-        self.notes: list[str] = []
+        self.warm = self._warm_texts(warm or WarmSettings())
+
+    def _warm_texts(self, settings: WarmSettings) -> WarmTexts:
+        settings = replace(settings, shift=settings.shift and not self._context.exact)
+        setup = asdict(Setup.of(self._context, self._gpu_layers, None))
+        about = {"model": model_hash(self.model.path), "shift": settings.shift, **setup}
+        return WarmTexts(self._sequence, self._generator, settings, about)
+
+    @property
+    def draft(self) -> Path | None:
+        """The draft model in use."""
+        return self.drafts.chosen
 
     @property
     def statistics(self) -> Statistics:
@@ -178,9 +163,7 @@ class LocalEngine:
         Raises:
             CodespecError: it cannot be loaded; the draft stays what it was.
         """
-        if path is not None and path not in self._drafts:
-            self._drafts[path] = self._load_draft(path)
-        self.draft = path
+        self.drafts.choose(path)
 
     def use_learnt(self, folder: Path | None, language: str, following: Sequence[int] = ()) -> Learnt:
         """Draft from the next generation on with what a workspace taught in a language, too.
@@ -190,54 +173,21 @@ class LocalEngine:
             following: tokens behind the cursor, which are no guess of what comes before them.
         """
         learnt = self.learnt.of(folder, language)
-        self._ngrams.learnt = learnt.index
-        self._ngrams.following = list(following)
+        self.drafts.ngrams.learnt = learnt.index
+        self.drafts.ngrams.following = list(following)
         return learnt
 
     def use_nothing_learnt(self) -> None:
         """Draft from the next generation on with the text alone, until the next ``use_learnt``."""
-        self._ngrams.learnt = None
+        self.drafts.ngrams.learnt = None
 
     def remember(self, prompt: Sequence[int], generated: Sequence[int]) -> None:
         """Draft from now on also with what was generated behind a prompt: the next one mostly differs by a key."""
-        self._ngrams.remember(prompt, generated)
+        self.drafts.ngrams.remember(prompt, generated)
 
     def forget_generated(self) -> None:
         """Forget what was remembered."""
-        self._ngrams.forget_generated()
-
-    def _load_draft(self, path: Path) -> tuple[Model, Context, ModelDraft | ForeignDraft, RunningCosts]:
-        model = Model(path, gpu_layers=self._gpu_layers)
-        try:
-            if same_vocabulary(self.vocabulary, model.vocabulary):
-                context = Context(model, context_length=self.context_length, threads=self._threads)
-                draft = ModelDraft(self._wrap(context.sequence(), "draft"), self.vocabulary.end_tokens)
-                return model, context, draft, self._costs_of(context, rows=1)
-            # The same text may take more tokens than the target's; beyond its training the model would guess badly.
-            length = min(self.context_length, model.trained_context)
-            context = Context(model, context_length=length, threads=self._threads)
-        except CodespecError:
-            model.close()
-            raise
-        return model, context, self._foreign(model, context), RunningCosts()
-
-    def _foreign(self, model: Model, context: Context) -> ForeignDraft:
-        alike = cut_alike(model.vocabulary, self.vocabulary)
-        self.note(foreign_note(model.path.name, self.model.path.name, alike))
-        return ForeignDraft(
-            self._wrap(context.sequence(), "draft"),
-            model.vocabulary,
-            self.vocabulary,
-            shared_markers(model.vocabulary, self.vocabulary),
-            context.length,
-            alike,
-        )
-
-    def note(self, text: str) -> None:
-        """Tell the user, once."""
-        if text not in self.notes:
-            self.notes.append(text)
-            _log.warning(text)
+        self.drafts.ngrams.forget_generated()
 
     def grammar_state(self, grammar: Grammar) -> GrammarState:
         """The start state of a grammar over this model's vocabulary."""
@@ -272,13 +222,13 @@ class LocalEngine:
         sampling = self._without_markers(sampling or Sampling())
         kind = f"{language}/{'greedy' if sampling.temperature == 0 else 'sampled'}/{'grammar' if grammar else 'free'}"
         if isinstance(speculate, bool):
-            self._generator.draft = self._draft_for(kind) if speculate else None
+            self._generator.draft = self.drafts.combined(kind) if speculate else None
         else:
             self._generator.draft = speculate
         self._cancellation = Cancellation()
         self.warm.turn_to(prompt)
         decode = self._decoder()
-        with self._cancellable(self._cancellation):
+        with self._context.cancellable(self._cancellation), self.drafts.cancellable(self._cancellation):
             for step in self._generator.generate(prompt, sampling, limits or Limits(), grammar, self._stopped(cancel)):
                 yield decode(step)
 
@@ -386,50 +336,6 @@ class LocalEngine:
         first = max(4, within(PREFILL_STEP_MS))
         return first, PREFILL_ROWS if costs[LONGEST - 1] <= LONGEST_STEP_MS / 2 else max(first, within(LONGEST_STEP_MS))
 
-    def _cancellable(self, cancellation: Cancellation) -> ExitStack:
-        stack = ExitStack()
-        stack.enter_context(self._context.cancellable(cancellation))
-        if self.draft is not None:
-            stack.enter_context(self._drafts[self.draft][1].cancellable(cancellation))
-        return stack
-
-    @property
-    def model_draft(self) -> Draft | None:
-        """The draft model in use, by itself."""
-        return self._drafts[self.draft][2] if self.draft is not None else None
-
-    def _draft_for(self, kind: str) -> Draft | None:
-        """The sources that are switched on, as one draft with what it has learnt of this kind of text."""
-        if not self.sources:
-            return None
-        model, costs = self._drafts[self.draft][2:] if self.draft is not None else (None, None)
-        sources = tuple(sorted(self.sources))
-        found = self._combined.get((kind, self.draft, sources))
-        if found is None:
-            found = self._combined[kind, self.draft, sources] = Combined(
-                self.costs,
-                self._calibration().of(kind),
-                ngrams=self._ngrams if "ngram" in sources else None,
-                model=model if "model" in sources and isinstance(model, ModelDraft) else None,
-                foreign=model if "model" in sources and isinstance(model, ForeignDraft) else None,
-                forced=self._forced if "forced" in sources else None,
-                model_costs=costs,
-                end_tokens=self.vocabulary.end_tokens,
-                clock=self._clock,
-            )
-        return found
-
-    def _costs_of(self, context: Context, rows: int | None = None) -> RunningCosts:
-        costs = ModelCosts(context, self._gpu_layers, rows, self._profiles)
-        self._model_costs.append(costs)
-        return costs.running
-
-    def _calibration(self) -> Calibration:
-        found = self._calibrations.get(self.draft)
-        if found is None:
-            found = self._calibrations[self.draft] = Calibration(self.model.path, self.draft, self._profiles)
-        return found
-
     def measure(self, go_on: Callable[[], bool]) -> bool:
         """Measure what passes of the loaded models cost, where no earlier run has; seconds for each model.
 
@@ -440,13 +346,12 @@ class LocalEngine:
             Whether all is measured; False where ``go_on`` or ``abort`` stopped it: the next call goes on.
         """
         self._cancellation = Cancellation()
-        return all(costs.measure(go_on, self._cancellation) for costs in self._model_costs)
+        return self.drafts.measure(go_on, self._cancellation)
 
     def save(self, every_s: float = 0.0) -> None:
         """Keep how often drafts were right for the next run, unless that was done less than ``every_s`` ago."""
         if monotonic() - self._saved >= every_s:
-            for calibration in self._calibrations.values():
-                calibration.save()
+            self.drafts.save()
             self._saved = monotonic()
 
     def abort(self) -> None:
@@ -460,11 +365,7 @@ class LocalEngine:
         self.save()
         if self._context.pointer:
             self.warm.save()
-        self._model_costs.clear()
-        for model, context, *_ in self._drafts.values():
-            context.close()
-            model.close()
-        self._drafts.clear()
+        self.drafts.close()
         self._forks.close()
         self._context.close()
         self.model.close()

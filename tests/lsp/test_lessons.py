@@ -104,7 +104,7 @@ def _proposed(tmp_path, workspace, text) -> str:
         tokens = engine.vocabulary.tokenize(text)
         left = iter(range(40))
         more = lambda confidence: next(left, None) is not None  # noqa: E731
-        proposal = engine._ngrams.propose(tokens, None, LogitSampler(Sampling(), 0), more)
+        proposal = engine.drafts.ngrams.propose(tokens, None, LogitSampler(Sampling(), 0), more)
         return b"".join(map(engine.vocabulary.token_bytes, proposal.tokens)).decode()
     finally:
         engine.close()
