@@ -141,7 +141,7 @@ def test_an_order_that_the_model_was_not_trained_on_is_told(tmp_path, markers, m
     config = replace(Config(), target=TargetConfig(fim="spm"))
     with Model(path, vocabulary_only=True) as model:
         notes = []
-        engine = SimpleNamespace(model=model, vocabulary=model.vocabulary, note=notes.append)
+        engine = SimpleNamespace(model=model, vocabulary=model.vocabulary, drafts=SimpleNamespace(note=notes.append))
         Completer(engine, config)
         assert notes == ([message] if message else [])
 

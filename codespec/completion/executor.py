@@ -96,6 +96,12 @@ class Job:
     cancel: threading.Event = field(default_factory=threading.Event)
     stopped: float = 0.0
 
+    @property
+    def succeeded(self) -> bool:
+        """Whether the completions are there."""
+        done = self.future.done() and not self.future.cancelled() and self.future.exception() is None
+        return done and self.future.result() is not None
+
     def resolve(self, completions: Any) -> None:
         """Answer, unless somebody else has."""
         try:

@@ -66,13 +66,16 @@ def prefetch(ls: CodespecServer, uri: str, request: Request, text: str) -> None:
 async def _complete(ls: CodespecServer, uri: str, request: Request) -> None:
     """Keep in memory what the answer to a request would be. A request that comes meanwhile takes over the job."""
     job = ls.decode.submit(uri, request, ahead=True, key=replace(request, ahead=False))
+    ls.ahead[uri] = job
     try:
         completions = await asyncio.wrap_future(job.future)
+        if completions is not None:
+            ls.cache.store(uri, request, completions)
     except asyncio.CancelledError:
         ls.decode.cancel(job)
         raise
     except Exception as error:  # who asks for it will be told
         logger.info("nothing could be completed ahead: %s", error)
-        return
-    if completions is not None:
-        ls.cache.store(uri, request, completions)
+    finally:
+        if ls.ahead.get(uri) is job:
+            del ls.ahead[uri]

@@ -115,7 +115,10 @@ async def _decode(ls: CodespecServer, uri: str, request: Request) -> list[Comple
 
 async def _run(ls: CodespecServer, uri: str, request: Request) -> tuple[list[Completion] | None, bool]:
     """Completions, and whether nobody wants them any more."""
-    job = ls.decode.submit(uri, request, key=request)
+    job = ls.ahead.get(uri)
+    # The thread may be done with it before it is in memory.
+    if job is None or job.key != request or not job.succeeded:
+        job = ls.decode.submit(uri, request, key=request)
     give_up = asyncio.get_running_loop().call_later(START_WITHIN_S, ls.decode.give_up, job)
     try:
         return await asyncio.wrap_future(job.future), job.cancel.is_set() or not ls.decode.accepts_jobs

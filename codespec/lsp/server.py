@@ -50,7 +50,7 @@ from codespec.lsp.units import Units
 from codespec.protocols import CodespecError, Snippet
 
 if TYPE_CHECKING:
-    from codespec.completion.executor import Completes
+    from codespec.completion.executor import Completes, Job
     from codespec.completion.request import Request
     from codespec.config import Config
 
@@ -129,6 +129,7 @@ class CodespecServer(LanguageServer):
         language: of the latest request.
         languages: that were asked for.
         unasked: changes since the client last asked for completions by itself.
+        ahead: of each document, what is completed before anybody asks.
     """
 
     protocol: Protocol
@@ -146,6 +147,7 @@ class CodespecServer(LanguageServer):
         self.answers = Answers()
         self.requests = self.from_memory = self.decoding = 0
         self.unasked = UNASKED
+        self.ahead: dict[str, Job] = {}
         self.language = ""
         self.languages: set[str] = set()
         self.startup_messages: list[str] = []

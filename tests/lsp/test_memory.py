@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import re
 
@@ -166,6 +167,20 @@ async def test_what_is_typed_is_completed_before_it_is_asked_where_that_is_wante
         editor.line = "x = abc"
         assert await editor.ask() == "x = abc<abc|128>"
         assert editor.decoded == 3
+
+
+async def test_what_was_just_completed_ahead_is_not_completed_again(tmp_path):
+    async with running(tmp_path, options={"generate_ahead": True}, env={"STUB_STEP_S": "0.002"}) as server:
+        editor = Editor(server, "x = ")
+        await editor.ask()
+        for number in range(100):
+            editor.line += "ab"[number % 2]
+            at = types.Position(0, len(editor.line) - 1)
+            change = types.TextDocumentContentChangePartial(types.Range(at, at), editor.line[-1])
+            server.change(change, editor.uri, 2 + number)
+            await asyncio.sleep(number * 5e-5)  # the request comes before, while and after it is kept
+            await editor.ask()
+        assert editor.decoded == 101
 
 
 async def test_for_an_editor_that_asks_only_when_told_nothing_is_completed_ahead(tmp_path):
