@@ -181,6 +181,25 @@ def test_an_abort_is_heard_between_the_steps_of_a_prompt(engine):
     assert engine.prefill(prompt) == len(prompt) - read
 
 
+def test_it_says_while_a_prompt_is_read(engine):
+    seen = []
+
+    class Watches:
+        def is_set(self):
+            seen.append(engine.reading)
+            return False
+
+    engine.prefill([*range(3000, 3200)], Watches())
+    assert seen
+    assert all(seen)
+    assert not engine.reading
+    seen.clear()
+    for _ in engine.generate([*range(3000, 3150), *range(2000, 2050)], limits=Limits(8), cancel=Watches()):
+        assert not engine.reading
+    assert True in seen
+    assert seen[-1] is False
+
+
 def test_every_prefix_of_a_constrained_completion_is_viable(engine):
     from codespec import Grammar
 

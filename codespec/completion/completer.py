@@ -189,6 +189,11 @@ class Completer:
         self._read_ahead += decoded
         return decoded
 
+    @property
+    def reading(self) -> bool:
+        """Whether a prompt is being read, of which a step is always finished; from any thread."""
+        return self.engine.reading
+
     def status(self) -> dict[str, Any]:
         """What is loaded and how it has done so far, in plain data; from any thread.
 

@@ -44,6 +44,11 @@ class Worker(Protocol):
         """Use the time; whether nothing is left to do."""
         ...
 
+    @property
+    def reading(self) -> bool:
+        """Whether it reads a prompt just now; from any thread."""
+        ...
+
     def status(self) -> dict[str, Any]:
         """In plain data; from any thread."""
         ...
@@ -85,6 +90,7 @@ class Job:
         prefill: only the prompt is to be decoded; there are no completions.
         key: equal for jobs that ask for the same; None is like no other.
         stopped: when it was stopped, in seconds of ``perf_counter``; 0 if it was not.
+        reading: whether it was stopped while a prompt was read.
     """
 
     document: str
@@ -95,6 +101,7 @@ class Job:
     future: Future[Any] = field(default_factory=Future)
     cancel: threading.Event = field(default_factory=threading.Event)
     stopped: float = 0.0
+    reading: bool = False
 
     @property
     def succeeded(self) -> bool:
@@ -311,7 +318,9 @@ class DecodeThread:
         """Lock held, so that the abort cannot hit the job after this one."""
         if job is None:
             return
-        job.stopped = job.stopped or perf_counter()
+        if not job.stopped:
+            job.stopped = perf_counter()
+            job.reading = self._completer is not None and self._completer.reading
         job.cancel.set()
         # What a prefill is about to read is mostly what the next request wants: it ends after its step, not within.
         if job is self._running and self._completer is not None and not job.prefill:
@@ -396,7 +405,8 @@ class DecodeThread:
         with self._changed:
             self._running = None
             if job.stopped:
-                self._stopping["prefill" if job.prefill else "decode"].add((perf_counter() - job.stopped) * 1e3)
+                what = "prefill" if job.prefill or job.reading else "decode"
+                self._stopping[what].add((perf_counter() - job.stopped) * 1e3)
         self._idle_work = True  # another draft may have been loaded
         job.resolve(None if job.cancel.is_set() else completions)
 

@@ -151,6 +151,11 @@ class LocalEngine:
         return self.drafts.chosen
 
     @property
+    def reading(self) -> bool:
+        """Whether a prompt is being decoded; from any thread."""
+        return self._generator.reading
+
+    @property
     def statistics(self) -> Statistics:
         """Of the current or last generation."""
         return self._generator.statistics

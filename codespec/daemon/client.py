@@ -255,6 +255,11 @@ class SharedCompleter:
         """Nothing: the model process knows better when nobody waits."""
         return True
 
+    @property
+    def reading(self) -> bool:
+        """False: the model process counts what is stopped, and when."""
+        return False
+
     def abort(self) -> None:
         """Stop the running request."""
         # Once: whoever calls this must not wait, and a process that does not read takes only so many messages.

@@ -125,6 +125,12 @@ class Models:
         """Do it, though it may be stopped by whatever comes."""
         return self.complete(work, cancel)
 
+    @property
+    def reading(self) -> bool:
+        """Whether a prompt is being read."""
+        with self._lock:
+            return any(each.engine.reading for each in self._loaded.values())
+
     def idle(self, go_on: Callable[[], bool]) -> bool:
         """Let every completer use the time."""
         with self._lock:

@@ -53,6 +53,7 @@ class Generator:
 
     Attributes:
         draft: may be exchanged; counts from the next generation on.
+        reading: whether a prompt is being decoded; may be asked from any thread.
         statistics: of the current or last generation. ``grammar_ms`` (every call of either grammar state) lies
             inside ``draft_ms`` and ``verify_ms`` (target pass, choice of tokens, rollback).
     """
@@ -75,6 +76,7 @@ class Generator:
         self._length = FixedLength(draft_length)
         self._on_pass = on_pass
         self.statistics = Statistics()
+        self.reading = False
         self._prompt = 0
 
     @property
@@ -143,9 +145,13 @@ class Generator:
 
     def _read(self, prompt: Sequence[int], cancel: Cancel | None) -> int:
         first, most = self._steps()
-        with self._whole_steps():
-            stop = cancel.is_set if cancel is not None else lambda: False
-            return self._sequence.read(prompt, first or len(prompt), most, stop)
+        stop = cancel.is_set if cancel is not None else lambda: False
+        self.reading = True
+        try:
+            with self._whole_steps():
+                return self._sequence.read(prompt, first or len(prompt), most, stop)
+        finally:
+            self.reading = False
 
     def together(
         self,

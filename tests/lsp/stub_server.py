@@ -29,6 +29,8 @@ def say(text: str) -> None:
 
 
 class StubCompleter:
+    reading = False
+
     def __init__(self, config: Config) -> None:
         self._config = config
         self._aborted = False

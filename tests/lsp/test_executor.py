@@ -14,6 +14,8 @@ WAIT_S = 5.0
 class Gate:
     """A completer whose requests take until they are let through or stopped."""
 
+    reading = False
+
     def __init__(self) -> None:
         self.order: list[str] = []
         self.begun = threading.Semaphore(0)
@@ -31,6 +33,9 @@ class Gate:
 
     def idle(self, go_on):
         return True
+
+    def status(self):
+        return {}
 
     def abort(self):
         self.aborts += 1
@@ -80,6 +85,19 @@ def test_an_older_request_is_answered_before_it_has_stopped(thread, gate):
     assert gate.begun.acquire(timeout=WAIT_S)
     gate.through.release()
     assert newer.future.result(WAIT_S) == ["a2 done"]
+
+
+def test_what_is_stopped_while_it_reads_its_prompt_counts_as_reading(thread, gate):
+    load(thread, lambda: gate)
+    for gate.reading in (True, False, True):
+        job = thread.submit("a", "a1")
+        assert gate.begun.acquire(timeout=WAIT_S)
+        thread.cancel(job)
+        assert thread.submit("b", "b1") is not job
+        assert gate.begun.acquire(timeout=WAIT_S)
+        gate.through.release()
+    status = thread.status()
+    assert (status["stop_prefill_ms"]["count"], status["stop_decode_ms"]["count"]) == (2, 1)
 
 
 def test_only_a_job_that_waits_can_be_given_up(thread, gate):

@@ -113,6 +113,8 @@ def _proposed(tmp_path, workspace, text) -> str:
 class Completer:
     """Says what it did; a request takes until it is let through."""
 
+    reading = False
+
     def __init__(self) -> None:
         self.done: list[str] = []
         self.begun = threading.Event()
