@@ -11,7 +11,8 @@ from functools import partial
 from typing import Any
 
 from codespec.completion.completer import Completer
-from codespec.completion.executor import DecodeThread, Job
+from codespec.completion.executor import DecodeThread
+from codespec.completion.jobs import Job
 from codespec.daemon.models import Models, Work
 from codespec.daemon.wire import (
     Channel,

@@ -17,7 +17,8 @@ from codespec.places import folder_of
 from codespec.protocols import CodespecError
 
 if TYPE_CHECKING:
-    from codespec.completion.executor import Completes, DecodeThread
+    from codespec.completion.executor import DecodeThread
+    from codespec.completion.jobs import Completes
     from codespec.completion.request import Request
     from codespec.lsp.statistics import Showing, Statistics
 

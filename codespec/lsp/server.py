@@ -17,15 +17,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import unquote
 
 from lsprotocol import types
-from pygls.exceptions import (
-    JsonRpcException,
-    JsonRpcInternalError,
-    JsonRpcInvalidRequest,
-    JsonRpcServerNotInitialized,
-    PyglsError,
-)
+from pygls.exceptions import JsonRpcException, JsonRpcInternalError, PyglsError
 from pygls.lsp.server import LanguageServer
-from pygls.protocol import LanguageServerProtocol
 from pygls.uris import to_fs_path
 
 from codespec.completion.cache import CompletionCache
@@ -34,13 +27,14 @@ from codespec.daemon.place import version
 from codespec.lsp import commands, notebooks
 from codespec.lsp.ahead import UNASKED, did_change
 from codespec.lsp.answers import inline_completion
-from codespec.lsp.documents import Document, Documents
+from codespec.lsp.documents import Document
 from codespec.lsp.items import to_request
 from codespec.lsp.lessons import Lessons
 from codespec.lsp.logs import describe, make_discreet
 from codespec.lsp.menu import register_where_needed
 from codespec.lsp.opened import did_close, did_open, did_save
 from codespec.lsp.progress import Progress
+from codespec.lsp.protocol import Protocol
 from codespec.lsp.settings import SECTION, Settings, needs_reload
 from codespec.lsp.statistics import Statistics
 from codespec.lsp.status import Reporter
@@ -50,7 +44,7 @@ from codespec.lsp.units import Units
 from codespec.protocols import CodespecError, Snippet
 
 if TYPE_CHECKING:
-    from codespec.completion.executor import Completes, Job
+    from codespec.completion.jobs import Completes, Job
     from codespec.completion.request import Request
     from codespec.config import Config
 
@@ -61,63 +55,6 @@ logger = logging.getLogger(__name__)
 
 CONFIGURATION_WITHIN_S = 2.0
 """How long loading waits for a client to answer ``workspace/configuration``."""
-
-
-class Protocol(LanguageServerProtocol):
-    """pygls' protocol with our documents; a request that cannot be read gets its error as an answer."""
-
-    def use_documents(self) -> None:
-        """Replace the workspace that ``initialize`` has made."""
-        old = self.workspace
-        self._workspace = Documents(
-            old.root_uri,
-            types.TextDocumentSyncKind.Incremental,
-            list(old.folders.values()),
-            old.position_encoding,
-        )
-
-    @property
-    def was_shut_down(self) -> bool:
-        """Whether the client sent ``shutdown``."""
-        return self._shutdown
-
-    def structure_message(self, data: dict[str, Any]) -> Any:
-        """Turn a JSON object into a message. pygls only logs where that fails, and the client waits for ever."""
-        try:
-            return super().structure_message(data)
-        except JsonRpcException as error:
-            if "method" in data and isinstance(data.get("id"), (int, str)):
-                refusal = self._refusal(data["method"]) or error
-                self._send_response(data["id"], None, refusal.to_response_error())
-            raise
-
-    def _execute_handler(self, msg_id: Any, *arguments: Any, **named: Any) -> None:
-        """Run a handler. pygls keeps a future for every notification for ever."""
-        super()._execute_handler(msg_id, *arguments, **named)
-        future = self._request_futures.get(msg_id)
-        if future is not None:
-            future.add_done_callback(lambda _: self._request_futures.pop(msg_id, None))
-
-    def handle_message(self, message: Any) -> None:
-        """Act on a message, unless it comes out of order: pygls would let handlers fail, or not answer at all."""
-        method, identifier = getattr(message, "method", None), getattr(message, "id", None)
-        refusal = self._refusal(method)
-        if refusal is None:
-            super().handle_message(message)
-        elif identifier is not None:
-            self._send_response(identifier, None, refusal.to_response_error())
-
-    def _refusal(self, method: str | None) -> JsonRpcException | None:
-        """Why a message must not come now, if so. Answers have no method."""
-        if method is None or method == types.EXIT:
-            return None
-        if self._shutdown:
-            return JsonRpcInvalidRequest("the server was shut down")
-        if self._workspace is None and method != types.INITIALIZE:
-            return JsonRpcServerNotInitialized("the first request must be initialize")
-        if self._workspace is not None and method == types.INITIALIZE:
-            return JsonRpcInvalidRequest("the server is initialized already")
-        return None
 
 
 class CodespecServer(LanguageServer):

@@ -24,7 +24,7 @@ from codespec.lsp.server import CodespecServer, create_server
 from codespec.protocols import CodespecError
 
 if TYPE_CHECKING:
-    from codespec.completion.executor import Completes
+    from codespec.completion.jobs import Completes
     from codespec.config import Config
     from codespec.lsp.server import Loader
 
