@@ -22,6 +22,14 @@ from codespec.cli_bench import (
     run_bench_sources,
 )
 from codespec.cli_grammar import run_grammar_accepts, run_grammar_check, run_grammar_convert, warned
+from codespec.cli_models import (
+    run_models_inspect,
+    run_models_list,
+    run_models_pull,
+    run_models_remove,
+    run_models_suggest,
+    run_models_use,
+)
 from codespec.errors import CodespecError
 from codespec.exit_codes import ANSWER_IS_NO, BAD_INPUT, DONE, INTERNAL
 from codespec.options import build_parser
@@ -270,16 +278,6 @@ def run_model_process(options: argparse.Namespace) -> int:
     return run(options.name)
 
 
-def run_models_list(options: argparse.Namespace) -> int:
-    """``codespec models list``."""
-    from codespec.models.registry import EMBEDDED, models_folder
-
-    for folder in (EMBEDDED, models_folder()):
-        for path in sorted(folder.glob("*.gguf")):
-            print(f"{path.stem:24} {path.stat().st_size / 1e6:10.1f} MB  {path}")
-    return DONE
-
-
 def run_learnt_clear(options: argparse.Namespace) -> int:
     """``codespec learnt clear``."""
     from codespec.completion.shelf import delete_kept
@@ -347,6 +345,11 @@ COMMANDS = {
     "grammar accepts": run_grammar_accepts,
     "grammar convert": run_grammar_convert,
     "models list": run_models_list,
+    "models inspect": run_models_inspect,
+    "models pull": run_models_pull,
+    "models remove": run_models_remove,
+    "models use": run_models_use,
+    "models suggest": run_models_suggest,
     "learnt clear": run_learnt_clear,
     "profile": run_profile,
     "bench decode": run_bench_decode,

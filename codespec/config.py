@@ -217,12 +217,16 @@ def user_file() -> Path:
     return Path(platformdirs.user_config_dir("codespec")) / FILE_NAME
 
 
+def files(workspace: Path | None = None) -> list[Path]:
+    """The configuration files that count, the user's first; they need not exist."""
+    return [user_file(), *([workspace / FILE_NAME] if workspace else [])]
+
+
 def load(workspace: Path | None = None) -> tuple[Config, list[str]]:
     """The defaults, the user's file over them, and over that the file of ``workspace``, which is not trusted."""
     config = Config()
     messages: list[str] = []
-    files = [(user_file(), True)] + ([(workspace / FILE_NAME, False)] if workspace else [])
-    for path, trusted in files:
+    for path, trusted in zip(files(workspace), (True, False), strict=False):
         options, problems = _read(path)
         config, more = config.apply(options, str(path), path.parent, trusted)
         messages += problems + more

@@ -203,7 +203,32 @@ def _add_lenient(parser: argparse.ArgumentParser) -> None:
 def _add_models(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser("models", help="the models at hand")
     actions = parser.add_subparsers(required=True, metavar="ACTION")
-    actions.add_parser("list", help="name them").set_defaults(command="models list")
+    listed = actions.add_parser("list", help="name them, and what they are used for")
+    listed.add_argument("--json", action="store_true", help="one list, with all that `inspect` says")
+    listed.set_defaults(command="models list")
+    inspect = actions.add_parser("inspect", help="say what a model file is, without loading its weights")
+    inspect.add_argument("model", metavar="NAME|PATH")
+    inspect.add_argument("--json", action="store_true", help="one object")
+    inspect.set_defaults(command="models inspect")
+    pull = actions.add_parser("pull", help="fetch a model from the hub; one that broke off goes on")
+    pull.add_argument(
+        "model", metavar="NAME|OWNER/REPOSITORY[:KIND]",
+        help="a name that `suggest` knows, or any repository with GGUF files, such as me/mine-GGUF:q4_k_m",
+    )  # fmt: skip
+    pull.set_defaults(command="models pull")
+    remove = actions.add_parser("remove", help="delete a model that was fetched")
+    remove.add_argument("model", metavar="NAME")
+    remove.set_defaults(command="models remove")
+    use = actions.add_parser("use", help="choose a target or a draft, in your settings; editors follow at once")
+    use.add_argument("model", metavar="NAME|PATH|auto|none", help="auto and none: of drafts")
+    use.add_argument("--for", dest="language", metavar="LANGUAGE", help="a draft for this language only")
+    use.add_argument(
+        "--as", dest="role", choices=("target", "draft"),
+        help="(default: a draft if it has at most half the target's parameters)",
+    )  # fmt: skip
+    use.set_defaults(command="models use")
+    suggest = actions.add_parser("suggest", help="name models that this machine can run, and how fast")
+    suggest.set_defaults(command="models suggest")
 
 
 def _add_learnt(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

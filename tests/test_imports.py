@@ -21,12 +21,12 @@ LAYERS = [
     {"completion"},
     {"daemon"},
     {"lsp", "bench", "train", "doctor"},
-    {"cli_bench", "cli_grammar"},
+    {"cli_bench", "cli_grammar", "cli_models"},
     {"cli"},
     {"__main__", "hatch_build"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
-MAY_READ_CONFIG = {"cli", "lsp", "bench", "completion", "daemon", "doctor", "config"}
+MAY_READ_CONFIG = {"cli", "cli_models", "lsp", "bench", "completion", "daemon", "doctor", "config"}
 HOMES = {
     "llama_cpp": {"llama"},
     "pygls": {"lsp"},
@@ -36,6 +36,8 @@ HOMES = {
     "pathspec": {"ignore"},
     "tree_sitter": {"syntax", "syntax_names", "bench"},
     "tokenizers": {"train"},
+    "huggingface_hub": {"models"},
+    "tomlkit": {"models"},
 }
 
 

@@ -53,6 +53,10 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+FILES_EVERY_S = 0.5
+"""How often it is looked whether a configuration file has changed: a client tells of none outside its folders,
+and few tell of others."""
+
 CONFIGURATION_WITHIN_S = 2.0
 """How long loading waits for a client to answer ``workspace/configuration``."""
 
@@ -323,7 +327,16 @@ async def initialized(ls: CodespecServer, params: types.InitializedParams) -> No
     options = await ls.pull_settings()
     ls.use_settings(ls.startup_messages if options is None else ls.settings.change(options))
     ls.keep(asyncio.create_task(ls.statistics.keep_saving()))
+    ls.keep(asyncio.create_task(_watch_files(ls)))
     await ls.listen_for_settings()
+
+
+async def _watch_files(ls: CodespecServer) -> None:
+    """Take over what was changed in the configuration files."""
+    while True:
+        await asyncio.sleep(FILES_EVERY_S)
+        if ls.settings.outdated:
+            ls.use_settings(ls.settings.read())
 
 
 async def did_change_configuration(ls: CodespecServer, params: types.DidChangeConfigurationParams) -> None:

@@ -26,6 +26,7 @@ class Settings:
         self._initial: Any = None
         self._pushed: Any = None
         self._chosen: dict[Choice, dict[str, str]] = {}  # by language; the empty one is all others
+        self._files: list[tuple[int, int] | None] = []
 
     def start(self, workspace: Path | None, options: Any) -> list[str]:
         """Read the files and apply ``initializationOptions``; returns messages for the user."""
@@ -40,6 +41,7 @@ class Settings:
 
     def read(self) -> list[str]:
         """Read everything again."""
+        self._files = self._states()
         self.config, messages = config.load(self.workspace)
         for source, options in (("initializationOptions", self._initial), ("settings", self._pushed)):
             if options is None:
@@ -53,6 +55,15 @@ class Settings:
         for key, chosen in self._chosen.items():
             self.config = _with(self.config, key, chosen)
         return messages
+
+    @property
+    def outdated(self) -> bool:
+        """Whether a configuration file has changed since it was read, as ``codespec models use`` changes one."""
+        return self._files != self._states()
+
+    def _states(self) -> list[tuple[int, int] | None]:
+        """When each file was written, and its size."""
+        return [_state(path) for path in config.files(self.workspace)]
 
     def choose(self, key: Choice, value: str, language: str = "") -> None:
         """Use a draft or a grammar for the rest of the session, whatever the settings say or will say.
@@ -71,6 +82,14 @@ class Settings:
         """The value that ``name`` stands for, a path made absolute, and what is wrong with it."""
         config, messages = Config().apply({key: name}, folder=self.workspace)
         return str(getattr(config, key)), messages
+
+
+def _state(path: Path) -> tuple[int, int] | None:
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_size
 
 
 def _with(settings: Config, key: Choice, chosen: Mapping[str, str]) -> Config:

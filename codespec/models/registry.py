@@ -45,15 +45,29 @@ def find_draft(name: str, language: Language) -> Path | None:
     return path if language.draft and path.exists() else None
 
 
+def find_model(name: str) -> Path:
+    """The file of a model by its path or name.
+
+    Raises:
+        CodespecError: there is none of that name.
+    """
+    return _find(name, "")
+
+
 def _find(name: str, role: str) -> Path:
     path = Path(name).expanduser()
     # Never a bare name: the current folder may be a workspace that somebody else has filled.
     if path.is_absolute():
         return path
+    name = name.removesuffix(".gguf")
     places = [EMBEDDED / f"{name}.gguf", EMBEDDED / f"{role}-{name}.gguf", models_folder() / f"{name}.gguf"]
     found = next((p for p in places if p.is_file()), None)
     if found is None:
-        raise CodespecError(f"no {role} model {name!r}; give the path of a .gguf file or one of: {', '.join(known())}")
+        what = f"{role} model" if role else "model"
+        raise CodespecError(
+            f"no {what} {name!r}; give the path of a .gguf file or one of {', '.join(known())}; "
+            "`codespec models suggest` names some to fetch"
+        )
     return found
 
 

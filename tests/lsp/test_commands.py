@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import sys
+
 import pytest
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
-from .helpers import Server, running, until
+from .helpers import Server, environment, running, until
 from .test_lessons import run_command
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -142,7 +145,7 @@ async def test_a_draft_and_a_grammar_hold_for_the_session(tmp_path):
 async def test_a_draft_or_grammar_that_does_not_exist(tmp_path):
     async with running(tmp_path) as server:
         assert "known" in await refused(server, "codespec.setDraft", str(tmp_path / "no.gguf"))
-        assert "one of: draft-python" in await refused(server, "codespec.setDraft", "nonesuch")
+        assert "one of draft-python" in await refused(server, "codespec.setDraft", "nonesuch")
         assert "python" in await refused(server, "codespec.setGrammar", "nonesuch")
         bad = tmp_path / "bad.gbnf"
         bad.write_text("root ::= nothing\n")
@@ -162,3 +165,22 @@ async def test_the_status_counts(tmp_path):
         assert (found["requests"], found["from_memory"], found["from_memory_share"]) == (2, 1, 0.5)
         assert found["statistics"]["python"]["shown"] == 1
         assert found["acceptance"] is None
+
+
+async def test_what_is_chosen_on_the_command_line_holds_at_once(tmp_path):
+    async with running(tmp_path) as server:
+        server.open("x = 1\n")
+        await server.ask(0, 5)
+        assert server.said("uses auto and none")
+        use = [sys.executable, "-m", "codespec", "models", "use", "none", "--for", "python"]
+        environ = environment(tmp_path)
+        process = await asyncio.create_subprocess_exec(*use, env=environ, stdout=asyncio.subprocess.DEVNULL)
+        assert await process.wait() == 0
+
+        for _ in range(200):
+            if (await status(server, "python"))["draft"] == "none":
+                break
+            await asyncio.sleep(0.05)
+        await server.ask(0, 4)
+        assert server.said("uses none and none")
+        assert server.stderr.count("stub: loaded") == 1

@@ -1,0 +1,235 @@
+"""``codespec models``: its commands, which import what is heavy when they run."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from codespec import show
+from codespec.errors import CodespecError
+from codespec.exit_codes import ANSWER_IS_NO, DONE
+
+if TYPE_CHECKING:
+    from codespec.models.hub import Report
+    from codespec.models.info import ModelInfo
+
+FRACTION = 2
+"""A model that has at most one ``FRACTION``-th of another's parameters may be its draft."""
+
+
+def run_models_list(options: argparse.Namespace) -> int:
+    """``codespec models list``."""
+    from codespec.models.info import inspect
+    from codespec.models.registry import EMBEDDED, models_folder
+
+    infos, bad = [], []
+    for path in (path for folder in (EMBEDDED, models_folder()) for path in sorted(folder.glob("*.gguf"))):
+        try:
+            infos.append(inspect(path))
+        except CodespecError as error:
+            bad.append(str(error))
+    if options.json:
+        print(json.dumps([_plain(each) for each in infos], indent=1))
+    else:
+        for line in _table(infos):
+            print(line)
+    for problem in bad:
+        show.error(problem)
+    return DONE
+
+
+def run_models_inspect(options: argparse.Namespace) -> int:
+    """``codespec models inspect``."""
+    from codespec.models.info import inspect
+
+    info = inspect(_file(options.model))
+    if options.json:
+        print(json.dumps(_plain(info), indent=1))
+        return DONE
+    for name, value in _lines(info):
+        print(f"{name:14} {value}")
+    return DONE
+
+
+def run_models_pull(options: argparse.Namespace) -> int:
+    """``codespec models pull``."""
+    from codespec.models.hub import look_up, pull
+    from codespec.models.info import inspect
+
+    offer = look_up(options.model)
+    print(f"{offer.name}: {offer.size / 1e6:,.1f} MB from {offer.files[0].repository}, licence {offer.licence or '?'}")
+    path = pull(offer, _transfer())
+    info = inspect(path)
+    if info.fim is None:
+        show.error(f"{info.name} cannot fill in the middle: completions would not know what follows the cursor")
+    print(f"{path}\nuse it with `codespec models use {path.stem}`")
+    return DONE
+
+
+def run_models_remove(options: argparse.Namespace) -> int:
+    """``codespec models remove``."""
+    from codespec.models.hub import remove
+
+    for path in remove(options.model):
+        print(f"{path} is deleted")
+    return DONE
+
+
+def run_models_use(options: argparse.Namespace) -> int:
+    """``codespec models use``."""
+    from codespec.config import load, user_file
+    from codespec.models.choose import choose
+    from codespec.models.registry import find_target
+
+    settings, messages = load()
+    for message in messages:
+        show.error(message)
+    role = options.role
+    name = options.model
+    if name in ("auto", "none"):
+        if role == "target":
+            raise CodespecError(f"{name!r} is a choice of drafts; give a target by its name or path")
+        role = "draft"
+    else:
+        path = _file(name)
+        name = str(path) if Path(name).is_file() else path.stem
+        role = role or _role(path, find_target(settings.target.path), bool(options.language))
+    if role == "target" and options.language:
+        raise CodespecError("a target is for all languages; leave out --for, or say --as draft")
+    choose(user_file(), role, name, options.language or "")
+    where = f" of {options.language}" if options.language else " of every language" if role == "draft" else ""
+    print(f"{name} is the {role}{where} now ({user_file()}); editors take it over at once")
+    return DONE
+
+
+def run_models_suggest(options: argparse.Namespace) -> int:
+    """``codespec models suggest``."""
+    from codespec.models.suggest import best, fits, table, this_machine
+
+    machine = this_machine()
+    found = fits(machine)
+    chosen = best(found)
+    memory = f"{machine.memory / 2**30:.0f} GiB of memory" if machine.memory else "memory unknown"
+    print(f"{', '.join(machine.devices)}; {memory}, read at {machine.bandwidth / 1e9:.0f} GB/s")
+    for line in table(found, chosen):
+        print(line)
+    print("speeds are about, on the CPU and without drafts, which add half as much again or more; `-` does not fit")
+    if chosen is None:
+        print("none of them is fast enough here to type along with; the embedded model needs nothing")
+        return ANSWER_IS_NO
+    print(f"\ncodespec models pull {chosen.model.name} && codespec models use {chosen.model.name}")
+    if chosen.draft is not None:
+        print(f"codespec models pull {chosen.draft.name} && codespec models use {chosen.draft.name} --as draft")
+    return DONE
+
+
+def _file(name: str) -> Path:
+    """What a person means: a file, or the name of a model at hand."""
+    from codespec.models.registry import find_model
+
+    return Path(name).resolve() if Path(name).is_file() else find_model(name)
+
+
+def _role(path: Path, target: Path, for_language: bool) -> str:
+    from codespec.models.info import inspect
+
+    model = inspect(path)
+    if for_language or (path != target and model.parameters * FRACTION <= inspect(target).parameters):
+        return "draft"
+    return "target"
+
+
+def _transfer() -> Report:
+    """A line on standard error that shows how far a download is; where that is no terminal, one for every tenth."""
+    latest: dict[str, int] = {}
+    percent = 1 if sys.stderr.isatty() else 10
+
+    def report(what: str, done: int, size: int) -> None:
+        reached = 100 * done // max(1, size) // percent
+        if reached == latest.get(what):
+            return
+        latest[what] = reached
+        text = f"{what} {done / 1e6:,.1f} of {size / 1e6:,.1f} MB"
+        if sys.stderr.isatty():
+            print(f"\r\033[K{text}", end="\n" if done >= size else "", file=sys.stderr, flush=True)
+        else:
+            print(text, file=sys.stderr)
+
+    return report
+
+
+def _plain(info: ModelInfo) -> dict[str, Any]:
+    fim = info.fim
+    return {
+        "path": str(info.path),
+        "name": info.name,
+        "architecture": info.architecture,
+        "parameters": info.parameters,
+        "quantization": info.quantization,
+        "size": info.size,
+        "context": info.context,
+        "licence": info.licence,
+        "vocabulary": info.vocabulary,
+        "vocabulary_size": info.vocabulary_size,
+        "kv_bytes": info.kv_bytes,
+        "family": info.family,
+        "fim": None
+        if fim is None
+        else {
+            "order": fim.order,
+            "prefix": fim.prefix,
+            "suffix": fim.suffix,
+            "middle": fim.middle,
+            "file_separator": fim.file_separator,
+            "repository": fim.repository,
+        },
+    }
+
+
+def _lines(info: ModelInfo) -> Iterator[tuple[str, str]]:
+    fim = info.fim
+    yield "file", f"{info.path} ({info.size / 1e6:,.1f} MB)"
+    yield "name", info.name
+    yield "architecture", info.architecture
+    yield "parameters", f"{info.parameters:,}" if info.parameters else "none: a vocabulary only"
+    yield "quantization", info.quantization or "not said"
+    yield "context", f"{info.context:,} tokens, {info.kv_bytes:,} bytes of KV cache each at 16 bits"
+    yield "licence", info.licence or "not said"
+    yield "vocabulary", f"{info.vocabulary_size:,} tokens, {info.vocabulary[:16]}"
+    yield "family", info.family or "none: it cannot fill in the middle"
+    if fim is not None:
+        named = {
+            "prefix": fim.prefix,
+            "suffix": fim.suffix,
+            "middle": fim.middle,
+            "file": fim.file_separator,
+            "repository": fim.repository,
+        }
+        tokens = ", ".join(f"{name} {token}" for name, token in named.items() if token is not None)
+        yield "fill-in-middle", f"{fim.order}: {tokens}"
+
+
+def _table(infos: list[ModelInfo]) -> Iterator[str]:
+    from codespec.config import load
+    from codespec.models.registry import find_target
+
+    settings, _ = load()
+    target = find_target(settings.target.path)
+    vocabulary = next((each.vocabulary for each in infos if each.path == target), "")
+    drafts = {"": settings.draft, **{name: own.draft for name, own in settings.language.items() if own.draft}}
+    yield f"{'model':32} {'parameters':>12} {'kind':8} {'MB':>9}  {'family':10} use"
+    for info in infos:
+        languages = [language for language, draft in drafts.items() if draft in (info.path.stem, str(info.path))]
+        use = "target" if info.path == target else ""
+        if languages:
+            use = "draft" + "".join(f" {language}" for language in languages)
+        elif not use and vocabulary and info.vocabulary == vocabulary:
+            use = "can draft"
+        yield (
+            f"{info.path.stem:32} {info.parameters:>12,} {info.quantization:8} {info.size / 1e6:>9,.1f}  "
+            f"{info.family or '-':10} {use}"
+        ).rstrip()

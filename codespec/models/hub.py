@@ -1,0 +1,284 @@
+"""Models from a Hugging Face hub: fetched into the models folder, resumed where they broke off, checked; removed."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from codespec.models.catalogue import CATALOGUE, known_model
+from codespec.models.registry import EMBEDDED, known, models_folder
+from codespec.places import hold
+from codespec.protocols import CodespecError
+
+if TYPE_CHECKING:
+    from huggingface_hub import HfApi
+
+    Report = Callable[[str, int, int], None]
+    """What is done, how many bytes of it are done, and how many there are."""
+
+PREFERRED = ("q8_0", "q6_k", "q5_k_m", "q4_k_m", "q4_0")
+"""Quantizations of which one is chosen where several are offered, the best first."""
+
+_REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+(?::[\w.-]+)?")
+_SHARD = re.compile(r"-(\d{5})-of-(\d{5})\.gguf$", re.IGNORECASE)
+_PIECE = 1 << 22
+
+
+@dataclass(frozen=True)
+class Remote:
+    """One file on the hub.
+
+    Attributes:
+        sha256: empty where the hub does not say.
+    """
+
+    repository: str
+    file: str
+    size: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Offer:
+    """What ``pull`` would fetch.
+
+    Attributes:
+        name: that the model gets here.
+        files: one, or the parts of one.
+        licence: as the hub has it; empty where it does not say.
+    """
+
+    name: str
+    files: tuple[Remote, ...]
+    licence: str
+
+    @property
+    def size(self) -> int:
+        """Bytes to fetch in all."""
+        return sum(each.size for each in self.files)
+
+
+def look_up(name: str, endpoint: str | None = None) -> Offer:
+    """What the hub has of a name of the catalogue, or of ``OWNER/REPOSITORY``, with ``:QUANTIZATION`` or ``:FILE``
+    where it has several.
+
+    Raises:
+        CodespecError: there is no such model, it may not be fetched, or the hub cannot be reached.
+    """
+    entry = known_model(name)
+    if entry is not None:
+        return _offer(entry.repository, entry.file, entry.name, endpoint)
+    if not _REPOSITORY.fullmatch(name):
+        names = ", ".join(each.name for each in CATALOGUE)
+        raise CodespecError(f"no model {name!r} to fetch; known are {names}, or give OWNER/REPOSITORY of the hub")
+    repository, _, wanted = name.partition(":")
+    return _offer(repository, wanted, "", endpoint)
+
+
+def pull(offer: Offer, report: Report, endpoint: str | None = None) -> Path:
+    """Fetch a model into the models folder; what is there of it already is not fetched again.
+
+    Raises:
+        CodespecError: it broke off (the next call goes on from there), is not what the hub says, or there is no room.
+    """
+    folder = models_folder()
+    partial = folder / ".partial"
+    partial.mkdir(parents=True, exist_ok=True)
+    lock = hold(partial / "lock")
+    if lock is None:
+        raise CodespecError("another `codespec models pull` is under way; wait for it")
+    try:
+        places = [folder / name for name in _names(offer)]
+        wanted = [(remote, place) for remote, place in zip(offer.files, places, strict=True) if not place.exists()]
+        missing = sum(remote.size - _size(partial / _part_of(remote)) for remote, _ in wanted)
+        if missing > shutil.disk_usage(folder).free:
+            raise CodespecError(f"{folder}: {missing / 1e9:.1f} GB are needed and there is no room for them")
+        for remote, place in wanted:
+            part = partial / _part_of(remote)
+            _fetch(remote, part, report, endpoint)
+            _check(remote, part, report)
+            part.replace(place)
+    finally:
+        os.close(lock)
+    return places[0]
+
+
+def _part_of(remote: Remote) -> str:
+    """Where a file grows: another version of it has another name."""
+    return f"{remote.sha256 or hashlib.sha256(repr(remote).encode()).hexdigest()}.part"
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0
+
+
+def remove(name: str) -> tuple[Path, ...]:
+    """Delete a model from the models folder; its files, if it has several.
+
+    Returns:
+        What was deleted.
+
+    Raises:
+        CodespecError: there is none of that name, or it comes with codespec.
+    """
+    name = name.removesuffix(".gguf")
+    folder = models_folder()
+    parts = [path for path in folder.glob("*.gguf") if _SHARD.sub("", path.name).removesuffix(".gguf") == name]
+    if not parts:
+        if any(path.stem == name for path in EMBEDDED.glob("*.gguf")):
+            raise CodespecError(f"{name} comes with codespec and cannot be removed")
+        raise CodespecError(f"no model {name!r} in {folder}; there are {', '.join(known()) or 'none'}")
+    for path in parts:
+        try:
+            path.unlink()
+        except OSError as error:
+            raise CodespecError(f"{path}: cannot be deleted ({error.strerror}); a program may be using it") from error
+    return tuple(parts)
+
+
+def _names(offer: Offer) -> list[str]:
+    if len(offer.files) == 1:
+        return [f"{offer.name}.gguf"]
+    count = len(offer.files)  # llama.cpp finds the other parts by these names
+    return [f"{offer.name}-{number:05d}-of-{count:05d}.gguf" for number in range(1, count + 1)]
+
+
+def _offer(repository: str, wanted: str, name: str, endpoint: str | None) -> Offer:
+    api = _api(endpoint)
+    info = _asked(lambda: api.model_info(repository, files_metadata=True), repository, api.endpoint)
+    found = {each.rfilename: each for each in info.siblings or [] if each.rfilename.lower().endswith(".gguf")}
+    chosen = _choose(list(found), wanted, repository)
+    files = tuple(
+        Remote(repository, each, found[each].size or 0, found[each].lfs.sha256 if found[each].lfs else "")
+        for each in chosen
+    )
+    licence = getattr(info.card_data, "license", None) or ""
+    own = _SHARD.sub("", Path(chosen[0]).name).removesuffix(".gguf").lower()
+    return Offer(name or own, files, str(licence))
+
+
+def _choose(names: Sequence[str], wanted: str, repository: str) -> list[str]:
+    """The files of the model that is meant, its parts in order."""
+    models: dict[str, list[str]] = {}
+    for name in sorted(names):
+        if "mmproj" not in name.lower():
+            models.setdefault(_SHARD.sub("", name).removesuffix(".gguf"), []).append(name)
+    if not models:
+        raise CodespecError(f"{repository} has no GGUF files; look for a conversion whose name ends in -GGUF")
+    if wanted:
+        ending = wanted.lower().removesuffix(".gguf")
+        meant = [each for each in models if re.search(rf"(^|[^a-z0-9]){re.escape(ending)}$", each.lower())]
+    else:
+        by_kind = ([each for each in models if each.lower().endswith(kind)] for kind in PREFERRED)
+        meant = list(models) if len(models) == 1 else next((each for each in by_kind if each), [])
+    if len(meant) != 1:
+        kinds = ", ".join(Path(each).name for each in meant or models)
+        raise CodespecError(f"{repository} has several models; add `:` and the end of one of these names: {kinds}")
+    return models[meant[0]]
+
+
+def _fetch(remote: Remote, part: Path, report: Report, endpoint: str | None) -> None:
+    from huggingface_hub import hf_hub_url
+    from huggingface_hub.file_download import http_get
+    from huggingface_hub.utils import build_hf_headers  # type: ignore[attr-defined]
+
+    url = hf_hub_url(remote.repository, remote.file, endpoint=endpoint)
+
+    def fetch() -> None:
+        with part.open("ab") as file:
+            http_get(
+                url,
+                file,
+                resume_size=file.tell(),
+                headers=build_hf_headers(library_name="codespec"),
+                expected_size=remote.size or None,
+                displayed_filename=remote.file,
+                tqdm_class=_bar(report, remote),
+            )
+
+    _asked(fetch, remote.repository, url)
+
+
+def _bar(report: Report, remote: Remote) -> Any:
+    """What the hub's library takes for a progress bar of ``tqdm``."""
+    from tqdm import tqdm
+
+    class Bar(tqdm):  # type: ignore[misc]
+        def __init__(self, *arguments: Any, **named: Any) -> None:
+            named["disable"] = False
+            named["file"] = _Nowhere()
+            super().__init__(*arguments, **named)
+
+        def update(self, count: float | None = 1) -> bool | None:
+            shown: bool | None = super().update(count)
+            report(remote.file, int(self.n), remote.size or int(self.total or 0))
+            return shown
+
+    return Bar
+
+
+class _Nowhere:
+    def write(self, text: str) -> None:
+        pass
+
+    def flush(self) -> None:
+        pass
+
+
+def _check(remote: Remote, part: Path, report: Report) -> None:
+    """Compare what was fetched with what the hub says it is."""
+    digest, done = hashlib.sha256(), 0
+    with part.open("rb") as file:
+        while piece := file.read(_PIECE):
+            digest.update(piece)
+            done += len(piece)
+            report(f"checking {remote.file}", done, remote.size)
+    if remote.sha256 and digest.hexdigest() != remote.sha256:
+        part.unlink()
+        raise CodespecError(f"{remote.file}: what came is not what {remote.repository} says it is; fetch it again")
+
+
+def _api(endpoint: str | None) -> HfApi:
+    from huggingface_hub import HfApi
+
+    return HfApi(endpoint=endpoint, library_name="codespec")
+
+
+def _asked(ask: Callable[[], Any], repository: str, where: str) -> Any:
+    """What the hub's library gives; its many errors in one line each that says what to do."""
+    from huggingface_hub import errors
+
+    try:
+        return ask()
+    except errors.GatedRepoError as error:
+        raise CodespecError(
+            f"{repository} wants its licence accepted: do that at https://huggingface.co/{repository}, then log in "
+            "with `hf auth login` or set HF_TOKEN"
+        ) from error
+    except (errors.RepositoryNotFoundError, errors.EntryNotFoundError, errors.HFValidationError) as error:
+        raise CodespecError(f"{repository}: the hub has no such model; private ones want `hf auth login`") from error
+    except errors.HfHubHTTPError as error:
+        raise CodespecError(f"{where}: the hub answered {_first_line(error)}; try again later") from error
+    except OSError as error:
+        if error.errno is not None:  # of the disk
+            raise CodespecError(f"{models_folder()}: {error.strerror}") from error
+        raise CodespecError(_offline(where, error)) from error
+    except Exception as error:  # of whatever library carries the requests
+        raise CodespecError(_offline(where, error)) from error
+
+
+def _offline(where: str, error: Exception) -> str:
+    return (
+        f"{where} cannot be reached ({_first_line(error)}); try again (what has come is kept), set HF_ENDPOINT to a "
+        f"mirror, or put a .gguf file that you fetched elsewhere into {models_folder()}"
+    )
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0][:200] or type(error).__name__

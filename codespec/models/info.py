@@ -1,0 +1,104 @@
+"""What a model file says of itself, read without its weights."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from pathlib import Path
+
+from codespec.llama.model import Model
+from codespec.llama.runtime import library
+from codespec.models.fim import FimFormat, fim_format
+from codespec.models.registry import vocabulary_hash
+
+LONGEST_LICENCE = 40
+"""Characters: some files hold a whole licence where its name should stand."""
+
+
+@dataclass(frozen=True)
+class ModelInfo:
+    """One GGUF file.
+
+    Attributes:
+        name: that it gives itself, or that of the file.
+        architecture: llama.cpp's name for it.
+        parameters: 0 where the file has a vocabulary only.
+        quantization: such as ``Q8_0``; empty where it does not say.
+        size: of the file, in bytes.
+        context: tokens that it was trained with; 0 where it does not say.
+        licence: as it names it; empty where it does not say.
+        vocabulary: a hash of all tokens: equal where one model can draft for another without recoding.
+        vocabulary_size: tokens.
+        kv_bytes: of the KV cache for each token, at 16 bits.
+        fim: how it wants to be asked for the middle of a text; None if it cannot be.
+    """
+
+    path: Path
+    name: str
+    architecture: str
+    parameters: int
+    quantization: str
+    size: int
+    context: int
+    licence: str
+    vocabulary: str
+    vocabulary_size: int
+    kv_bytes: int
+    fim: FimFormat | None
+
+    @property
+    def family(self) -> str:
+        """Of its fill-in-the-middle layout; empty without one."""
+        return self.fim.family.name if self.fim is not None else ""
+
+
+def inspect(path: Path) -> ModelInfo:
+    """Read a file's metadata and vocabulary, but no weights: at most a second or two.
+
+    Raises:
+        CodespecError: the file is missing, damaged, no GGUF, or of an architecture that this llama.cpp does not know.
+    """
+    with Model(path, vocabulary_only=True) as model:
+        architecture = model.metadata("general.architecture") or ""
+        return ModelInfo(
+            path=path,
+            name=model.metadata("general.name") or path.stem,
+            architecture=architecture,
+            parameters=model.parameter_count,
+            quantization=_quantization(model) if model.parameter_count else "",
+            size=path.stat().st_size,
+            context=_number(model, f"{architecture}.context_length"),
+            licence=(model.metadata("general.license") or "").partition("\n")[0][:LONGEST_LICENCE],
+            vocabulary=vocabulary_hash(model.vocabulary),
+            vocabulary_size=model.vocabulary.size,
+            kv_bytes=_kv_bytes(model, architecture),
+            fim=fim_format(model),
+        )
+
+
+def _number(model: Model, key: str) -> int:
+    """A whole number, 0 where there is none; where every layer has its own, the first one's."""
+    text = (model.metadata(key) or "").strip("[]").partition(",")[0].strip()
+    return int(text) if text.isdigit() else 0
+
+
+def _kv_bytes(model: Model, architecture: str) -> int:
+    heads = _number(model, f"{architecture}.attention.head_count")
+    kv_heads = _number(model, f"{architecture}.attention.head_count_kv") or heads
+    width = _number(model, f"{architecture}.embedding_length") // max(1, heads)
+    key = _number(model, f"{architecture}.attention.key_length") or width
+    value = _number(model, f"{architecture}.attention.value_length") or width
+    return 2 * _number(model, f"{architecture}.block_count") * kv_heads * (key + value)
+
+
+def _quantization(model: Model) -> str:
+    return _quantizations().get(_number(model, "general.file_type"), "")
+
+
+@functools.cache
+def _quantizations() -> dict[int, str]:
+    """llama.cpp's names by their numbers in GGUF files."""
+    prefix = "LLAMA_FTYPE_"
+    api = library()
+    found = {getattr(api, name): name.removeprefix(prefix) for name in dir(api) if name.startswith(prefix)}
+    return {number: name.removeprefix("MOSTLY_").removeprefix("ALL_") for number, name in found.items()}

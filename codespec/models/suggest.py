@@ -1,0 +1,127 @@
+"""Which of the known models this machine can run, and how fast."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from time import perf_counter
+
+import numpy as np
+
+from codespec.llama.runtime import devices
+from codespec.models.catalogue import CATALOGUE, Known, known_model
+
+CONTEXT = 8192
+"""Tokens of context that are reckoned with: what the settings choose at most."""
+
+SHARE = 0.6
+"""Of the machine's memory that a model may take: an editor, a browser and what is being worked on are there, too."""
+
+FAST_ENOUGH = 8.0
+"""Tokens a second, without drafts, from which on a model is worth waiting for as one types."""
+
+EFFICIENCY = 0.75
+"""Of the memory's bandwidth that a pass over one token reaches: 15 to 20 of 22 GB/s for 0.2 to 1.6 GB of weights (two
+cores of an AMD EPYC, Q8_0)."""
+
+_BLOCK = 1 << 26  # bytes: more than caches hold
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What models are to run on.
+
+    Attributes:
+        memory: bytes in all; 0 where the system does not say.
+        bandwidth: bytes a second that all cores together read from memory.
+        devices: what the CPU and GPUs call themselves.
+    """
+
+    memory: int
+    bandwidth: float
+    devices: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Fit:
+    """How one model does on a machine.
+
+    Attributes:
+        need: bytes of memory, draft and context included.
+        speed: tokens a second, about, without drafts.
+        fits: whether the memory suffices.
+    """
+
+    model: Known
+    draft: Known | None
+    need: float
+    speed: float
+    fits: bool
+
+    @property
+    def good(self) -> bool:
+        """Whether it fits and is fast enough."""
+        return self.fits and self.speed >= FAST_ENOUGH
+
+    @property
+    def download(self) -> float:
+        """Bytes, draft included."""
+        return self.model.size + (self.draft.size if self.draft else 0.0)
+
+
+def this_machine() -> Machine:
+    """Measured in a tenth of a second or two."""
+    return Machine(_memory(), _bandwidth(), devices())
+
+
+def fits(machine: Machine) -> list[Fit]:
+    """Every known model as a target, smallest first."""
+    return [_fit(model, machine) for model in CATALOGUE]
+
+
+def best(found: list[Fit]) -> Fit | None:
+    """The largest that is fast enough and whose licence is free for every use; None where none is."""
+    good = [each for each in found if each.good and "not for" not in each.model.licence]
+    return max(good, key=lambda each: each.model.active or each.model.parameters, default=None)
+
+
+def _fit(model: Known, machine: Machine) -> Fit:
+    draft = known_model(model.draft) if model.draft else None
+    both = [model, *([draft] if draft is not None else [])]
+    need = sum(each.size + each.kv_bytes * min(CONTEXT, each.context) for each in both)
+    speed = EFFICIENCY * machine.bandwidth / model.read_bytes
+    return Fit(model, draft, need, speed, not machine.memory or need <= SHARE * machine.memory)
+
+
+def _memory() -> int:
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return 0
+
+
+def _bandwidth() -> float:
+    """Bytes a second; the best of some tries, for other programs only make it slower."""
+    count = min(8, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
+    blocks = [np.ones(_BLOCK // 8) for _ in range(count)]
+    with ThreadPoolExecutor(count) as threads:
+        return max(_read(threads, blocks) for _ in range(4))
+
+
+def _read(threads: ThreadPoolExecutor, blocks: list[np.ndarray]) -> float:
+    began = perf_counter()
+    list(threads.map(np.max, blocks))  # unlike a sum it does next to no arithmetic
+    return len(blocks) * _BLOCK / (perf_counter() - began)
+
+
+def table(found: list[Fit], chosen: Fit | None) -> Iterator[str]:
+    """Lines for a person."""
+    yield f"  {'model':26} {'download':>9} {'memory':>8} {'tokens/s':>9}  licence"
+    for each in found:
+        mark = "*" if each is chosen else " " if each.fits else "-"
+        size, need = f"{each.download / 1e9:.1f} GB", f"{each.need / 2**30:.1f} GiB"
+        yield f"{mark} {each.model.name:26} {size:>9} {need:>8} {each.speed:>9.0f}  {each.model.licence}"
+        if each.draft is not None:
+            yield f"    drafted by {each.draft.name}"

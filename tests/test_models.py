@@ -1,0 +1,183 @@
+"""What models say of themselves, which fit this machine, and which are chosen."""
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from stand_in_hub import stand_in_hub
+
+from codespec.cli import main
+from codespec.config import load, user_file
+from codespec.models.catalogue import CATALOGUE, known_model
+from codespec.models.choose import choose
+from codespec.models.info import inspect
+from codespec.models.registry import EMBEDDED, EMBEDDED_TARGET, models_folder
+from codespec.models.suggest import Machine, best, fits, this_machine
+from codespec.protocols import CodespecError
+
+VOCABULARIES = Path(os.environ.get("CODESPEC_VOCABULARIES", ""))
+
+
+@pytest.fixture(autouse=True)
+def own_folders(tmp_path, monkeypatch):
+    monkeypatch.setenv("CODESPEC_DATA", str(tmp_path / "data"))
+    monkeypatch.setattr("codespec.config.platformdirs.user_config_dir", lambda name: str(tmp_path / "config"))
+
+
+def test_the_embedded_target():
+    info = inspect(EMBEDDED_TARGET)
+    assert (info.architecture, info.quantization, info.context, info.licence) == ("llama", "Q8_0", 512, "MIT")
+    assert info.size == EMBEDDED_TARGET.stat().st_size
+    assert info.parameters > 8_000_000
+    assert (info.family, info.fim.order) == ("codespec", "spm")
+    assert info.kv_bytes == 2 * 8 * 2 * 64 * 2  # key and value; layers, heads, width, bytes
+    assert info.vocabulary == inspect(EMBEDDED / "draft-python.gguf").vocabulary
+
+
+# Prefix, suffix, middle: from the models' own tokenizer_config.json.
+@pytest.mark.skipif(not VOCABULARIES.name, reason="CODESPEC_VOCABULARIES names llama.cpp's folder `models`")
+@pytest.mark.parametrize("path", sorted(VOCABULARIES.glob("ggml-vocab-*.gguf")) if VOCABULARIES.name else [])
+def test_real_vocabularies(path):
+    expected = {
+        "starcoder": ("starcoder2", 1, 3, 2),
+        "refact": ("starcoder", 1, 3, 2),
+        "deepseek-coder": ("deepseek", 32016, 32015, 32017),
+    }
+    info = inspect(path)
+    assert info.parameters == 0
+    assert info.context > 0
+    fim = info.fim
+    found = (info.family, fim.prefix, fim.suffix, fim.middle) if fim else None
+    assert found == expected.get(path.stem.removeprefix("ggml-vocab-"))
+
+
+@pytest.mark.parametrize("content", [b"", b"GGUF", b"GGUF\3\0\0\0" + b"\xff" * 64, b"nonsense"])
+def test_a_damaged_file(tmp_path, content):
+    path = tmp_path / "m.gguf"
+    path.write_bytes(content)
+    with pytest.raises(CodespecError, match=r"m\.gguf: "):
+        inspect(path)
+
+
+def test_the_catalogue():
+    for model in CATALOGUE:
+        assert known_model(model.name.upper()) is model
+        assert not model.draft or known_model(model.draft).parameters < model.parameters / 4
+    assert known_model("qwen2.5-coder-7b-q8_0").file == "qwen2.5-coder-7b-q8_0.gguf"
+
+
+def test_what_fits_and_is_fast_enough():
+    laptop = Machine(memory=16 << 30, bandwidth=50e9, devices=("CPU",))
+    by_name = {each.model.name: each for each in fits(laptop)}
+    assert by_name["qwen2.5-coder-7b-q8_0"].fits
+    assert not by_name["qwen2.5-coder-14b-q8_0"].fits
+    assert best(list(by_name.values())).model.name == "qwen2.5-coder-1.5b-q8_0"  # 3b: not for every use
+    fast = replace(laptop, memory=128 << 30, bandwidth=400e9)
+    found = fits(fast)
+    assert best(found).model.name == "qwen2.5-coder-14b-q8_0"
+    assert best(found).draft.name == "qwen2.5-coder-0.5b-q8_0"
+    moe = next(each for each in found if each.model.active)
+    assert moe.speed > best(found).speed  # most of its experts are not read
+    assert best(fits(replace(laptop, bandwidth=1e9))) is None
+    assert all(each.fits for each in fits(replace(laptop, memory=0)))
+
+
+def test_this_machine():
+    machine = this_machine()
+    assert machine.bandwidth > 1e8
+    assert machine.devices
+
+
+def test_a_choice_keeps_the_rest_of_the_file(tmp_path):
+    file = tmp_path / "c" / "codespec.toml"
+    choose(file, "target", "big")
+    assert file.read_text("utf-8") == '[target]\npath = "big"\n'
+    text = "# mine\nmax_tokens = 64  # short\n\n[target]\n# here\nthreads = 4\n\n[language.go]\nenabled = false\n"
+    file.write_text(text, "utf-8")
+    choose(file, "draft", "small", "go")
+    choose(file, "draft", "tiny", "rust")
+    choose(file, "target", "big")
+    written = file.read_text("utf-8")
+    for line in text.splitlines():
+        assert line in written
+    user_file().parent.mkdir()
+    user_file().write_text(written, "utf-8")
+    config, messages = load()
+    assert not messages
+    assert (config.target.path, config.target.threads, config.max_tokens) == ("big", 4, 64)
+    assert {name: each.draft for name, each in config.language.items()} == {"go": "small", "rust": "tiny"}
+    choose(user_file(), "draft", "one")
+    config, messages = load()
+    assert not messages
+    assert config.draft == "one"
+    assert not any(each.draft for each in config.language.values())
+    assert config.language["go"].enabled is False
+
+
+@pytest.mark.parametrize("content", [b"max_tokens = = 3", b"\xff\xfe", b"language = 3", b"target = []"])
+def test_a_settings_file_that_cannot_be_read_stays_as_it_is(tmp_path, content):
+    file = tmp_path / "codespec.toml"
+    file.write_bytes(content)
+    with pytest.raises(CodespecError, match=r"codespec\.toml: "):
+        choose(file, "draft", "x", "go") if content.startswith(b"lang") else choose(file, "target", "x")
+    assert file.read_bytes() == content
+
+
+def test_commands(tmp_path, capsys, monkeypatch):
+    def run(*arguments):
+        code = main(["models", *arguments])
+        out = capsys.readouterr()
+        return code, out.out, out.err
+
+    code, out, _ = run("list")
+    assert code == 0
+    assert [line.split()[0] for line in out.splitlines()] == ["model", "draft-python", "target"]
+    assert out.splitlines()[1].endswith("can draft")
+    code, out, _ = run("list", "--json")
+    assert [each["name"] for each in json.loads(out)] == ["codespec draft-python", "codespec target"]
+    code, out, _ = run("inspect", "target")
+    assert "spm: prefix 1, suffix 2, middle 3" in out
+    with stand_in_hub() as hub:
+        monkeypatch.setenv("HF_ENDPOINT", hub.url)
+        monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", hub.url)
+        hub.files["me/mine-GGUF"] = {"mine.gguf": (EMBEDDED / "draft-python.gguf").read_bytes()}
+        code, out, err = run("pull", "me/mine-GGUF")
+    assert (code, out.splitlines()[0]) == (0, "mine: 1.7 MB from me/mine-GGUF, licence apache-2.0")
+    assert "mine.gguf 1.7 of 1.7 MB" in err
+    assert run("use", "mine", "--for", "python")[0] == 0
+    assert load()[0].for_language("python").draft == "mine"
+    assert run("list")[1].splitlines()[3].endswith("draft python")
+    assert run("use", "mine")[1].startswith("mine is the draft of every language now")
+    assert run("use", "target")[1].startswith("target is the target now")
+    for arguments, message in [
+        (("use", "target", "--for", "go", "--as", "target"), "leave out --for"),
+        (("use", "none", "--as", "target"), "choice of drafts"),
+        (("use", "nonesuch"), "no model 'nonesuch'"),
+        (("inspect", "nonesuch"), "no model 'nonesuch'"),
+    ]:
+        code, out, err = run(*arguments)
+        assert (code, out) == (2, "")
+        assert message in err
+    assert run("remove", "mine") == (0, f"{models_folder() / 'mine.gguf'} is deleted\n", "")
+    code, out, _ = run("suggest")
+    assert code in (0, 1)
+    assert "qwen2.5-coder-1.5b-q8_0" in out
+
+
+def test_a_damaged_model_does_not_hide_the_others(tmp_path, capsys):
+    models_folder().mkdir(parents=True)
+    (models_folder() / "bad.gguf").write_bytes(b"GGUF and no more")
+    assert main(["models", "list"]) == 0
+    out = capsys.readouterr()
+    assert "draft-python" in out.out
+    assert "bad.gguf" in out.err
+
+
+def test_what_is_heavy_is_not_imported_by_the_command_line():
+    code = "import sys, codespec.cli; print({'huggingface_hub', 'tomlkit', 'numpy', 'llama_cpp'} & set(sys.modules))"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout == "set()\n"
