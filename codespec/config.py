@@ -143,6 +143,7 @@ class Config:
         temperature: 0 is greedy.
         seed: same seed, same text.
         draft_length: tokens that are proposed at a time at most; 0: as many as are expected to save time.
+        draft_memory_mib: for draft models that were used; of more, those longest unused are let go.
         learn: whether drafts learn from open files and accepted completions, and use what was learnt.
         prefill: whether the target reads what was typed at once, before a completion is asked for.
         generate_ahead: whether the target also completes at once behind what was typed, where the editor mostly asks
@@ -167,6 +168,7 @@ class Config:
     temperature: float = _option(0.0, Rule(maximum=10))
     seed: int = _option(0)
     draft_length: int = _option(0, Rule(maximum=32))
+    draft_memory_mib: int = _option(2048, Rule(maximum=1 << 20))
     learn: bool = _option(True)
     prefill: bool = _option(True)
     generate_ahead: bool = _option(True)

@@ -226,7 +226,7 @@ def test_an_engine_measures_once_and_remembers(folder, quick):
     engine = engine_of(Profiles(folder))
     try:
         assert engine.costs.measured
-        assert engine.drafts._loaded[engine.draft].costs.measured
+        assert engine.drafts._models[engine.draft].running.measured
         assert engine.measure(lambda: pytest.fail("it is measured"))
         known = engine.drafts._calibration().of("python/greedy/free").as_json()
         assert known

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from time import perf_counter
@@ -50,9 +51,16 @@ class _Task:
 
 
 class Completer:
-    """Completes documents with one engine. One request at a time; only ``abort`` may come from another thread."""
+    """Completes documents with one engine. One request at a time; only ``abort`` may come from another thread.
 
-    def __init__(self, engine: LocalEngine, config: Config, sampling: Sampling | None = None) -> None:
+    Args:
+        patient: whether a request waits for its draft model to load; False: the one before it serves until then.
+    """
+
+    def __init__(
+        self, engine: LocalEngine, config: Config, sampling: Sampling | None = None, patient: bool = True
+    ) -> None:
+        self._patient = patient
         self.engine = engine
         self._config = config
         self._sampling = sampling or Sampling(temperature=config.temperature, seed=config.seed)
@@ -97,8 +105,7 @@ class Completer:
         prefix, suffix = text[:offset], text[offset:]
         language = by_id(request.language)
         settings = self._config.for_language(request.language)
-        self.engine.use_draft(find_draft(request.draft or settings.draft, language))
-        self._draft = self.engine.draft  # another completer may use another one
+        self._use_draft(request, self._patient)
         self.engine.warm.enter(self._kept_for(request))
         limits = self._limits(request)
         began = perf_counter()
@@ -111,6 +118,11 @@ class Completer:
         prompt = self._prompt(prefix[: offset - len(spot.lead)], suffix, request, limits)
         self._teacher.use(request.workspace, request.language, suffix)
         return _Task(prompt, spot, request.language, limits, before_ms)
+
+    def _use_draft(self, request: Request, wait: bool) -> None:
+        name = request.draft or self._config.for_language(request.language).draft
+        self.engine.use_draft(find_draft(name, by_id(request.language)), wait)
+        self._draft = self.engine.draft  # another completer may use another one
 
     def _one(self, task: _Task, sampling: Sampling, cancel: Cancel | None, spent: Statistics) -> Completion:
         """One text, another one where nothing of it fits; ``spent`` grows by what it takes."""
@@ -183,6 +195,8 @@ class Completer:
             How many tokens were decoded.
         """
         text, offset = _normal(request)
+        with suppress(CodespecError):  # who completes will be told
+            self._use_draft(request, wait=False)
         self.engine.warm.enter(self._kept_for(request))
         prompt = self._prompt(_without_lead(text[:offset]), text[offset:], request, self._limits(request))
         decoded = self.engine.prefill(prompt, cancel)

@@ -6,8 +6,8 @@ import logging
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import NamedTuple
 
+from codespec.completion.draft_models import DraftModels, Loaded
 from codespec.completion.learnt import Calibration, ModelCosts
 from codespec.draft.compose import Combined
 from codespec.draft.costs import RunningCosts
@@ -26,16 +26,10 @@ from codespec.protocols import CodespecError, Draft, Target
 
 SOURCES = frozenset({"forced", "ngram", "model"})
 
+DRAFTS_BYTES = 2 << 30
+"""Memory that the draft models of one target take at most."""
+
 _log = logging.getLogger("codespec")
-
-
-class Loaded(NamedTuple):
-    """A draft model in memory."""
-
-    model: Model
-    context: Context
-    draft: ModelDraft | ForeignDraft
-    costs: RunningCosts
 
 
 class Drafts:
@@ -44,6 +38,7 @@ class Drafts:
     Args:
         target: its context.
         gpu_layers, threads: draft models are loaded with.
+        memory: bytes that draft models may take; those longest unused are let go.
         profiles, wrap, clock: see ``LocalEngine``.
 
     Attributes:
@@ -62,46 +57,48 @@ class Drafts:
         profiles: Profiles,
         wrap: Callable[[Target, str], Target],
         clock: Callable[[], float],
+        memory: int = DRAFTS_BYTES,
     ) -> None:
         self._target, self._vocabulary = target, target.model.vocabulary
         self._gpu_layers, self._threads = gpu_layers, threads
         self._profiles, self._wrap, self._clock = profiles, wrap, clock
-        self._model_costs: list[ModelCosts] = []
-        self.costs = self._costs_of(target)
+        self._target_costs = self._costs_of(target)
+        self.costs = self._target_costs.running
         self.ngrams = NgramDraft()
         self.sources = SOURCES
         self.chosen: Path | None = None
         self.notes: list[str] = []
         self._forced = ForcedDraft(self._vocabulary)
-        self._loaded: dict[Path, Loaded] = {}
+        self._models = DraftModels(self._load, memory, self._let_go)
         self._calibrations: dict[Path | None, Calibration] = {}  # by draft
         self._combined: dict[tuple[str, Path | None, tuple[str, ...]], Combined] = {}
 
-    def choose(self, path: Path | None) -> None:
+    def choose(self, path: Path | None, wait: bool = True) -> None:
         """See ``LocalEngine.use_draft``."""
-        if path is not None and path not in self._loaded:
-            self._loaded[path] = self._load(path)
+        if path is not None:
+            loaded = self._models.get(path, wait)
+            if loaded is None:
+                return  # the one in use serves until then
+            if loaded.note:
+                self.note(loaded.note)
         self.chosen = path
 
-    def _load(self, path: Path) -> Loaded:
-        model = Model(path, gpu_layers=self._gpu_layers)
+    def _load(self, path: Path, go_on: Callable[[], bool]) -> Loaded:
+        model = Model(path, gpu_layers=self._gpu_layers, progress=lambda _: go_on())
         try:
             if same_vocabulary(self._vocabulary, model.vocabulary):
                 context = Context(model, context_length=self._target.length, threads=self._threads)
-                draft = ModelDraft(self._wrap(context.sequence(), "draft"), self._vocabulary.end_tokens)
-                return Loaded(model, context, draft, self._costs_of(context, rows=1))
+                own = ModelDraft(self._wrap(context.sequence(), "draft"), self._vocabulary.end_tokens)
+                costs = self._costs_of(context, rows=1)
+                return Loaded(model, context, own, costs.running, costs)
             # The same text may take more tokens than the target's; beyond its training the model would guess badly.
             length = min(self._target.length, model.trained_context)
             context = Context(model, context_length=length, threads=self._threads)
         except CodespecError:
             model.close()
             raise
-        return Loaded(model, context, self._foreign(model, context), RunningCosts())
-
-    def _foreign(self, model: Model, context: Context) -> ForeignDraft:
         alike = cut_alike(model.vocabulary, self._vocabulary)
-        self.note(foreign_note(model.path.name, self._target.model.path.name, alike))
-        return ForeignDraft(
+        draft = ForeignDraft(
             self._wrap(context.sequence(), "draft"),
             model.vocabulary,
             self._vocabulary,
@@ -109,6 +106,14 @@ class Drafts:
             context.length,
             alike,
         )
+        note = foreign_note(path.name, self._target.model.path.name, alike)
+        return Loaded(model, context, draft, RunningCosts(), note=note)
+
+    def _let_go(self, path: Path, loaded: Loaded) -> None:
+        if self.chosen == path:
+            self.chosen = None
+        for key in [key for key in self._combined if key[1] == path]:
+            del self._combined[key]
 
     def note(self, text: str) -> None:
         """Tell the user, once."""
@@ -119,13 +124,14 @@ class Drafts:
     @property
     def model(self) -> Draft | None:
         """The draft model in use, by itself."""
-        return self._loaded[self.chosen].draft if self.chosen is not None else None
+        return self._models[self.chosen].draft if self.chosen is not None else None
 
     def combined(self, kind: str) -> Draft | None:
         """The sources that are switched on, as one draft with what it has learnt of this kind of text."""
         if not self.sources:
             return None
-        model, costs = self._loaded[self.chosen][2:] if self.chosen is not None else (None, None)
+        loaded = self._models[self.chosen] if self.chosen is not None else None
+        model = loaded.draft if loaded is not None else None
         sources = tuple(sorted(self.sources))
         found = self._combined.get((kind, self.chosen, sources))
         if found is None:
@@ -136,16 +142,14 @@ class Drafts:
                 model=model if "model" in sources and isinstance(model, ModelDraft) else None,
                 foreign=model if "model" in sources and isinstance(model, ForeignDraft) else None,
                 forced=self._forced if "forced" in sources else None,
-                model_costs=costs,
+                model_costs=loaded.running if loaded is not None else None,
                 end_tokens=self._vocabulary.end_tokens,
                 clock=self._clock,
             )
         return found
 
-    def _costs_of(self, context: Context, rows: int | None = None) -> RunningCosts:
-        costs = ModelCosts(context, self._gpu_layers, rows, self._profiles)
-        self._model_costs.append(costs)
-        return costs.running
+    def _costs_of(self, context: Context, rows: int | None = None) -> ModelCosts:
+        return ModelCosts(context, self._gpu_layers, rows, self._profiles)
 
     def _calibration(self) -> Calibration:
         found = self._calibrations.get(self.chosen)
@@ -155,11 +159,12 @@ class Drafts:
 
     def cancellable(self, cancellation: Cancellation) -> AbstractContextManager[None]:
         """As ``Context.cancellable``, for the draft model in use."""
-        return self._loaded[self.chosen].context.cancellable(cancellation) if self.chosen is not None else nullcontext()
+        return self._models[self.chosen].context.cancellable(cancellation) if self.chosen is not None else nullcontext()
 
     def measure(self, go_on: Callable[[], bool], cancellation: Cancellation) -> bool:
         """Measure what passes of the loaded models cost, the target's too, see ``LocalEngine.measure``."""
-        return all(costs.measure(go_on, cancellation) for costs in self._model_costs)
+        every = [self._target_costs, *(each.costs for each in self._models if each.costs is not None)]
+        return all(costs.measure(go_on, cancellation) for costs in every)
 
     def save(self) -> None:
         """Keep how often drafts were right for the next run."""
@@ -168,8 +173,4 @@ class Drafts:
 
     def close(self) -> None:
         """Free the models."""
-        self._model_costs.clear()
-        for model, context, *_ in self._loaded.values():
-            context.close()
-            model.close()
-        self._loaded.clear()
+        self._models.close()

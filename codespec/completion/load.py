@@ -22,18 +22,20 @@ def load_completer(
     *,
     exact: bool = False,
     sampling: Sampling | None = None,
+    patient: bool = True,
 ) -> Completer:
     """Load the target of the settings; takes seconds for a large one.
 
     Args:
         progress: called with a message and percent.
+        patient: see ``Completer``.
 
     Raises:
         CodespecError: the model cannot be loaded; names the file and the remedy.
     """
     if exact and sampling is not None and sampling.verify == "rejection" and sampling.temperature > 0:
         raise CodespecError("exact decoding gives one text with any draft, rejection sampling does not; choose one")
-    return Completer(load_engine(config, progress, exact=exact), config, sampling)
+    return Completer(load_engine(config, progress, exact=exact), config, sampling, patient)
 
 
 def load_engine(
@@ -65,6 +67,7 @@ def load_engine(
             threads=config.target.threads,
             gpu_layers=config.target.gpu_layers,
             draft_length=config.draft_length,
+            drafts_bytes=config.draft_memory_mib * MIB,
             exact=exact,
             kv_type=config.target.kv_type,
             flash_attention=config.target.flash_attention,

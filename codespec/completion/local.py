@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from time import monotonic, perf_counter
 
-from codespec.completion.drafts import Drafts
+from codespec.completion.drafts import DRAFTS_BYTES, Drafts
 from codespec.completion.forks import Forks
 from codespec.completion.warm import WarmSettings, WarmTexts
 from codespec.draft.costs import LONGEST
@@ -61,6 +61,7 @@ class LocalEngine:
         context_length: in tokens; 0 is what the target was trained with, at most 8,192.
         threads: 0 chooses by the size of the model.
         draft_length: how many tokens are proposed at a time at most; 0: as many as are expected to save time.
+        drafts_bytes: of memory that draft models take at most; those longest unused are let go.
         kv_type, flash_attention: of the target's KV cache, see ``Context``.
         exact: the same text whatever the draft, at the cost of speed: every decode has the same numerics.
         learnt_folder: where what workspaces teach is kept, instead of the user's data folder.
@@ -88,6 +89,7 @@ class LocalEngine:
         threads: int = 0,
         gpu_layers: int = 0,
         draft_length: int = 0,
+        drafts_bytes: int = DRAFTS_BYTES,
         exact: bool = False,
         kv_type: str = "f16",
         flash_attention: str = "auto",
@@ -118,7 +120,7 @@ class LocalEngine:
         self.vocabulary = self.model.vocabulary
         self.context_length = self._context.length
         self.threads = self._context.threads
-        self.drafts = Drafts(self._context, gpu_layers, threads, profiles or Profiles(None), wrap, clock)
+        self.drafts = Drafts(self._context, gpu_layers, threads, profiles or Profiles(None), wrap, clock, drafts_bytes)
         self.costs, self.notes = self.drafts.costs, self.drafts.notes
         self.learnt = LearntStore(vocabulary_hash(self.vocabulary), learnt_folder)
         self._saved = monotonic()
@@ -160,15 +162,18 @@ class LocalEngine:
         """Of the current or last generation."""
         return self._generator.statistics
 
-    def use_draft(self, path: Path | None) -> None:
+    def use_draft(self, path: Path | None, wait: bool = True) -> None:
         """Draft with this model from the next generation on; None for no draft model. Loads it the first time.
 
         A draft with another vocabulary than the target's works at a price, which ``notes`` then names.
 
+        Args:
+            wait: False returns at once: while the model loads, the one before it goes on.
+
         Raises:
             CodespecError: it cannot be loaded; the draft stays what it was.
         """
-        self.drafts.choose(path)
+        self.drafts.choose(path, wait)
 
     def use_learnt(self, folder: Path | None, language: str, following: Sequence[int] = ()) -> Learnt:
         """Draft from the next generation on with what a workspace taught in a language, too.

@@ -78,7 +78,7 @@ class Models:
             loaded = _Loaded(self._load(config, progress))
             with self._lock:
                 self._loaded[key] = loaded
-        completer = Completer(loaded.engine, config)
+        completer = Completer(loaded.engine, config, patient=False)
         with self._lock:
             loaded.users[user] = completer
         return completer
@@ -171,4 +171,4 @@ def engine_key(config: Config) -> tuple[Any, ...]:
         file: tuple[Any, ...] = (str(path.resolve()), status.st_size, status.st_mtime_ns)
     except OSError:  # loading it will say what is wrong
         file = (str(path),)
-    return (*file, config.target, config.draft_length, config.cache)
+    return (*file, config.target, config.draft_length, config.draft_memory_mib, config.cache)

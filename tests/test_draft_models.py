@@ -1,0 +1,119 @@
+"""Draft models that come and go while others serve."""
+
+import shutil
+import time
+
+import pytest
+
+from codespec.completion.local import LocalEngine
+from codespec.models.registry import EMBEDDED, EMBEDDED_TARGET
+from codespec.protocols import CodespecError, Limits
+
+PROMPT = [*range(1000, 1040)]
+
+
+@pytest.fixture
+def drafts(tmp_path):
+    """Three files of the same draft."""
+    return [shutil.copy(EMBEDDED / "draft-python.gguf", tmp_path / f"{name}.gguf") for name in "abc"]
+
+
+@pytest.fixture
+def engine():
+    engine = LocalEngine(EMBEDDED_TARGET, context_length=256)
+    yield engine
+    engine.close()
+
+
+def drafted(engine):
+    for _ in engine.generate(PROMPT, limits=Limits(24)):
+        pass
+    return engine.statistics.by_source["model"].drafted > 0
+
+
+def until(condition, seconds=10.0):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.005)
+
+
+def test_the_old_one_serves_until_the_new_one_is_there(engine, drafts):
+    first, second, _ = drafts
+    engine.use_draft(first)
+    assert engine.draft == first
+    slow = engine.drafts._models._load
+    engine.drafts._models._load = lambda path, go_on: (time.sleep(0.3), slow(path, go_on))[1]
+    began = time.monotonic()
+    engine.use_draft(second, wait=False)
+    assert time.monotonic() - began < 0.2
+    assert engine.draft == first
+    assert drafted(engine)
+
+    def switched():
+        engine.use_draft(second, wait=False)
+        return engine.draft == second
+
+    until(switched)
+    assert drafted(engine)
+    engine.use_draft(first, wait=False)  # still there
+    assert engine.draft == first
+
+
+def test_without_a_draft_until_the_first_is_there(engine, drafts):
+    engine.use_draft(drafts[0], wait=False)
+    assert engine.draft is None
+    assert not drafted(engine)
+    engine.use_draft(drafts[0])  # waits for what is being loaded
+    assert engine.draft == drafts[0]
+    engine.use_draft(None, wait=False)
+    assert engine.draft is None
+
+
+def test_those_longest_unused_are_let_go(drafts):
+    a, b, c = drafts
+    engine = LocalEngine(EMBEDDED_TARGET, context_length=256, drafts_bytes=4_000_000)  # two of them
+    try:
+        for path in (a, b, a, c):
+            engine.use_draft(path)
+            assert drafted(engine)
+        assert list(engine.drafts._models._held) == [a, c]
+        engine.use_draft(b)
+        assert list(engine.drafts._models._held) == [c, b]
+        assert drafted(engine)
+        assert engine.measure(lambda: False) in (True, False)  # nothing of what is gone is touched
+    finally:
+        engine.close()
+
+
+def test_one_that_is_larger_than_the_limit_serves_all_the_same(drafts):
+    engine = LocalEngine(EMBEDDED_TARGET, context_length=256, drafts_bytes=0)
+    try:
+        for path in drafts:
+            engine.use_draft(path)
+            assert drafted(engine)
+            assert list(engine.drafts._models._held) == [path]
+    finally:
+        engine.close()
+
+
+def test_one_that_cannot_be_loaded_leaves_the_old_one(engine, drafts, tmp_path):
+    bad = tmp_path / "bad.gguf"
+    bad.write_bytes(b"GGUF and no more")
+    engine.use_draft(drafts[0])
+    engine.use_draft(bad, wait=False)
+    with pytest.raises(CodespecError, match=r"bad\.gguf"):
+        engine.use_draft(bad)
+    assert engine.draft == drafts[0]
+    assert drafted(engine)
+    shutil.copy(drafts[1], bad)  # mended
+    engine.use_draft(bad)
+    assert engine.draft == bad
+
+
+def test_closing_while_one_is_loaded(drafts):
+    for _ in range(5):
+        engine = LocalEngine(EMBEDDED_TARGET, context_length=256)
+        for path in drafts:
+            engine.use_draft(path, wait=False)
+        engine.close()
