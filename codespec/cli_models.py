@@ -58,12 +58,14 @@ def run_models_inspect(options: argparse.Namespace) -> int:
 def run_models_pull(options: argparse.Namespace) -> int:
     """``codespec models pull``."""
     from codespec.models.hub import look_up, pull
+    from codespec.models.index import look_through
     from codespec.models.info import inspect
 
     offer = look_up(options.model)
     print(f"{offer.name}: {offer.size / 1e6:,.1f} MB from {offer.files[0].repository}, licence {offer.licence or '?'}")
     path = pull(offer, _transfer())
     info = inspect(path)
+    look_through()  # so that no editor has to wait for that
     if info.fim is None:
         show.error(f"{info.name} cannot fill in the middle: completions would not know what follows the cursor")
     print(f"{path}\nuse it with `codespec models use {path.stem}`")

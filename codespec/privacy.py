@@ -97,6 +97,8 @@ RANDOM_BITS = 4.3
 
 A hash in hexadecimal digits has at most 4, a path or a long name about 3.8; 40 characters of base64 have about 4.8.
 """
+RANDOM_RUN = 12
+"""Characters that such a word has at least between two dashes: names of models, packages and branches have fewer."""
 _ASSIGNED_BITS = 2.9
 
 
@@ -131,7 +133,11 @@ def _holds_random(text: str) -> bool:
         return True
     words = (match[0] for match in _LONG.finditer(text))
     return any(
-        _has_digit(word) and word.lower() != word != word.upper() and _entropy(word) > RANDOM_BITS for word in words
+        _has_digit(word)
+        and word.lower() != word != word.upper()
+        and _entropy(word) > RANDOM_BITS
+        and max(map(len, re.split("[-_]", word))) >= RANDOM_RUN
+        for word in words
     )
 
 

@@ -198,6 +198,7 @@ RANDOM = "aB3dE5fG7hI9jK1lM2nO4pQ6rS8tU0vWxYz"
         ("a.py", f"KEY = '''{KEY}\nabc'''"),
         ("a.py", "aws = 'AKIA" + "ABCDEFGH12345678'"),
         ("a.py", f"call('{RANDOM}')"),
+        ("a.py", f"call('{RANDOM[:14]}-{RANDOM[14:20]}_{RANDOM[20:]}')"),
         ("a.toml", 'db_password = "hunter2-hunter3x"'),
         ("a.json", '{"api_key": "0123456789abcdef0123456789abcdef"}'),
     ],
@@ -216,6 +217,7 @@ def test_secrets(path: str, content: str) -> None:
         ("a.ts", "import { VeryLongNameOfAComponentFactory2 } from 'src/components/factories/VeryLong2'"),
         ("a.toml", 'token = "${GITHUB_TOKEN}"'),
         ("environment.py", ""),
+        ("models.py", "pull('ggml-org/Qwen3-Coder-30B-A3B-Instruct-Q8_0-GGUF')"),
     ],
 )
 def test_no_secrets(path: str, content: str) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import struct
 import subprocess
 import sys
 from dataclasses import replace
@@ -12,9 +13,11 @@ from stand_in_hub import stand_in_hub
 
 from codespec.cli import main
 from codespec.config import load, user_file
+from codespec.languages import by_id
 from codespec.models.catalogue import CATALOGUE, known_model
 from codespec.models.choose import choose
-from codespec.models.info import inspect
+from codespec.models.index import best_draft
+from codespec.models.info import LANGUAGES_KEY, inspect
 from codespec.models.registry import EMBEDDED, EMBEDDED_TARGET, models_folder
 from codespec.models.suggest import Machine, best, fits, this_machine
 from codespec.protocols import CodespecError
@@ -181,3 +184,51 @@ def test_what_is_heavy_is_not_imported_by_the_command_line():
     code = "import sys, codespec.cli; print({'huggingface_hub', 'tomlkit', 'numpy', 'llama_cpp'} & set(sys.modules))"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout == "set()\n"
+
+
+def labelled(path: Path, languages: str) -> Path:
+    """The embedded draft with languages in its metadata."""
+    info = (EMBEDDED / "draft-python.gguf").read_bytes()
+    key, value = LANGUAGES_KEY.encode(), languages.encode()
+    entry = struct.pack("<Q", len(key)) + key + struct.pack("<IQ", 8, len(value)) + value
+    magic, version, tensors, entries = struct.unpack("<4sIQQ", info[:24])
+    key = b"codespec.test.padding"  # what follows the metadata is aligned
+    filler = struct.pack("<Q", len(key)) + key + struct.pack("<IQ", 8, 0)
+    room = -(len(entry) + len(filler)) % 32
+    filler = filler[:-8] + struct.pack("<Q", room) + b" " * room
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(struct.pack("<4sIQQ", magic, version, tensors, entries + 2) + entry + filler + info[24:])
+    return path
+
+
+def test_the_best_draft_of_a_language(tmp_path, monkeypatch):
+    monkeypatch.setenv("CODESPEC_CACHE", str(tmp_path / "cache"))
+    target = inspect(EMBEDDED_TARGET)
+
+    def best_of(language):
+        return best_draft(by_id(language), target.vocabulary, target.parameters)
+
+    embedded = EMBEDDED / "draft-python.gguf"
+    assert best_of("python") == embedded
+    assert best_of("go") is None
+    general = labelled(models_folder() / "any.gguf", "general")
+    go = labelled(models_folder() / "go.gguf", "go,rust")
+    assert inspect(go).languages == ("go", "rust")
+    assert [best_of(name) for name in ("go", "rust", "sql")] == [go, go, general]
+    own = labelled(models_folder() / "mine.gguf", "python")
+    assert best_of("python") == own
+    os.utime(labelled(models_folder() / "newer.gguf", "go"), (2e9, 2e9))
+    assert best_of("go").stem == "newer"
+    (models_folder() / "bad.gguf").write_bytes(b"GGUF and no more")
+    assert best_of("go").stem == "newer"
+    assert best_draft(by_id("go"), "another", target.parameters) is None
+    assert best_draft(by_id("go"), target.vocabulary, inspect(go).parameters) is None
+    read = []
+    monkeypatch.setattr("codespec.models.index.inspect", lambda path: read.append(path))
+    assert best_of("go").stem == "newer"
+    assert not read
+    (tmp_path / "cache" / "models.json").write_text('{"version": 1, "models": []}')
+    monkeypatch.undo()
+    monkeypatch.setenv("CODESPEC_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("CODESPEC_DATA", str(tmp_path / "data"))
+    assert best_of("go").stem == "newer"

@@ -21,7 +21,6 @@ from codespec.config import Config
 from codespec.grammar import Grammar
 from codespec.languages import by_id
 from codespec.models.fim import FimFormat, Order, fim_format
-from codespec.models.registry import find_draft
 from codespec.protocols import Aborted, Cancel, CodespecError, Limits, Sampling, Statistics
 
 # Of alternatives the first is what was asked for, the others are drawn at no less than this temperature.
@@ -121,7 +120,7 @@ class Completer:
 
     def _use_draft(self, request: Request, wait: bool) -> None:
         name = request.draft or self._config.for_language(request.language).draft
-        self.engine.use_draft(find_draft(name, by_id(request.language)), wait)
+        self.engine.use_draft(self.engine.find_draft(name, by_id(request.language)), wait)
         self._draft = self.engine.draft  # another completer may use another one
 
     def _one(self, task: _Task, sampling: Sampling, cancel: Cancel | None, spent: Statistics) -> Completion:
@@ -259,7 +258,7 @@ class Completer:
         Raises:
             CodespecError: the prompt is too long, or the draft cannot be used.
         """
-        self.engine.use_draft(find_draft(draft, by_id(language)))
+        self.engine.use_draft(self.engine.find_draft(draft, by_id(language)))
         self.engine.use_nothing_learnt()
         vocabulary = self.engine.vocabulary
         header = file_header(vocabulary, self._layout, file_name) if self._layout else []

@@ -17,11 +17,13 @@ from codespec.draft.costs import LONGEST
 from codespec.draft.learnt import Learnt, LearntStore
 from codespec.draft.profiles import Profiles, Setup, model_hash
 from codespec.grammar import Grammar, Tokenizer
+from codespec.languages import Language
 from codespec.llama.context import BATCH, EXACT_CHUNK, Context
 from codespec.llama.llguidance_tokenizer import tokenizer_from_vocab
 from codespec.llama.model import Model
 from codespec.llama.runtime import Cancellation
-from codespec.models.registry import vocabulary_hash
+from codespec.models.index import best_draft
+from codespec.models.registry import find_draft, vocabulary_hash
 from codespec.protocols import (
     Cancel,
     Chunk,
@@ -37,6 +39,8 @@ from codespec.protocols import (
 from codespec.speculative.generate import Generator
 
 LONGEST_AUTOMATIC_CONTEXT = 8192
+BEST_KEPT_S = 1.0
+"""How long it is not looked again for the best draft of a language: there may be new ones."""
 PREFILL_STEP_MS = 50.0
 """About how long the first step of reading a prompt takes, and so whoever comes meanwhile waits."""
 LONGEST_STEP_MS = 500.0
@@ -122,7 +126,9 @@ class LocalEngine:
         self.threads = self._context.threads
         self.drafts = Drafts(self._context, gpu_layers, threads, profiles or Profiles(None), wrap, clock, drafts_bytes)
         self.costs, self.notes = self.drafts.costs, self.drafts.notes
-        self.learnt = LearntStore(vocabulary_hash(self.vocabulary), learnt_folder)
+        self._vocabulary_hash = vocabulary_hash(self.vocabulary)
+        self.learnt = LearntStore(self._vocabulary_hash, learnt_folder)
+        self._best: dict[str, tuple[float, Path | None]] = {}  # drafts by language, and when they were looked for
         self._saved = monotonic()
         # FIM markers and the like are no text; the end tokens among the control tokens stay possible.
         self._banned = dict.fromkeys(self.vocabulary.control_tokens - self.vocabulary.end_tokens, float("-inf"))
@@ -174,6 +180,25 @@ class LocalEngine:
             CodespecError: it cannot be loaded; the draft stays what it was.
         """
         self.drafts.choose(path, wait)
+
+    def find_draft(self, name: str, language: Language) -> Path | None:
+        """The file of a draft for this target; None where no draft model is wanted or known.
+
+        Args:
+            name: ``none``, a name, a path, or ``auto``: the best at hand with the target's vocabulary, see
+                ``best_draft``, else the embedded one of the language.
+
+        Raises:
+            CodespecError: a draft that was asked for by name does not exist.
+        """
+        if name != "auto":
+            return find_draft(name, language)
+        looked, found = self._best.get(language.id, (-BEST_KEPT_S, None))
+        if monotonic() - looked >= BEST_KEPT_S:
+            found = best_draft(language, self._vocabulary_hash, self.model.parameter_count)
+            found = found or find_draft(name, language)
+            self._best[language.id] = monotonic(), found
+        return found
 
     def use_learnt(self, folder: Path | None, language: str, following: Sequence[int] = ()) -> Learnt:
         """Draft from the next generation on with what a workspace taught in a language, too.

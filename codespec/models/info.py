@@ -11,6 +11,9 @@ from codespec.llama.runtime import library
 from codespec.models.fim import FimFormat, fim_format
 from codespec.models.registry import vocabulary_hash
 
+LANGUAGES_KEY = "codespec.draft.languages"
+"""Of a GGUF file: names with commas between."""
+
 LONGEST_LICENCE = 40
 """Characters: some files hold a whole licence where its name should stand."""
 
@@ -30,6 +33,7 @@ class ModelInfo:
         vocabulary: a hash of all tokens: equal where one model can draft for another without recoding.
         vocabulary_size: tokens.
         kv_bytes: of the KV cache for each token, at 16 bits.
+        languages: that a draft was trained for; empty where it does not say.
         fim: how it wants to be asked for the middle of a text; None if it cannot be.
     """
 
@@ -44,6 +48,7 @@ class ModelInfo:
     vocabulary: str
     vocabulary_size: int
     kv_bytes: int
+    languages: tuple[str, ...]
     fim: FimFormat | None
 
     @property
@@ -72,6 +77,7 @@ def inspect(path: Path) -> ModelInfo:
             vocabulary=vocabulary_hash(model.vocabulary),
             vocabulary_size=model.vocabulary.size,
             kv_bytes=_kv_bytes(model, architecture),
+            languages=tuple(filter(None, (model.metadata(LANGUAGES_KEY) or "").split(","))),
             fim=fim_format(model),
         )
 

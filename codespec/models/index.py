@@ -1,0 +1,120 @@
+"""Which of the models at hand can draft for a target, and in which languages."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from codespec.languages import Language
+from codespec.models.info import inspect
+from codespec.models.registry import EMBEDDED, models_folder
+from codespec.places import cache_folder, write_whole
+from codespec.protocols import CodespecError
+
+GENERAL = "general"
+"""Stands among a draft's languages where it is for all that have none of their own."""
+
+LARGEST = 0.5
+"""Of a target's parameters that its draft has at most."""
+
+_VERSION = 1
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """What matters of a model that may draft.
+
+    Attributes:
+        languages: that it was trained for, or ``GENERAL``; empty where it does not say.
+    """
+
+    vocabulary: str
+    parameters: int
+    languages: tuple[str, ...]
+
+
+def best_draft(language: Language, vocabulary: str, parameters: int) -> Path | None:
+    """The model at hand to draft with in a language; None where there is none with the same vocabulary.
+
+    One for the language goes before a general one, a user's own before what comes with codespec, a newer file before an
+    older one.
+
+    Args:
+        vocabulary: its hash in the target (``ModelInfo.vocabulary``).
+        parameters: of the target.
+    """
+    ranked = [
+        (rank, folder != EMBEDDED, path.stat().st_mtime_ns, path)
+        for folder in (models_folder(), EMBEDDED)
+        for path, found in _candidates(folder)
+        if found.vocabulary == vocabulary and 0 < found.parameters <= LARGEST * parameters
+        if (rank := _rank(found.languages, language)) > 0
+    ]
+    return max(ranked)[-1] if ranked else None
+
+
+def look_through() -> None:
+    """Read what ``best_draft`` will want to know of new files."""
+    list(_candidates(models_folder()))
+
+
+def _rank(languages: tuple[str, ...], language: Language) -> int:
+    if language.id in languages or (language.draft and language.draft in languages):
+        return 2
+    return 1 if not languages or GENERAL in languages else 0
+
+
+def _candidates(folder: Path) -> Iterator[tuple[Path, Candidate]]:
+    """Reading a vocabulary takes up to a second or two, so what was found is kept until the file changes."""
+    cache = _Cache()
+    for path in sorted(folder.glob("*.gguf")):
+        with suppress(OSError):
+            found = cache.get(path)
+            if found is not None:
+                yield path, found
+    cache.save()
+
+
+class _Cache:
+    def __init__(self) -> None:
+        self._file = cache_folder() / "models.json"
+        self._known: dict[str, Any] = {}
+        self._changed = False
+        with suppress(OSError, ValueError):
+            found = json.loads(self._file.read_text("utf-8"))
+            if isinstance(found, dict) and found.get("version") == _VERSION and isinstance(found.get("models"), dict):
+                self._known = found["models"]
+
+    def get(self, path: Path) -> Candidate | None:
+        """None where the file is no model that loads."""
+        status = path.stat()
+        key = f"{path} {status.st_size} {status.st_mtime_ns}"
+        try:
+            entry = self._known[key]
+            return Candidate(entry["vocabulary"], entry["parameters"], tuple(entry["languages"])) if entry else None
+        except (KeyError, TypeError):
+            pass
+        found = None
+        try:
+            info = inspect(path)
+            named = (path.stem.removeprefix("draft-"),) if path.parent == EMBEDDED else ()
+            found = Candidate(info.vocabulary, info.parameters, info.languages or named)
+        except CodespecError as error:
+            _log.debug("%s", error)
+        self._known = {name: each for name, each in self._known.items() if not name.startswith(f"{path} ")}
+        self._known[key] = asdict(found) if found is not None else None
+        self._changed = True
+        return found
+
+    def save(self) -> None:
+        """Keep what is new; where that does not work, it is looked up again."""
+        if self._changed:
+            with suppress(OSError):
+                self._file.parent.mkdir(parents=True, exist_ok=True)
+                write_whole(self._file, [json.dumps({"version": _VERSION, "models": self._known}).encode()])
