@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import gguf
@@ -10,6 +11,7 @@ import numpy as np
 from gguf.quants import quantize
 from tokenizers import Tokenizer
 
+from codespec.models.info import LANGUAGES_KEY
 from codespec.train import tokenizer as special
 from codespec.train.model import NORM_EPSILON, ROPE_BASE, Llama
 
@@ -21,8 +23,18 @@ QUANTIZATIONS = {
 }
 
 
-def write_gguf(model: Llama, tokenizer: Tokenizer, path: Path, name: str, quantization: str = "q8_0") -> None:
+def write_gguf(
+    model: Llama,
+    tokenizer: Tokenizer,
+    path: Path,
+    name: str,
+    quantization: str = "q8_0",
+    languages: Sequence[str] = (),
+) -> None:
     """Write ``model`` with its vocabulary; an interrupted write leaves an older file whole.
+
+    Args:
+        languages: that a draft is for; ``auto`` then finds it.
 
     Raises:
         KeyError: an unknown quantization.
@@ -31,6 +43,8 @@ def write_gguf(model: Llama, tokenizer: Tokenizer, path: Path, name: str, quanti
     temporary = path.with_suffix(".tmp")
     writer = gguf.GGUFWriter(str(temporary), "llama")
     _write_metadata(writer, model, tokenizer, name, kind)
+    if languages:
+        writer.add_string(LANGUAGES_KEY, ",".join(languages))
     for key, value in model.state_dict().items():
         data = value.float().cpu().numpy()
         if key == "output_norm.weight":

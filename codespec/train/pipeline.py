@@ -130,6 +130,7 @@ def spread(documents: Sequence[Document], language: str) -> list[Document]:
 def run(options: argparse.Namespace) -> int:
     """``codespec train target|draft``: train within the time budget, evaluate, export."""
     recipe = Recipe(minutes=options.minutes)
+    languages: tuple[str, ...] = ()
     tiny = options.size == "tiny"
     if options.model == "target":
         trained = train_target(options.out, options.corpus, recipe, TINY if tiny else TARGET, options.max_steps)
@@ -138,8 +139,9 @@ def run(options: argparse.Namespace) -> int:
         recipe = replace(recipe, weights=((options.language, 1.0),))
         trained = train_draft(options.out, options.language, recipe, TINY_DRAFT if tiny else DRAFT, options.max_steps)
         name = f"draft-{options.language}"
+        languages = (options.language,)
     path = options.out / f"{name}.gguf"
-    write_gguf(trained.model, trained.tokenizer, path, f"codespec {name}", options.quantization)
+    write_gguf(trained.model, trained.tokenizer, path, f"codespec {name}", options.quantization, languages)
     scores = evaluate(trained, corpus.load(options.out))
     summary = {
         "parameters": trained.model.parameter_count(),
