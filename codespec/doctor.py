@@ -7,6 +7,7 @@ import sys
 from importlib import metadata
 
 from codespec.config import load, user_file
+from codespec.models.registry import models_folder
 from codespec.protocols import CodespecError
 
 
@@ -20,6 +21,8 @@ def report() -> bool:
         print(f"{package:18} {found}")
     config, messages = load()
     print(f"settings   {user_file()}{'' if user_file().exists() else ' (not there: defaults)'}")
+    folder = models_folder()
+    print(f"models     {folder} ({len(list(folder.glob('*.gguf')))} of your own; `codespec models list` names all)")
     for message in messages:
         well = False
         print(f"  {message}")
