@@ -1,4 +1,4 @@
-"""A GGUF whose token ids are shuffled: another vocabulary, the same behaviour."""
+"""GGUFs with another vocabulary and the same behaviour: ids shuffled, or padding at the end."""
 
 from __future__ import annotations
 
@@ -10,10 +10,21 @@ import numpy as np
 
 def write(source: Path, path: Path, seed: int = 1) -> Path:
     """Write a model like ``source``, with tied embeddings, to ``path``."""
+    count = len(gguf.GGUFReader(source).fields["tokenizer.ggml.tokens"].contents())
+    return _write(source, path, np.random.default_rng(seed).permutation(count))
+
+
+def write_padded(source: Path, path: Path, padding: int) -> Path:
+    """The same with ``padding`` unused tokens at the end, as likely as the last ones that are used."""
+    count = len(gguf.GGUFReader(source).fields["tokenizer.ggml.tokens"].contents())
+    return _write(source, path, np.concatenate([np.arange(count), np.arange(count - padding, count)]), padding)
+
+
+def _write(source: Path, path: Path, old: np.ndarray, padding: int = 0) -> Path:
+    """Token ``i`` is ``old[i]`` in ``source``, the last ``padding`` ones unused."""
     reader = gguf.GGUFReader(source)
-    names = reader.fields["tokenizer.ggml.tokens"].contents()
-    old = np.random.default_rng(seed).permutation(len(names))  # old[new id] is the id in `source`
-    new = np.argsort(old)
+    used = len(old) - padding
+    new = np.argsort(old[:used])
     writer = gguf.GGUFWriter(path, "llama")
     for key, entry in reader.fields.items():
         if key.startswith("GGUF.") or key == "general.architecture":
@@ -21,6 +32,10 @@ def write(source: Path, path: Path, seed: int = 1) -> Path:
         value, kind = entry.contents(), entry.types[0]
         if key.endswith(("ggml.tokens", "ggml.token_type", "ggml.scores")):
             value = [value[i] for i in old]
+            for i in range(used, len(old)):
+                value[i] = f"[PAD{i}]" if key.endswith("tokens") else int(gguf.TokenType.UNUSED)
+        elif key.endswith("vocab_size"):
+            value = len(old)
         elif key.endswith("_token_id"):
             value = int(new[value])
         writer.add_key_value(key, value, kind, entry.types[-1] if kind == gguf.GGUFValueType.ARRAY else None)

@@ -1,11 +1,15 @@
 """Draft models that come and go while others serve."""
 
+import re
 import shutil
 import time
 
+import permuted
 import pytest
 
+from codespec.bench.decode import Fixed
 from codespec.completion.local import LocalEngine
+from codespec.models.info import inspect
 from codespec.models.registry import EMBEDDED, EMBEDDED_TARGET
 from codespec.protocols import CodespecError, Limits
 
@@ -116,4 +120,39 @@ def test_closing_while_one_is_loaded(drafts):
         engine = LocalEngine(EMBEDDED_TARGET, context_length=256)
         for path in drafts:
             engine.use_draft(path, wait=False)
+        engine.close()
+
+
+def test_padding_at_the_end_of_a_vocabulary_is_no_difference(tmp_path):
+    padded = permuted.write_padded(EMBEDDED / "draft-python.gguf", tmp_path / "padded.gguf", 128)
+    larger = permuted.write_padded(EMBEDDED_TARGET, tmp_path / "target.gguf", 64)
+    counts = set()
+    for target, draft in [
+        (EMBEDDED_TARGET, EMBEDDED / "draft-python.gguf"),
+        (EMBEDDED_TARGET, padded),
+        (larger, EMBEDDED / "draft-python.gguf"),
+        (larger, padded),
+    ]:
+        engine = LocalEngine(target, context_length=256)
+        try:
+            engine.use_draft(draft)
+            assert not engine.notes
+            text = "".join(
+                chunk.text
+                for chunk in engine.generate(PROMPT, limits=Limits(48), speculate=Fixed(engine.drafts.model, 4))
+            )
+            counts.add((text, engine.statistics.drafted, engine.statistics.accepted))
+        finally:
+            engine.close()
+    assert len(counts) == 1
+    assert inspect(padded).vocabulary == inspect(EMBEDDED_TARGET).vocabulary
+
+
+def test_the_first_token_that_differs_is_named(tmp_path):
+    engine = LocalEngine(EMBEDDED_TARGET, context_length=256)
+    try:
+        engine.use_draft(permuted.write(EMBEDDED / "draft-python.gguf", tmp_path / "shuffled.gguf"))
+        [note] = engine.notes
+        assert re.search(r"token 0 is '.+' in the one and '<\|endoftext\|>' in the other", note)
+    finally:
         engine.close()

@@ -18,10 +18,11 @@ from codespec.draft.model import ModelDraft
 from codespec.draft.ngram import NgramDraft
 from codespec.draft.profiles import Profiles
 from codespec.draft.recode import cut_alike
+from codespec.draft.width import OfWidth
 from codespec.llama.context import Context
-from codespec.llama.model import Model
+from codespec.llama.model import LlamaVocabulary, Model
 from codespec.llama.runtime import Cancellation
-from codespec.models.registry import same_vocabulary
+from codespec.models.registry import first_difference
 from codespec.protocols import CodespecError, Draft, Target
 
 SOURCES = frozenset({"forced", "ngram", "model"})
@@ -86,9 +87,13 @@ class Drafts:
     def _load(self, path: Path, go_on: Callable[[], bool]) -> Loaded:
         model = Model(path, gpu_layers=self._gpu_layers, progress=lambda _: go_on())
         try:
-            if same_vocabulary(self._vocabulary, model.vocabulary):
+            different = first_difference(self._vocabulary, model.vocabulary)
+            if different is None:
                 context = Context(model, context_length=self._target.length, threads=self._threads)
-                own = ModelDraft(self._wrap(context.sequence(), "draft"), self._vocabulary.end_tokens)
+                sequence: Target = self._wrap(context.sequence(), "draft")
+                if model.vocabulary.size != self._vocabulary.size:
+                    sequence = OfWidth(sequence, self._vocabulary.size)
+                own = ModelDraft(sequence, self._vocabulary.end_tokens)
                 costs = self._costs_of(context, rows=1)
                 return Loaded(model, context, own, costs.running, costs)
             # The same text may take more tokens than the target's; beyond its training the model would guess badly.
@@ -106,7 +111,9 @@ class Drafts:
             context.length,
             alike,
         )
-        note = foreign_note(path.name, self._target.model.path.name, alike)
+        names = [_named(each, different) for each in (model.vocabulary, self._vocabulary)]
+        difference = f"token {different:,} is {names[0]} in the one and {names[1]} in the other"
+        note = foreign_note(path.name, self._target.model.path.name, alike, difference)
         return Loaded(model, context, draft, RunningCosts(), note=note)
 
     def _let_go(self, path: Path, loaded: Loaded) -> None:
@@ -174,3 +181,7 @@ class Drafts:
     def close(self) -> None:
         """Free the models."""
         self._models.close()
+
+
+def _named(vocabulary: LlamaVocabulary, token: int) -> str:
+    return repr(vocabulary.name(token).decode("utf-8", "replace")) if token < vocabulary.used else "missing"

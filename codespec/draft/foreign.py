@@ -219,8 +219,12 @@ def _best(logits: Logits) -> tuple[int, float]:
     return token, 1 / float(np.exp(row - top).sum())
 
 
-def foreign_note(draft: str, target: str, alike: float) -> str:
-    """What it costs that a draft has another vocabulary; ``alike`` is ``cut_alike`` of the two."""
+def foreign_note(draft: str, target: str, alike: float, difference: str = "") -> str:
+    """What it costs that a draft has another vocabulary; ``alike`` is ``cut_alike`` of the two.
+
+    Args:
+        difference: the first token that differs, in words.
+    """
     if alike >= ALIKE:
         price = f"expect about {1 - alike:.0%} of the last tokens of its proposals to be refused for that alone"
     else:
@@ -228,7 +232,8 @@ def foreign_note(draft: str, target: str, alike: float) -> str:
             f"the two end a token at the same place in only {alike:.0%} of cases, so the last token of every proposal "
             "is lost: a proposal costs one draft token more"
         )
+    named = f" ({difference})" if difference else ""
     return (
-        f"draft {draft} has another vocabulary than target {target}: its text is re-encoded at every round; {price}. "
-        "A draft trained for this target is faster"
+        f"draft {draft} has another vocabulary than target {target}{named}: its text is re-encoded at every round; "
+        f"{price}. A draft trained for this target is faster"
     )

@@ -35,6 +35,15 @@ class LlamaVocabulary:
         return own | frozenset(t for t in self.control_tokens if self.name(t) in FILE_ENDS)
 
     @cached_property
+    def used(self) -> int:
+        """Its size without the padding at its end, which differs between models of one family."""
+        unused = self._api.LLAMA_TOKEN_ATTR_UNUSED
+        size = self.size
+        while size and self._api.llama_vocab_get_attr(self.pointer, size - 1) & unused:
+            size -= 1
+        return size
+
+    @cached_property
     def control_tokens(self) -> frozenset[int]:
         """Tokens that are no text: FIM markers, separators, end tokens."""
         return frozenset(t for t in range(self.size) if self._api.llama_vocab_is_control(self.pointer, t))

@@ -77,14 +77,17 @@ def known() -> list[str]:
 
 
 def vocabulary_hash(vocabulary: LlamaVocabulary) -> str:
-    """Equal for two vocabularies if every token has the same text."""
+    """Equal for two vocabularies if every token has the same text, padding at the end aside."""
     digest = hashlib.sha256()
-    for token in range(vocabulary.size):
+    for token in range(vocabulary.used):
         digest.update(vocabulary.name(token))
         digest.update(b"\0")
     return digest.hexdigest()
 
 
-def same_vocabulary(target: LlamaVocabulary, draft: LlamaVocabulary) -> bool:
-    """Whether every token of the one is the same token of the other."""
-    return vocabulary_hash(target) == vocabulary_hash(draft)
+def first_difference(target: LlamaVocabulary, draft: LlamaVocabulary) -> int | None:
+    """The first token that is another one, or missing, in one of them; None where each is the same in both, padding at
+    the end aside."""
+    shorter = min(target.used, draft.used)
+    different = (token for token in range(shorter) if target.name(token) != draft.name(token))
+    return next(different, None if target.used == draft.used else shorter)

@@ -20,7 +20,7 @@ from codespec.completion.prompt import fim_prompt
 from codespec.llama.context import Context, LlamaSequence
 from codespec.llama.model import Model
 from codespec.models.fim import fim_format
-from codespec.models.registry import same_vocabulary
+from codespec.models.registry import first_difference
 from codespec.protocols import CodespecError
 from codespec.train import corpus, data, tokenizer
 from codespec.train.heads import Heads, HeadsRun
@@ -100,7 +100,7 @@ def compare(
         sequence, draft = context.sequence(), None
         if draft_file:
             draft_model = stack.enter_context(Model(draft_file))
-            if not same_vocabulary(model.vocabulary, draft_model.vocabulary):
+            if first_difference(model.vocabulary, draft_model.vocabulary) is not None:
                 raise CodespecError(f"{draft_file}: its vocabulary is not the target's")
             draft = stack.enter_context(Context(draft_model, context_length=context.length)).sequence()
         ends = model.vocabulary.end_tokens
