@@ -317,13 +317,21 @@ def run_profile(options: argparse.Namespace) -> int:
 def run_train(options: argparse.Namespace) -> int:
     """``codespec train``."""
     try:
-        from codespec.train import heads_report, pipeline
+        from codespec.train import distil, heads_report, pipeline
     except ImportError as error:
         raise CodespecError(
             f"training needs the extra: pip install 'codespec[train]' ({error.name} is missing)"
         ) from None
     try:
-        return heads_report.run(options) if options.model == "heads" else pipeline.run(options)
+        if options.model == "heads":
+            return heads_report.run(options)
+        of_run_folder = options.out is not None and (options.out / "target" / "checkpoint.pt").exists()
+        if options.model == "draft" and (options.target or not of_run_folder):
+            from codespec.config import load
+
+            options.target = options.target or load()[0].target.path
+            return distil.run(options)
+        return pipeline.run(options)
     except ValueError as error:
         raise CodespecError(str(error)) from error
 

@@ -435,17 +435,27 @@ def _add_inflate(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -
 def _add_train(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser("train", help="train a target, or a draft for one (needs codespec[train])")
     actions = parser.add_subparsers(required=True, metavar="ACTION")
-    for name, text in (("target", "train a target"), ("draft", "distil a draft on the target of the same --out")):
-        action = actions.add_parser(name, help=text)
-        action.add_argument("--out", type=Path, required=True, metavar="DIR", help="run folder; continued if it exists")
+    target = actions.add_parser("target", help="train a target and its vocabulary")
+    target.add_argument("--out", type=Path, required=True, metavar="DIR", help="run folder; continued if it exists")
+    target.set_defaults(command="train", model="target")
+    draft = actions.add_parser("draft", help="distil a draft for a language on a target")
+    draft.add_argument("--language", required=True, metavar="ID")
+    draft.add_argument("--target", metavar="NAME|PATH", help="(default: the one in --out, else settings, embedded)")
+    draft.add_argument(
+        "--out", type=Path, metavar="DIR", help="run folder; continued if it exists (default: of its own)"
+    )
+    draft.add_argument("--name", metavar="NAME", help="of the model (default: draft-LANGUAGE)")
+    draft.add_argument(
+        "--from", dest="start", default="", metavar="NAME|PATH|none",
+        help="draft to go on from (default: the best one at hand that can be trained on)",
+    )  # fmt: skip
+    draft.set_defaults(command="train", model="draft")
+    for action, minutes in ((target, 75.0), (draft, 20.0)):
         action.add_argument("--corpus", type=Path, nargs="*", default=[], metavar="DIR", help="source folders")
-        action.add_argument("--minutes", type=float, default=75.0 if name == "target" else 20.0, metavar="M")
+        action.add_argument("--minutes", type=float, default=minutes, metavar="M", help=f"(default: {minutes:g})")
         action.add_argument("--max-steps", type=_positive, default=None, metavar="N")
         action.add_argument("--size", choices=["small", "tiny"], default="small", help="tiny is for trying things out")
         action.add_argument("--quantization", default="q8_0", choices=["q8_0", "q4_0", "f16", "f32"])
-        if name == "draft":
-            action.add_argument("--language", required=True, metavar="ID")
-        action.set_defaults(command="train", model=name)
     heads = actions.add_parser(
         "heads", help="try heads on the target's hidden state (Medusa, Hydra) against the draft of the same --out"
     )

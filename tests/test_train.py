@@ -1,12 +1,14 @@
 """The training pipeline on a small corpus: about a minute, resumed on the way, loaded by llama.cpp at the end."""
 
 import gzip
+import itertools
 import json
 import math
 import random
 import sysconfig
 from pathlib import Path
 
+import marked_vocabulary
 import numpy as np
 import pytest
 
@@ -17,9 +19,12 @@ from codespec.cli import main  # noqa: E402
 from codespec.completion.local import LocalEngine  # noqa: E402
 from codespec.llama.context import Context  # noqa: E402
 from codespec.llama.model import Model  # noqa: E402
-from codespec.protocols import Limits  # noqa: E402
-from codespec.train import corpus, data, export, muon, pipeline, tokenizer  # noqa: E402
+from codespec.models.fim import fim_format  # noqa: E402
+from codespec.models.info import inspect  # noqa: E402
+from codespec.protocols import CodespecError, Limits  # noqa: E402
+from codespec.train import corpus, data, distil, export, imported, muon, pipeline, tokenizer  # noqa: E402
 from codespec.train.model import TINY  # noqa: E402
+from codespec.train.teacher import Packer, likeliest  # noqa: E402
 from codespec.train.train import IGNORED, Recipe, Run, labels_of, rate_factor  # noqa: E402
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
@@ -208,3 +213,126 @@ def test_an_unfinished_export_leaves_the_old_file(run_folder, monkeypatch, tmp_p
     with pytest.raises(KeyError):
         export.write_gguf(model, tokenizer.load(run_folder / "tokenizer.json"), path, "x", "q3_k")
     assert path.read_bytes() == b"old"
+
+
+@pytest.fixture(scope="module")
+def distilled(run_folder, tmp_path_factory):
+    """A draft for the tiny target as a user would train one: from the GGUF file alone, on a folder."""
+    source = tmp_path_factory.mktemp("mine")
+    for path in sorted(STANDARD_LIBRARY.glob("*.py"))[120:160]:
+        (source / path.name).write_bytes(path.read_bytes())
+    out = tmp_path_factory.mktemp("distilled")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CODESPEC_DATA", str(out / "data"))
+        patch.setenv("CODESPEC_CACHE", str(out / "cache"))
+        target = ["--target", str(run_folder / "target.gguf"), "--language", "python"]
+        target += ["--size", "tiny"]
+        options = [*target, "--minutes", "0.5", "--out", str(out / "run")]
+        assert main(["train", "draft", *options, "--corpus", str(source)]) == 0
+        first = json.loads((out / "run" / "draft-python.json").read_text())
+        more = ["--minutes", "0.3", "--out", str(out / "again"), "--corpus", str(source)]
+        assert main(["train", "draft", *target, *more]) == 0
+    return out, first
+
+
+def test_a_draft_for_a_gguf_target(distilled, run_folder):
+    out, summary = distilled
+    path = out / "data" / "models" / "draft-python.gguf"
+    info = inspect(path)
+    assert info.languages == ("python",)
+    assert info.vocabulary == inspect(run_folder / "target.gguf").vocabulary
+    quality = summary["quality"]
+    assert quality["agreement"] > 0.15
+    assert 0 < quality["acceptance"] <= quality["first"] <= 1
+    assert 1 < quality["tokens_per_pass"] <= distil.LENGTH + 1
+    assert 0.5 < quality["bits_per_byte"] < 6
+    assert quality["ms_per_token"] > 0
+    assert summary["from"] is None
+    engine = LocalEngine(run_folder / "target.gguf")
+    try:
+        engine.use_draft(path)
+        assert not engine.notes
+    finally:
+        engine.close()
+
+
+def test_a_new_draft_goes_on_from_the_old_one(distilled):
+    out, first = distilled
+    again = json.loads((out / "again" / "draft-python.json").read_text())
+    assert again["from"].endswith("draft-python.gguf")
+    assert again["before"]["agreement"] == pytest.approx(first["quality"]["agreement"], abs=0.02)
+    assert again["quality"]["agreement"] > first["quality"]["agreement"] - 0.03
+
+
+def test_weights_come_back_from_a_gguf_file(run_folder, tmp_path):
+    model = imported.load_gguf(run_folder / "target.gguf")  # f32
+    expected = pipeline.load_model(run_folder / "target")
+    tokens = torch.arange(40, 90)[None]
+    with torch.no_grad():
+        assert torch.allclose(model(tokens), expected(tokens), atol=1e-4)
+    export.write_gguf_like(model, run_folder / "target.gguf", tmp_path / "like.gguf", "x", "f32", ["go"])
+    assert inspect(tmp_path / "like.gguf").fim == inspect(run_folder / "target.gguf").fim
+    assert inspect(tmp_path / "like.gguf").languages == ("go",)
+    with pytest.raises(CodespecError, match="no model of `codespec train`"):
+        imported.load_gguf(marked_vocabulary.write(tmp_path / "odd.gguf", []))
+
+
+def test_the_loss_with_all_tokens_is_the_cross_entropy():
+    torch.manual_seed(0)
+    logits, teacher = torch.randn(2, 3, 8), torch.randn(2, 3, 8).softmax(-1)
+    labels, learnt = torch.randint(8, (2, 3)), torch.tensor([[True, True, False], [True, False, True]])
+    shares, ids = teacher.sort(-1, descending=True)
+    own = logits.log_softmax(-1)
+    soft, hard = -(teacher * own).sum(-1), -own.gather(-1, labels[..., None])[..., 0]
+    for weight in (0.0, 0.9, 1.0):
+        expected = float((weight * soft + (1 - weight) * hard)[learnt].mean())
+        assert float(distil.distilled(logits, labels, learnt, ids, shares, weight)) == pytest.approx(expected, rel=1e-4)
+        # What is not kept counts as one.
+        few = distil.distilled(logits, labels, learnt, ids[..., :3], shares[..., :3], weight)
+        assert few <= expected + 1e-4
+
+
+def test_the_likeliest_tokens():
+    logits = np.random.default_rng(1).normal(size=(5, 100)).astype(np.float32)
+    ids, shares = likeliest(logits)
+    exact = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
+    assert (ids[:, 0] == logits.argmax(1)).all()
+    assert np.allclose(np.take_along_axis(exact, ids, 1), shares, atol=1e-3)
+    assert (np.diff(shares.astype(np.float32), axis=1) <= 0).all()
+
+
+def test_rows_are_samples_end_to_end(run_folder):
+    documents = corpus.load(run_folder)[:20]
+    with Model(run_folder / "target.gguf", vocabulary_only=True) as model:
+        layout = fim_format(model)
+        packer = Packer(data.Sampler(documents, {"python": 1.0}, 1), model.vocabulary, layout, 0, 1)
+        rows = list(itertools.islice(packer.rows(100), 60))
+        texts = "".join(document.text for document in documents)
+        orders = set()
+        for tokens, learnt in rows:
+            assert (len(tokens), len(learnt)) == (101, 100)
+            for token, wanted in zip(tokens[1:], learnt, strict=True):
+                if not wanted:
+                    assert token in layout.markers  # a sample begins with one
+            if layout.prefix in tokens:
+                after = tokens[tokens.index(layout.prefix) + 1 :][:1]
+                orders.add("spm" if after == [layout.suffix] else "psm")
+        assert orders == {"psm", "spm"}
+        plain = [tokens for tokens, _ in rows if layout.markers.isdisjoint(tokens[1:])]
+        text = b"".join(map(model.vocabulary.token_bytes, plain[0])).decode("utf-8", "ignore")
+        assert text[text.index("\n") : -8] in texts  # behind a path
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "--corpus DIR"),
+        (("--corpus", "nowhere"), "nowhere: no such folder"),
+        (("--target", "nonesuch", "--corpus", "."), "no model 'nonesuch'"),
+    ],
+)
+def test_what_a_draft_cannot_be_trained_from(tmp_path, monkeypatch, capsys, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("CODESPEC_DATA", str(tmp_path / "data"))
+    assert main(["train", "draft", "--language", "python", "--minutes", "0.1", *arguments]) == 2
+    assert message in capsys.readouterr().err

@@ -17,16 +17,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from codespec.privacy import SECRET
-
-LANGUAGE_OF_SUFFIX = {
-    ".py": "python",
-    ".pyi": "python",
-    ".js": "javascript",
-    ".mjs": "javascript",
-    ".cjs": "javascript",
-    ".json": "json",
-}
+from codespec.languages import PLAIN, by_path
+from codespec.privacy import SECRET, is_secret
 
 # Folders that hold no code a person would write: caches, other people's vendored copies, test data.
 SKIPPED_FOLDERS = {
@@ -41,6 +33,9 @@ RESTRICTED = re.compile(r"\b(A?L?GPL|GNU|MPL|Mozilla|EPL|CDDL|EUPL|Proprietary|N
 
 # In a training sample these names are the tokens themselves.
 SPECIAL_NAMES = re.compile(r"<\|(endoftext|fim_\w+|repo_name|file_sep)\|>")
+
+OWN = "the user's own"
+"""Instead of a licence: of folders that are no packages, where secrets may lie as well."""
 
 MAX_CHARS = 120_000
 MIN_CHARS = 120
@@ -128,7 +123,7 @@ def _candidates(folder: Path) -> Iterator[tuple[Source, Path, Path]]:
         yield from _node_modules(folder)
     else:
         for path in sorted(folder.rglob("*")):
-            yield Source(folder.name, "", "the user's own"), path, folder.parent
+            yield Source(folder.name, "", OWN), path, folder.parent
 
 
 def _read(path: Path) -> str | None:
@@ -149,19 +144,19 @@ def collect(folders: Iterable[Path]) -> Iterator[tuple[Source, Document]]:
     seen: set[bytes] = set()
     for folder in folders:
         for source, path, root in _candidates(folder):
-            language = LANGUAGE_OF_SUFFIX.get(path.suffix)
-            if language is None or not path.is_file():
+            language = by_path(path.name)
+            if language is PLAIN or not path.is_file():
                 continue
             relative = path.relative_to(root)
             if SKIPPED_FOLDERS.intersection(part.lower() for part in relative.parts[:-1]):
                 continue
             text = _read(path)
-            if text is None:
+            if text is None or (source.licence == OWN and is_secret(relative.as_posix(), text)):
                 continue
             digest = hashlib.blake2b(text.encode(), digest_size=16).digest()
             if digest not in seen:
                 seen.add(digest)
-                yield source, Document(source.package, relative.as_posix(), language, text)
+                yield source, Document(source.package, relative.as_posix(), language.id, text)
 
 
 def default_folders() -> list[Path]:

@@ -19,6 +19,8 @@ from codespec.train.corpus import Document, is_held_out
 FIM_RATE = 0.5
 PATH_RATE = 0.5
 CHARACTERS_PER_TOKEN = 3.4
+SHORTEST = 20
+"""Characters of a text of which a middle may be taken out, and one more."""
 
 
 class Sampler:
@@ -62,7 +64,7 @@ class Sampler:
             header += document.path + "\n"
             if rnd.random() < 0.2:
                 header = special.REPO_NAME + document.package + "\n" + header
-        if rnd.random() < FIM_RATE and len(body) > 20:
+        if rnd.random() < FIM_RATE and len(body) > SHORTEST:
             return [header, *fim(rnd, body)], True
         return [header, body], end == len(document.text)
 
@@ -81,7 +83,15 @@ def fim(rnd: random.Random, text: str) -> list[str]:
 
     The middle is a piece of its own in both: a prompt ends at the cursor, so no token spans it.
     """
-    # Middles a person would ask for: the rest of a line, a few lines, now and then a random stretch.
+    prefix, middle, suffix = cut(rnd, text)
+    if rnd.random() < 0.5:
+        return [special.FIM_PREFIX + prefix + special.FIM_SUFFIX + suffix + special.FIM_MIDDLE, middle]
+    return [special.FIM_PREFIX + special.FIM_SUFFIX + suffix + special.FIM_MIDDLE + prefix, middle]
+
+
+def cut(rnd: random.Random, text: str) -> tuple[str, str, str]:
+    """A beginning of ``text``, a middle that a person might ask for, and the rest."""
+    # The rest of a line, a few lines, now and then a random stretch.
     kind = rnd.random()
     begin = rnd.randrange(len(text))
     if kind < 0.4:
@@ -96,10 +106,7 @@ def fim(rnd: random.Random, text: str) -> list[str]:
         finish = min(len(text), begin + rnd.randrange(1, 200))
     if finish < 0:
         finish = len(text)
-    prefix, middle, suffix = text[:begin], text[begin:finish], text[finish:]
-    if rnd.random() < 0.5:
-        return [special.FIM_PREFIX + prefix + special.FIM_SUFFIX + suffix + special.FIM_MIDDLE, middle]
-    return [special.FIM_PREFIX + special.FIM_SUFFIX + suffix + special.FIM_MIDDLE + prefix, middle]
+    return text[:begin], text[begin:finish], text[finish:]
 
 
 class Rows:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import gguf
@@ -39,10 +39,43 @@ def write_gguf(
     Raises:
         KeyError: an unknown quantization.
     """
+
+    def vocabulary(writer: gguf.GGUFWriter) -> None:
+        # It has seen both orders of fill-in-the-middle prompts; in this one a keystroke changes only the prompt's end.
+        writer.add_string("codespec.fim.order", "spm")
+        _write_vocabulary(writer, tokenizer, model.shape.vocabulary)
+
+    _write(model, vocabulary, path, name, quantization, languages)
+
+
+def write_gguf_like(
+    model: Llama, other: Path, path: Path, name: str, quantization: str = "q8_0", languages: Sequence[str] = ()
+) -> None:
+    """As ``write_gguf``, with the vocabulary of another GGUF file, of whatever kind that is."""
+    reader = gguf.GGUFReader(other)
+
+    def vocabulary(writer: gguf.GGUFWriter) -> None:
+        for key, field in reader.fields.items():
+            if key.startswith("tokenizer.ggml.") or key == "codespec.fim.order":
+                subtype = field.types[-1] if field.types[0] == gguf.GGUFValueType.ARRAY else None
+                writer.add_key_value(key, field.contents(), field.types[0], subtype)
+
+    _write(model, vocabulary, path, name, quantization, languages)
+
+
+def _write(
+    model: Llama,
+    vocabulary: Callable[[gguf.GGUFWriter], None],
+    path: Path,
+    name: str,
+    quantization: str,
+    languages: Sequence[str],
+) -> None:
     kind = QUANTIZATIONS[quantization]
     temporary = path.with_suffix(".tmp")
     writer = gguf.GGUFWriter(str(temporary), "llama")
-    _write_metadata(writer, model, tokenizer, name, kind)
+    _write_metadata(writer, model, name, kind)
+    vocabulary(writer)
     if languages:
         writer.add_string(LANGUAGES_KEY, ",".join(languages))
     for key, value in model.state_dict().items():
@@ -60,9 +93,7 @@ def write_gguf(
     temporary.replace(path)
 
 
-def _write_metadata(
-    writer: gguf.GGUFWriter, model: Llama, tokenizer: Tokenizer, name: str, kind: gguf.GGMLQuantizationType
-) -> None:
+def _write_metadata(writer: gguf.GGUFWriter, model: Llama, name: str, kind: gguf.GGMLQuantizationType) -> None:
     shape = model.shape
     writer.add_name(name)
     writer.add_license("MIT")
@@ -84,9 +115,6 @@ def _write_metadata(
             gguf.GGMLQuantizationType.F32: gguf.LlamaFileType.ALL_F32,
         }[kind]
     )
-    # It has seen both orders of fill-in-the-middle prompts; in this one a keystroke changes only the prompt's end.
-    writer.add_string("codespec.fim.order", "spm")
-    _write_vocabulary(writer, tokenizer, shape.vocabulary)
 
 
 def _write_vocabulary(writer: gguf.GGUFWriter, tokenizer: Tokenizer, size: int) -> None:

@@ -1,0 +1,440 @@
+"""``codespec train draft`` for a target in a GGUF file: texts, what the target says to them, a draft that learns that.
+
+A run folder holds ``corpus.jsonl.gz``, ``manifest.json.gz``, ``lessons/``, ``checkpoint.pt`` and ``log.jsonl``; an
+interrupted run goes on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import shutil
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+from tqdm import tqdm
+
+from codespec.bench.decode import Fixed
+from codespec.completion.local import LocalEngine
+from codespec.completion.prompt import Prompts
+from codespec.languages import by_id
+from codespec.models.index import best_draft
+from codespec.models.info import ModelInfo, inspect
+from codespec.models.registry import find_model, find_target, models_folder
+from codespec.places import data_folder
+from codespec.protocols import CodespecError, Limits
+from codespec.train import corpus, data
+from codespec.train.corpus import Document
+from codespec.train.export import write_gguf_like
+from codespec.train.imported import load_gguf
+from codespec.train.model import DRAFT, TINY_DRAFT, Llama, Shape
+from codespec.train.muon import Muon
+from codespec.train.pipeline import say
+from codespec.train.teacher import Lesson, Packer, Teacher
+from codespec.train.train import Recipe, device_and_precision, optimizers, rate_factor
+
+TEACHING = 0.3
+"""Of the time that the target reads; what it said is learnt several times."""
+
+EVALUATING_S = 40.0
+"""That are left for the end, of short runs less."""
+
+ROWS = 32
+"""Of a lesson; held-out ones are as many."""
+
+HELD_OUT = 0.1
+"""Of the files of a corpus that is a single package; of others whole packages are held out."""
+
+PLACES = 12
+TOKENS = 48
+LENGTH = 4
+"""The draft is judged by that many continuations of held-out texts, of so many tokens, proposing so many at a time."""
+
+
+@dataclass(frozen=True)
+class Quality:
+    """What a draft is worth on held-out texts.
+
+    Attributes:
+        agreement: at how many places of the texts its likeliest token is the target's.
+        acceptance: of ``LENGTH`` tokens proposed at a time, how many the target accepts, writing greedily.
+        first: of the first of them.
+        tokens_per_pass: of the target.
+        bits_per_byte: of the texts themselves.
+        exact_match: how many rests of lines it writes just as they are.
+        ms_per_token: on this machine.
+    """
+
+    agreement: float
+    acceptance: float
+    first: float
+    tokens_per_pass: float
+    bits_per_byte: float
+    exact_match: float
+    ms_per_token: float
+
+
+def split(documents: Sequence[Document]) -> tuple[list[Document], list[Document]]:
+    """Texts to learn from, and others to judge by: whole packages, or files where there are few packages."""
+    train, held_out = data.split(documents)
+    if held_out and len({each.package for each in documents}) >= 1 / HELD_OUT:
+        return train, held_out
+    order = sorted(documents, key=lambda each: random.Random(each.path).random())
+    count = max(1, round(HELD_OUT * len(order)))
+    return order[count:], order[:count]
+
+
+def run(options: argparse.Namespace) -> int:
+    """Train within the time budget, judge, export.
+
+    Raises:
+        CodespecError: there is nothing to learn from, or no target.
+    """
+    began = time.monotonic()
+    target = _model(options.target) if options.target else find_target()
+    out = options.out or data_folder() / "training" / f"{options.language}-{target.stem}"
+    documents = [each for each in _corpus(options, out) if each.language in _languages(options.language)]
+    if len(documents) < 2:
+        raise CodespecError(f"no {options.language} files in {', '.join(map(str, options.corpus))}; name other folders")
+    train, held_out = split(documents)
+    say(f"{len(train):,} files to learn from, {len(held_out):,} to judge by")
+    info = inspect(target)
+    start = _start(options, info)
+    student = Student(options, info, out, start)
+    budget = max(1.0, options.minutes * 60 - min(EVALUATING_S, options.minutes * 6))
+    with Teacher(target, student.model.shape.context) as teacher:
+        judged = _lesson(teacher, held_out, seed=-1)
+        prepared = TEACHING * budget - student.seconds
+        lessons = teach(teacher, train, out / "lessons", began + prepared, options.max_steps)
+        sizes = [len(teacher.vocabulary.token_bytes(token)) for token in range(teacher.vocabulary.size)]
+    before = agreement(student.model, judged) if start is not None else None
+    student.train(lessons, began + budget, options.max_steps)
+    name = options.name or f"draft-{options.language}"
+    path = out / f"{name}.gguf"
+    write_gguf_like(student.model, target, path, f"codespec {name}", options.quantization, _languages(options.language))
+    found = judge(path, target, student.model, judged, held_out, sizes)
+    old = judge(start, target, load_gguf(start), judged, held_out, sizes) if start is not None else None
+    summary = {
+        "target": str(target),
+        "from": str(start) if start is not None else None,
+        "parameters": student.model.parameter_count(),
+        "steps": student.steps,
+        "tokens": student.tokens,
+        "minutes": round((time.monotonic() - began) / 60, 1),
+        "agreement_before": before,
+        "before": asdict(old) if old is not None else None,
+        "quality": asdict(found),
+    }
+    (out / f"{name}.json").write_text(json.dumps(summary, indent=1) + "\n", "utf-8")
+    place = models_folder() / path.name
+    place.parent.mkdir(parents=True, exist_ok=True)
+    temporary = place.with_suffix(".tmp")
+    shutil.copyfile(path, temporary)
+    temporary.replace(place)
+    _tell(found, old, options.language, place)
+    return 0
+
+
+def _tell(found: Quality, old: Quality | None, language: str, place: Path) -> None:
+    rows = [("now", found), *([("before", old)] if old is not None else [])]
+    print(f"{'':8} accepted of {LENGTH}  first  tokens a pass  bits a byte  lines right  ms a token")
+    for name, each in rows:
+        print(
+            f"{name:8} {each.acceptance:12.0%} {each.first:6.0%} {each.tokens_per_pass:14.2f} "
+            f"{each.bits_per_byte:12.2f} {each.exact_match:12.0%} {each.ms_per_token:11.2f}"
+        )
+    print(f"{place}: `auto` finds it for {language}; or: codespec models use {place.stem} --for {language}")
+
+
+def _model(name: str) -> Path:
+    return Path(name).resolve() if Path(name).is_file() else find_model(name)
+
+
+def _languages(language: str) -> tuple[str, ...]:
+    """Those that share a draft with this one."""
+    together = (("javascript", "javascriptreact", "typescript", "typescriptreact"), ("c", "cpp"))
+    return next((each for each in together if language in each), (language,))
+
+
+def _corpus(options: argparse.Namespace, out: Path) -> list[Document]:
+    if not (out / "corpus.jsonl.gz").exists():
+        if not options.corpus:
+            raise CodespecError("name folders to learn from: --corpus DIR…")
+        missing = [str(each) for each in options.corpus if not each.is_dir()]
+        if missing:
+            raise CodespecError(f"{', '.join(missing)}: no such folder")
+        corpus.build(options.corpus, out)
+    return corpus.load(out)
+
+
+def _start(options: argparse.Namespace, target: ModelInfo) -> Path | None:
+    """The draft to go on from: what is good already need not be learnt again."""
+    if options.start == "none":
+        return None
+    if options.start:
+        return _model(options.start)
+    found = best_draft(by_id(options.language), target.vocabulary, target.parameters)
+    try:
+        if found is not None:
+            load_gguf(found)
+    except CodespecError:  # of another make
+        return None
+    return found
+
+
+def _lesson(teacher: Teacher, documents: Sequence[Document], seed: int, rows: int = ROWS) -> Lesson:
+    languages = {each.language: 1.0 for each in documents}
+    end = min(teacher.vocabulary.end_tokens)
+    packer = Packer(data.Sampler(documents, languages, seed), teacher.vocabulary, teacher.layout, end, seed)
+    return teacher.lesson(list(islice(packer.rows(teacher.length), rows)))
+
+
+def teach(
+    teacher: Teacher, documents: Sequence[Document], folder: Path, until: float, most: int | None = None
+) -> list[Path]:
+    """Files of lessons, one at least: of earlier runs, and new ones until the time ``until`` (of ``monotonic``)."""
+    folder.mkdir(parents=True, exist_ok=True)
+    found = sorted(folder.glob("lesson-*.npz"))
+    began = time.monotonic()
+    with tqdm(total=max(1, round(until - began)), unit="s", desc="the target reads") as bar:
+        while not found or (time.monotonic() < until and (most is None or len(found) < most)):
+            path = folder / f"lesson-{len(found):05d}.npz"
+            _lesson(teacher, documents, seed=len(found)).save(path)
+            found.append(path)
+            bar.update(min(bar.total, round(time.monotonic() - began)) - bar.n)
+            bar.set_postfix_str(f"{len(found) * ROWS * teacher.length / 1e6:.2f}M tokens")
+    return found
+
+
+def distilled(logits: Tensor, labels: Tensor, learnt: Tensor, ids: Tensor, shares: Tensor, weight: float) -> Tensor:
+    """Nats per token: ``weight`` × cross entropy with the teacher's likeliest tokens and the rest as one, plus
+    1 - ``weight`` × that with the text."""
+    log_probs = functional.log_softmax(logits.float(), dim=-1)
+    picked = log_probs.gather(-1, ids)
+    rest = (1 - shares.sum(-1)).clamp(min=0)
+    others = torch.log1p(-picked.exp().sum(-1).clamp(max=1 - 1e-6))
+    soft = -(shares * picked).sum(-1) - rest * others
+    hard = -log_probs.gather(-1, labels.unsqueeze(-1)).squeeze(-1)
+    return ((weight * soft + (1 - weight) * hard) * learnt).sum() / learnt.sum()
+
+
+class Student:
+    """A draft in training, with all that a resumed run needs."""
+
+    def __init__(self, options: argparse.Namespace, target: ModelInfo, out: Path, start: Path | None) -> None:
+        self._recipe = Recipe(minutes=options.minutes)
+        self._out = out
+        self.device, self._bfloat16 = device_and_precision()
+        torch.manual_seed(self._recipe.seed)
+        shape = TINY_DRAFT if options.size == "tiny" else DRAFT
+        context = min(shape.context, target.context or shape.context)
+        shape = replace(shape, vocabulary=target.vocabulary_size, context=context)
+        model = load_gguf(start) if start is not None else Llama(shape)
+        self.model = model.to(self.device)
+        factor = 0.3 if start is not None else 1.0  # what is learnt already is not to be forgotten
+        self._recipe = replace(
+            self._recipe, muon_rate=factor * self._recipe.muon_rate, adam_rate=factor * self._recipe.adam_rate
+        )
+        self._optimizers = optimizers(self.model, self._recipe, self._bfloat16)
+        self.seconds = 0.0
+        self.steps = self.tokens = 0
+        out.mkdir(parents=True, exist_ok=True)
+        if self._checkpoint.exists():
+            self._load()
+
+    @property
+    def _checkpoint(self) -> Path:
+        return self._out / "checkpoint.pt"
+
+    def _load(self) -> None:
+        state = torch.load(self._checkpoint, map_location=self.device, weights_only=True)
+        if Shape(**state["shape"]) != self.model.shape:
+            raise CodespecError(f"{self._checkpoint}: another draft was trained here; choose another --out")
+        self.model.load_state_dict(state["model"])
+        for optimizer, saved in zip(self._optimizers, state["optimizers"], strict=True):
+            optimizer.load_state_dict(saved)
+        self.seconds, self.steps, self.tokens = state["seconds"], state["steps"], state["tokens"]
+
+    def save(self) -> None:
+        """Write the checkpoint; an interrupted write leaves the old one whole."""
+        temporary = self._checkpoint.with_suffix(".tmp")
+        state = {
+            "shape": asdict(self.model.shape),
+            "model": self.model.state_dict(),
+            "optimizers": [each.state_dict() for each in self._optimizers],
+            "seconds": self.seconds,
+            "steps": self.steps,
+            "tokens": self.tokens,
+        }
+        torch.save(state, temporary)
+        temporary.replace(self._checkpoint)
+
+    def train(self, lessons: Sequence[Path], until: float, max_steps: int | None) -> None:
+        """Learn until the time ``until`` (of ``monotonic``), or for ``max_steps``."""
+        began, before = time.monotonic(), self.seconds
+        total = max(1.0, until - began)
+        saved, smoothed, weight = began, 0.0, 0.0
+        with tqdm(total=round(total), unit="s", desc="the draft learns") as bar:
+            for lesson, rows in self._batches(lessons):
+                now = time.monotonic()
+                progress = max((now - began) / total, self.steps / max_steps if max_steps else 0.0)
+                if progress >= 1:
+                    break
+                loss = self._step(lesson, rows, rate_factor(progress, self._recipe))
+                smoothed, weight = 0.98 * smoothed + 0.02 * loss, 0.98 * weight + 0.02
+                self.seconds = before + time.monotonic() - began
+                bar.update(min(bar.total, round(time.monotonic() - began)) - bar.n)
+                if self.steps % 20 == 0:
+                    bar.set_postfix_str(f"loss {smoothed / weight:.3f}, {self.tokens / 1e6:.2f}M tokens")
+                    with (self._out / "log.jsonl").open("a", encoding="utf-8") as log:
+                        entry = {"loss": round(smoothed / weight, 4), "tokens": self.tokens, "seconds": self.seconds}
+                        log.write(json.dumps(entry) + "\n")
+                if now - saved > self._recipe.checkpoint_minutes * 60:
+                    self.save()
+                    saved = now
+        self.save()
+
+    def _batches(self, paths: Sequence[Path]) -> Iterator[tuple[Lesson, list[int]]]:
+        """Endless: some rows of a lesson, in an order of its own each time."""
+        chooser = random.Random(self.steps)
+        size = self._recipe.rows
+        while True:
+            for path in chooser.sample(list(paths), len(paths)):
+                lesson = Lesson.load(path)
+                order = chooser.sample(range(len(lesson.tokens)), len(lesson.tokens))
+                for start in range(0, len(order) - size + 1, size):
+                    yield lesson, order[start : start + size]
+
+    def _step(self, lesson: Lesson, rows: list[int], factor: float) -> float:
+        for optimizer in self._optimizers:
+            rate = self._recipe.muon_rate if isinstance(optimizer, Muon) else self._recipe.adam_rate
+            for group in optimizer.param_groups:
+                group["lr"] = factor * rate
+        tokens = torch.from_numpy(lesson.tokens[rows].astype(np.int64)).to(self.device)
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self._bfloat16):
+            logits = self.model(tokens[:, :-1])
+        loss = distilled(
+            logits,
+            tokens[:, 1:],
+            torch.from_numpy(lesson.learnt[rows]).to(self.device),
+            torch.from_numpy(lesson.ids[rows].astype(np.int64)).to(self.device),
+            torch.from_numpy(lesson.shares[rows].astype(np.float32)).to(self.device),
+            self._recipe.distillation,
+        )
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
+        for optimizer in self._optimizers:
+            optimizer.step()
+            optimizer.zero_grad(set_to_none=True)
+        self.steps += 1
+        self.tokens += len(rows) * (tokens.shape[1] - 1)
+        return float(loss.item())
+
+
+@torch.no_grad()
+def agreement(model: Llama, lesson: Lesson) -> float:
+    """At how many places of a lesson the model's likeliest token is the target's."""
+    same = count = 0
+    for row in range(len(lesson.tokens)):
+        tokens = torch.from_numpy(lesson.tokens[row : row + 1, :-1].astype(np.int64))
+        best = model(tokens)[0].argmax(-1).numpy()
+        learnt = lesson.learnt[row]
+        same += int((best == lesson.ids[row, :, 0])[learnt].sum())
+        count += int(learnt.sum())
+    return round(same / max(1, count), 4)
+
+
+@torch.no_grad()
+def _bits_per_byte(model: Llama, lesson: Lesson, sizes: Sequence[int]) -> float:
+    nats, size = 0.0, 0
+    for row in range(len(lesson.tokens)):
+        tokens = torch.from_numpy(lesson.tokens[row : row + 1].astype(np.int64))
+        losses = functional.cross_entropy(model(tokens[:, :-1])[0].float(), tokens[0, 1:], reduction="none").numpy()
+        spelled = np.asarray([sizes[token] for token in lesson.tokens[row, 1:]])
+        learnt = lesson.learnt[row] & (spelled > 0)
+        nats += float(losses[learnt].sum())
+        size += int(spelled[learnt].sum())
+    return nats / np.log(2) / max(1, size)
+
+
+def judge(
+    path: Path, target: Path, model: Llama, lesson: Lesson, documents: Sequence[Document], sizes: Sequence[int]
+) -> Quality:
+    """What a draft is worth, on texts that it has not seen."""
+    model = model.cpu().eval()
+    engine = LocalEngine(target, context_length=min(1024, inspect(target).context or 1024))
+    try:
+        engine.use_draft(path)
+        draft = engine.drafts.model
+        assert draft is not None
+        proposed = accepted = passes = tokens = first = tries = 0
+        for prompt in _prompts(engine, documents):
+            for chunk in engine.generate(prompt, limits=Limits(TOKENS), speculate=Fixed(draft, LENGTH)):
+                if chunk.round is not None and chunk.round.proposed:
+                    tries += 1
+                    first += chunk.round.accepted > 0
+            counts = engine.statistics
+            proposed, accepted = proposed + counts.drafted, accepted + counts.accepted
+            passes, tokens = passes + counts.target_calls, tokens + counts.tokens
+    finally:
+        engine.close()
+    exact, ms = _alone(path, documents)
+    return Quality(
+        agreement=agreement(model, lesson),
+        acceptance=round(accepted / max(1, proposed), 4),
+        first=round(first / max(1, tries), 4),
+        tokens_per_pass=round(tokens / max(1, passes), 3),
+        bits_per_byte=round(_bits_per_byte(model, lesson, sizes), 3),
+        exact_match=exact,
+        ms_per_token=ms,
+    )
+
+
+def _places(documents: Sequence[Document]) -> Iterator[tuple[Document, int, int]]:
+    """Places in lines of held-out texts, and where the line ends; the same ones for the same texts."""
+    chooser = random.Random("places")
+    order = chooser.sample(list(documents), len(documents))
+    for _ in range(PLACES):
+        for document in order:
+            for _ in range(8):
+                at = chooser.randrange(len(document.text))
+                end = document.text.find("\n", at)
+                if end - at >= 4 and document.text[at:end].strip():
+                    yield document, at, end
+                    break
+
+
+def _prompts(engine: LocalEngine, documents: Sequence[Document]) -> Iterator[list[int]]:
+    prompts = Prompts(engine.vocabulary, inspect(engine.model.path).fim)
+    room = engine.context_length - TOKENS - LENGTH - 2
+    for document, at, end in islice(_places(documents), PLACES):
+        tokens = prompts.prompt(document.text[:at], document.text[end:], document.path, room)
+        yield tokens or sorted(engine.vocabulary.end_tokens)[:1]
+
+
+def _alone(path: Path, documents: Sequence[Document]) -> tuple[float, float]:
+    """How many rests of lines the draft writes right by itself, and milliseconds for a token."""
+    engine = LocalEngine(path)
+    try:
+        right = count = 0
+        seconds, tokens = 0.0, 0
+        prompts = _prompts(engine, documents)
+        for (document, at, end), prompt in zip(_places(documents), prompts, strict=False):
+            limit = len(engine.vocabulary.tokenize(document.text[at:end])) + 2
+            chunks = engine.generate(prompt, limits=Limits(min(limit, TOKENS)), speculate=False)
+            text = "".join(chunk.text for chunk in chunks)
+            right += text.split("\n", 1)[0] == document.text[at:end]
+            count += 1
+            seconds += (engine.statistics.total_ms - engine.statistics.prefill_ms) / 1e3
+            tokens += engine.statistics.tokens
+    finally:
+        engine.close()
+    return round(right / max(1, count), 4), round(1e3 * seconds / max(1, tokens), 3)

@@ -1,0 +1,154 @@
+"""What a target in a GGUF file says to texts: its likeliest tokens at every place, to distil drafts from."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from codespec.completion.prompt import file_header
+from codespec.llama.context import Context
+from codespec.llama.model import Model
+from codespec.models.fim import FimFormat, fim_format
+from codespec.train import data
+
+LIKELIEST = 16
+"""Tokens whose shares are kept for each place: of code more than 97 % on average."""
+
+_CHUNK = 64  # rows of logits at a time: those of a large vocabulary take 600 kB each
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """Rows of text with what the target makes of them.
+
+    Attributes:
+        tokens: int32 [rows, length + 1].
+        learnt: bool [rows, length]: whether the token after this place is to be learnt; where another sample begins is
+            chance.
+        ids: int32 [rows, length, LIKELIEST], the likeliest first.
+        shares: float16 of the same shape: their probabilities.
+    """
+
+    tokens: npt.NDArray[np.int32]
+    learnt: npt.NDArray[np.bool_]
+    ids: npt.NDArray[np.int32]
+    shares: npt.NDArray[np.float16]
+
+    def save(self, path: Path) -> None:
+        """Write it; an interrupted write leaves no file of this name."""
+        temporary = path.with_suffix(".tmp.npz")
+        np.savez(temporary, tokens=self.tokens, learnt=self.learnt, ids=self.ids, shares=self.shares)
+        temporary.replace(path)
+
+    @classmethod
+    def load(cls, path: Path) -> Lesson:
+        """What ``save`` wrote."""
+        with np.load(path) as found:
+            return cls(**{name: found[name] for name in ("tokens", "learnt", "ids", "shares")})
+
+
+class Teacher:
+    """A target that reads rows of tokens; close it after use.
+
+    Args:
+        length: of the rows.
+
+    Raises:
+        CodespecError: it cannot be loaded.
+    """
+
+    def __init__(self, path: Path, length: int, threads: int = 0) -> None:
+        self.model = Model(path)
+        self.vocabulary = self.model.vocabulary
+        self.layout = fim_format(self.model)
+        self.length = length
+        self._context = Context(self.model, context_length=length + 1, threads=threads, batch=_CHUNK)
+        self._sequence = self._context.sequence()
+
+    def lesson(self, rows: Sequence[tuple[list[int], list[bool]]]) -> Lesson:
+        """What it says to each row, of ``length + 1`` tokens."""
+        said = [self._read(tokens[:-1]) for tokens, _ in rows]
+        return Lesson(
+            np.asarray([tokens for tokens, _ in rows], np.int32),
+            np.asarray([learnt for _, learnt in rows], np.bool_),
+            np.stack([ids for ids, _ in said]),
+            np.stack([shares for _, shares in said]),
+        )
+
+    def _read(self, tokens: Sequence[int]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float16]]:
+        self._sequence.rollback(0)
+        ids, shares = [], []
+        for start in range(0, len(tokens), _CHUNK):
+            logits = self._sequence.decode(tokens[start : start + _CHUNK])
+            best, share = likeliest(logits)
+            ids.append(best)
+            shares.append(share)
+        return np.concatenate(ids), np.concatenate(shares)
+
+    def close(self) -> None:
+        """Free it."""
+        self._context.close()
+        self.model.close()
+
+    def __enter__(self) -> Teacher:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def likeliest(logits: npt.NDArray[np.float32]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float16]]:
+    """The ``LIKELIEST`` tokens of each row, the likeliest first, and their probabilities."""
+    unsorted = np.argpartition(logits, -LIKELIEST, axis=1)[:, -LIKELIEST:]
+    chosen = np.take_along_axis(logits, unsorted, 1)
+    order = np.argsort(-chosen, axis=1)
+    ids, best = np.take_along_axis(unsorted, order, 1), np.take_along_axis(chosen, order, 1)
+    highest = best[:, :1]
+    total = np.exp(logits - highest).sum(1, keepdims=True)
+    return ids.astype(np.int32), (np.exp(best - highest) / total).astype(np.float16)
+
+
+class Packer:
+    """Rows of samples end to end: half left to right, half with a middle taken out, in every order that the target was
+    trained on."""
+
+    def __init__(self, sampler: data.Sampler, vocabulary: Any, layout: FimFormat | None, end: int, seed: int) -> None:
+        self._sampler, self._vocabulary, self._layout, self._end = sampler, vocabulary, layout, end
+        self._random = random.Random(seed)
+
+    def rows(self, length: int) -> Iterator[tuple[list[int], list[bool]]]:
+        """Endless: ``length + 1`` tokens, and whether each of all but the first is to be learnt."""
+        while True:
+            tokens: list[int] = []
+            learnt: list[bool] = []
+            while len(tokens) <= length:
+                sample = self._sample(length)
+                tokens += sample
+                learnt += [False, *[True] * (len(sample) - 1)]
+            yield tokens[: length + 1], learnt[1 : length + 1]
+
+    def _sample(self, length: int) -> list[int]:
+        chooser, layout, vocabulary = self._random, self._layout, self._vocabulary
+        document = self._sampler.document()
+        characters = int(length * data.CHARACTERS_PER_TOKEN * chooser.uniform(0.3, 1.0))
+        begin, finish = data.window(chooser, document.text, characters)
+        body = document.text[begin:finish]
+        header: list[int] = []
+        if layout is not None and chooser.random() < data.PATH_RATE:
+            header = file_header(vocabulary, layout, document.path)
+        elif layout is not None and layout.file_separator is not None:
+            header = [layout.file_separator]
+        if layout is None or chooser.random() >= data.FIM_RATE or len(body) <= data.SHORTEST:
+            beginning = [vocabulary.beginning] if vocabulary.beginning is not None else []
+            ends = [self._end] if finish == len(document.text) else []
+            return [*beginning, *header, *vocabulary.tokenize(body), *ends]
+        prefix, middle, suffix = data.cut(chooser, body)
+        arranged = replace(layout, order=chooser.choice(layout.family.orders))
+        prompt = arranged.arrange(header, vocabulary.tokenize(prefix), vocabulary.tokenize(suffix))
+        return [*prompt, *vocabulary.tokenize(middle), self._end]
