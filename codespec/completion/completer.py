@@ -212,7 +212,7 @@ class Completer:
 
         ``tokens_per_second`` counts from the first token on; ``prefill_tokens`` were read by completions, also by those
         that were prefetched, ``read_ahead`` by ``prefill``; ``pass_ms`` is what a pass over one token
-        takes behind the latest prompt.
+        takes behind the latest prompt; ``kept_mib`` of ``cache.memory_mib`` are in use.
         """
         totals, draft = self._totals, self._draft
         decoding_s = (totals.total_ms - totals.prefill_ms) / 1e3
@@ -230,6 +230,7 @@ class Completer:
             "reused_tokens": totals.reused_tokens,
             "read_ahead": self._read_ahead,
             "pass_ms": round(self._pass_ms, 3),
+            "kept_mib": round(self.engine.warm.kept_bytes / 2**20, 3),
             "context": self.engine.context_length,
             "threads": self.engine.threads,
         }

@@ -70,7 +70,7 @@ class Shelf:
     @property
     def size(self) -> int:
         """Bytes of all caches."""
-        return sum(each.data.nbytes for each in self._texts)
+        return sum(each.data.nbytes for each in list(self._texts))  # another thread may ask
 
     def put(self, shelved: Shelved) -> None:
         """Keep a cache, in place of those that it makes superfluous."""

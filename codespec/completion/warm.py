@@ -60,6 +60,11 @@ class WarmTexts:
         self._workspace = self._reader = ""
         self._entered = {""}  # what belongs to no workspace is not kept
 
+    @property
+    def kept_bytes(self) -> int:
+        """Of the documents that are not being completed; from any thread."""
+        return self._shelf.size
+
     def enter(self, workspace: str) -> None:
         """What is read from now on belongs to this workspace; fetches what an earlier run has kept of it."""
         workspace = name_of(workspace)

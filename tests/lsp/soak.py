@@ -64,6 +64,8 @@ class Report:
     Attributes:
         answers: by kind: ``text``, ``nothing`` (an empty list), ``null``, ``cancelled``, ``error``, ``lost``.
         memory: MB of all processes of the server, every ``SAMPLE_S``; empty where that cannot be told.
+        kept: MB of it, at the same times, that hold KV caches of documents: they have a limit of their own
+            (``cache.memory_mib``), and come and go with the lengths of the documents.
         complaints: errors in the log, or shown.
     """
 
@@ -73,13 +75,15 @@ class Report:
     answers: collections.Counter[str] = field(default_factory=collections.Counter)
     errors: list[str] = field(default_factory=list)
     memory: list[tuple[float, float]] = field(default_factory=list)
+    kept: list[float] = field(default_factory=list)
     complaints: list[str] = field(default_factory=list)
     status: Any = None
 
     @property
     def growth(self) -> float | None:
-        """By what share memory grew after the warm-up."""
-        return growth(self.memory, max(WARM_UP_S, WARM_UP_SHARE * self.seconds))
+        """By what share memory grew after the warm-up, what is kept of documents aside."""
+        rest = [(at, size - kept) for (at, size), kept in zip(self.memory, self.kept, strict=True)]
+        return growth(rest, max(WARM_UP_S, WARM_UP_SHARE * self.seconds))
 
     def problems(self, most_growth: float = GROWTH) -> list[str]:
         """What must not be."""
@@ -105,6 +109,7 @@ class Report:
             )
             tenths = np.linspace(0, len(sizes) - 1, 11).astype(int)
             lines.append("at each tenth of the time: " + " ".join(f"{sizes[index]:.1f}" for index in tenths))
+            lines.append("of it kept of documents: " + " ".join(f"{self.kept[index]:.1f}" for index in tenths))
         return "\n".join([*lines, f"status: {self.status}", *self.problems(), *(["good"] * (not self.problems()))])
 
 
@@ -201,7 +206,10 @@ class Soak:
             size = await asyncio.to_thread(sample)
             if size is not None:
                 at = time.monotonic() - self._began
+                params = types.ExecuteCommandParams("codespec.status", [])
+                status = await self._server.client.workspace_execute_command_async(params)
                 self.report.memory.append((at, size))
+                self.report.kept.append(status.get("kept_mib", 0.0))
                 say(f"{at:.0f} s, {size:.0f} MB, {self.report.requests} requests")
             await asyncio.sleep(SAMPLE_S)
 

@@ -25,6 +25,7 @@ async def test_a_session_loses_no_request_and_logs_no_error():
     if sys.platform == "linux":
         assert len(report.memory) > SECONDS / 2
         assert report.memory[-1][1] > 50
+        assert 0 < max(report.kept) < 64
 
 
 def test_a_steady_growth_is_found_behind_a_warm_up_and_peaks():
@@ -40,6 +41,7 @@ def test_a_report_names_what_is_wrong():
     report = Report(seconds=1000, requests=3)
     report.answers.update({"text": 1, "lost": 1, "error": 1})
     report.memory = [(float(t), 100.0 + t / 10) for t in range(1000)]
+    report.kept = [5.0] * 1000
     report.complaints = ["logged: ERROR codespec: x"]
     report.errors = ["soak 3: -32603"]
     problems = report.problems()
@@ -47,3 +49,5 @@ def test_a_report_names_what_is_wrong():
     assert problems[4].startswith("memory grew by")
     assert len(problems) == 5
     assert report.problems(most_growth=5.0) == problems[:4]
+    report.kept = [t / 10 for t in range(1000)]  # what grows is kept of documents
+    assert report.problems() == problems[:4]
