@@ -231,7 +231,12 @@ def distilled(run_folder, tmp_path_factory):
         assert main(["train", "draft", *options, "--corpus", str(source)]) == 0
         first = json.loads((out / "run" / "draft-python.json").read_text())
         more = ["--minutes", "0.3", "--out", str(out / "again"), "--corpus", str(source)]
-        assert main(["train", "draft", *target, *more]) == 0
+        installed = out / "data" / "models" / "draft-python.gguf"
+        before = installed.read_bytes()
+        code = main(["train", "draft", *target, *more])
+        again = json.loads((out / "again" / "draft-python.json").read_text())
+        assert (code, again["better"]) in ((0, True), (1, False))
+        assert (installed.read_bytes() != before) is again["better"]
     return out, first
 
 

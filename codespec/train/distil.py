@@ -47,6 +47,9 @@ TEACHING = 0.3
 EVALUATING_S = 40.0
 """That are left for the end, of short runs less."""
 
+GOING_ON = 0.1
+"""Of the learning rates, for a draft that goes on from another."""
+
 ROWS = 32
 """Of a lesson; held-out ones are as many."""
 
@@ -93,7 +96,10 @@ def split(documents: Sequence[Document]) -> tuple[list[Document], list[Document]
 
 
 def run(options: argparse.Namespace) -> int:
-    """Train within the time budget, judge, export.
+    """Train within the time budget, judge, export; install the draft unless the one that it began with is better.
+
+    Returns:
+        0, or 1 where it is not better.
 
     Raises:
         CodespecError: there is nothing to learn from, or no target.
@@ -122,6 +128,7 @@ def run(options: argparse.Namespace) -> int:
     write_gguf_like(student.model, target, path, f"codespec {name}", options.quantization, _languages(options.language))
     found = judge(path, target, student.model, judged, held_out, sizes)
     old = judge(start, target, load_gguf(start), judged, held_out, sizes) if start is not None else None
+    better = old is None or found.acceptance >= old.acceptance
     summary = {
         "target": str(target),
         "from": str(start) if start is not None else None,
@@ -132,18 +139,24 @@ def run(options: argparse.Namespace) -> int:
         "agreement_before": before,
         "before": asdict(old) if old is not None else None,
         "quality": asdict(found),
+        "better": better,
     }
     (out / f"{name}.json").write_text(json.dumps(summary, indent=1) + "\n", "utf-8")
+    _tell(found, old)
+    if not better:
+        print(f"the target accepts less of it than of {start}, which stays in use; the new one is {path}")
+        return 1
     place = models_folder() / path.name
     place.parent.mkdir(parents=True, exist_ok=True)
     temporary = place.with_suffix(".tmp")
     shutil.copyfile(path, temporary)
     temporary.replace(place)
-    _tell(found, old, options.language, place)
+    language = options.language
+    print(f"{place}: `auto` finds it for {language}; or: codespec models use {place.stem} --for {language}")
     return 0
 
 
-def _tell(found: Quality, old: Quality | None, language: str, place: Path) -> None:
+def _tell(found: Quality, old: Quality | None) -> None:
     rows = [("now", found), *([("before", old)] if old is not None else [])]
     print(f"{'':8} accepted of {LENGTH}  first  tokens a pass  bits a byte  lines right  ms a token")
     for name, each in rows:
@@ -151,7 +164,6 @@ def _tell(found: Quality, old: Quality | None, language: str, place: Path) -> No
             f"{name:8} {each.acceptance:12.0%} {each.first:6.0%} {each.tokens_per_pass:14.2f} "
             f"{each.bits_per_byte:12.2f} {each.exact_match:12.0%} {each.ms_per_token:11.2f}"
         )
-    print(f"{place}: `auto` finds it for {language}; or: codespec models use {place.stem} --for {language}")
 
 
 def _model(name: str) -> Path:
@@ -239,10 +251,11 @@ class Student:
         shape = replace(shape, vocabulary=target.vocabulary_size, context=context)
         model = load_gguf(start) if start is not None else Llama(shape)
         self.model = model.to(self.device)
-        factor = 0.3 if start is not None else 1.0  # what is learnt already is not to be forgotten
-        self._recipe = replace(
-            self._recipe, muon_rate=factor * self._recipe.muon_rate, adam_rate=factor * self._recipe.adam_rate
-        )
+        if start is not None:
+            # What is learnt already is not to be forgotten; and nothing but the target counts: a draft that learns a
+            # few texts by heart knows them better than the target, and is refused.
+            slower = {name: GOING_ON * getattr(self._recipe, name) for name in ("muon_rate", "adam_rate")}
+            self._recipe = replace(self._recipe, distillation=1.0, **slower)
         self._optimizers = optimizers(self.model, self._recipe, self._bfloat16)
         self.seconds = 0.0
         self.steps = self.tokens = 0
