@@ -16,6 +16,7 @@ from codespec.exit_codes import ANSWER_IS_NO, DONE
 if TYPE_CHECKING:
     from codespec.models.hub import Report
     from codespec.models.info import ModelInfo
+    from codespec.models.suggest import Fit
 
 FRACTION = 2
 """A model that has at most one ``FRACTION``-th of another's parameters may be its draft."""
@@ -115,6 +116,10 @@ def run_models_suggest(options: argparse.Namespace) -> int:
     machine = this_machine()
     found = fits(machine)
     chosen = best(found)
+    if options.json:
+        fields = {"best": _plain_fit(chosen) if chosen else None, "models": [_plain_fit(each) for each in found]}
+        print(json.dumps({"memory": machine.memory, "bandwidth": machine.bandwidth, **fields}, indent=1))
+        return DONE if chosen else ANSWER_IS_NO
     memory = f"{machine.memory / 2**30:.0f} GiB of memory" if machine.memory else "memory unknown"
     print(f"{', '.join(machine.devices)}; {memory}, read at {machine.bandwidth / 1e9:.0f} GB/s")
     for line in table(found, chosen):
@@ -127,6 +132,18 @@ def run_models_suggest(options: argparse.Namespace) -> int:
     if chosen.draft is not None:
         print(f"codespec models pull {chosen.draft.name} && codespec models use {chosen.draft.name} --as draft")
     return DONE
+
+
+def _plain_fit(fit: Fit) -> dict[str, Any]:
+    return {
+        "model": fit.model.name,
+        "draft": fit.draft.name if fit.draft is not None else "",
+        "licence": fit.model.licence,
+        "download": round(fit.download),
+        "memory": round(fit.need),
+        "tokens_per_second": round(fit.speed, 1),
+        "fits": fit.fits,
+    }
 
 
 def _file(name: str) -> Path:

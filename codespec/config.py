@@ -152,6 +152,7 @@ class Config:
         cache: what is kept of what the target has read.
         statistics: whether it is counted, on this machine alone, what becomes of completions.
         status: whether the client is told of the state of the models by ``codespec/status`` notifications.
+        offer_models: whether a better model is offered where the embedded one is in use.
         shared: whether the models are in a process that all editor windows share; False: in the language server's.
         log_level: of the messages on standard error.
         context: what prompts show of other files.
@@ -176,6 +177,7 @@ class Config:
     cache: CacheConfig = field(default_factory=CacheConfig)
     statistics: bool = _option(True)
     status: bool = _option(True)
+    offer_models: bool = _option(True)
     shared: bool = _option(True)
     log_level: str = _option("warning", Rule(choices=("error", "warning", "info", "debug")))
     context: ContextConfig = field(default_factory=ContextConfig)

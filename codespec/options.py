@@ -228,6 +228,7 @@ def _add_models(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     )  # fmt: skip
     use.set_defaults(command="models use")
     suggest = actions.add_parser("suggest", help="name models that this machine can run, and how fast")
+    suggest.add_argument("--json", action="store_true", help="one object")
     suggest.set_defaults(command="models suggest")
 
 

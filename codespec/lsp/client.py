@@ -35,7 +35,9 @@ class EditorClient:
         environment = {**os.environ, "CODESPEC_DATA": data_folder}
         await self._client.start_io(sys.executable, "-m", "codespec", "serve", "--in-process", env=environment)
         await self._client.initialize_async(
-            types.InitializeParams(capabilities=types.ClientCapabilities(), initialization_options=options)
+            types.InitializeParams(
+                capabilities=types.ClientCapabilities(), initialization_options={"offer_models": False, **options}
+            )
         )
         self._client.initialized(types.InitializedParams())
         while (state := (await self.status())["state"]) == "loading":

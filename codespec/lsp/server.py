@@ -32,6 +32,7 @@ from codespec.lsp.items import to_request
 from codespec.lsp.lessons import Lessons
 from codespec.lsp.logs import describe, make_discreet
 from codespec.lsp.menu import register_where_needed
+from codespec.lsp.offer import offer_model
 from codespec.lsp.opened import did_close, did_open, did_save
 from codespec.lsp.progress import Progress
 from codespec.lsp.protocol import Protocol
@@ -70,6 +71,7 @@ class CodespecServer(LanguageServer):
         language: of the latest request.
         languages: that were asked for.
         unasked: changes since the client last asked for completions by itself.
+        client_name: of the editor, as it calls itself; empty where it does not.
         ahead: of each document, what is completed before anybody asks.
     """
 
@@ -89,7 +91,7 @@ class CodespecServer(LanguageServer):
         self.requests = self.from_memory = self.decoding = 0
         self.unasked = UNASKED
         self.ahead: dict[str, Job] = {}
-        self.language = ""
+        self.language = self.client_name = ""
         self.languages: set[str] = set()
         self.startup_messages: list[str] = []
         self._load_completer = load_completer
@@ -318,6 +320,7 @@ def create_server(load_completer: Loader) -> CodespecServer:
 def initialize(ls: CodespecServer, params: types.InitializeParams) -> None:
     """Read the settings; what is wrong with them is told once the client listens."""
     ls.protocol.use_documents()
+    ls.client_name = params.client_info.name if params.client_info else ""
     register_where_needed(ls, params.capabilities)
     ls.startup_messages = ls.settings.start(_workspace_folder(params), params.initialization_options)
 
@@ -328,6 +331,7 @@ async def initialized(ls: CodespecServer, params: types.InitializedParams) -> No
     ls.use_settings(ls.startup_messages if options is None else ls.settings.change(options))
     ls.keep(asyncio.create_task(ls.statistics.keep_saving()))
     ls.keep(asyncio.create_task(_watch_files(ls)))
+    ls.keep(asyncio.create_task(offer_model(ls)))
     await ls.listen_for_settings()
 
 

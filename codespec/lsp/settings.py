@@ -123,6 +123,7 @@ def _of_the_models(settings: Config) -> Config:
         prefill=True,
         generate_ahead=True,
         prefetch=True,
+        offer_models=True,
         statistics=True,
         status=True,
         log_level="warning",

@@ -35,11 +35,10 @@ from codespec.train import corpus, data
 from codespec.train.corpus import Document
 from codespec.train.export import write_gguf_like
 from codespec.train.imported import load_gguf
-from codespec.train.model import DRAFT, TINY_DRAFT, Llama, Shape
-from codespec.train.muon import Muon
+from codespec.train.model import DRAFT, TINY_DRAFT, Llama
 from codespec.train.pipeline import say
 from codespec.train.teacher import Lesson, Packer, Teacher
-from codespec.train.train import Recipe, device_and_precision, optimizers, rate_factor
+from codespec.train.train import Learner, Recipe, rate_factor
 
 TEACHING = 0.3
 """Of the time that the target reads; what it said is learnt several times."""
@@ -118,8 +117,7 @@ def run(options: argparse.Namespace) -> int:
     budget = max(1.0, options.minutes * 60 - min(EVALUATING_S, options.minutes * 6))
     with Teacher(target, student.model.shape.context) as teacher:
         judged = _lesson(teacher, held_out, seed=-1)
-        prepared = TEACHING * budget - student.seconds
-        lessons = teach(teacher, train, out / "lessons", began + prepared, options.max_steps)
+        lessons = teach(teacher, train, out / "lessons", began + TEACHING * budget, options.max_steps)
         sizes = [len(teacher.vocabulary.token_bytes(token)) for token in range(teacher.vocabulary.size)]
     before = agreement(student.model, judged) if start is not None else None
     student.train(lessons, began + budget, options.max_steps)
@@ -238,57 +236,23 @@ def distilled(logits: Tensor, labels: Tensor, learnt: Tensor, ids: Tensor, share
     return ((weight * soft + (1 - weight) * hard) * learnt).sum() / learnt.sum()
 
 
-class Student:
-    """A draft in training, with all that a resumed run needs."""
+class Student(Learner):
+    """A draft that learns from lessons."""
 
     def __init__(self, options: argparse.Namespace, target: ModelInfo, out: Path, start: Path | None) -> None:
-        self._recipe = Recipe(minutes=options.minutes)
-        self._out = out
-        self.device, self._bfloat16 = device_and_precision()
-        torch.manual_seed(self._recipe.seed)
-        shape = TINY_DRAFT if options.size == "tiny" else DRAFT
-        context = min(shape.context, target.context or shape.context)
-        shape = replace(shape, vocabulary=target.vocabulary_size, context=context)
-        model = load_gguf(start) if start is not None else Llama(shape)
-        self.model = model.to(self.device)
+        recipe = Recipe(minutes=options.minutes)
+        torch.manual_seed(recipe.seed)
         if start is not None:
             # What is learnt already is not to be forgotten; and nothing but the target counts: a draft that learns a
             # few texts by heart knows them better than the target, and is refused.
-            slower = {name: GOING_ON * getattr(self._recipe, name) for name in ("muon_rate", "adam_rate")}
-            self._recipe = replace(self._recipe, distillation=1.0, **slower)
-        self._optimizers = optimizers(self.model, self._recipe, self._bfloat16)
-        self.seconds = 0.0
-        self.steps = self.tokens = 0
-        out.mkdir(parents=True, exist_ok=True)
-        if self._checkpoint.exists():
-            self._load()
-
-    @property
-    def _checkpoint(self) -> Path:
-        return self._out / "checkpoint.pt"
-
-    def _load(self) -> None:
-        state = torch.load(self._checkpoint, map_location=self.device, weights_only=True)
-        if Shape(**state["shape"]) != self.model.shape:
-            raise CodespecError(f"{self._checkpoint}: another draft was trained here; choose another --out")
-        self.model.load_state_dict(state["model"])
-        for optimizer, saved in zip(self._optimizers, state["optimizers"], strict=True):
-            optimizer.load_state_dict(saved)
-        self.seconds, self.steps, self.tokens = state["seconds"], state["steps"], state["tokens"]
-
-    def save(self) -> None:
-        """Write the checkpoint; an interrupted write leaves the old one whole."""
-        temporary = self._checkpoint.with_suffix(".tmp")
-        state = {
-            "shape": asdict(self.model.shape),
-            "model": self.model.state_dict(),
-            "optimizers": [each.state_dict() for each in self._optimizers],
-            "seconds": self.seconds,
-            "steps": self.steps,
-            "tokens": self.tokens,
-        }
-        torch.save(state, temporary)
-        temporary.replace(self._checkpoint)
+            slower = {name: GOING_ON * getattr(recipe, name) for name in ("muon_rate", "adam_rate")}
+            recipe = replace(recipe, distillation=1.0, **slower)
+            model = load_gguf(start)
+        else:
+            shape = TINY_DRAFT if options.size == "tiny" else DRAFT
+            context = min(shape.context, target.context or shape.context)
+            model = Llama(replace(shape, vocabulary=target.vocabulary_size, context=context))
+        super().__init__(model, recipe, out)
 
     def train(self, lessons: Sequence[Path], until: float, max_steps: int | None) -> None:
         """Learn until the time ``until`` (of ``monotonic``), or for ``max_steps``."""
@@ -301,16 +265,14 @@ class Student:
                 progress = max((now - began) / total, self.steps / max_steps if max_steps else 0.0)
                 if progress >= 1:
                     break
-                loss = self._step(lesson, rows, rate_factor(progress, self._recipe))
+                loss = self._step(lesson, rows, rate_factor(progress, self.recipe))
                 smoothed, weight = 0.98 * smoothed + 0.02 * loss, 0.98 * weight + 0.02
                 self.seconds = before + time.monotonic() - began
                 bar.update(min(bar.total, round(time.monotonic() - began)) - bar.n)
                 if self.steps % 20 == 0:
                     bar.set_postfix_str(f"loss {smoothed / weight:.3f}, {self.tokens / 1e6:.2f}M tokens")
-                    with (self._out / "log.jsonl").open("a", encoding="utf-8") as log:
-                        entry = {"loss": round(smoothed / weight, 4), "tokens": self.tokens, "seconds": self.seconds}
-                        log.write(json.dumps(entry) + "\n")
-                if now - saved > self._recipe.checkpoint_minutes * 60:
+                    self.log(loss=round(smoothed / weight, 4), tokens=self.tokens, seconds=round(self.seconds, 1))
+                if now - saved > self.recipe.checkpoint_minutes * 60:
                     self.save()
                     saved = now
         self.save()
@@ -318,7 +280,7 @@ class Student:
     def _batches(self, paths: Sequence[Path]) -> Iterator[tuple[Lesson, list[int]]]:
         """Endless: some rows of a lesson, in an order of its own each time."""
         chooser = random.Random(self.steps)
-        size = self._recipe.rows
+        size = self.recipe.rows
         while True:
             for path in chooser.sample(list(paths), len(paths)):
                 lesson = Lesson.load(path)
@@ -327,12 +289,8 @@ class Student:
                     yield lesson, order[start : start + size]
 
     def _step(self, lesson: Lesson, rows: list[int], factor: float) -> float:
-        for optimizer in self._optimizers:
-            rate = self._recipe.muon_rate if isinstance(optimizer, Muon) else self._recipe.adam_rate
-            for group in optimizer.param_groups:
-                group["lr"] = factor * rate
         tokens = torch.from_numpy(lesson.tokens[rows].astype(np.int64)).to(self.device)
-        with torch.autocast(self.device.type, torch.bfloat16, enabled=self._bfloat16):
+        with self.autocast():
             logits = self.model(tokens[:, :-1])
         loss = distilled(
             logits,
@@ -340,16 +298,9 @@ class Student:
             torch.from_numpy(lesson.learnt[rows]).to(self.device),
             torch.from_numpy(lesson.ids[rows].astype(np.int64)).to(self.device),
             torch.from_numpy(lesson.shares[rows].astype(np.float32)).to(self.device),
-            self._recipe.distillation,
+            self.recipe.distillation,
         )
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
-        for optimizer in self._optimizers:
-            optimizer.step()
-            optimizer.zero_grad(set_to_none=True)
-        self.steps += 1
-        self.tokens += len(rows) * (tokens.shape[1] - 1)
-        return float(loss.item())
+        return self.descend(loss, factor, len(rows) * (tokens.shape[1] - 1))
 
 
 @torch.no_grad()

@@ -92,28 +92,27 @@ def loss_of(logits: Tensor, labels: Tensor, teacher: Tensor | None, weight: floa
     return weight * soft + (1 - weight) * hard
 
 
-class Run:
-    """One model in training, with everything that a resumed run needs.
+class Learner:
+    """A model in training, with everything that a resumed run needs.
 
     Args:
         folder: where checkpoints and the log go; a checkpoint found there is continued.
-        teacher: the target to distil from, or None to learn from the text alone.
+
+    Attributes:
+        seconds, steps, tokens: spent and seen so far, in all parts of the run.
+
+    Raises:
+        ValueError: a model of another shape was trained in this folder.
     """
 
-    def __init__(
-        self, shape: Shape, recipe: Recipe, tokenizer: Tokenizer, folder: Path, teacher: Llama | None = None
-    ) -> None:
-        self.shape, self.recipe, self.tokenizer, self.folder, self.teacher = shape, recipe, tokenizer, folder, teacher
+    def __init__(self, model: Llama, recipe: Recipe, folder: Path) -> None:
+        self.recipe, self.folder = recipe, folder
         self.device, self.use_bfloat16 = device_and_precision()
-        torch.manual_seed(recipe.seed)
-        self.model = Llama(shape).to(self.device)
+        self.model = model.to(self.device)
         self.optimizers = optimizers(self.model, recipe, self.use_bfloat16)
         self.seconds = 0.0
         self.steps = 0
-        self.tokens = 0  # seen so far
-        self.separators = tuple(
-            tokenizer.token_to_id(t) for t in (special.FILE_SEPARATOR, special.REPO_NAME, special.FIM_PREFIX)
-        )
+        self.tokens = 0
         folder.mkdir(parents=True, exist_ok=True)
         if self.checkpoint.exists():
             self._load(torch.load(self.checkpoint, map_location=self.device, weights_only=True))
@@ -123,7 +122,7 @@ class Run:
         return self.folder / "checkpoint.pt"
 
     def _load(self, state: dict[str, Any]) -> None:
-        if state["shape"] != asdict(self.shape):
+        if state["shape"] != asdict(self.model.shape):
             raise ValueError(f"{self.checkpoint}: another shape of model was trained here; choose another --out")
         self.model.load_state_dict(state["model"])
         for optimizer, saved in zip(self.optimizers, state["optimizers"], strict=True):
@@ -134,7 +133,7 @@ class Run:
         """Write the checkpoint; an interrupted write leaves the old one whole."""
         temporary = self.checkpoint.with_suffix(".tmp")
         state = {
-            "shape": asdict(self.shape),
+            "shape": asdict(self.model.shape),
             "model": self.model.state_dict(),
             "optimizers": [o.state_dict() for o in self.optimizers],
             "seconds": self.seconds,
@@ -144,29 +143,57 @@ class Run:
         torch.save(state, temporary)
         temporary.replace(self.checkpoint)
 
-    def _autocast(self) -> contextlib.AbstractContextManager[Any]:
+    def autocast(self) -> contextlib.AbstractContextManager[Any]:
+        """Where the model is to be called."""
         return torch.autocast(self.device.type, torch.bfloat16, enabled=self.use_bfloat16)
 
-    def step(self, batch: Tensor, factor: float) -> float:
-        """One optimizer step on int64 [rows, context + 1]; the loss in nats per token."""
+    def descend(self, loss: Tensor, factor: float, tokens: int) -> float:
+        """One optimizer step at ``factor`` of the learning rates; the loss."""
         for optimizer in self.optimizers:
             for group in optimizer.param_groups:
                 group["lr"] = factor * (self.recipe.muon_rate if isinstance(optimizer, Muon) else self.recipe.adam_rate)
-        inputs, labels = batch[:, :-1], labels_of(batch, self.separators)
-        with self._autocast():
-            teacher = None
-            if self.teacher is not None:
-                with torch.no_grad():
-                    teacher = self.teacher(inputs).float().softmax(dim=-1)
-            loss = loss_of(self.model(inputs), labels, teacher, self.recipe.distillation)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
         for optimizer in self.optimizers:
             optimizer.step()
             optimizer.zero_grad(set_to_none=True)
         self.steps += 1
-        self.tokens += inputs.numel()
-        return loss.item()
+        self.tokens += tokens
+        return float(loss.item())
+
+    def log(self, **entry: float) -> None:
+        """Add a line to ``log.jsonl``."""
+        with (self.folder / "log.jsonl").open("a", encoding="utf-8") as file:
+            file.write(json.dumps(entry) + "\n")
+
+
+class Run(Learner):
+    """A model that learns from texts.
+
+    Args:
+        teacher: the target to distil from, or None to learn from the text alone.
+    """
+
+    def __init__(
+        self, shape: Shape, recipe: Recipe, tokenizer: Tokenizer, folder: Path, teacher: Llama | None = None
+    ) -> None:
+        self.shape, self.tokenizer, self.teacher = shape, tokenizer, teacher
+        torch.manual_seed(recipe.seed)
+        super().__init__(Llama(shape), recipe, folder)
+        self.separators = tuple(
+            tokenizer.token_to_id(t) for t in (special.FILE_SEPARATOR, special.REPO_NAME, special.FIM_PREFIX)
+        )
+
+    def step(self, batch: Tensor, factor: float) -> float:
+        """One optimizer step on int64 [rows, context + 1]; the loss in nats per token."""
+        inputs, labels = batch[:, :-1], labels_of(batch, self.separators)
+        with self.autocast():
+            teacher = None
+            if self.teacher is not None:
+                with torch.no_grad():
+                    teacher = self.teacher(inputs).float().softmax(dim=-1)
+            loss = loss_of(self.model(inputs), labels, teacher, self.recipe.distillation)
+        return self.descend(loss, factor, inputs.numel())
 
     def train(self, documents: list[Document], max_steps: int | None = None) -> None:
         """Train until the time budget or ``max_steps`` is spent; a log line every 20 steps."""
@@ -195,15 +222,11 @@ class Run:
                     bar.set_postfix_str(
                         f"loss {smoothed / weight:.3f}, {self.tokens / 1e6:.2f}M tokens, {speed:,.0f}/s"
                     )
-                    self._log(loss=round(smoothed / weight, 4), tokens=self.tokens, seconds=round(self.seconds, 1))
+                    self.log(loss=round(smoothed / weight, 4), tokens=self.tokens, seconds=round(self.seconds, 1))
                 if time.monotonic() - since_save > recipe.checkpoint_minutes * 60:
                     self.save()
                     since_save = time.monotonic()
         self.save()
-
-    def _log(self, **entry: float) -> None:
-        with (self.folder / "log.jsonl").open("a", encoding="utf-8") as file:
-            file.write(json.dumps(entry) + "\n")
 
 
 @torch.no_grad()

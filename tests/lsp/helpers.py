@@ -102,6 +102,7 @@ async def running(
     configuration: dict[str, Any] | None = None,
     folder: Path | None = None,
     notebooks: bool = False,
+    client_name: str = "",
 ) -> AsyncIterator[Server]:
     """A session with a server, ended in good order. It completes only when asked, unless ``options`` say otherwise."""
     if options is None or (isinstance(options, dict) and "codespec" not in options):
@@ -122,6 +123,7 @@ async def running(
         server.result = await client.initialize_session(
             types.InitializeParams(
                 capabilities=capabilities,
+                client_info=types.ClientInfo(client_name) if client_name else None,
                 initialization_options=options,
                 root_uri=folder.as_uri() if folder else None,
             )
@@ -142,6 +144,7 @@ def environment(tmp_path: Path, more: dict[str, str] | None = None) -> dict[str,
         "CODESPEC_DATA": str(tmp_path / "data"),
         "CODESPEC_RUNTIME": str(tmp_path / "run"),
         "CODESPEC_IDLE_EXIT_S": "0",
+        "CODESPEC_OFFER_AFTER_S": "1e9",
         "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")])),
     }
     return {**os.environ, **own, **(more or {})}

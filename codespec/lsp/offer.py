@@ -1,0 +1,160 @@
+"""At the first start: a better model than the embedded one, with its size and licence; nothing comes without a yes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lsprotocol import types
+
+from codespec.exit_codes import ANSWER_IS_NO, DONE
+from codespec.lsp.progress import Progress
+from codespec.places import data_folder, make_private
+from codespec.protocols import CodespecError
+
+if TYPE_CHECKING:
+    from codespec.lsp.server import CodespecServer
+
+AFTER_S = 15.0
+"""After the start: nothing is being loaded any more. ``CODESPEC_OFFER_AFTER_S`` names another time."""
+
+AGAIN_S = 7 * 86_400.0
+"""Until it is offered again to somebody who did not want it yet."""
+
+FETCH, LATER, NEVER = "Download", "Not now", "Never"
+
+logger = logging.getLogger(__name__)
+
+
+async def offer_model(ls: CodespecServer) -> None:
+    """Ask once whether to fetch the best model for this machine, where the embedded one is in use; then use it."""
+    await asyncio.sleep(_after_s())
+    if ls.settings.config.target.path or not ls.settings.config.offer_models or not _due(_marker()):
+        return
+    try:
+        chosen = json.loads(await _run("models", "suggest", "--json"))["best"]
+    except (CodespecError, OSError, ValueError) as error:
+        logger.info("nothing could be suggested: %s", error)
+        return
+    if chosen is None:
+        return
+    _mark(time.time() + AGAIN_S)  # of several windows one asks
+    if not _asks_aside(ls):
+        text = f"{_question(chosen).partition(':')[0]}: codespec models pull {chosen['model']}"
+        ls.window_show_message(types.ShowMessageParams(types.MessageType.Info, text))
+        return
+    question = types.ShowMessageRequestParams(
+        types.MessageType.Info, _question(chosen), [types.MessageActionItem(each) for each in (FETCH, LATER, NEVER)]
+    )
+    try:
+        answer = await ls.window_show_message_request_async(question)
+    except Exception as error:  # whatever a client makes of it
+        logger.info("the client does not ask: %s", error)
+        return
+    if answer is not None and answer.title == NEVER:
+        _mark(float("inf"))
+    if answer is not None and answer.title == FETCH:
+        await _fetch(ls, chosen)
+
+
+def _asks_aside(ls: CodespecServer) -> bool:
+    """Whether the client puts a question where it is in nobody's way: Neovim and Emacs stop the user as he types."""
+    return bool(re.search(r"\bcode\b|codium|cursor|windsurf|positron", ls.client_name, re.IGNORECASE))
+
+
+def _after_s() -> float:
+    try:
+        return float(os.environ.get("CODESPEC_OFFER_AFTER_S", ""))
+    except ValueError:
+        return AFTER_S
+
+
+async def _run(*arguments: str, line: Callable[[str], None] = lambda text: None) -> bytes:
+    """What a command of codespec's prints, in a process of its own: this one stays small, and may end at any time.
+
+    Args:
+        line: called with each line on standard error.
+
+    Raises:
+        CodespecError: it failed; what it said.
+    """
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "codespec", *arguments,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    assert process.stdout is not None
+    assert process.stderr is not None
+    latest = ""
+    try:
+        printed = asyncio.create_task(process.stdout.read())
+        async for data in process.stderr:
+            latest = data.decode("utf-8", "replace").strip()
+            line(latest)
+        out = await printed
+        if await process.wait() not in (DONE, ANSWER_IS_NO):
+            raise CodespecError(latest.removeprefix("codespec: ") or f"codespec {arguments[0]} failed")
+    finally:
+        with suppress(ProcessLookupError):
+            process.terminate()  # what has come is kept
+    return out
+
+
+def _question(found: dict[str, Any]) -> str:
+    draft = f", with {found['draft']} to draft" if found["draft"] else ""
+    return (
+        f"codespec runs its embedded model, which is small. This machine can run {found['model']}{draft} "
+        f"({found['licence']}): download {found['download'] / 1e9:.1f} GB and use it?"
+    )
+
+
+async def _fetch(ls: CodespecServer, found: dict[str, Any]) -> None:
+    progress = Progress(ls, "codespec")
+    ls.keep(asyncio.create_task(progress.start()))
+
+    def show(text: str) -> None:
+        if match := _TRANSFER.fullmatch(text):
+            done, size = (float(each.replace(",", "")) for each in match.group(2, 3))
+            progress.report(match[1], int(100 * done / max(size, 0.1)))
+
+    try:
+        # The target last: then all is there.
+        for role, name in (("draft", found["draft"]), ("target", found["model"])):
+            if name:
+                await _run("models", "pull", name, line=show)
+                await _run("models", "use", name, "--as", role)
+    except CodespecError as error:
+        progress.end("failed")
+        ls.tell_failure(error)
+    else:
+        progress.end("ready")
+        ls.log(f"{found['model']} is the target now")
+
+
+_TRANSFER = re.compile(r"(.+) ([\d,.]+) of ([\d,.]+) MB")
+
+
+def _marker() -> Path:
+    return data_folder() / "offered"
+
+
+def _due(marker: Path) -> bool:
+    try:
+        return float(marker.read_text("ascii")) <= time.time()
+    except (OSError, ValueError):
+        return True
+
+
+def _mark(until: float) -> None:
+    with suppress(OSError):
+        make_private(data_folder())
+        _marker().write_text(str(until), "ascii")

@@ -1,0 +1,118 @@
+"""A better model is offered once, and fetched only after a yes; from a stand-in for the hub."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+
+import pytest
+from lsprotocol import types
+from stand_in_hub import stand_in_hub
+
+from codespec.models.catalogue import CATALOGUE
+from codespec.models.registry import EMBEDDED
+
+from .helpers import Client, running, until
+
+pytestmark = pytest.mark.asyncio(loop_scope="function")
+
+CODE = "Visual Studio Code"
+SERVE = [sys.executable, "-m", "codespec", "serve"]
+
+
+@pytest.fixture
+def hub():
+    with stand_in_hub() as hub:
+        for model in CATALOGUE:
+            hub.files[model.repository] = {model.file: (EMBEDDED / "draft-python.gguf").read_bytes()}
+        yield hub
+
+
+@pytest.fixture
+def answers(monkeypatch):
+    """What the client answers to the questions that it is asked, which are kept."""
+    asked: list[str] = []
+    titles: list[str] = []
+    make = Client.__init__
+
+    def with_questions(self) -> None:
+        make(self)
+
+        def question(params):
+            asked.append(params.message)
+            assert [each.title for each in params.actions] == ["Download", "Not now", "Never"]
+            return types.MessageActionItem(titles.pop(0)) if titles else None
+
+        self.feature(types.WINDOW_SHOW_MESSAGE_REQUEST)(question)
+
+    monkeypatch.setattr(Client, "__init__", with_questions)
+    return asked, titles
+
+
+def soon(hub) -> dict[str, str]:
+    return {"CODESPEC_OFFER_AFTER_S": "0.1", "HF_ENDPOINT": hub.url}
+
+
+async def test_a_yes_fetches_and_uses_it(tmp_path, hub, answers):
+    asked, titles = answers
+    titles.append("Download")
+    async with running(tmp_path, SERVE, env=soon(hub), client_name=CODE) as server:
+        server.open("x = 1\n")
+        await server.ask(0, 5)
+        await until(lambda: asked, 30)
+        name = next(each.name for each in CATALOGUE if f"can run {each.name}" in asked[0])
+        assert "GB and use it?" in asked[0]
+        path = tmp_path / "data" / "models" / f"{name}.gguf"
+        await until(path.exists, 30)
+
+        async def target() -> str:
+            command = types.ExecuteCommandParams("codespec.status", [])
+            return (await server.client.workspace_execute_command_async(command)).get("target", "")
+
+        for _ in range(200):
+            if await target() == name:
+                break
+            await asyncio.sleep(0.1)
+        assert await target() == name
+        assert await server.ask(0, 4) is not None
+        assert not any("cannot" in each for each in server.shown)
+
+
+@pytest.mark.parametrize("answer", ["Not now", "Never", ""])
+async def test_nobody_is_asked_twice(tmp_path, hub, answers, answer):
+    asked, titles = answers
+    titles += [answer] * bool(answer)
+    for _ in range(2):
+        async with running(tmp_path, env=soon(hub), client_name=CODE) as server:
+            server.open("x = 1\n")
+            await server.ask(0, 5)
+            await until(lambda: asked, 30)
+            await asyncio.sleep(1)
+    assert len(asked) == 1
+    assert not hub.ranges
+    assert ((tmp_path / "data" / "offered").read_text() == "inf") == (answer == "Never")
+
+
+@pytest.mark.parametrize("options", [{"offer_models": False}, {"target": {"path": "target"}}])
+async def test_who_has_chosen_is_not_asked(tmp_path, hub, answers, options):
+    async with running(tmp_path, env=soon(hub), options=options, client_name=CODE) as server:
+        server.open("x = 1\n")
+        await server.ask(0, 5)
+        await asyncio.sleep(3)
+    assert not answers[0]
+
+
+async def test_without_a_network_the_user_is_told_and_nothing_changes(tmp_path, answers):
+    answers[1].append("Download")
+    env = {"CODESPEC_OFFER_AFTER_S": "0.1", "HF_ENDPOINT": "http://127.0.0.1:9"}
+    async with running(tmp_path, env=env, client_name=CODE) as server:
+        await until(lambda: any("cannot be reached" in each for each in server.shown), 60)
+        server.open("x = 1\n")
+        assert (await server.ask(0, 5)).items
+    assert not (tmp_path / "config" / "codespec" / "codespec.toml").exists()
+
+
+async def test_an_editor_that_would_stop_the_user_only_shows_it(tmp_path, hub, answers):
+    async with running(tmp_path, env=soon(hub), client_name="Neovim") as server:
+        await until(lambda: any("codespec models pull" in each for each in server.shown), 30)
+    assert not answers[0]
