@@ -194,12 +194,12 @@ class Completer:
             How many tokens were decoded.
         """
         text, offset = _normal(request)
-        with suppress(CodespecError):  # who completes will be told
-            self._use_draft(request, wait=False)
         self.engine.warm.enter(self._kept_for(request))
         prompt = self._prompt(_without_lead(text[:offset]), text[offset:], request, self._limits(request))
         decoded = self.engine.prefill(prompt, cancel)
         self._read_ahead += decoded
+        with suppress(CodespecError):  # who completes will be told
+            self._use_draft(request, wait=False)
         return decoded
 
     @property

@@ -11,6 +11,7 @@ from codespec.completion.warm import MIB, WarmSettings
 from codespec.config import Config
 from codespec.draft.profiles import Profiles, default_folder
 from codespec.grammar.leading import prepare
+from codespec.models.index import look_through
 from codespec.models.registry import find_target
 from codespec.places import kv_folder
 from codespec.protocols import CodespecError, Sampling
@@ -83,4 +84,5 @@ def load_engine(
     except ImportError as error:
         raise CodespecError(f"llama-cpp-python does not load ({error}); reinstall it, see `codespec doctor`") from error
     prepare(engine.vocabulary)  # while nobody waits for a completion
+    look_through()
     return engine

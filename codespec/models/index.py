@@ -61,7 +61,8 @@ def best_draft(language: Language, vocabulary: str, parameters: int) -> Path | N
 
 def look_through() -> None:
     """Read what ``best_draft`` will want to know of new files."""
-    list(_candidates(models_folder()))
+    for folder in (models_folder(), EMBEDDED):
+        list(_candidates(folder))
 
 
 def _rank(languages: tuple[str, ...], language: Language) -> int:
