@@ -104,6 +104,8 @@ def run_models_use(options: argparse.Namespace) -> int:
     if role == "target" and options.language:
         raise CodespecError("a target is for all languages; leave out --for, or say --as draft")
     choose(user_file(), role, name, options.language or "")
+    for message in set(load()[1]) - set(messages):  # such as a language that nobody knows
+        show.error(message)
     where = f" of {options.language}" if options.language else " of every language" if role == "draft" else ""
     print(f"{name} is the {role}{where} now ({user_file()}); editors take it over at once")
     return DONE

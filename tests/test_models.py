@@ -156,6 +156,7 @@ def test_commands(tmp_path, capsys, monkeypatch):
     assert run("list")[1].splitlines()[3].endswith("draft python")
     assert run("use", "mine")[1].startswith("mine is the draft of every language now")
     assert run("use", "target")[1].startswith("target is the target now")
+    assert 'did you mean "python"' in run("use", "none", "--for", "pythn")[2]
     for arguments, message in [
         (("use", "target", "--for", "go", "--as", "target"), "leave out --for"),
         (("use", "none", "--as", "target"), "choice of drafts"),
