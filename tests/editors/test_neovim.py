@@ -130,6 +130,7 @@ def folder(tmp_path, monkeypatch):
     for name in ("HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME", "CODESPEC_DATA"):
         monkeypatch.setenv(name, str(tmp_path / name))
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setenv("CODESPEC_OFFER_AFTER_S", "1e9")
     return tmp_path
 
 
