@@ -26,7 +26,8 @@ class Settings:
         self._initial: Any = None
         self._pushed: Any = None
         self._chosen: dict[Choice, dict[str, str]] = {}  # by language; the empty one is all others
-        self._files: list[tuple[int, int] | None] = []
+        self._files: list[tuple[int, int] | None] = []  # as they were read
+        self._latest: list[tuple[int, int] | None] = []
 
     def start(self, workspace: Path | None, options: Any) -> list[str]:
         """Read the files and apply ``initializationOptions``; returns messages for the user."""
@@ -58,8 +59,10 @@ class Settings:
 
     @property
     def outdated(self) -> bool:
-        """Whether a configuration file has changed since it was read, as ``codespec models use`` changes one."""
-        return self._files != self._states()
+        """Whether a configuration file has changed since it was read, as ``codespec models use`` changes one, and is
+        not being written: it was the same when this was asked the last time."""
+        latest, self._latest = self._latest, self._states()
+        return self._files != self._latest == latest
 
     def _states(self) -> list[tuple[int, int] | None]:
         """When each file was written, and its size."""
