@@ -14,6 +14,7 @@ from codespec.errors import CodespecError
 from codespec.exit_codes import ANSWER_IS_NO, DONE
 
 if TYPE_CHECKING:
+    from codespec.config import Config
     from codespec.models.hub import Report
     from codespec.models.info import ModelInfo
     from codespec.models.suggest import Fit
@@ -25,10 +26,11 @@ FRACTION = 2
 def run_models_list(options: argparse.Namespace) -> int:
     """``codespec models list``."""
     from codespec.models.info import inspect
-    from codespec.models.registry import EMBEDDED, models_folder
+    from codespec.models.registry import EMBEDDED, is_whole, models_folder
 
     infos, bad = [], []
-    for path in (path for folder in (EMBEDDED, models_folder()) for path in sorted(folder.glob("*.gguf"))):
+    paths = [path for folder in (EMBEDDED, models_folder()) for path in sorted(folder.glob("*.gguf"))]
+    for path in filter(is_whole, paths):
         try:
             infos.append(inspect(path))
         except CodespecError as error:
@@ -86,7 +88,7 @@ def run_models_use(options: argparse.Namespace) -> int:
     """``codespec models use``."""
     from codespec.config import load, user_file
     from codespec.models.choose import choose
-    from codespec.models.registry import find_target
+    from codespec.models.info import inspect
 
     settings, messages = load()
     for message in messages:
@@ -100,7 +102,8 @@ def run_models_use(options: argparse.Namespace) -> int:
     else:
         path = _file(name)
         name = str(path) if Path(name).is_file() else path.stem
-        role = role or _role(path, find_target(settings.target.path), bool(options.language))
+        role = role or _role(path, _current_target(settings), bool(options.language))
+        inspect(path)
     if role == "target" and options.language:
         raise CodespecError("a target is for all languages; leave out --for, or say --as draft")
     choose(user_file(), role, name, options.language or "")
@@ -155,13 +158,25 @@ def _file(name: str) -> Path:
     return Path(name).resolve() if Path(name).is_file() else find_model(name)
 
 
-def _role(path: Path, target: Path, for_language: bool) -> str:
+def _current_target(settings: Config) -> Path | None:
+    """None where that is gone."""
+    from codespec.models.registry import find_target
+
+    try:
+        path = find_target(settings.target.path)
+    except CodespecError:
+        return None
+    return path if path.is_file() else None
+
+
+def _role(path: Path, target: Path | None, for_language: bool) -> str:
     from codespec.models.info import inspect
 
-    model = inspect(path)
-    if for_language or (path != target and model.parameters * FRACTION <= inspect(target).parameters):
+    if for_language:
         return "draft"
-    return "target"
+    if target is None or path == target:
+        return "target"
+    return "draft" if inspect(path).parameters * FRACTION <= inspect(target).parameters else "target"
 
 
 def _transfer() -> Report:
@@ -236,10 +251,9 @@ def _lines(info: ModelInfo) -> Iterator[tuple[str, str]]:
 
 def _table(infos: list[ModelInfo]) -> Iterator[str]:
     from codespec.config import load
-    from codespec.models.registry import find_target
 
     settings, _ = load()
-    target = find_target(settings.target.path)
+    target = _current_target(settings)
     vocabulary = next((each.vocabulary for each in infos if each.path == target), "")
     drafts = {"": settings.draft, **{name: own.draft for name, own in settings.language.items() if own.draft}}
     yield f"{'model':32} {'parameters':>12} {'kind':8} {'MB':>9}  {'family':10} use"

@@ -156,3 +156,16 @@ def test_a_file_name_of_the_hub_stays_in_the_folder(hub):
     with pytest.raises(CodespecError):
         pull(offer, quiet, hub.url)
     assert not list(models_folder().parent.parent.rglob("evil*"))
+
+
+def test_another_model_of_the_same_name_is_not_taken_for_it(hub):
+    pull(look_up("me/models-GGUF", hub.url), quiet, hub.url)
+    hub.files["you/other-GGUF"] = {"mine-q8_0.gguf": DRAFT[:-1] + b"?"}
+    with pytest.raises(CodespecError, match=r"another model.*models remove mine-q8_0"):
+        pull(look_up("you/other-GGUF", hub.url), quiet, hub.url)
+    assert (models_folder() / "mine-q8_0.gguf").read_bytes() == DRAFT
+
+
+def test_names_from_outside_do_not_act_on_the_terminal(hub):
+    hub.files["me/odd-GGUF"] = {"a\x1b[2Jb.gguf": b"GGUF"}
+    assert look_up("me/odd-GGUF", hub.url).name == "a\ufffd[2jb"

@@ -86,7 +86,9 @@ def test_what_fits_and_is_fast_enough():
     moe = next(each for each in found if each.model.active)
     assert moe.speed > best(found).speed  # most of its experts are not read
     assert best(fits(replace(laptop, bandwidth=1e9))) is None
-    assert all(each.fits for each in fits(replace(laptop, memory=0)))
+    unknown = fits(replace(laptop, memory=0))
+    assert all(each.fits for each in unknown)
+    assert best(unknown) is None  # it is nobody's guess
 
 
 def test_this_machine():
@@ -224,6 +226,7 @@ def test_the_best_draft_of_a_language(tmp_path, monkeypatch):
     assert best_of("go").stem == "newer"
     assert best_draft(by_id("go"), "another", target.parameters) is None
     assert best_draft(by_id("go"), target.vocabulary, inspect(go).parameters) is None
+    (models_folder() / "bad.gguf").unlink()  # what does not load is tried again
     read = []
     monkeypatch.setattr("codespec.models.index.inspect", lambda path: read.append(path))
     assert best_of("go").stem == "newer"
@@ -233,3 +236,22 @@ def test_the_best_draft_of_a_language(tmp_path, monkeypatch):
     monkeypatch.setenv("CODESPEC_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("CODESPEC_DATA", str(tmp_path / "data"))
     assert best_of("go").stem == "newer"
+
+
+def test_a_settings_file_behind_a_link_stays_one_with_its_line_ends(tmp_path):
+    real, link = tmp_path / "dotfiles.toml", tmp_path / "codespec.toml"
+    real.write_bytes(b"seed = 3\r\n[target]\r\nthreads = 2\r\n")
+    link.symlink_to(real)
+    choose(link, "target", "big")
+    assert link.is_symlink()
+    written = real.read_bytes()
+    assert written.startswith(b"seed = 3\r\n[target]\r\nthreads = 2\r\n")
+    assert b'path = "big"' in written
+
+
+def test_a_target_that_is_gone_is_no_dead_end(capsys):
+    choose(user_file(), "target", "gone")
+    assert main(["models", "list"]) == 0
+    assert main(["models", "use", "target"]) == 0
+    assert load()[0].target.path == "target"
+    assert "the target now" in capsys.readouterr().out

@@ -229,12 +229,12 @@ def distilled(run_folder, tmp_path_factory):
         target += ["--size", "tiny"]
         options = [*target, "--minutes", "0.5", "--out", str(out / "run")]
         assert main(["train", "draft", *options, "--corpus", str(source)]) == 0
-        first = json.loads((out / "run" / "draft-python.json").read_text())
+        first = json.loads((out / "run" / "draft-python-target.json").read_text())
         more = ["--minutes", "0.3", "--out", str(out / "again"), "--corpus", str(source)]
-        installed = out / "data" / "models" / "draft-python.gguf"
+        installed = out / "data" / "models" / "draft-python-target.gguf"
         before = installed.read_bytes()
         code = main(["train", "draft", *target, *more])
-        again = json.loads((out / "again" / "draft-python.json").read_text())
+        again = json.loads((out / "again" / "draft-python-target.json").read_text())
         assert (code, again["better"]) in ((0, True), (1, False))
         assert (installed.read_bytes() != before) is again["better"]
     return out, first
@@ -242,7 +242,7 @@ def distilled(run_folder, tmp_path_factory):
 
 def test_a_draft_for_a_gguf_target(distilled, run_folder):
     out, summary = distilled
-    path = out / "data" / "models" / "draft-python.gguf"
+    path = out / "data" / "models" / "draft-python-target.gguf"
     info = inspect(path)
     assert info.languages == ("python",)
     assert info.vocabulary == inspect(run_folder / "target.gguf").vocabulary
@@ -263,8 +263,8 @@ def test_a_draft_for_a_gguf_target(distilled, run_folder):
 
 def test_a_new_draft_goes_on_from_the_old_one(distilled):
     out, first = distilled
-    again = json.loads((out / "again" / "draft-python.json").read_text())
-    assert again["from"].endswith("draft-python.gguf")
+    again = json.loads((out / "again" / "draft-python-target.json").read_text())
+    assert again["from"].endswith("draft-python-target.gguf")
     assert again["before"]["agreement"] == pytest.approx(first["quality"]["agreement"], abs=0.02)
     assert again["quality"]["agreement"] > first["quality"]["agreement"] - 0.03
 

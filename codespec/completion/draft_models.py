@@ -67,6 +67,8 @@ class DraftModels:
     ) -> None:
         self._load, self._memory, self._gone = load, memory, gone
         self._held: OrderedDict[Path, Loaded] = OrderedDict()
+        self._states: dict[Path, object] = {}  # of the files, as they were loaded, or could not be
+        self._failed: dict[Path, CodespecError] = {}
         self._coming: dict[Path, Future[Loaded]] = {}
         self._closing = threading.Event()
 
@@ -82,24 +84,40 @@ class DraftModels:
         Raises:
             CodespecError: it cannot be loaded.
         """
-        if path not in self._held:
-            if wait and path not in self._coming:
-                self._add(path, self._load(path, lambda: True))
-            else:
-                self._await(path, wait)
+        self._collect()
+        if path not in self._coming and self._states.get(path) != _state(path):  # new, or another file by now
+            self._failed.pop(path, None)
+            if path in self._held:
+                self._let_go(path)
+            self._states[path] = _state(path)
+            self._begin(path)
+        if wait and path in self._coming:
+            self._coming[path].exception()  # waits
+        self._collect()
+        if path in self._failed:
+            raise self._failed[path]
         if path in self._held:
             self._held.move_to_end(path)
+            self._shrink()
         return self._held.get(path)
 
-    def _await(self, path: Path, wait: bool) -> None:
-        future = self._coming.get(path)
-        if future is None:
-            future = self._coming[path] = Future()
-            name = f"load {path.name}"
-            threading.Thread(target=self._fill, args=(path, future), name=name, daemon=True).start()
-        if wait or future.done():
-            del self._coming[path]
-            self._add(path, future.result())
+    def _begin(self, path: Path) -> None:
+        future: Future[Loaded] = Future()
+        self._coming[path] = future
+        name = f"load {path.name}"
+        threading.Thread(target=self._fill, args=(path, future), name=name, daemon=True).start()
+
+    def _collect(self) -> None:
+        """Take over what has come meanwhile, wanted or not by now."""
+        for path in [path for path, future in self._coming.items() if future.done()]:
+            error = self._coming[path].exception()
+            loaded = self._coming.pop(path)
+            if error is None:
+                self._held[path] = loaded.result()
+            elif isinstance(error, CodespecError):
+                self._failed[path] = error
+            else:
+                self._failed[path] = CodespecError(f"{path}: cannot be loaded ({error})")
 
     def _fill(self, path: Path, future: Future[Loaded]) -> None:
         try:
@@ -113,13 +131,16 @@ class DraftModels:
         else:
             future.set_result(loaded)
 
-    def _add(self, path: Path, loaded: Loaded) -> None:
-        self._held[path] = loaded
+    def _shrink(self) -> None:
         while len(self._held) > 1 and sum(each.size for each in self._held.values()) > self._memory:
-            oldest, gone = self._held.popitem(last=False)
-            _log.debug("%s: let go for others", oldest)
-            self._gone(oldest, gone)
-            gone.close()
+            self._let_go(next(iter(self._held)))
+
+    def _let_go(self, path: Path) -> None:
+        _log.debug("%s: let go", path)
+        gone = self._held.pop(path)
+        self._states.pop(path, None)
+        self._gone(path, gone)
+        gone.close()
 
     def close(self) -> None:
         """Free all of them; waits for those that are being loaded."""
@@ -131,3 +152,12 @@ class DraftModels:
         for loaded in self._held.values():
             loaded.close()
         self._held.clear()
+
+
+def _state(path: Path) -> object:
+    """Differs once the file is another one."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None, None
+    return status.st_size, status.st_mtime_ns

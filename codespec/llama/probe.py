@@ -105,7 +105,9 @@ def extra_buffers_work() -> bool:
 def survives(model: Path) -> bool:
     """Whether a child process that decodes a few batches with ``model`` comes back."""
     environment = {**os.environ, "CODESPEC_PROBE": "child"}
-    command = [sys.executable, "-m", "codespec.llama.probe", str(model)]
+    # The same modules as here; by itself the child would look in the current folder, which may be anybody's.
+    code = f"import sys; sys.path[:] = {sys.path!r}; from {__name__} import decode_batches; decode_batches(sys.argv[1])"
+    command = [sys.executable, "-c", code, str(model)]
     try:
         done = subprocess.run(
             command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=TIMEOUT_SECONDS
@@ -117,7 +119,8 @@ def survives(model: Path) -> bool:
     return done.returncode == 0
 
 
-def _decode_batches(path: str) -> None:
+def decode_batches(path: str) -> None:
+    """Decode a few batches with a model; what the child process does."""
     from codespec.llama.context import Context
     from codespec.llama.model import Model
 
@@ -125,7 +128,3 @@ def _decode_batches(path: str) -> None:
         sequence = context.sequence()
         for count in BATCHES:
             sequence.decode([token % model.vocabulary.size for token in range(count)])
-
-
-if __name__ == "__main__":
-    _decode_batches(sys.argv[1])

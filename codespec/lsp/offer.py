@@ -46,9 +46,9 @@ async def offer_model(ls: CodespecServer) -> None:
     except (CodespecError, OSError, ValueError) as error:
         logger.info("nothing could be suggested: %s", error)
         return
+    _mark(time.time() + AGAIN_S)  # of several windows one asks
     if chosen is None:
         return
-    _mark(time.time() + AGAIN_S)  # of several windows one asks
     if not _asks_aside(ls):
         text = f"{_question(chosen).partition(':')[0]}: codespec models pull {chosen['model']}"
         ls.window_show_message(types.ShowMessageParams(types.MessageType.Info, text))
@@ -88,8 +88,10 @@ async def _run(*arguments: str, line: Callable[[str], None] = lambda text: None)
     Raises:
         CodespecError: it failed; what it said.
     """
+    # The same modules as here; by itself the child would look in the current folder, which may be anybody's.
+    code = f"import sys; sys.path[:] = {sys.path!r}; from codespec.cli import main; sys.exit(main())"
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "codespec", *arguments,
+        sys.executable, "-c", code, *arguments,
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
     assert process.stdout is not None
@@ -118,26 +120,32 @@ def _question(found: dict[str, Any]) -> str:
 
 
 async def _fetch(ls: CodespecServer, found: dict[str, Any]) -> None:
+    try:
+        for name in filter(None, (found["draft"], found["model"])):
+            await _pull(ls, name)
+        await _run("models", "use", found["model"], "--as", "target")  # `auto` finds the draft
+    except CodespecError as error:
+        ls.tell_failure(error)
+    except (OSError, ValueError) as error:
+        ls.tell_failure(CodespecError(f"{found['model']} cannot be fetched: {error}"))
+    else:
+        ls.log(f"{found['model']} is the target now")
+
+
+async def _pull(ls: CodespecServer, name: str) -> None:
     progress = Progress(ls, "codespec")
     ls.keep(asyncio.create_task(progress.start()))
 
     def show(text: str) -> None:
-        if match := _TRANSFER.fullmatch(text):
+        match = _TRANSFER.fullmatch(text)
+        if match is not None and not text.startswith("checking "):
             done, size = (float(each.replace(",", "")) for each in match.group(2, 3))
-            progress.report(match[1], int(100 * done / max(size, 0.1)))
+            progress.report(f"fetching {name}", int(100 * done / max(size, 0.1)))
 
     try:
-        # The target last: then all is there.
-        for role, name in (("draft", found["draft"]), ("target", found["model"])):
-            if name:
-                await _run("models", "pull", name, line=show)
-                await _run("models", "use", name, "--as", role)
-    except CodespecError as error:
-        progress.end("failed")
-        ls.tell_failure(error)
-    else:
-        progress.end("ready")
-        ls.log(f"{found['model']} is the target now")
+        await _run("models", "pull", name, line=show)
+    finally:
+        progress.end(name)
 
 
 _TRANSFER = re.compile(r"(.+) ([\d,.]+) of ([\d,.]+) MB")

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from codespec.models.catalogue import CATALOGUE, known_model
+from codespec.models.info import printable
 from codespec.models.registry import EMBEDDED, known, models_folder
 from codespec.places import hold
 from codespec.protocols import CodespecError
@@ -85,7 +86,8 @@ def pull(offer: Offer, report: Report, endpoint: str | None = None) -> Path:
     """Fetch a model into the models folder; what is there of it already is not fetched again.
 
     Raises:
-        CodespecError: it broke off (the next call goes on from there), is not what the hub says, or there is no room.
+        CodespecError: another model of this name is there, there is no room, it broke off (the next call goes on from
+            there), or is not what the hub says.
     """
     folder = models_folder()
     partial = folder / ".partial"
@@ -95,6 +97,11 @@ def pull(offer: Offer, report: Report, endpoint: str | None = None) -> Path:
         raise CodespecError("another `codespec models pull` is under way; wait for it")
     try:
         places = [folder / name for name in _names(offer)]
+        for remote, place in zip(offer.files, places, strict=True):
+            if place.exists() and not _is(remote, place, report):
+                raise CodespecError(
+                    f"{place} is another model, or another version; `codespec models remove {place.stem}` first"
+                )
         wanted = [(remote, place) for remote, place in zip(offer.files, places, strict=True) if not place.exists()]
         missing = sum(remote.size - _size(partial / _part_of(remote)) for remote, _ in wanted)
         if missing > shutil.disk_usage(folder).free:
@@ -127,7 +134,7 @@ def remove(name: str) -> tuple[Path, ...]:
     Raises:
         CodespecError: there is none of that name, or it comes with codespec.
     """
-    name = name.removesuffix(".gguf")
+    name = _SHARD.sub("", f"{name.removesuffix('.gguf')}.gguf").removesuffix(".gguf")  # of any of its parts
     folder = models_folder()
     parts = [path for path in folder.glob("*.gguf") if _SHARD.sub("", path.name).removesuffix(".gguf") == name]
     if not parts:
@@ -158,9 +165,9 @@ def _offer(repository: str, wanted: str, name: str, endpoint: str | None) -> Off
         Remote(repository, each, found[each].size or 0, found[each].lfs.sha256 if found[each].lfs else "")
         for each in chosen
     )
-    licence = getattr(info.card_data, "license", None) or ""
+    licence = printable(str(getattr(info.card_data, "license", None) or ""))
     own = _SHARD.sub("", Path(chosen[0]).name).removesuffix(".gguf").lower()
-    return Offer(name or own, files, str(licence))
+    return Offer(name or printable(own), files, licence)
 
 
 def _choose(names: Sequence[str], wanted: str, repository: str) -> list[str]:
@@ -231,15 +238,22 @@ class _Nowhere:
         pass
 
 
-def _check(remote: Remote, part: Path, report: Report) -> None:
-    """Compare what was fetched with what the hub says it is."""
+def _is(remote: Remote, path: Path, report: Report) -> bool:
+    """Whether a file is what the hub says of one."""
+    if remote.size and path.stat().st_size != remote.size:
+        return False
     digest, done = hashlib.sha256(), 0
-    with part.open("rb") as file:
+    with path.open("rb") as file:
         while piece := file.read(_PIECE):
             digest.update(piece)
             done += len(piece)
-            report(f"checking {remote.file}", done, remote.size)
-    if remote.sha256 and digest.hexdigest() != remote.sha256:
+            report(f"checking {remote.file}", done, remote.size or done)
+    return not remote.sha256 or digest.hexdigest() == remote.sha256
+
+
+def _check(remote: Remote, part: Path, report: Report) -> None:
+    """Compare what was fetched with what the hub says it is."""
+    if not _is(remote, part, report):
         part.unlink()
         raise CodespecError(f"{remote.file}: what came is not what {remote.repository} says it is; fetch it again")
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from codespec.languages import Language
 from codespec.models.info import inspect
-from codespec.models.registry import EMBEDDED, models_folder
+from codespec.models.registry import EMBEDDED, is_whole, models_folder
 from codespec.places import cache_folder, write_whole
 from codespec.protocols import CodespecError
 
@@ -42,15 +42,15 @@ class Candidate:
 def best_draft(language: Language, vocabulary: str, parameters: int) -> Path | None:
     """The model at hand to draft with in a language; None where there is none with the same vocabulary.
 
-    One for the language goes before a general one, a user's own before what comes with codespec, a newer file before an
-    older one.
+    One for the language goes before a general one, a user's own before what comes with codespec, the smallest of those
+    that say nothing of languages before larger ones, a newer file before an older one.
 
     Args:
         vocabulary: its hash in the target (``ModelInfo.vocabulary``).
         parameters: of the target.
     """
     ranked = [
-        (rank, folder != EMBEDDED, path.stat().st_mtime_ns, path)
+        (rank, folder != EMBEDDED, -found.parameters if not found.languages else 0, path.stat().st_mtime_ns, path)
         for folder in (models_folder(), EMBEDDED)
         for path, found in _candidates(folder)
         if found.vocabulary == vocabulary and 0 < found.parameters <= LARGEST * parameters
@@ -74,7 +74,7 @@ def _rank(languages: tuple[str, ...], language: Language) -> int:
 def _candidates(folder: Path) -> Iterator[tuple[Path, Candidate]]:
     """Reading a vocabulary takes up to a second or two, so what was found is kept until the file changes."""
     cache = _Cache()
-    for path in sorted(folder.glob("*.gguf")):
+    for path in filter(is_whole, sorted(folder.glob("*.gguf"))):
         with suppress(OSError):
             found = cache.get(path)
             if found is not None:
@@ -110,7 +110,7 @@ class _Cache:
             _log.debug("%s", error)
         self._known = {name: each for name, each in self._known.items() if not name.startswith(f"{path} ")}
         self._known[key] = asdict(found) if found is not None else None
-        self._changed = True
+        self._changed = self._changed or found is not None
         return found
 
     def save(self) -> None:
@@ -118,4 +118,6 @@ class _Cache:
         if self._changed:
             with suppress(OSError):
                 self._file.parent.mkdir(parents=True, exist_ok=True)
-                write_whole(self._file, [json.dumps({"version": _VERSION, "models": self._known}).encode()])
+                # What does not load may do so another time: with other permissions, or another llama.cpp.
+                models = {key: entry for key, entry in self._known.items() if entry is not None}
+                write_whole(self._file, [json.dumps({"version": _VERSION, "models": models}).encode()])

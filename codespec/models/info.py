@@ -14,6 +14,9 @@ from codespec.models.registry import vocabulary_hash
 LANGUAGES_KEY = "codespec.draft.languages"
 """Of a GGUF file: names with commas between."""
 
+LONGEST_NUMBER = 18
+"""Digits."""
+
 LONGEST_LICENCE = 40
 """Characters: some files hold a whole licence where its name should stand."""
 
@@ -67,13 +70,13 @@ def inspect(path: Path) -> ModelInfo:
         architecture = model.metadata("general.architecture") or ""
         return ModelInfo(
             path=path,
-            name=model.metadata("general.name") or path.stem,
+            name=printable(model.metadata("general.name") or path.stem),
             architecture=architecture,
             parameters=model.parameter_count,
             quantization=_quantization(model) if model.parameter_count else "",
             size=path.stat().st_size,
             context=_number(model, f"{architecture}.context_length"),
-            licence=(model.metadata("general.license") or "").partition("\n")[0][:LONGEST_LICENCE],
+            licence=printable((model.metadata("general.license") or "").partition("\n")[0])[:LONGEST_LICENCE],
             vocabulary=vocabulary_hash(model.vocabulary),
             vocabulary_size=model.vocabulary.size,
             kv_bytes=_kv_bytes(model, architecture),
@@ -82,10 +85,15 @@ def inspect(path: Path) -> ModelInfo:
         )
 
 
+def printable(text: str) -> str:
+    """``text`` without characters that a terminal would act on."""
+    return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)
+
+
 def _number(model: Model, key: str) -> int:
     """A whole number, 0 where there is none; where every layer has its own, the first one's."""
     text = (model.metadata(key) or "").strip("[]").partition(",")[0].strip()
-    return int(text) if text.isdigit() else 0
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= LONGEST_NUMBER else 0
 
 
 def _kv_bytes(model: Model, architecture: str) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from pathlib import Path
 
 from codespec.languages import Language
@@ -73,7 +74,12 @@ def _find(name: str, role: str) -> Path:
 
 def known() -> list[str]:
     """Names of the models at hand."""
-    return sorted({p.stem for folder in (EMBEDDED, models_folder()) for p in folder.glob("*.gguf")})
+    return sorted({p.stem for folder in (EMBEDDED, models_folder()) for p in folder.glob("*.gguf") if is_whole(p)})
+
+
+def is_whole(path: Path) -> bool:
+    """Whether a file is a model, or the first part of one, by which the others are found."""
+    return not re.search(r"-(?!00001)\d{5}-of-\d{5}\.gguf$", path.name, re.IGNORECASE)
 
 
 def vocabulary_hash(vocabulary: LlamaVocabulary) -> str:

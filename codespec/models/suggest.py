@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -51,7 +53,8 @@ class Fit:
     Attributes:
         need: bytes of memory, draft and context included.
         speed: tokens a second, about, without drafts.
-        fits: whether the memory suffices.
+        fits: whether the memory suffices, as far as that is known.
+        known: whether it is.
     """
 
     model: Known
@@ -59,6 +62,7 @@ class Fit:
     need: float
     speed: float
     fits: bool
+    known: bool
 
     @property
     def good(self) -> bool:
@@ -83,7 +87,7 @@ def fits(machine: Machine) -> list[Fit]:
 
 def best(found: list[Fit]) -> Fit | None:
     """The largest that is fast enough and whose licence is free for every use; None where none is."""
-    good = [each for each in found if each.good and "not for" not in each.model.licence]
+    good = [each for each in found if each.good and each.known and "not for" not in each.model.licence]
     return max(good, key=lambda each: each.model.active or each.model.parameters, default=None)
 
 
@@ -92,14 +96,33 @@ def _fit(model: Known, machine: Machine) -> Fit:
     both = [model, *([draft] if draft is not None else [])]
     need = sum(each.size + each.kv_bytes * min(CONTEXT, each.context) for each in both)
     speed = EFFICIENCY * machine.bandwidth / model.read_bytes
-    return Fit(model, draft, need, speed, not machine.memory or need <= SHARE * machine.memory)
+    known = machine.memory > 0
+    return Fit(model, draft, need, speed, not known or need <= SHARE * machine.memory, known)
 
 
 def _memory() -> int:
+    if sys.platform == "win32":
+        return _windows_memory()
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
         return 0
+
+
+def _windows_memory() -> int:
+    class Status(ctypes.Structure):
+        """MEMORYSTATUSEX of the Windows API."""
+
+        _fields_ = (
+            ("length", ctypes.c_uint32),
+            ("load", ctypes.c_uint32),
+            ("total", ctypes.c_uint64),
+            ("others", ctypes.c_uint64 * 6),
+        )
+
+    status = Status(length=ctypes.sizeof(Status))
+    kernel = getattr(ctypes, "windll").kernel32  # noqa: B009  # absent elsewhere, where mypy looks
+    return int(status.total) if kernel.GlobalMemoryStatusEx(ctypes.byref(status)) else 0
 
 
 def _bandwidth() -> float:

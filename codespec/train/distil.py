@@ -7,6 +7,7 @@ interrupted run goes on.
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import random
 import shutil
@@ -15,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -25,6 +27,7 @@ from tqdm import tqdm
 from codespec.bench.decode import Fixed
 from codespec.completion.local import LocalEngine
 from codespec.completion.prompt import Prompts
+from codespec.draft.profiles import model_hash
 from codespec.languages import by_id
 from codespec.models.index import best_draft
 from codespec.models.info import ModelInfo, inspect
@@ -46,6 +49,12 @@ TEACHING = 0.3
 EVALUATING_S = 40.0
 """That are left for the end, of short runs less."""
 
+LATEST = 0.9
+"""Of the time after which it is too late to begin to learn."""
+
+USEFUL = 0.05
+"""Of first tokens that a draft must guess right to be installed at all: one that has learnt nothing guesses none."""
+
 GOING_ON = 0.1
 """Of the learning rates, for a draft that goes on from another."""
 
@@ -66,7 +75,8 @@ class Quality:
     """What a draft is worth on held-out texts.
 
     Attributes:
-        agreement: at how many places of the texts its likeliest token is the target's.
+        agreement: at how many places of the texts its likeliest token is the target's; like ``bits_per_byte`` None for
+            one of another make than ``codespec train``'s.
         acceptance: of ``LENGTH`` tokens proposed at a time, how many the target accepts, writing greedily.
         first: of the first of them.
         tokens_per_pass: of the target.
@@ -75,11 +85,11 @@ class Quality:
         ms_per_token: on this machine.
     """
 
-    agreement: float
+    agreement: float | None
     acceptance: float
     first: float
     tokens_per_pass: float
-    bits_per_byte: float
+    bits_per_byte: float | None
     exact_match: float
     ms_per_token: float
 
@@ -105,28 +115,33 @@ def run(options: argparse.Namespace) -> int:
     """
     began = time.monotonic()
     target = _model(options.target) if options.target else find_target()
-    out = options.out or data_folder() / "training" / f"{options.language}-{target.stem}"
+    about = _about(options, target)
+    out = options.out or _folder(about)
+    _same_run(out, about)
     documents = [each for each in _corpus(options, out) if each.language in _languages(options.language)]
     if len(documents) < 2:
         raise CodespecError(f"no {options.language} files in {', '.join(map(str, options.corpus))}; name other folders")
     train, held_out = split(documents)
     say(f"{len(train):,} files to learn from, {len(held_out):,} to judge by")
     info = inspect(target)
-    start = _start(options, info)
+    rival = best_draft(by_id(options.language), info.vocabulary, info.parameters)
+    start = _start(options, info, rival)
+    rival = rival or start
     student = Student(options, info, out, start)
     budget = max(1.0, options.minutes * 60 - min(EVALUATING_S, options.minutes * 6))
     with Teacher(target, student.model.shape.context) as teacher:
         judged = _lesson(teacher, held_out, seed=-1)
         lessons = teach(teacher, train, out / "lessons", began + TEACHING * budget, options.max_steps)
+        if time.monotonic() > began + LATEST * budget:
+            raise CodespecError("the target has read all the time: nothing was learnt; give more --minutes")
         sizes = [len(teacher.vocabulary.token_bytes(token)) for token in range(teacher.vocabulary.size)]
-    before = agreement(student.model, judged) if start is not None else None
     student.train(lessons, began + budget, options.max_steps)
-    name = options.name or f"draft-{options.language}"
+    name = options.name or f"draft-{options.language}-{target.stem}"
     path = out / f"{name}.gguf"
     write_gguf_like(student.model, target, path, f"codespec {name}", options.quantization, _languages(options.language))
-    found = judge(path, target, student.model, judged, held_out, sizes)
-    old = judge(start, target, load_gguf(start), judged, held_out, sizes) if start is not None else None
-    better = old is None or found.acceptance >= old.acceptance
+    found = judge(path, target, judged, held_out, sizes)
+    old = judge(rival, target, judged, held_out, sizes) if rival is not None else None
+    better = found.first >= USEFUL and (old is None or found.acceptance >= old.acceptance)
     summary = {
         "target": str(target),
         "from": str(start) if start is not None else None,
@@ -134,7 +149,6 @@ def run(options: argparse.Namespace) -> int:
         "steps": student.steps,
         "tokens": student.tokens,
         "minutes": round((time.monotonic() - began) / 60, 1),
-        "agreement_before": before,
         "before": asdict(old) if old is not None else None,
         "quality": asdict(found),
         "better": better,
@@ -142,13 +156,16 @@ def run(options: argparse.Namespace) -> int:
     (out / f"{name}.json").write_text(json.dumps(summary, indent=1) + "\n", "utf-8")
     _tell(found, old)
     if not better:
-        print(f"the target accepts less of it than of {start}, which stays in use; the new one is {path}")
+        print(f"the target accepts too little of it{f', less than of {rival}' if rival else ''}; it is {path}")
         return 1
     place = models_folder() / path.name
-    place.parent.mkdir(parents=True, exist_ok=True)
-    temporary = place.with_suffix(".tmp")
-    shutil.copyfile(path, temporary)
-    temporary.replace(place)
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        temporary = place.with_suffix(".tmp")
+        shutil.copyfile(path, temporary)
+        temporary.replace(place)
+    except OSError as error:  # on Windows also while an editor uses the one before
+        raise CodespecError(f"{place}: cannot be written ({error.strerror}); the draft is {path}") from error
     language = options.language
     print(f"{place}: `auto` finds it for {language}; or: codespec models use {place.stem} --for {language}")
     return 0
@@ -160,8 +177,37 @@ def _tell(found: Quality, old: Quality | None) -> None:
     for name, each in rows:
         print(
             f"{name:8} {each.acceptance:12.0%} {each.first:6.0%} {each.tokens_per_pass:14.2f} "
-            f"{each.bits_per_byte:12.2f} {each.exact_match:12.0%} {each.ms_per_token:11.2f}"
+            f"{each.bits_per_byte or float('nan'):12.2f} {each.exact_match:12.0%} {each.ms_per_token:11.2f}"
         )
+
+
+def _about(options: argparse.Namespace, target: Path) -> dict[str, Any]:
+    """What a run folder is for."""
+    try:
+        model = model_hash(target)
+    except OSError as error:
+        raise CodespecError(f"{target}: cannot be read ({error.strerror})") from error
+    folders = sorted(str(each.resolve()) for each in options.corpus)
+    return {"target": model, "name": target.stem, "languages": list(_languages(options.language)), "corpus": folders}
+
+
+def _folder(about: dict[str, Any]) -> Path:
+    digest = hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()[:8]
+    return data_folder() / "training" / f"{about['languages'][0]}-{about['name']}-{digest}"
+
+
+def _same_run(out: Path, about: dict[str, Any]) -> None:
+    """Remember what a run folder is for, and refuse to go on with something else in it."""
+    file = out / "run.json"
+    if file.exists():
+        before = json.loads(file.read_text("utf-8"))
+        about = {**about, "corpus": about["corpus"] or before.get("corpus")}
+        different = [key for key in about if before.get(key) != about[key]]
+        if different:
+            raise CodespecError(f"{out} was begun with another {', '.join(different)}; choose another --out")
+        return
+    out.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(about, indent=1) + "\n", "utf-8")
 
 
 def _model(name: str) -> Path:
@@ -185,19 +231,28 @@ def _corpus(options: argparse.Namespace, out: Path) -> list[Document]:
     return corpus.load(out)
 
 
-def _start(options: argparse.Namespace, target: ModelInfo) -> Path | None:
+def _start(options: argparse.Namespace, target: ModelInfo, rival: Path | None) -> Path | None:
     """The draft to go on from: what is good already need not be learnt again."""
     if options.start == "none":
         return None
-    if options.start:
-        return _model(options.start)
-    found = best_draft(by_id(options.language), target.vocabulary, target.parameters)
-    try:
-        if found is not None:
-            load_gguf(found)
-    except CodespecError:  # of another make
+    found = _model(options.start) if options.start else rival
+    if found is None:
         return None
-    return found
+    info = inspect(found)
+    same = (info.vocabulary, info.vocabulary_size) == (target.vocabulary, target.vocabulary_size)
+    if same and _own(found) is not None:
+        return found
+    if options.start:
+        raise CodespecError(f"{found}: no draft of `codespec train` with the target's vocabulary; leave out --from")
+    return None
+
+
+def _own(path: Path) -> Llama | None:
+    """The weights of a model of `codespec train`, None of another make."""
+    try:
+        return load_gguf(path)
+    except CodespecError:
+        return None
 
 
 def _lesson(teacher: Teacher, documents: Sequence[Document], seed: int, rows: int = ROWS) -> Lesson:
@@ -329,11 +384,9 @@ def _bits_per_byte(model: Llama, lesson: Lesson, sizes: Sequence[int]) -> float:
     return nats / np.log(2) / max(1, size)
 
 
-def judge(
-    path: Path, target: Path, model: Llama, lesson: Lesson, documents: Sequence[Document], sizes: Sequence[int]
-) -> Quality:
+def judge(path: Path, target: Path, lesson: Lesson, documents: Sequence[Document], sizes: Sequence[int]) -> Quality:
     """What a draft is worth, on texts that it has not seen."""
-    model = model.cpu().eval()
+    model = _own(path)  # as it was exported, on the CPU
     engine = LocalEngine(target, context_length=min(1024, inspect(target).context or 1024))
     try:
         engine.use_draft(path)
@@ -352,11 +405,11 @@ def judge(
         engine.close()
     exact, ms = _alone(path, documents)
     return Quality(
-        agreement=agreement(model, lesson),
+        agreement=agreement(model, lesson) if model is not None else None,
         acceptance=round(accepted / max(1, proposed), 4),
         first=round(first / max(1, tries), 4),
         tokens_per_pass=round(tokens / max(1, passes), 3),
-        bits_per_byte=round(_bits_per_byte(model, lesson, sizes), 3),
+        bits_per_byte=round(_bits_per_byte(model, lesson, sizes), 3) if model is not None else None,
         exact_match=exact,
         ms_per_token=ms,
     )

@@ -45,7 +45,7 @@ def write_gguf(
         writer.add_string("codespec.fim.order", "spm")
         _write_vocabulary(writer, tokenizer, model.shape.vocabulary)
 
-    _write(model, vocabulary, path, name, quantization, languages)
+    _write(model, vocabulary, path, name, quantization, languages, licence="MIT")
 
 
 def write_gguf_like(
@@ -70,11 +70,14 @@ def _write(
     name: str,
     quantization: str,
     languages: Sequence[str],
+    licence: str = "",
 ) -> None:
     kind = QUANTIZATIONS[quantization]
     temporary = path.with_suffix(".tmp")
     writer = gguf.GGUFWriter(str(temporary), "llama")
     _write_metadata(writer, model, name, kind)
+    if licence:
+        writer.add_license(licence)
     vocabulary(writer)
     if languages:
         writer.add_string(LANGUAGES_KEY, ",".join(languages))
@@ -96,7 +99,6 @@ def _write(
 def _write_metadata(writer: gguf.GGUFWriter, model: Llama, name: str, kind: gguf.GGMLQuantizationType) -> None:
     shape = model.shape
     writer.add_name(name)
-    writer.add_license("MIT")
     writer.add_context_length(shape.context)
     writer.add_embedding_length(shape.width)
     writer.add_block_count(shape.layers)

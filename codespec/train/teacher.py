@@ -42,7 +42,7 @@ class Lesson:
 
     def save(self, path: Path) -> None:
         """Write it; an interrupted write leaves no file of this name."""
-        temporary = path.with_suffix(".tmp.npz")
+        temporary = path.with_name("writing.tmp.npz")  # no lesson's name
         np.savez(temporary, tokens=self.tokens, learnt=self.learnt, ids=self.ids, shares=self.shares)
         temporary.replace(path)
 

@@ -116,3 +116,15 @@ async def test_an_editor_that_would_stop_the_user_only_shows_it(tmp_path, hub, a
     async with running(tmp_path, env=soon(hub), client_name="Neovim") as server:
         await until(lambda: any("codespec models pull" in each for each in server.shown), 30)
     assert not answers[0]
+
+
+async def test_nothing_in_the_current_folder_is_run(tmp_path, hub, answers, monkeypatch):
+    workspace = tmp_path / "cloned"
+    workspace.mkdir()
+    for name in ("codespec.py", "json.py"):
+        (workspace / name).write_text(f"open({str(tmp_path / 'was run')!r}, 'w')\n")
+    command = [sys.executable, "-c", "import sys; sys.path.pop(0); from codespec.cli import main; main(['serve'])"]
+    monkeypatch.chdir(workspace)
+    async with running(tmp_path, command, env=soon(hub), client_name=CODE):
+        await until(lambda: answers[0], 30)
+    assert not (tmp_path / "was run").exists()
