@@ -32,7 +32,11 @@ def engine():
 
 
 def drafted(engine):
+    """Whether the draft model proposes; whether that pays beside so small a target is a question of the clock."""
     for _ in engine.generate(PROMPT, limits=Limits(24)):
+        pass
+    model = engine.drafts.model
+    for _ in engine.generate(PROMPT, limits=Limits(24), speculate=Fixed(model, 4) if model else False):
         pass
     return engine.statistics.by_source["model"].drafted > 0
 
