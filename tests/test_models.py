@@ -148,7 +148,6 @@ def test_commands(tmp_path, capsys, monkeypatch):
     assert "spm: prefix 1, suffix 2, middle 3" in out
     with stand_in_hub() as hub:
         monkeypatch.setenv("HF_ENDPOINT", hub.url)
-        monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", hub.url)
         hub.files["me/mine-GGUF"] = {"mine.gguf": (EMBEDDED / "draft-python.gguf").read_bytes()}
         code, out, err = run("pull", "me/mine-GGUF")
     assert (code, out.splitlines()[0]) == (0, "mine: 1.7 MB from me/mine-GGUF, licence apache-2.0")

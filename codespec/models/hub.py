@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 PREFERRED = ("q8_0", "q6_k", "q5_k_m", "q4_k_m", "q4_0")
 """Quantizations of which one is chosen where several are offered, the best first."""
 
+ENDPOINT = "HF_ENDPOINT"
+"""The environment variable that names another hub; the hub's library looks at it only once."""
+
 _REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+(?::[\w.-]+)?")
 _SHARD = re.compile(r"-(\d{5})-of-(\d{5})\.gguf$", re.IGNORECASE)
 _PIECE = 1 << 22
@@ -72,6 +75,7 @@ def look_up(name: str, endpoint: str | None = None) -> Offer:
     Raises:
         CodespecError: there is no such model, it may not be fetched, or the hub cannot be reached.
     """
+    endpoint = endpoint or os.environ.get(ENDPOINT)
     entry = known_model(name)
     if entry is not None:
         return _offer(entry.repository, entry.file, entry.name, endpoint)
@@ -89,6 +93,7 @@ def pull(offer: Offer, report: Report, endpoint: str | None = None) -> Path:
         CodespecError: another model of this name is there, there is no room, it broke off (the next call goes on from
             there), or is not what the hub says.
     """
+    endpoint = endpoint or os.environ.get(ENDPOINT)
     folder = models_folder()
     partial = folder / ".partial"
     partial.mkdir(parents=True, exist_ok=True)
