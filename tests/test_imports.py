@@ -11,7 +11,7 @@ PACKAGE = Path(__file__).parent.parent / "codespec"
 LAYERS = [
     {"errors", "exit_codes", "heap", "ignore", "places", "privacy"},
     {"protocols"},
-    {"languages", "options", "show"},
+    {"languages", "option_values", "options", "options_measure", "show"},
     {"syntax", "syntax_names"},
     {"llama"},
     {"grammar", "models"},

@@ -22,7 +22,7 @@ from codespec.llama.model import Model  # noqa: E402
 from codespec.models.fim import fim_format  # noqa: E402
 from codespec.models.info import inspect  # noqa: E402
 from codespec.protocols import CodespecError, Limits  # noqa: E402
-from codespec.train import corpus, data, distil, export, imported, muon, pipeline, tokenizer  # noqa: E402
+from codespec.train import corpus, data, export, imported, judge, muon, pipeline, student, tokenizer  # noqa: E402
 from codespec.train.model import TINY  # noqa: E402
 from codespec.train.teacher import Packer, likeliest  # noqa: E402
 from codespec.train.train import IGNORED, Recipe, Run, labels_of, rate_factor  # noqa: E402
@@ -249,7 +249,7 @@ def test_a_draft_for_a_gguf_target(distilled, run_folder):
     quality = summary["quality"]
     assert quality["agreement"] > 0.15
     assert 0 < quality["acceptance"] <= quality["first"] <= 1
-    assert 1 < quality["tokens_per_pass"] <= distil.LENGTH + 1
+    assert 1 < quality["tokens_per_pass"] <= judge.LENGTH + 1
     assert 0.5 < quality["bits_per_byte"] < 6
     assert quality["ms_per_token"] > 0
     assert summary["from"] is None
@@ -291,9 +291,11 @@ def test_the_loss_with_all_tokens_is_the_cross_entropy():
     soft, hard = -(teacher * own).sum(-1), -own.gather(-1, labels[..., None])[..., 0]
     for weight in (0.0, 0.9, 1.0):
         expected = float((weight * soft + (1 - weight) * hard)[learnt].mean())
-        assert float(distil.distilled(logits, labels, learnt, ids, shares, weight)) == pytest.approx(expected, rel=1e-4)
+        assert float(student.distilled(logits, labels, learnt, ids, shares, weight)) == pytest.approx(
+            expected, rel=1e-4
+        )
         # What is not kept counts as one.
-        few = distil.distilled(logits, labels, learnt, ids[..., :3], shares[..., :3], weight)
+        few = student.distilled(logits, labels, learnt, ids[..., :3], shares[..., :3], weight)
         assert few <= expected + 1e-4
 
 

@@ -12,36 +12,28 @@ import json
 import random
 import shutil
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Sequence
+from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import torch
-from torch import Tensor
-from torch.nn import functional
 from tqdm import tqdm
 
-from codespec.bench.decode import Fixed
-from codespec.completion.local import LocalEngine
-from codespec.completion.prompt import Prompts
 from codespec.draft.profiles import model_hash
 from codespec.languages import by_id
 from codespec.models.index import best_draft
 from codespec.models.info import ModelInfo, inspect
 from codespec.models.registry import find_model, find_target, models_folder
 from codespec.places import data_folder
-from codespec.protocols import CodespecError, Limits
+from codespec.protocols import CodespecError
 from codespec.train import corpus, data
 from codespec.train.corpus import Document
 from codespec.train.export import write_gguf_like
-from codespec.train.imported import load_gguf
-from codespec.train.model import DRAFT, TINY_DRAFT, Llama
+from codespec.train.judge import LENGTH, Quality, judge, own_weights
 from codespec.train.pipeline import say
+from codespec.train.student import Student
 from codespec.train.teacher import Lesson, Packer, Teacher
-from codespec.train.train import Learner, Recipe, rate_factor
 
 TEACHING = 0.3
 """Of the time that the target reads; what it said is learnt several times."""
@@ -55,43 +47,11 @@ LATEST = 0.9
 USEFUL = 0.05
 """Of first tokens that a draft must guess right to be installed at all: one that has learnt nothing guesses none."""
 
-GOING_ON = 0.1
-"""Of the learning rates, for a draft that goes on from another."""
-
 ROWS = 32
 """Of a lesson; held-out ones are as many."""
 
 HELD_OUT = 0.1
 """Of the files of a corpus that is a single package; of others whole packages are held out."""
-
-PLACES = 12
-TOKENS = 48
-LENGTH = 4
-"""The draft is judged by that many continuations of held-out texts, of so many tokens, proposing so many at a time."""
-
-
-@dataclass(frozen=True)
-class Quality:
-    """What a draft is worth on held-out texts.
-
-    Attributes:
-        agreement: at how many places of the texts its likeliest token is the target's; like ``bits_per_byte`` None for
-            one of another make than ``codespec train``'s.
-        acceptance: of ``LENGTH`` tokens proposed at a time, how many the target accepts, writing greedily.
-        first: of the first of them.
-        tokens_per_pass: of the target.
-        bits_per_byte: of the texts themselves.
-        exact_match: how many rests of lines it writes just as they are.
-        ms_per_token: on this machine.
-    """
-
-    agreement: float | None
-    acceptance: float
-    first: float
-    tokens_per_pass: float
-    bits_per_byte: float | None
-    exact_match: float
-    ms_per_token: float
 
 
 def split(documents: Sequence[Document]) -> tuple[list[Document], list[Document]]:
@@ -240,19 +200,11 @@ def _start(options: argparse.Namespace, target: ModelInfo, rival: Path | None) -
         return None
     info = inspect(found)
     same = (info.vocabulary, info.vocabulary_size) == (target.vocabulary, target.vocabulary_size)
-    if same and _own(found) is not None:
+    if same and own_weights(found) is not None:
         return found
     if options.start:
         raise CodespecError(f"{found}: no draft of `codespec train` with the target's vocabulary; leave out --from")
     return None
-
-
-def _own(path: Path) -> Llama | None:
-    """The weights of a model of `codespec train`, None of another make."""
-    try:
-        return load_gguf(path)
-    except CodespecError:
-        return None
 
 
 def _lesson(teacher: Teacher, documents: Sequence[Document], seed: int, rows: int = ROWS) -> Lesson:
@@ -277,181 +229,3 @@ def teach(
             bar.update(min(bar.total, round(time.monotonic() - began)) - bar.n)
             bar.set_postfix_str(f"{len(found) * ROWS * teacher.length / 1e6:.2f}M tokens")
     return found
-
-
-def distilled(logits: Tensor, labels: Tensor, learnt: Tensor, ids: Tensor, shares: Tensor, weight: float) -> Tensor:
-    """Nats per token: ``weight`` × cross entropy with the teacher's likeliest tokens and the rest as one, plus
-    1 - ``weight`` × that with the text."""
-    log_probs = functional.log_softmax(logits.float(), dim=-1)
-    picked = log_probs.gather(-1, ids)
-    rest = (1 - shares.sum(-1)).clamp(min=0)
-    others = torch.log1p(-picked.exp().sum(-1).clamp(max=1 - 1e-6))
-    soft = -(shares * picked).sum(-1) - rest * others
-    hard = -log_probs.gather(-1, labels.unsqueeze(-1)).squeeze(-1)
-    return ((weight * soft + (1 - weight) * hard) * learnt).sum() / learnt.sum()
-
-
-class Student(Learner):
-    """A draft that learns from lessons."""
-
-    def __init__(self, options: argparse.Namespace, target: ModelInfo, out: Path, start: Path | None) -> None:
-        recipe = Recipe(minutes=options.minutes)
-        torch.manual_seed(recipe.seed)
-        if start is not None:
-            # What is learnt already is not to be forgotten; and nothing but the target counts: a draft that learns a
-            # few texts by heart knows them better than the target, and is refused.
-            slower = {name: GOING_ON * getattr(recipe, name) for name in ("muon_rate", "adam_rate")}
-            recipe = replace(recipe, distillation=1.0, **slower)
-            model = load_gguf(start)
-        else:
-            shape = TINY_DRAFT if options.size == "tiny" else DRAFT
-            context = min(shape.context, target.context or shape.context)
-            model = Llama(replace(shape, vocabulary=target.vocabulary_size, context=context))
-        super().__init__(model, recipe, out)
-
-    def train(self, lessons: Sequence[Path], until: float, max_steps: int | None) -> None:
-        """Learn until the time ``until`` (of ``monotonic``), or for ``max_steps``."""
-        began, before = time.monotonic(), self.seconds
-        total = max(1.0, until - began)
-        saved, smoothed, weight = began, 0.0, 0.0
-        with tqdm(total=round(total), unit="s", desc="the draft learns") as bar:
-            for lesson, rows in self._batches(lessons):
-                now = time.monotonic()
-                progress = max((now - began) / total, self.steps / max_steps if max_steps else 0.0)
-                if progress >= 1:
-                    break
-                loss = self._step(lesson, rows, rate_factor(progress, self.recipe))
-                smoothed, weight = 0.98 * smoothed + 0.02 * loss, 0.98 * weight + 0.02
-                self.seconds = before + time.monotonic() - began
-                bar.update(min(bar.total, round(time.monotonic() - began)) - bar.n)
-                if self.steps % 20 == 0:
-                    bar.set_postfix_str(f"loss {smoothed / weight:.3f}, {self.tokens / 1e6:.2f}M tokens")
-                    self.log(loss=round(smoothed / weight, 4), tokens=self.tokens, seconds=round(self.seconds, 1))
-                if now - saved > self.recipe.checkpoint_minutes * 60:
-                    self.save()
-                    saved = now
-        self.save()
-
-    def _batches(self, paths: Sequence[Path]) -> Iterator[tuple[Lesson, list[int]]]:
-        """Endless: some rows of a lesson, in an order of its own each time."""
-        chooser = random.Random(self.steps)
-        size = self.recipe.rows
-        while True:
-            for path in chooser.sample(list(paths), len(paths)):
-                lesson = Lesson.load(path)
-                order = chooser.sample(range(len(lesson.tokens)), len(lesson.tokens))
-                for start in range(0, len(order) - size + 1, size):
-                    yield lesson, order[start : start + size]
-
-    def _step(self, lesson: Lesson, rows: list[int], factor: float) -> float:
-        tokens = torch.from_numpy(lesson.tokens[rows].astype(np.int64)).to(self.device)
-        with self.autocast():
-            logits = self.model(tokens[:, :-1])
-        loss = distilled(
-            logits,
-            tokens[:, 1:],
-            torch.from_numpy(lesson.learnt[rows]).to(self.device),
-            torch.from_numpy(lesson.ids[rows].astype(np.int64)).to(self.device),
-            torch.from_numpy(lesson.shares[rows].astype(np.float32)).to(self.device),
-            self.recipe.distillation,
-        )
-        return self.descend(loss, factor, len(rows) * (tokens.shape[1] - 1))
-
-
-@torch.no_grad()
-def agreement(model: Llama, lesson: Lesson) -> float:
-    """At how many places of a lesson the model's likeliest token is the target's."""
-    same = count = 0
-    for row in range(len(lesson.tokens)):
-        tokens = torch.from_numpy(lesson.tokens[row : row + 1, :-1].astype(np.int64))
-        best = model(tokens)[0].argmax(-1).numpy()
-        learnt = lesson.learnt[row]
-        same += int((best == lesson.ids[row, :, 0])[learnt].sum())
-        count += int(learnt.sum())
-    return round(same / max(1, count), 4)
-
-
-@torch.no_grad()
-def _bits_per_byte(model: Llama, lesson: Lesson, sizes: Sequence[int]) -> float:
-    nats, size = 0.0, 0
-    for row in range(len(lesson.tokens)):
-        tokens = torch.from_numpy(lesson.tokens[row : row + 1].astype(np.int64))
-        losses = functional.cross_entropy(model(tokens[:, :-1])[0].float(), tokens[0, 1:], reduction="none").numpy()
-        spelled = np.asarray([sizes[token] for token in lesson.tokens[row, 1:]])
-        learnt = lesson.learnt[row] & (spelled > 0)
-        nats += float(losses[learnt].sum())
-        size += int(spelled[learnt].sum())
-    return nats / np.log(2) / max(1, size)
-
-
-def judge(path: Path, target: Path, lesson: Lesson, documents: Sequence[Document], sizes: Sequence[int]) -> Quality:
-    """What a draft is worth, on texts that it has not seen."""
-    model = _own(path)  # as it was exported, on the CPU
-    engine = LocalEngine(target, context_length=min(1024, inspect(target).context or 1024))
-    try:
-        engine.use_draft(path)
-        draft = engine.drafts.model
-        assert draft is not None
-        proposed = accepted = passes = tokens = first = tries = 0
-        for prompt in _prompts(engine, documents):
-            for chunk in engine.generate(prompt, limits=Limits(TOKENS), speculate=Fixed(draft, LENGTH)):
-                if chunk.round is not None and chunk.round.proposed:
-                    tries += 1
-                    first += chunk.round.accepted > 0
-            counts = engine.statistics
-            proposed, accepted = proposed + counts.drafted, accepted + counts.accepted
-            passes, tokens = passes + counts.target_calls, tokens + counts.tokens
-    finally:
-        engine.close()
-    exact, ms = _alone(path, documents)
-    return Quality(
-        agreement=agreement(model, lesson) if model is not None else None,
-        acceptance=round(accepted / max(1, proposed), 4),
-        first=round(first / max(1, tries), 4),
-        tokens_per_pass=round(tokens / max(1, passes), 3),
-        bits_per_byte=round(_bits_per_byte(model, lesson, sizes), 3) if model is not None else None,
-        exact_match=exact,
-        ms_per_token=ms,
-    )
-
-
-def _places(documents: Sequence[Document]) -> Iterator[tuple[Document, int, int]]:
-    """Places in lines of held-out texts, and where the line ends; the same ones for the same texts."""
-    chooser = random.Random("places")
-    order = chooser.sample(list(documents), len(documents))
-    for _ in range(PLACES):
-        for document in order:
-            for _ in range(8):
-                at = chooser.randrange(len(document.text))
-                end = document.text.find("\n", at)
-                if end - at >= 4 and document.text[at:end].strip():
-                    yield document, at, end
-                    break
-
-
-def _prompts(engine: LocalEngine, documents: Sequence[Document]) -> Iterator[list[int]]:
-    prompts = Prompts(engine.vocabulary, inspect(engine.model.path).fim)
-    room = engine.context_length - TOKENS - LENGTH - 2
-    for document, at, end in islice(_places(documents), PLACES):
-        tokens = prompts.prompt(document.text[:at], document.text[end:], document.path, room)
-        yield tokens or sorted(engine.vocabulary.end_tokens)[:1]
-
-
-def _alone(path: Path, documents: Sequence[Document]) -> tuple[float, float]:
-    """How many rests of lines the draft writes right by itself, and milliseconds for a token."""
-    engine = LocalEngine(path)
-    try:
-        right = count = 0
-        seconds, tokens = 0.0, 0
-        prompts = _prompts(engine, documents)
-        for (document, at, end), prompt in zip(_places(documents), prompts, strict=False):
-            limit = len(engine.vocabulary.tokenize(document.text[at:end])) + 2
-            chunks = engine.generate(prompt, limits=Limits(min(limit, TOKENS)), speculate=False)
-            text = "".join(chunk.text for chunk in chunks)
-            right += text.split("\n", 1)[0] == document.text[at:end]
-            count += 1
-            seconds += (engine.statistics.total_ms - engine.statistics.prefill_ms) / 1e3
-            tokens += engine.statistics.tokens
-    finally:
-        engine.close()
-    return round(right / max(1, count), 4), round(1e3 * seconds / max(1, tokens), 3)

@@ -1,0 +1,43 @@
+"""Values that options of the command line take."""
+
+from __future__ import annotations
+
+import argparse
+
+LONGEST_PROPOSAL = 32
+"""Tokens."""
+
+
+def positive(text: str) -> int:
+    """A whole number from 1 on."""
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError("must be at least 1")
+    return value
+
+
+def not_negative(text: str) -> float:
+    """A number from 0 on."""
+    value = float(text)
+    if not 0 <= value < float("inf"):
+        raise argparse.ArgumentTypeError("must be 0 or more")
+    return value
+
+
+def share(text: str) -> float:
+    """A number from 0 to 1."""
+    value = float(text)
+    if not 0 <= value <= 1:
+        raise argparse.ArgumentTypeError("must be between 0 and 1")
+    return value
+
+
+def sizes(text: str) -> tuple[int, ...]:
+    """Whole numbers from 0 on with commas between, in order."""
+    try:
+        sizes = tuple(sorted({int(part) for part in text.split(",")}))
+    except ValueError:
+        sizes = (-1,)
+    if sizes[0] < 0:
+        raise argparse.ArgumentTypeError("give context sizes in tokens, such as 0,512,2048")
+    return sizes

@@ -1,0 +1,240 @@
+"""The options of the commands that measure and train. Imports nothing heavy."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from codespec.option_values import LONGEST_PROPOSAL, not_negative, positive, sizes
+
+
+def add_profile(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """``codespec profile``."""
+    parser = commands.add_parser("profile", help="measure what passes over several tokens cost, and remember it")
+    parser.add_argument("--target", metavar="NAME|PATH", help="target model (default: settings, embedded)")
+    parser.add_argument("--draft", metavar="NAME|PATH|auto|none", help="draft model (default: auto)")
+    parser.add_argument("--language", metavar="ID", default="python", help="whose draft (default: python)")
+    parser.add_argument(
+        "--contexts", type=sizes, metavar="N,N…",
+        help="tokens before the pass (default: 0,512,2048, as far as the model's context goes)",
+    )  # fmt: skip
+    parser.add_argument("--repeats", type=positive, metavar="N", help="(default: 3 to 20, by the model's speed)")
+    parser.add_argument("--threads", type=positive, metavar="N", help="(default: settings, by the model's size)")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="write profile.json, .svg and, with matplotlib, .png")
+    parser.add_argument("--json", action="store_true", help="print what profile.json holds")
+    parser.set_defaults(command="profile")
+
+
+def add_bench(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """``codespec bench``."""
+    parser = commands.add_parser("bench", help="measure")
+    actions = parser.add_subparsers(required=True, metavar="ACTION")
+    _add_decode(actions)
+    grammar = actions.add_parser("grammar", help="what masks and other operations on grammars cost")
+    grammar.add_argument(
+        "grammars", nargs="*", metavar="GRAMMAR[=TEXT]", help="a shipped name or a file, and a text to walk along"
+    )
+    grammar.add_argument("--vocab", type=Path, nargs="+", default=[], metavar="GGUF", help="(default: the target's)")
+    grammar.add_argument("--peers", action="store_true", help="other engines, on .gbnf files")
+    grammar.add_argument("--decode", action="store_true", help="what JSON costs a decoding model, per token")
+    grammar.add_argument("--target", type=Path, metavar="GGUF", help="with --decode (default: embedded)")
+    grammar.add_argument("--tokens", type=positive, default=200, metavar="N", help="with --decode (default: 200)")
+    grammar.add_argument("--out", type=Path, metavar="DIR", help="write grammar.json and grammar.svg there")
+    grammar.set_defaults(command="bench grammar")
+    gate = actions.add_parser("gate", help="do completions leave files that parse, with the suffix gate and without")
+    gate.add_argument("--language", metavar="ID", required=True, help="LSP language identifier")
+    gate.add_argument("files", nargs="+", type=Path, metavar="PATH", help="files and folders to cut pieces out of")
+    gate.add_argument("--cuts", type=positive, default=1000, metavar="N")
+    gate.add_argument("--seed", type=int, default=1, metavar="N")
+    gate.add_argument("--max-tokens", type=positive, default=48, metavar="N")
+    gate.add_argument("--no-grammar", action="store_true", help="gate by tree-sitter alone")
+    gate.add_argument("--out", type=Path, metavar="DIR", help="write gate-LANGUAGE.json and .md there")
+    gate.set_defaults(command="bench gate")
+    learning = actions.add_parser("learning", help="what n-grams gain from having seen the files of a workspace")
+    learning.add_argument("paths", nargs="*", type=Path, metavar="PATH", help="files and folders (default: codespec's)")
+    learning.add_argument("--passes", type=positive, default=2, metavar="N", help="over the files (default: 2)")
+    learning.add_argument("--positions", type=positive, default=2, metavar="N", help="in each file (default: 2)")
+    learning.add_argument("--out", type=Path, metavar="DIR", help="write learning.json there")
+    learning.set_defaults(command="bench learning")
+    _add_latency(actions)
+    _add_quality(actions)
+    _add_inflate(actions)
+    sources = actions.add_parser("sources", help="how much of real files a shipped grammar takes")
+    sources.add_argument("grammar", metavar="GRAMMAR", help="NAME or NAME:START")
+    sources.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="files, or folders to search")
+    sources.add_argument("--limit", type=positive, default=None, metavar="N", help="a fixed random sample of N files")
+    sources.add_argument("--out", type=Path, metavar="DIR", help="write sources-GRAMMAR.json there")
+    sources.add_argument("--no-judge", action="store_true", help="count files that the language's own parser refuses")
+    sources.set_defaults(command="bench sources")
+
+
+def _add_latency(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = actions.add_parser("latency", help="how long somebody who types waits, in a session with the server")
+    parser.add_argument(
+        "repository", nargs="?", type=Path, default=Path(), help="whose history is typed again (default: this folder's)"
+    )
+    parser.add_argument("--target", metavar="NAME|PATH", default=None, help="target model (default: embedded)")
+    parser.add_argument("--draft", metavar="NAME|PATH|auto|none", default=None, help="draft model (default: auto)")
+    parser.add_argument(
+        "--arms",
+        metavar="NAME,NAME…",
+        default="full,neither",
+        help="full, no prefill, no prefetch, neither (default: full,neither)",
+    )
+    parser.add_argument("--count", type=positive, default=8, metavar="N", help="insertions to type (default: 8)")
+    parser.add_argument(
+        "--debounce", type=positive, default=75, metavar="MS", help="from a key to the request (default: 75)"
+    )
+    parser.add_argument("--threads", type=positive, default=None, metavar="N", help="of the target")
+    parser.add_argument("--context", type=positive, default=None, metavar="N", help="of the target, in tokens")
+    parser.add_argument(
+        "--order", choices=["spm", "psm"], default="", help="of prompts: suffix or prefix first (default: the target's)"
+    )
+    parser.add_argument(
+        "--llama-server", type=Path, metavar="PATH", help="type the same into llama.vim with this llama-server"
+    )
+    parser.add_argument(
+        "--llama-server-arguments", default="", metavar="TEXT", help="further arguments of it, such as '-fa off'"
+    )
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="of insertions and pauses (default: 1)")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="write latency.json and latency.svg there")
+    parser.set_defaults(command="bench latency")
+
+
+def _add_quality(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = actions.add_parser("quality", help="whether completions come, repeat what follows, and leave files sound")
+    parser.add_argument(
+        "paths", nargs="*", type=Path, default=[Path()], metavar="PATH", help="repositories, folders, files"
+    )
+    parser.add_argument("--requests", type=positive, default=2000, metavar="N", help="(default: 2000)")
+    parser.add_argument("--target", metavar="NAME|PATH", default=None, help="target model (default: embedded)")
+    parser.add_argument("--draft", metavar="NAME|PATH|auto|none", default=None, help="draft model (default: auto)")
+    parser.add_argument("--gate", choices=["window", "whole", "off"], default=None, help="(default: window)")
+    parser.add_argument("--grammar", metavar="NAME|PATH|auto|none", default=None, help="(default: none)")
+    parser.add_argument("--seed", type=int, default=1, metavar="N")
+    parser.add_argument("--show", type=positive, default=0, metavar="N", help="print N examples of each failure")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="write quality.json there")
+    parser.set_defaults(command="bench quality")
+
+
+def _add_decode(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = actions.add_parser("decode", help="speed of each source of drafts against the target alone")
+    parser.add_argument(
+        "files",
+        nargs="*",
+        type=Path,
+        metavar="FILE",
+        help="Python files or folders to make prompts of (default: codespec)",
+    )
+    parser.add_argument("--target", metavar="GGUF", help="a file or a name (default: embedded)")
+    parser.add_argument("--draft", default="auto", metavar="NAME|PATH|auto|none", help="draft model (default: auto)")
+    parser.add_argument(
+        "--sets", default="code,json,code-replayed", metavar="A,B",
+        help="all, or of: code json python repetitive code-replayed repetitive-replayed (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--arms",
+        default="all",
+        metavar="A,B",
+        help="all, or of: target combined forced ngram model oracle (default: all)",
+    )
+    parser.add_argument(
+        "--fixed",
+        type=_lengths,
+        default=(),
+        metavar="K,K|K-K",
+        help="also the draft model, always K tokens: 1,2,4 or 1-16",
+    )
+    parser.add_argument("--temperature", type=_temperatures, default=(0.0,), metavar="T,T", help="(default: 0)")
+    parser.add_argument("--prompts", type=positive, default=6, metavar="N", help="of each set (default: 6)")
+    parser.add_argument("--repeats", type=positive, default=5, metavar="N", help="of each prompt (default: 5)")
+    parser.add_argument("--tokens", type=_at_least_two, default=64, metavar="N", help="of each text (default: 64)")
+    parser.add_argument("--threads", type=positive, default=0, metavar="N", help="(default: by the model's size)")
+    parser.add_argument(
+        "--costs",
+        type=Path,
+        metavar="FILE",
+        help="take the time of the target's passes from a cost curve, not the clock",
+    )
+    parser.add_argument("--peers", type=Path, metavar="DIR", help="also llama.cpp's own programs in this folder")
+    parser.add_argument(
+        "--peer-settings",
+        choices=["all", "few"],
+        default="all",
+        help="how many of their settings to try (default: all)",
+    )
+    parser.add_argument("--out", type=Path, metavar="DIR", help="write decode.json, .svg, .png and .html there")
+    parser.set_defaults(command="bench decode")
+
+
+def _at_least_two(text: str) -> int:
+    value = int(text)
+    if value < 2:
+        raise argparse.ArgumentTypeError("must be at least 2: the first token comes from the prompt's own pass")
+    return value
+
+
+def _lengths(text: str) -> tuple[int, ...]:
+    """``1,2,4`` or ``1-16``."""
+    first, dash, last = text.partition("-")
+    values = range(int(first), int(last) + 1) if dash else [int(part) for part in text.split(",")]
+    if not values or not all(1 <= value <= LONGEST_PROPOSAL for value in values):
+        raise argparse.ArgumentTypeError(f"give lengths from 1 to {LONGEST_PROPOSAL}, such as 1,2,4,8 or 1-16")
+    return tuple(dict.fromkeys(values))
+
+
+def _temperatures(text: str) -> tuple[float, ...]:
+    return tuple(dict.fromkeys(not_negative(part) for part in text.split(",")))
+
+
+def _add_inflate(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = actions.add_parser(
+        "inflate", help="write a model that costs what a large one costs, to time with (needs codespec[train])"
+    )
+    parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="the .gguf to write; 1.6 GB")
+    parser.add_argument("--target", type=Path, metavar="GGUF", help="whose outputs to keep (default: embedded)")
+    parser.add_argument("--random", type=Path, metavar="GGUF", help="random weights instead, with this vocabulary")
+    parser.add_argument("--layers", type=positive, metavar="N", help="(default: 36; with --random 28)")
+    parser.add_argument("--ffn", type=positive, metavar="N", help="feed-forward width (default: 53760; random 8960)")
+    parser.add_argument(
+        "--quantization", choices=["q8_0", "q4_0"],
+        help="quantize anew, which changes the outputs (default: as the target is; random q8_0)",
+    )  # fmt: skip
+    parser.set_defaults(command="bench inflate")
+
+
+def add_train(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """``codespec train``."""
+    parser = commands.add_parser("train", help="train a target, or a draft for one (needs codespec[train])")
+    actions = parser.add_subparsers(required=True, metavar="ACTION")
+    target = actions.add_parser("target", help="train a target and its vocabulary")
+    target.add_argument("--out", type=Path, required=True, metavar="DIR", help="run folder; continued if it exists")
+    target.set_defaults(command="train", model="target")
+    draft = actions.add_parser("draft", help="distil a draft for a language on a target")
+    draft.add_argument("--language", required=True, metavar="ID")
+    draft.add_argument("--target", metavar="NAME|PATH", help="(default: the one in --out, else settings, embedded)")
+    draft.add_argument(
+        "--out", type=Path, metavar="DIR", help="run folder; continued if it exists (default: of its own)"
+    )
+    draft.add_argument("--name", metavar="NAME", help="of the model (default: draft-LANGUAGE)")
+    draft.add_argument(
+        "--from", dest="start", default="", metavar="NAME|PATH|none",
+        help="draft to go on from (default: the best one at hand that can be trained on)",
+    )  # fmt: skip
+    draft.set_defaults(command="train", model="draft")
+    for action, minutes in ((target, 75.0), (draft, 20.0)):
+        action.add_argument("--corpus", type=Path, nargs="*", default=[], metavar="DIR", help="source folders")
+        action.add_argument("--minutes", type=float, default=minutes, metavar="M", help=f"(default: {minutes:g})")
+        action.add_argument("--max-steps", type=positive, default=None, metavar="N")
+        action.add_argument("--size", choices=["small", "tiny"], default="small", help="tiny is for trying things out")
+        action.add_argument("--quantization", default="q8_0", choices=["q8_0", "q4_0", "f16", "f32"])
+    heads = actions.add_parser(
+        "heads", help="try heads on the target's hidden state (Medusa, Hydra) against the draft of the same --out"
+    )
+    heads.add_argument("--out", type=Path, required=True, metavar="DIR", help="run folder with a trained target")
+    heads.add_argument("--heads", type=positive, default=3, metavar="N", help="how far ahead (default: 3)")
+    heads.add_argument("--language", default="python", metavar="ID", help="(default: python)")
+    heads.add_argument("--minutes", type=float, default=10.0, metavar="M")
+    heads.add_argument("--max-steps", type=positive, default=None, metavar="N")
+    heads.add_argument("--positions", type=positive, default=60, metavar="N", help="held-out places to complete")
+    heads.set_defaults(command="train", model="heads")

@@ -1,0 +1,159 @@
+"""What a draft is worth to a target, on texts that it has not seen."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch.nn import functional
+
+from codespec.bench.decode import Fixed
+from codespec.completion.local import LocalEngine
+from codespec.completion.prompt import Prompts
+from codespec.models.info import inspect
+from codespec.protocols import CodespecError, Limits
+from codespec.train.corpus import Document
+from codespec.train.imported import load_gguf
+from codespec.train.model import Llama
+from codespec.train.teacher import Lesson
+
+PLACES = 12
+TOKENS = 48
+LENGTH = 4
+"""The draft is judged by that many continuations of held-out texts, of so many tokens, proposing so many at a time."""
+
+
+@dataclass(frozen=True)
+class Quality:
+    """What a draft is worth on held-out texts.
+
+    Attributes:
+        agreement: at how many places of the texts its likeliest token is the target's; like ``bits_per_byte`` None for
+            one of another make than ``codespec train``'s.
+        acceptance: of ``LENGTH`` tokens proposed at a time, how many the target accepts, writing greedily.
+        first: of the first of them.
+        tokens_per_pass: of the target.
+        bits_per_byte: of the texts themselves.
+        exact_match: how many rests of lines it writes just as they are.
+        ms_per_token: on this machine.
+    """
+
+    agreement: float | None
+    acceptance: float
+    first: float
+    tokens_per_pass: float
+    bits_per_byte: float | None
+    exact_match: float
+    ms_per_token: float
+
+
+def own_weights(path: Path) -> Llama | None:
+    """The weights of a model of `codespec train`, None of another make."""
+    try:
+        return load_gguf(path)
+    except CodespecError:
+        return None
+
+
+@torch.no_grad()
+def agreement(model: Llama, lesson: Lesson) -> float:
+    """At how many places of a lesson the model's likeliest token is the target's."""
+    same = count = 0
+    for row in range(len(lesson.tokens)):
+        tokens = torch.from_numpy(lesson.tokens[row : row + 1, :-1].astype(np.int64))
+        best = model(tokens)[0].argmax(-1).numpy()
+        learnt = lesson.learnt[row]
+        same += int((best == lesson.ids[row, :, 0])[learnt].sum())
+        count += int(learnt.sum())
+    return round(same / max(1, count), 4)
+
+
+@torch.no_grad()
+def _bits_per_byte(model: Llama, lesson: Lesson, sizes: Sequence[int]) -> float:
+    nats, size = 0.0, 0
+    for row in range(len(lesson.tokens)):
+        tokens = torch.from_numpy(lesson.tokens[row : row + 1].astype(np.int64))
+        losses = functional.cross_entropy(model(tokens[:, :-1])[0].float(), tokens[0, 1:], reduction="none").numpy()
+        spelled = np.asarray([sizes[token] for token in lesson.tokens[row, 1:]])
+        learnt = lesson.learnt[row] & (spelled > 0)
+        nats += float(losses[learnt].sum())
+        size += int(spelled[learnt].sum())
+    return nats / np.log(2) / max(1, size)
+
+
+def judge(path: Path, target: Path, lesson: Lesson, documents: Sequence[Document], sizes: Sequence[int]) -> Quality:
+    """What a draft is worth, on texts that it has not seen."""
+    model = own_weights(path)  # as it was exported, on the CPU
+    engine = LocalEngine(target, context_length=min(1024, inspect(target).context or 1024))
+    try:
+        engine.use_draft(path)
+        draft = engine.drafts.model
+        assert draft is not None
+        proposed = accepted = passes = tokens = first = tries = 0
+        for prompt in _prompts(engine, documents):
+            for chunk in engine.generate(prompt, limits=Limits(TOKENS), speculate=Fixed(draft, LENGTH)):
+                if chunk.round is not None and chunk.round.proposed:
+                    tries += 1
+                    first += chunk.round.accepted > 0
+            counts = engine.statistics
+            proposed, accepted = proposed + counts.drafted, accepted + counts.accepted
+            passes, tokens = passes + counts.target_calls, tokens + counts.tokens
+    finally:
+        engine.close()
+    exact, ms = _alone(path, documents)
+    return Quality(
+        agreement=agreement(model, lesson) if model is not None else None,
+        acceptance=round(accepted / max(1, proposed), 4),
+        first=round(first / max(1, tries), 4),
+        tokens_per_pass=round(tokens / max(1, passes), 3),
+        bits_per_byte=round(_bits_per_byte(model, lesson, sizes), 3) if model is not None else None,
+        exact_match=exact,
+        ms_per_token=ms,
+    )
+
+
+def _places(documents: Sequence[Document]) -> Iterator[tuple[Document, int, int]]:
+    """Places in lines of held-out texts, and where the line ends; the same ones for the same texts."""
+    chooser = random.Random("places")
+    order = chooser.sample(list(documents), len(documents))
+    for _ in range(PLACES):
+        for document in order:
+            for _ in range(8):
+                at = chooser.randrange(len(document.text))
+                end = document.text.find("\n", at)
+                if end - at >= 4 and document.text[at:end].strip():
+                    yield document, at, end
+                    break
+
+
+def _prompts(engine: LocalEngine, documents: Sequence[Document]) -> Iterator[list[int]]:
+    prompts = Prompts(engine.vocabulary, inspect(engine.model.path).fim)
+    room = engine.context_length - TOKENS - LENGTH - 2
+    for document, at, end in islice(_places(documents), PLACES):
+        tokens = prompts.prompt(document.text[:at], document.text[end:], document.path, room)
+        yield tokens or sorted(engine.vocabulary.end_tokens)[:1]
+
+
+def _alone(path: Path, documents: Sequence[Document]) -> tuple[float, float]:
+    """How many rests of lines the draft writes right by itself, and milliseconds for a token."""
+    engine = LocalEngine(path)
+    try:
+        right = count = 0
+        seconds, tokens = 0.0, 0
+        prompts = _prompts(engine, documents)
+        for (document, at, end), prompt in zip(_places(documents), prompts, strict=False):
+            limit = len(engine.vocabulary.tokenize(document.text[at:end])) + 2
+            chunks = engine.generate(prompt, limits=Limits(min(limit, TOKENS)), speculate=False)
+            text = "".join(chunk.text for chunk in chunks)
+            right += text.split("\n", 1)[0] == document.text[at:end]
+            count += 1
+            seconds += (engine.statistics.total_ms - engine.statistics.prefill_ms) / 1e3
+            tokens += engine.statistics.tokens
+    finally:
+        engine.close()
+    return round(right / max(1, count), 4), round(1e3 * seconds / max(1, tokens), 3)

@@ -1,0 +1,104 @@
+"""A draft that learns what a target says to texts."""
+
+from __future__ import annotations
+
+import argparse
+import random
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+from tqdm import tqdm
+
+from codespec.models.info import ModelInfo
+from codespec.train.imported import load_gguf
+from codespec.train.model import DRAFT, TINY_DRAFT, Llama
+from codespec.train.teacher import Lesson
+from codespec.train.train import Learner, Recipe, rate_factor
+
+GOING_ON = 0.1
+"""Of the learning rates, for a draft that goes on from another."""
+
+
+def distilled(logits: Tensor, labels: Tensor, learnt: Tensor, ids: Tensor, shares: Tensor, weight: float) -> Tensor:
+    """Nats per token: ``weight`` × cross entropy with the teacher's likeliest tokens and the rest as one, plus
+    1 - ``weight`` × that with the text."""
+    log_probs = functional.log_softmax(logits.float(), dim=-1)
+    picked = log_probs.gather(-1, ids)
+    rest = (1 - shares.sum(-1)).clamp(min=0)
+    others = torch.log1p(-picked.exp().sum(-1).clamp(max=1 - 1e-6))
+    soft = -(shares * picked).sum(-1) - rest * others
+    hard = -log_probs.gather(-1, labels.unsqueeze(-1)).squeeze(-1)
+    return ((weight * soft + (1 - weight) * hard) * learnt).sum() / learnt.sum()
+
+
+class Student(Learner):
+    """A draft that learns from lessons."""
+
+    def __init__(self, options: argparse.Namespace, target: ModelInfo, out: Path, start: Path | None) -> None:
+        recipe = Recipe(minutes=options.minutes)
+        torch.manual_seed(recipe.seed)
+        if start is not None:
+            # What is learnt already is not to be forgotten; and nothing but the target counts: a draft that learns a
+            # few texts by heart knows them better than the target, and is refused.
+            slower = {name: GOING_ON * getattr(recipe, name) for name in ("muon_rate", "adam_rate")}
+            recipe = replace(recipe, distillation=1.0, **slower)
+            model = load_gguf(start)
+        else:
+            shape = TINY_DRAFT if options.size == "tiny" else DRAFT
+            context = min(shape.context, target.context or shape.context)
+            model = Llama(replace(shape, vocabulary=target.vocabulary_size, context=context))
+        super().__init__(model, recipe, out)
+
+    def train(self, lessons: Sequence[Path], until: float, max_steps: int | None) -> None:
+        """Learn until the time ``until`` (of ``monotonic``), or for ``max_steps``."""
+        began, before = time.monotonic(), self.seconds
+        total = max(1.0, until - began)
+        saved, smoothed, weight = began, 0.0, 0.0
+        with tqdm(total=round(total), unit="s", desc="the draft learns") as bar:
+            for lesson, rows in self._batches(lessons):
+                now = time.monotonic()
+                progress = max((now - began) / total, self.steps / max_steps if max_steps else 0.0)
+                if progress >= 1:
+                    break
+                loss = self._step(lesson, rows, rate_factor(progress, self.recipe))
+                smoothed, weight = 0.98 * smoothed + 0.02 * loss, 0.98 * weight + 0.02
+                self.seconds = before + time.monotonic() - began
+                bar.update(min(bar.total, round(time.monotonic() - began)) - bar.n)
+                if self.steps % 20 == 0:
+                    bar.set_postfix_str(f"loss {smoothed / weight:.3f}, {self.tokens / 1e6:.2f}M tokens")
+                    self.log(loss=round(smoothed / weight, 4), tokens=self.tokens, seconds=round(self.seconds, 1))
+                if now - saved > self.recipe.checkpoint_minutes * 60:
+                    self.save()
+                    saved = now
+        self.save()
+
+    def _batches(self, paths: Sequence[Path]) -> Iterator[tuple[Lesson, list[int]]]:
+        """Endless: some rows of a lesson, in an order of its own each time."""
+        chooser = random.Random(self.steps)
+        size = self.recipe.rows
+        while True:
+            for path in chooser.sample(list(paths), len(paths)):
+                lesson = Lesson.load(path)
+                order = chooser.sample(range(len(lesson.tokens)), len(lesson.tokens))
+                for start in range(0, len(order) - size + 1, size):
+                    yield lesson, order[start : start + size]
+
+    def _step(self, lesson: Lesson, rows: list[int], factor: float) -> float:
+        tokens = torch.from_numpy(lesson.tokens[rows].astype(np.int64)).to(self.device)
+        with self.autocast():
+            logits = self.model(tokens[:, :-1])
+        loss = distilled(
+            logits,
+            tokens[:, 1:],
+            torch.from_numpy(lesson.learnt[rows]).to(self.device),
+            torch.from_numpy(lesson.ids[rows].astype(np.int64)).to(self.device),
+            torch.from_numpy(lesson.shares[rows].astype(np.float32)).to(self.device),
+            self.recipe.distillation,
+        )
+        return self.descend(loss, factor, len(rows) * (tokens.shape[1] - 1))
