@@ -48,8 +48,9 @@ def run_models_list(options: argparse.Namespace) -> int:
 def run_models_inspect(options: argparse.Namespace) -> int:
     """``codespec models inspect``."""
     from codespec.models.info import inspect
+    from codespec.models.registry import file_or_model
 
-    info = inspect(_file(options.model))
+    info = inspect(file_or_model(options.model))
     if options.json:
         print(json.dumps(_plain(info), indent=1))
         return DONE
@@ -89,6 +90,7 @@ def run_models_use(options: argparse.Namespace) -> int:
     from codespec.config import load, user_file
     from codespec.models.choose import choose
     from codespec.models.info import inspect
+    from codespec.models.registry import file_or_model
 
     settings, messages = load()
     for message in messages:
@@ -100,7 +102,7 @@ def run_models_use(options: argparse.Namespace) -> int:
             raise CodespecError(f"{name!r} is a choice of drafts; give a target by its name or path")
         role = "draft"
     else:
-        path = _file(name)
+        path = file_or_model(name)
         name = str(path) if Path(name).is_file() else path.stem
         role = role or _role(path, _current_target(settings), bool(options.language))
         inspect(path)
@@ -149,13 +151,6 @@ def _plain_fit(fit: Fit) -> dict[str, Any]:
         "tokens_per_second": round(fit.speed, 1),
         "fits": fit.fits,
     }
-
-
-def _file(name: str) -> Path:
-    """What a person means: a file, or the name of a model at hand."""
-    from codespec.models.registry import find_model
-
-    return Path(name).resolve() if Path(name).is_file() else find_model(name)
 
 
 def _current_target(settings: Config) -> Path | None:

@@ -119,6 +119,12 @@ def make_private(folder: Path) -> None:
         folder.mkdir(mode=0o700, exist_ok=True)
 
 
+def own_python(code: str) -> list[str]:
+    """A command line that runs ``code`` with the modules of this process; by itself a child would look in the current
+    folder, which may be anybody's."""
+    return [sys.executable, "-c", f"import sys; sys.path[:] = {sys.path!r}; {code}"]
+
+
 def hold(path: Path) -> int | None:
     """Open a lock file and lock it until the handle that this returns is closed; None if another process has it.
 

@@ -29,6 +29,7 @@ import numpy as np
 
 from codespec.grammar import cache
 from codespec.grammar.errors import GrammarError, one_line
+from codespec.places import own_python
 from codespec.protocols import CodespecError
 
 if TYPE_CHECKING:
@@ -176,11 +177,9 @@ def _start(name: str) -> subprocess.Popen[bytes]:
     # One thread of linear algebra: a process that forks must have no other.
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
     environment[cache.VARIABLE] = "off"  # what is kept on disk counts as tried out
-    # The same modules as here; by itself the child would look in the current folder, which may be anybody's.
-    code = f"import sys; sys.path[:] = {sys.path!r}; from {__name__} import main; main()"
     try:
         process = subprocess.Popen(
-            [sys.executable, "-c", code],
+            own_python(f"from {__name__} import main; main()"),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
+import sys
 
 from codespec.llama.model import Model
 from codespec.protocols import CodespecError
@@ -31,8 +33,12 @@ def default_threads(model: Model) -> int:
     """
     if model.parameter_count < ONE_THREAD_BELOW:
         return 1
-    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, min(8, available))
+    return max(1, min(8, cpus()))
+
+
+def cpus() -> int:
+    """That this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def check_memory(model: Model, length: int) -> None:
@@ -41,9 +47,8 @@ def check_memory(model: Model, length: int) -> None:
     Raises:
         CodespecError: with the figures.
     """
-    try:
-        total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):
+    total = memory()
+    if not total:
         return  # not known on this system: llama.cpp's own failure is reported instead
     need = model.size + model.kv_bytes_per_token * length
     if need > total:
@@ -51,3 +56,29 @@ def check_memory(model: Model, length: int) -> None:
             f"{model.path}: {need / 2**30:,.1f} GiB are needed for a context of {length:,} tokens and the machine has "
             f"{total / 2**30:,.1f}; set a smaller `context` or choose a smaller model"
         )
+
+
+def memory() -> int:
+    """Bytes of the machine's memory; 0 where the system does not say."""
+    if sys.platform == "win32":
+        return _windows_memory()
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return 0
+
+
+def _windows_memory() -> int:
+    class Status(ctypes.Structure):
+        """MEMORYSTATUSEX of the Windows API."""
+
+        _fields_ = (
+            ("length", ctypes.c_uint32),
+            ("load", ctypes.c_uint32),
+            ("total", ctypes.c_uint64),
+            ("others", ctypes.c_uint64 * 6),
+        )
+
+    status = Status(length=ctypes.sizeof(Status))
+    kernel = getattr(ctypes, "windll").kernel32  # noqa: B009  # absent elsewhere, where mypy looks
+    return int(status.total) if kernel.GlobalMemoryStatusEx(ctypes.byref(status)) else 0

@@ -14,10 +14,10 @@ import logging
 import os
 import platform
 import subprocess
-import sys
 from functools import cache
 from pathlib import Path
 
+from codespec.places import own_python
 from codespec.protocols import CodespecError
 
 log = logging.getLogger("codespec.llama")
@@ -105,9 +105,7 @@ def extra_buffers_work() -> bool:
 def survives(model: Path) -> bool:
     """Whether a child process that decodes a few batches with ``model`` comes back."""
     environment = {**os.environ, "CODESPEC_PROBE": "child"}
-    # The same modules as here; by itself the child would look in the current folder, which may be anybody's.
-    code = f"import sys; sys.path[:] = {sys.path!r}; from {__name__} import decode_batches; decode_batches(sys.argv[1])"
-    command = [sys.executable, "-c", code, str(model)]
+    command = [*own_python(f"from {__name__} import decode_batches; decode_batches(sys.argv[1])"), str(model)]
     try:
         done = subprocess.run(
             command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=TIMEOUT_SECONDS

@@ -8,7 +8,6 @@ import logging
 import os
 import re
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -19,7 +18,7 @@ from lsprotocol import types
 
 from codespec.exit_codes import ANSWER_IS_NO, DONE
 from codespec.lsp.progress import Progress
-from codespec.places import data_folder, make_private
+from codespec.places import data_folder, make_private, own_python
 from codespec.protocols import CodespecError
 
 if TYPE_CHECKING:
@@ -88,10 +87,8 @@ async def _run(*arguments: str, line: Callable[[str], None] = lambda text: None)
     Raises:
         CodespecError: it failed; what it said.
     """
-    # The same modules as here; by itself the child would look in the current folder, which may be anybody's.
-    code = f"import sys; sys.path[:] = {sys.path!r}; from codespec.cli import main; sys.exit(main())"
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", code, *arguments,
+        *own_python("from codespec.cli import main; sys.exit(main())"), *arguments,
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
     assert process.stdout is not None

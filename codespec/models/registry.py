@@ -55,6 +55,15 @@ def find_model(name: str) -> Path:
     return _find(name, "")
 
 
+def file_or_model(name: str) -> Path:
+    """What a person means on a command line: a file of the current folder, or the name of a model at hand.
+
+    Raises:
+        CodespecError: there is neither.
+    """
+    return Path(name).resolve() if Path(name).is_file() else find_model(name)
+
+
 def _find(name: str, role: str) -> Path:
     path = Path(name).expanduser()
     # Never a bare name: the current folder may be a workspace that somebody else has filled.

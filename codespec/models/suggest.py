@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
-import os
-import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -12,6 +9,7 @@ from time import perf_counter
 
 import numpy as np
 
+from codespec.llama.defaults import cpus, memory
 from codespec.llama.runtime import devices
 from codespec.models.catalogue import CATALOGUE, Known, known_model
 
@@ -77,7 +75,7 @@ class Fit:
 
 def this_machine() -> Machine:
     """Measured in a tenth of a second or two."""
-    return Machine(_memory(), _bandwidth(), devices())
+    return Machine(memory(), _bandwidth(), devices())
 
 
 def fits(machine: Machine) -> list[Fit]:
@@ -100,34 +98,9 @@ def _fit(model: Known, machine: Machine) -> Fit:
     return Fit(model, draft, need, speed, not known or need <= SHARE * machine.memory, known)
 
 
-def _memory() -> int:
-    if sys.platform == "win32":
-        return _windows_memory()
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):
-        return 0
-
-
-def _windows_memory() -> int:
-    class Status(ctypes.Structure):
-        """MEMORYSTATUSEX of the Windows API."""
-
-        _fields_ = (
-            ("length", ctypes.c_uint32),
-            ("load", ctypes.c_uint32),
-            ("total", ctypes.c_uint64),
-            ("others", ctypes.c_uint64 * 6),
-        )
-
-    status = Status(length=ctypes.sizeof(Status))
-    kernel = getattr(ctypes, "windll").kernel32  # noqa: B009  # absent elsewhere, where mypy looks
-    return int(status.total) if kernel.GlobalMemoryStatusEx(ctypes.byref(status)) else 0
-
-
 def _bandwidth() -> float:
     """Bytes a second; the best of some tries, for other programs only make it slower."""
-    count = min(8, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
+    count = min(8, cpus())
     blocks = [np.ones(_BLOCK // 8) for _ in range(count)]
     with ThreadPoolExecutor(count) as threads:
         return max(_read(threads, blocks) for _ in range(4))

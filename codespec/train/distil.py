@@ -24,7 +24,7 @@ from codespec.draft.profiles import model_hash
 from codespec.languages import by_id
 from codespec.models.index import best_draft
 from codespec.models.info import ModelInfo, inspect
-from codespec.models.registry import find_model, find_target, models_folder
+from codespec.models.registry import file_or_model, find_target, models_folder
 from codespec.places import data_folder
 from codespec.protocols import CodespecError
 from codespec.train import corpus, data
@@ -74,7 +74,7 @@ def run(options: argparse.Namespace) -> int:
         CodespecError: there is nothing to learn from, or no target.
     """
     began = time.monotonic()
-    target = _model(options.target) if options.target else find_target()
+    target = file_or_model(options.target) if options.target else find_target()
     about = _about(options, target)
     out = options.out or _folder(about)
     _same_run(out, about)
@@ -170,10 +170,6 @@ def _same_run(out: Path, about: dict[str, Any]) -> None:
     file.write_text(json.dumps(about, indent=1) + "\n", "utf-8")
 
 
-def _model(name: str) -> Path:
-    return Path(name).resolve() if Path(name).is_file() else find_model(name)
-
-
 def _languages(language: str) -> tuple[str, ...]:
     """Those that share a draft with this one."""
     together = (("javascript", "javascriptreact", "typescript", "typescriptreact"), ("c", "cpp"))
@@ -195,7 +191,7 @@ def _start(options: argparse.Namespace, target: ModelInfo, rival: Path | None) -
     """The draft to go on from: what is good already need not be learnt again."""
     if options.start == "none":
         return None
-    found = _model(options.start) if options.start else rival
+    found = file_or_model(options.start) if options.start else rival
     if found is None:
         return None
     info = inspect(found)
