@@ -20,6 +20,7 @@ from typing import Any
 
 from tqdm import tqdm
 
+from codespec.draft.log import language_stem
 from codespec.draft.profiles import model_hash
 from codespec.languages import by_id
 from codespec.models.index import best_draft
@@ -98,7 +99,7 @@ def _train(options: argparse.Namespace, target: Path, out: Path, texts: Texts, b
         sizes = [len(teacher.vocabulary.token_bytes(token)) for token in range(teacher.vocabulary.size)]
     steps = texts.passes and texts.passes * len(lessons) * ROWS // student.recipe.rows
     student.train(lessons, began + budget, _least(options.max_steps, steps))
-    name = options.name or f"draft-{options.language}-{target.stem}"
+    name = options.name or f"draft-{language_stem(options.language)}-{target.stem}"
     path = out / f"{name}.gguf"
     write_gguf_like(student.model, target, path, f"codespec {name}", options.quantization, _languages(options.language))
     found = judge(path, target, judged, texts.places, sizes)
