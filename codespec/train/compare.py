@@ -23,7 +23,7 @@ from codespec.models.index import GENERAL
 from codespec.protocols import CodespecError, Limits
 from codespec.train import corpus, data
 from codespec.train.corpus import Document
-from codespec.train.judge import LENGTH, accepted_of, judging_engine, prompts_in
+from codespec.train.judge import LENGTH, accepted_of, judging_engine, line_ends
 from codespec.train.pipeline import spread
 
 BEGINNING = 1200
@@ -54,13 +54,13 @@ def run(options: argparse.Namespace) -> int:
         with tqdm(total=len(languages) * len(drafts), desc="compare") as bar:
             for language in languages:
                 documents = _documents(held_out, language, options.places)
-                prompts = list(prompts_in(engine, documents, options.places))
+                places = line_ends(documents, options.places)
                 table[language] = {}
                 for name, path in drafts.items():
-                    found = accepted_of(path, engine, prompts)
+                    found = accepted_of(path, engine, places)
                     table[language][name] = {
                         "accepted": round(found.share, 4),
-                        "first": round(found.first / max(1, found.tries), 4),
+                        "first": round(found.first_share, 4),
                         "tokens_per_pass": round(found.tokens_per_pass, 3),
                     }
                     bar.update()
