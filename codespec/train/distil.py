@@ -1,7 +1,7 @@
 """``codespec train draft`` for a target in a GGUF file: texts, what the target says to them, a draft that learns that.
 
-A run folder holds ``corpus.jsonl.gz``, ``manifest.json.gz``, ``lessons/``, ``checkpoint.pt`` and ``log.jsonl``; an
-interrupted run goes on.
+A run folder holds ``corpus.jsonl.gz``, ``manifest.json.gz``, ``lessons/``, ``checkpoint.pt``, ``log.jsonl`` and
+``loss.svg``, and ``tokens.npy`` where the draft is trimmed; an interrupted run goes on.
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ from torch.nn import functional
 from tqdm import tqdm
 
 from codespec.models.info import ModelInfo
+from codespec.train import loss_plot
 from codespec.train.imported import load_gguf, with_tokens
 from codespec.train.model import DRAFT, TINY_DRAFT, Llama
 from codespec.train.teacher import Lesson
@@ -69,6 +70,7 @@ class Student(Learner):
 
     def train(self, lessons: Sequence[Path], until: float, max_steps: int | None) -> None:
         """Learn until the time ``until`` (of ``monotonic``), or for ``max_steps``."""
+        loss_plot.announce(self.folder)
         began, before = time.monotonic(), self.seconds
         total = max(1.0, until - began)
         saved, smoothed, weight = began, 0.0, 0.0
@@ -78,13 +80,14 @@ class Student(Learner):
                 progress = max((now - began) / total, self.steps / max_steps if max_steps else 0.0)
                 if progress >= 1:
                     break
-                loss = self._step(lesson, rows, rate_factor(progress, self.recipe))
+                factor = rate_factor(progress, self.recipe)
+                loss = self._step(lesson, rows, factor)
                 smoothed, weight = 0.98 * smoothed + 0.02 * loss, 0.98 * weight + 0.02
                 self.seconds = before + time.monotonic() - began
                 bar.update(min(bar.total, round(time.monotonic() - began)) - bar.n)
                 if self.steps % 20 == 0:
                     bar.set_postfix_str(f"loss {smoothed / weight:.3f}, {self.tokens / 1e6:.2f}M tokens")
-                    self.log(loss=round(smoothed / weight, 4), tokens=self.tokens, seconds=round(self.seconds, 1))
+                    self.log(loss=smoothed / weight, rate=factor, tokens=self.tokens, seconds=self.seconds)
                 if now - saved > self.recipe.checkpoint_minutes * 60:
                     self.save()
                     saved = now
