@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -97,6 +98,12 @@ def _bits_per_byte(model: Llama, lesson: Lesson, sizes: Sequence[int]) -> float:
 
 def judge(path: Path, target: Path, lesson: Lesson, documents: Sequence[Document], sizes: Sequence[int]) -> Quality:
     """What a draft is worth, on texts that it has not seen."""
+    # llama.cpp configures a thread's AMX tiles once, and dies after torch has used them in the same thread.
+    with ThreadPoolExecutor(1) as executor:
+        return executor.submit(_judge, path, target, lesson, documents, sizes).result()
+
+
+def _judge(path: Path, target: Path, lesson: Lesson, documents: Sequence[Document], sizes: Sequence[int]) -> Quality:
     model = own_weights(path)  # as it was exported, on the CPU
     trim = trim_of(path, len(sizes)) if model is not None else None
     engine = LocalEngine(target, context_length=min(1024, inspect(target).context or 1024))
