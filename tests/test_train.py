@@ -346,7 +346,7 @@ def test_what_a_trimmed_draft_lacks_is_part_of_the_rest():
 def test_the_tokens_of_a_trimmed_draft(run_folder):
     documents = corpus.load(run_folder)
     with Model(run_folder / "target.gguf", vocabulary_only=True) as target:
-        trim = frequent(target, documents, 400)
+        [trim] = frequent(target, documents, [400])
         vocabulary = target.vocabulary
         assert trim.size == 400
         assert (np.diff(trim.tokens) > 0).all()
@@ -357,7 +357,7 @@ def test_the_tokens_of_a_trimmed_draft(run_folder):
         counts = np.bincount(vocabulary.tokenize(text), minlength=vocabulary.size)
         assert counts[trim.tokens].sum() > 0.8 * counts.sum()
         with pytest.raises(CodespecError, match="tokens are always kept"):
-            frequent(target, documents, 200)
+            frequent(target, documents, [400, 200])
 
 
 def test_weights_for_some_of_the_tokens(run_folder):

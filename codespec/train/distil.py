@@ -230,7 +230,7 @@ def _trim(
         if not 0 < size < info.vocabulary_size:
             return None
         with Model(info.path, vocabulary_only=True) as model:
-            trim = frequent(model, documents, size)
+            [trim] = frequent(model, documents, [size])
     np.save(file, trim.tokens)
     say(f"the draft has {trim.size:,} of {info.vocabulary_size:,} tokens")
     return trim

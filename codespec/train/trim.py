@@ -12,7 +12,7 @@ import gguf
 import numpy as np
 import numpy.typing as npt
 
-from codespec.llama.model import Model
+from codespec.llama.model import LlamaVocabulary, Model
 from codespec.models.fim import fim_format
 from codespec.models.trimmed import TOKENS_KEY
 from codespec.protocols import CodespecError
@@ -75,27 +75,32 @@ def trim_of(path: Path, vocabulary_size: int) -> Trim | None:
     return Trim(np.asarray(field.contents(), np.int64), vocabulary_size) if field is not None else None
 
 
-def frequent(target: Model, documents: Sequence[Document], size: int) -> Trim:
-    """The tokens that texts have most, for a draft's vocabulary of ``size``; control tokens, single bytes and the like
-    are always among them.
+def frequent(target: Model, documents: Sequence[Document], sizes: Sequence[int]) -> list[Trim]:
+    """The tokens that texts have most, for draft vocabularies of these ``sizes``; control tokens, single bytes and the
+    like are always among them.
 
     Raises:
-        CodespecError: ``size`` has no room for those.
+        CodespecError: a size has no room for those.
     """
     vocabulary, layout = target.vocabulary, fim_format(target)
-    used = vocabulary.used
-    counts = np.zeros(used, np.int64)
+    always = vocabulary.control_tokens | vocabulary.end_tokens | (layout.markers if layout is not None else frozenset())
+    always |= {token for token in range(vocabulary.used) if len(vocabulary.token_bytes(token)) == 1}
+    if min(sizes) <= len(always) + 1:
+        raise CodespecError(f"--trim {min(sizes)}: {len(always):,} tokens are always kept; give many more")
+    found = counts(vocabulary, random.Random("trim").sample(list(documents), len(documents)))
+    found[sorted(always)] = np.iinfo(np.int64).max
+    # Tokens that no text has follow in the order of their ids, in which BPE learnt them.
+    ranked = np.lexsort((np.arange(vocabulary.used), -found[: vocabulary.used]))
+    return [Trim(np.sort(ranked[: size - 1]), vocabulary.size) for size in sizes]
+
+
+def counts(vocabulary: LlamaVocabulary, documents: Sequence[Document]) -> npt.NDArray[np.int64]:
+    """How often the first ``CHARACTERS`` of texts have each token."""
+    found = np.zeros(vocabulary.size, np.int64)
     left = CHARACTERS
-    for document in random.Random("trim").sample(list(documents), len(documents)):
-        counts += np.bincount(vocabulary.tokenize(document.text[:left]), minlength=used)
-        left -= len(document.text)
+    for document in documents:
         if left <= 0:
             break
-    always = vocabulary.control_tokens | vocabulary.end_tokens | (layout.markers if layout is not None else frozenset())
-    always |= {token for token in range(used) if len(vocabulary.token_bytes(token)) == 1}
-    if size <= len(always) + 1:
-        raise CodespecError(f"--trim {size}: {len(always):,} tokens are always kept; give many more")
-    counts[sorted(always)] = np.iinfo(np.int64).max
-    # Tokens that no text has follow in the order of their ids, in which BPE learnt them.
-    ranked = np.lexsort((np.arange(used), -counts))
-    return Trim(np.sort(ranked[: size - 1]), vocabulary.size)
+        found += np.bincount(vocabulary.tokenize(document.text[:left]), minlength=vocabulary.size)
+        left -= len(document.text)
+    return found
