@@ -7,6 +7,8 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
+import numpy as np
+
 from codespec.completion.draft_models import DraftModels, Loaded
 from codespec.completion.learnt import Calibration, ModelCosts
 from codespec.draft.compose import Combined
@@ -97,7 +99,8 @@ class Drafts:
                     sequence = OfTokens(sequence, tokens, self._vocabulary.size)
                 elif model.vocabulary.size != self._vocabulary.size:
                     sequence = OfWidth(sequence, self._vocabulary.size)
-                own = ModelDraft(sequence, self._vocabulary.end_tokens)
+                among = np.sort(tokens) if tokens is not None else None
+                own = ModelDraft(sequence, self._vocabulary.end_tokens, among)
                 costs = self._costs_of(context, rows=1)
                 return Loaded(model, context, own, costs.running, costs)
             # The same text may take more tokens than the target's; beyond its training the model would guess badly.

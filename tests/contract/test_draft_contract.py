@@ -48,7 +48,7 @@ def combined(model: ModelDraft | None) -> Combined:
 def trimmed() -> ModelDraft:
     tokens = range(0, VOCABULARY.size, 2)
     own = TableTarget(Table(len(tokens) + 1, seed=5))
-    return ModelDraft(OfTokens(own, tokens, VOCABULARY.size), VOCABULARY.end_tokens)
+    return ModelDraft(OfTokens(own, tokens, VOCABULARY.size), VOCABULARY.end_tokens, np.array(tokens))
 
 
 MAKERS: dict[str, Callable[[], Draft]] = {
