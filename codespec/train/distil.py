@@ -22,7 +22,7 @@ import numpy as np
 from tqdm import tqdm
 
 from codespec.draft.profiles import model_hash
-from codespec.languages import by_id
+from codespec.languages import by_id, sharing_a_draft
 from codespec.llama.model import Model
 from codespec.models.index import best_draft
 from codespec.models.info import ModelInfo, inspect
@@ -81,7 +81,7 @@ def run(options: argparse.Namespace) -> int:
     about = _about(options, target)
     out = options.out or _folder(about)
     _same_run(out, about)
-    documents = [each for each in _corpus(options, out) if each.language in _languages(options.language)]
+    documents = [each for each in _corpus(options, out) if each.language in sharing_a_draft(options.language)]
     if len(documents) < 2:
         raise CodespecError(f"no {options.language} files in {', '.join(map(str, options.corpus))}; name other folders")
     train, held_out = split(documents)
@@ -106,7 +106,7 @@ def run(options: argparse.Namespace) -> int:
     student.train(lessons, began + budget, options.max_steps)
     name = options.name or f"draft-{options.language}-{target.stem}"
     path = out / f"{name}.gguf"
-    languages = _languages(options.language)
+    languages = sharing_a_draft(options.language)
     write_gguf_like(student.model, target, path, f"codespec {name}", options.quantization, languages, trim)
     found = judge(path, target, judged, held_out, sizes)
     old = judge(rival, target, judged, held_out, sizes) if rival is not None else None
@@ -158,7 +158,12 @@ def _about(options: argparse.Namespace, target: Path) -> dict[str, Any]:
     except OSError as error:
         raise CodespecError(f"{target}: cannot be read ({error.strerror})") from error
     folders = sorted(str(each.resolve()) for each in options.corpus)
-    about = {"target": model, "name": target.stem, "languages": list(_languages(options.language)), "corpus": folders}
+    about = {
+        "target": model,
+        "name": target.stem,
+        "languages": list(sharing_a_draft(options.language)),
+        "corpus": folders,
+    }
     return about if options.trim is None else {**about, "trim": options.trim}
 
 
@@ -179,12 +184,6 @@ def _same_run(out: Path, about: dict[str, Any]) -> None:
         return
     out.mkdir(parents=True, exist_ok=True)
     file.write_text(json.dumps(about, indent=1) + "\n", "utf-8")
-
-
-def _languages(language: str) -> tuple[str, ...]:
-    """Those that share a draft with this one."""
-    together = (("javascript", "javascriptreact", "typescript", "typescriptreact"), ("c", "cpp"))
-    return next((each for each in together if language in each), (language,))
 
 
 def _corpus(options: argparse.Namespace, out: Path) -> list[Document]:

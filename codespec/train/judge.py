@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
@@ -30,6 +30,32 @@ PLACES = 12
 TOKENS = 48
 LENGTH = 4
 """The draft is judged by that many continuations of held-out texts, of so many tokens, proposing so many at a time."""
+
+
+@dataclass
+class Acceptance:
+    """Greedy decoding with ``LENGTH`` tokens proposed at a time, counted.
+
+    Attributes:
+        tries, first: rounds, and those whose first token was accepted.
+        passes, tokens: of the target.
+    """
+
+    proposed: int = 0
+    accepted: int = 0
+    tries: int = 0
+    first: int = 0
+    passes: int = 0
+    tokens: int = 0
+
+    @property
+    def share(self) -> float:
+        """Of the proposed tokens, how many were accepted."""
+        return self.accepted / max(1, self.proposed)
+
+    @property
+    def tokens_per_pass(self) -> float:
+        return self.tokens / max(1, self.passes)
 
 
 @dataclass(frozen=True)
@@ -106,39 +132,51 @@ def judge(path: Path, target: Path, lesson: Lesson, documents: Sequence[Document
 def _judge(path: Path, target: Path, lesson: Lesson, documents: Sequence[Document], sizes: Sequence[int]) -> Quality:
     model = own_weights(path)  # as it was exported, on the CPU
     trim = trim_of(path, len(sizes)) if model is not None else None
-    engine = LocalEngine(target, context_length=min(1024, inspect(target).context or 1024))
+    engine = judging_engine(target)
     try:
-        engine.use_draft(path)
-        draft = engine.drafts.model
-        assert draft is not None
-        proposed = accepted = passes = tokens = first = tries = 0
-        for prompt in _prompts(engine, documents):
-            for chunk in engine.generate(prompt, limits=Limits(TOKENS), speculate=Fixed(draft, LENGTH)):
-                if chunk.round is not None and chunk.round.proposed:
-                    tries += 1
-                    first += chunk.round.accepted > 0
-            counts = engine.statistics
-            proposed, accepted = proposed + counts.drafted, accepted + counts.accepted
-            passes, tokens = passes + counts.target_calls, tokens + counts.tokens
-        exact, ms = _alone(engine, draft, documents)
+        found = accepted_of(path, engine, prompts_in(engine, documents))
+        assert engine.drafts.model is not None
+        exact, ms = _alone(engine, engine.drafts.model, documents)
     finally:
         engine.close()
     return Quality(
         agreement=agreement(model, lesson, trim) if model is not None else None,
-        acceptance=round(accepted / max(1, proposed), 4),
-        first=round(first / max(1, tries), 4),
-        tokens_per_pass=round(tokens / max(1, passes), 3),
+        acceptance=round(found.share, 4),
+        first=round(found.first / max(1, found.tries), 4),
+        tokens_per_pass=round(found.tokens_per_pass, 3),
         bits_per_byte=round(_bits_per_byte(model, lesson, sizes), 3) if model is not None and trim is None else None,
         exact_match=exact,
         ms_per_token=ms,
     )
 
 
-def _places(documents: Sequence[Document]) -> Iterator[tuple[Document, int, int]]:
+def judging_engine(target: Path) -> LocalEngine:
+    """The target, to judge drafts by; close it after use."""
+    return LocalEngine(target, context_length=min(1024, inspect(target).context or 1024))
+
+
+def accepted_of(path: Path, engine: LocalEngine, prompts: Iterable[list[int]]) -> Acceptance:
+    """How much of a draft the target accepts in what it writes after the prompts."""
+    engine.use_draft(path)
+    draft = engine.drafts.model
+    assert draft is not None
+    found = Acceptance()
+    for prompt in prompts:
+        for chunk in engine.generate(prompt, limits=Limits(TOKENS), speculate=Fixed(draft, LENGTH)):
+            if chunk.round is not None and chunk.round.proposed:
+                found.tries += 1
+                found.first += chunk.round.accepted > 0
+        counts = engine.statistics
+        found.proposed, found.accepted = found.proposed + counts.drafted, found.accepted + counts.accepted
+        found.passes, found.tokens = found.passes + counts.target_calls, found.tokens + counts.tokens
+    return found
+
+
+def _places(documents: Sequence[Document], places: int) -> Iterator[tuple[Document, int, int]]:
     """Places in lines of held-out texts, and where the line ends; the same ones for the same texts."""
     chooser = random.Random("places")
     order = chooser.sample(list(documents), len(documents))
-    for _ in range(PLACES):
+    for _ in range(places):
         for document in order:
             for _ in range(8):
                 at = chooser.randrange(len(document.text))
@@ -148,10 +186,11 @@ def _places(documents: Sequence[Document]) -> Iterator[tuple[Document, int, int]
                     break
 
 
-def _prompts(engine: LocalEngine, documents: Sequence[Document]) -> Iterator[list[int]]:
+def prompts_in(engine: LocalEngine, documents: Sequence[Document], places: int = PLACES) -> Iterator[list[int]]:
+    """Prompts for completions in lines of held-out texts; the same ones for the same texts."""
     prompts = Prompts(engine.vocabulary, inspect(engine.model.path).fim)
     room = engine.context_length - TOKENS - LENGTH - 2
-    for document, at, end in islice(_places(documents), PLACES):
+    for document, at, end in islice(_places(documents, places), places):
         tokens = prompts.prompt(document.text[:at], document.text[end:], document.path, room)
         yield tokens or sorted(engine.vocabulary.end_tokens)[:1]
 
@@ -162,7 +201,7 @@ def _alone(engine: LocalEngine, draft: Draft, documents: Sequence[Document]) -> 
     banned = dict.fromkeys(vocabulary.control_tokens - vocabulary.end_tokens, float("-inf"))
     right = count = tokens = 0
     seconds = 0.0
-    for (document, at, end), prompt in zip(_places(documents), _prompts(engine, documents), strict=False):
+    for (document, at, end), prompt in zip(_places(documents, PLACES), prompts_in(engine, documents), strict=False):
         limit = min(len(vocabulary.tokenize(document.text[at:end])) + 2, TOKENS)
         asked: list[float] = []  # at what times it was asked for a token, and for one more than it may write
 
