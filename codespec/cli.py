@@ -318,6 +318,8 @@ def run_train(options: argparse.Namespace) -> int:
 
             options.target = options.target or load()[0].target.path
             return distil.run(options)
+        if options.model == "draft" and options.trim:
+            raise CodespecError("--trim is for a target in a GGUF file: name it with --target")
         return pipeline.run(options)
     except ValueError as error:
         raise CodespecError(str(error)) from error

@@ -206,6 +206,7 @@ def _plain(info: ModelInfo) -> dict[str, Any]:
         "licence": info.licence,
         "vocabulary": info.vocabulary,
         "vocabulary_size": info.vocabulary_size,
+        "trimmed": info.trimmed,
         "kv_bytes": info.kv_bytes,
         "family": info.family,
         "fim": None
@@ -230,7 +231,8 @@ def _lines(info: ModelInfo) -> Iterator[tuple[str, str]]:
     yield "quantization", info.quantization or "not said"
     yield "context", f"{info.context:,} tokens, {info.kv_bytes:,} bytes of KV cache each at 16 bits"
     yield "licence", info.licence or "not said"
-    yield "vocabulary", f"{info.vocabulary_size:,} tokens, {info.vocabulary[:16]}"
+    of = "of a target's, for which alone it drafts: " if info.trimmed else ""
+    yield "vocabulary", f"{info.vocabulary_size:,} tokens, {of}{info.vocabulary[:16]}"
     yield "family", info.family or "none: it cannot fill in the middle"
     if fim is not None:
         named = {

@@ -16,6 +16,14 @@ def positive(text: str) -> int:
     return value
 
 
+def count(text: str) -> int:
+    """A whole number from 0 on."""
+    value = int(text)
+    if value < 0:
+        raise argparse.ArgumentTypeError("must be 0 or more")
+    return value
+
+
 def not_negative(text: str) -> float:
     """A number from 0 on."""
     value = float(text)

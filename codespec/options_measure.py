@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from codespec.option_values import LONGEST_PROPOSAL, not_negative, positive, sizes
+from codespec.option_values import LONGEST_PROPOSAL, count, not_negative, positive, sizes
 
 
 def add_profile(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -224,6 +224,10 @@ def add_train(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     draft.add_argument(
         "--from", dest="start", default="", metavar="NAME|PATH|none",
         help="draft to go on from (default: the best one at hand that can be trained on)",
+    )  # fmt: skip
+    draft.add_argument(
+        "--trim", type=count, metavar="N",
+        help="the N most frequent of the target's tokens only; 0: all (default: 16384 of more than 32,768)",
     )  # fmt: skip
     draft.set_defaults(command="train", model="draft")
     for action, minutes in ((target, 75.0), (draft, 20.0)):

@@ -1,4 +1,4 @@
-"""GGUFs with another vocabulary and the same behaviour: ids shuffled, or padding at the end."""
+"""GGUFs with another vocabulary and the same behaviour: ids shuffled, padding at the end, or only some tokens."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ from pathlib import Path
 
 import gguf
 import numpy as np
+
+from codespec.models.info import inspect
+from codespec.models.trimmed import TOKENS_KEY, VOCABULARY_KEY
 
 
 def write(source: Path, path: Path, seed: int = 1) -> Path:
@@ -20,11 +23,19 @@ def write_padded(source: Path, path: Path, padding: int) -> Path:
     return _write(source, path, np.concatenate([np.arange(count), np.arange(count - padding, count)]), padding)
 
 
-def _write(source: Path, path: Path, old: np.ndarray, padding: int = 0) -> Path:
+def write_trimmed(source: Path, path: Path, tokens: np.ndarray) -> Path:
+    """A draft trimmed to these tokens, ascending; it reads any other one as it would token 0."""
+    hashed = inspect(source).vocabulary
+    return _write(source, path, np.append(tokens, 0), 1, {TOKENS_KEY: tokens.tolist(), VOCABULARY_KEY: hashed})
+
+
+def _write(
+    source: Path, path: Path, old: np.ndarray, padding: int = 0, metadata: dict[str, list[int] | str] | None = None
+) -> Path:
     """Token ``i`` is ``old[i]`` in ``source``, the last ``padding`` ones unused."""
     reader = gguf.GGUFReader(source)
     used = len(old) - padding
-    new = np.argsort(old[:used])
+    new = {token: i for i, token in enumerate(old[:used].tolist())}
     writer = gguf.GGUFWriter(path, "llama")
     for key, entry in reader.fields.items():
         if key.startswith("GGUF.") or key == "general.architecture":
@@ -37,8 +48,10 @@ def _write(source: Path, path: Path, old: np.ndarray, padding: int = 0) -> Path:
         elif key.endswith("vocab_size"):
             value = len(old)
         elif key.endswith("_token_id"):
-            value = int(new[value])
+            value = new[value]
         writer.add_key_value(key, value, kind, entry.types[-1] if kind == gguf.GGUFValueType.ARRAY else None)
+    for key, value in (metadata or {}).items():
+        writer.add_array(key, value) if isinstance(value, list) else writer.add_string(key, value)
     for tensor in reader.tensors:
         data = tensor.data[old] if tensor.name in ("token_embd.weight", "output.weight") else tensor.data
         writer.add_tensor(tensor.name, np.ascontiguousarray(data), raw_dtype=tensor.tensor_type)

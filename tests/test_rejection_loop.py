@@ -16,6 +16,7 @@ from test_sampling import random_case as random_logits
 
 from codespec.draft.draft_length import FixedLength
 from codespec.draft.model import ModelDraft
+from codespec.draft.width import OfTokens
 from codespec.protocols import Limits, Sampling
 from codespec.speculative.generate import Generator
 from codespec.speculative.noise import Purpose, uniform
@@ -89,13 +90,16 @@ def draw_text(draft: ModelDraft, sampler: LogitSampler, grammar: SetGrammar, cou
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("trimmed", [False, True], ids=["whole", "trimmed"])
 @pytest.mark.parametrize("verify", ["gumbel", "rejection"])
-def test_texts_follow_the_law_of_the_target(verify: str) -> None:
+def test_texts_follow_the_law_of_the_target(verify: str, trimmed: bool) -> None:
     sampling = Sampling(temperature=1.2, top_k=4, top_p=0.97, min_p=0.05, presence_penalty=0.3, verify=verify, seed=7)
     grammar = GRAMMAR.copy()
     law = law_of_texts(TABLE, [1, 2], sampling, TOKENS, grammar, END)
     counts: Counter = Counter()
-    draft, memory = ModelDraft(TableTarget(NOISY), END), {}
+    kept = np.array([0, 1, 2, 4])
+    model = OfTokens(TableTarget(Table(5, seed=9)), kept.tolist(), 6) if trimmed else TableTarget(NOISY)
+    draft, memory = ModelDraft(model, END, kept if trimmed else None), {}
     for sample in range(DRAWS):
         draw_text(draft, Remembering(replace(sampling, sample=sample), 2, memory), grammar, counts)
     accepted = counts.pop("accepted") / counts.pop("drafted")

@@ -77,6 +77,26 @@ def test_equal_to_masking_everything_first(seed: int, monkeypatch: pytest.Monkey
     assert sure > 20
 
 
+@pytest.mark.parametrize("seed", [1_000, 1_200])
+def test_knowing_which_tokens_there_are_changes_nothing(seed: int) -> None:
+    quick = 0
+    for case in range(seed, seed + 200):
+        logits, tokens, sampling, grammar = random_case(case)
+        rng = np.random.default_rng(case)
+        among = np.sort(rng.choice(len(logits), int(rng.integers(1, len(logits) + 1)), replace=False))
+        some = np.full_like(logits, -np.inf)
+        some[among] = logits[among]
+        for settings in (sampling, replace(sampling, temperature=0)):
+            sampler = LogitSampler(settings, prompt_length=4)
+            plain, pick = (sampler.pick(some, tokens, grammar, known) for known in (None, among))
+            assert (pick and pick.token) == (plain and plain.token), case
+            if pick is not None and plain is not None:
+                # Banned tokens are counted in where there was no closer look.
+                assert 0 < pick.confidence <= plain.confidence * (1 + 1e-5)
+            quick += sampler._best_among(some, among, grammar) is not None
+    assert quick > 30
+
+
 def test_the_mask_is_computed_only_after_refusals() -> None:
     logits = np.arange(100, 0, -1).astype(np.float32)  # token 0 is the best
     for sampling in (Sampling(), Sampling(temperature=1), Sampling(temperature=1, top_k=0, top_p=1, min_p=0.05)):

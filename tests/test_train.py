@@ -7,6 +7,7 @@ import math
 import random
 import sysconfig
 from pathlib import Path
+from xml.etree import ElementTree
 
 import marked_vocabulary
 import numpy as np
@@ -22,10 +23,11 @@ from codespec.llama.model import Model  # noqa: E402
 from codespec.models.fim import fim_format  # noqa: E402
 from codespec.models.info import inspect  # noqa: E402
 from codespec.protocols import CodespecError, Limits  # noqa: E402
-from codespec.train import corpus, data, export, imported, judge, muon, pipeline, student, tokenizer  # noqa: E402
+from codespec.train import corpus, data, export, imported, judge, loss_plot, muon, pipeline, student, tokenizer  # noqa: E402
 from codespec.train.model import TINY  # noqa: E402
-from codespec.train.teacher import Packer, likeliest  # noqa: E402
+from codespec.train.teacher import Lesson, Packer, likeliest  # noqa: E402
 from codespec.train.train import IGNORED, Recipe, Run, labels_of, rate_factor  # noqa: E402
+from codespec.train.trim import Trim, frequent, trim_of  # noqa: E402
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 
@@ -53,6 +55,25 @@ def test_it_learns(run_folder):
     summary = json.loads((run_folder / "target.json").read_text())
     assert summary["steps"] == 400
     assert 0.5 < summary["bits_per_byte"]["python"] < 4
+
+
+def test_the_loss_is_drawn(run_folder):
+    for model in ("target", "draft-python"):
+        chart = ElementTree.parse(run_folder / model / "loss.svg")
+        assert len(chart.findall(".//{*}polyline")) == 2
+        assert any(text.text == "learning rate / peak" for text in chart.findall(".//{*}text"))
+
+
+def test_the_loss_of_a_run_that_was_killed(tmp_path, capsys):
+    loss_plot.announce(tmp_path)
+    assert str(tmp_path / "loss.svg") in capsys.readouterr().err
+    loss_plot.draw(tmp_path)
+    assert not (tmp_path / "loss.svg").exists()
+    lines = [json.dumps({"loss": 4 - i / 500, "tokens": 100 * i}) for i in range(1, 1500)]  # of an older one: no rate
+    (tmp_path / "log.jsonl").write_text("\n".join([*lines, '{"loss": 2.']))
+    loss_plot.draw(tmp_path)
+    [line] = ElementTree.parse(tmp_path / "loss.svg").findall(".//{*}polyline")
+    assert 300 < len(line.get("points").split()) <= loss_plot.POINTS
 
 
 def test_a_resumed_run_goes_on_where_it_was(run_folder):
@@ -297,6 +318,86 @@ def test_the_loss_with_all_tokens_is_the_cross_entropy():
         # What is not kept counts as one.
         few = student.distilled(logits, labels, learnt, ids[..., :3], shares[..., :3], weight)
         assert few <= expected + 1e-4
+
+
+def test_what_a_trimmed_draft_lacks_is_part_of_the_rest():
+    trim = Trim(np.array([1, 3, 4]), 6)
+    shares = np.array([[[0.5, 0.3, 0.1], [0.6, 0.25, 0.1]]], np.float16)
+    ids = np.array([[[3, 2, 5], [0, 4, 1]]], np.int32)
+    lesson = trim.lesson(Lesson(np.array([[2, 4, 5]], np.int32), np.array([[True, True]]), ids, shares))
+    assert lesson.tokens.tolist() == [[3, 2, 3]]
+    assert lesson.learnt.tolist() == [[True, False]]
+    assert lesson.ids.tolist() == [[[1, 3, 3], [3, 2, 0]]]
+    assert (lesson.shares > 0).tolist() == [[[True, False, False], [False, True, True]]]
+    torch.manual_seed(0)
+    logits = torch.randn(1, 2, 4)
+    own = logits.softmax(-1)[0, 0]
+    loss = student.distilled(
+        logits,
+        torch.tensor([[2, 3]]),
+        torch.from_numpy(lesson.learnt),
+        torch.from_numpy(lesson.ids.astype(np.int64)),
+        torch.from_numpy(lesson.shares.astype(np.float32)),
+        1.0,
+    )
+    assert float(loss) == pytest.approx(float(-0.5 * own[1].log() - 0.5 * (1 - own[1]).log()), rel=1e-3)
+
+
+def test_the_tokens_of_a_trimmed_draft(run_folder):
+    documents = corpus.load(run_folder)
+    with Model(run_folder / "target.gguf", vocabulary_only=True) as target:
+        [trim] = frequent(target, documents, [400])
+        vocabulary = target.vocabulary
+        assert trim.size == 400
+        assert (np.diff(trim.tokens) > 0).all()
+        kept = set(trim.tokens.tolist())
+        assert vocabulary.control_tokens | vocabulary.end_tokens <= kept
+        assert len({vocabulary.token_bytes(token) for token in kept} & {bytes([b]) for b in range(256)}) == 256
+        text = "".join(document.text for document in documents[:40])
+        counts = np.bincount(vocabulary.tokenize(text), minlength=vocabulary.size)
+        assert counts[trim.tokens].sum() > 0.8 * counts.sum()
+        with pytest.raises(CodespecError, match="tokens are always kept"):
+            frequent(target, documents, [400, 200])
+
+
+def test_weights_for_some_of_the_tokens(run_folder):
+    whole = pipeline.load_model(run_folder / "target")
+    tokens = np.array([2, 40, 41, 300])
+    model = imported.with_tokens(whole, tokens)
+    with torch.no_grad():
+        assert torch.allclose(
+            model(torch.tensor([[1, 3, 2]]))[..., :4], whole(torch.tensor([[40, 300, 41]]))[..., tokens]
+        )
+
+
+def test_a_trimmed_draft(distilled, run_folder, monkeypatch, capsys):
+    out, first = distilled
+    monkeypatch.setenv("CODESPEC_DATA", str(out / "data"))
+    monkeypatch.setenv("CODESPEC_CACHE", str(out / "cache"))
+    options = ["train", "draft", "--target", str(run_folder / "target.gguf"), "--language", "python", "--size", "tiny"]
+    options += ["--trim", "400", "--minutes", "0.3", "--name", "trimmed"]
+    source = json.loads((out / "run" / "run.json").read_text())["corpus"]
+    code = main([*options, "--out", str(out / "trimmed"), "--corpus", *source])
+    summary = json.loads((out / "trimmed" / "trimmed.json").read_text())
+    assert code == (0 if summary["better"] else 1)
+    assert summary["vocabulary"] == 400
+    assert summary["quality"]["bits_per_byte"] is None
+    assert summary["quality"]["acceptance"] > 0
+    # It has gone on from the whole one.
+    assert summary["from"] is not None
+    assert summary["quality"]["agreement"] > first["quality"]["agreement"] - 0.1
+    path = out / "trimmed" / "trimmed.gguf"
+    info = inspect(path)
+    assert (info.trimmed, info.vocabulary) == (True, inspect(run_folder / "target.gguf").vocabulary)
+    assert np.array_equal(trim_of(path, TINY.vocabulary).tokens, np.load(out / "trimmed" / "tokens.npy"))
+    assert (out / "trimmed" / "loss.svg").exists()
+    # And it can be gone on from, but not with other tokens.
+    more = [*options, "--from", str(path), "--corpus", *source]
+    assert main([*more, "--out", str(out / "more")]) in (0, 1)
+    assert json.loads((out / "more" / "trimmed.json").read_text())["from"] == str(path)
+    more[more.index("--trim") + 1] = "380"
+    assert main([*more, "--out", str(out / "other")]) == 2
+    assert "has other tokens of the target's" in capsys.readouterr().err
 
 
 def test_the_likeliest_tokens():

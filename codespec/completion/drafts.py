@@ -7,6 +7,8 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
+import numpy as np
+
 from codespec.completion.draft_models import DraftModels, Loaded
 from codespec.completion.learnt import Calibration, ModelCosts
 from codespec.draft.compose import Combined
@@ -18,11 +20,12 @@ from codespec.draft.model import ModelDraft
 from codespec.draft.ngram import NgramDraft
 from codespec.draft.profiles import Profiles
 from codespec.draft.recode import cut_alike
-from codespec.draft.width import OfWidth
+from codespec.draft.width import OfTokens, OfWidth
 from codespec.llama.context import Context
 from codespec.llama.model import LlamaVocabulary, Model
 from codespec.llama.runtime import Cancellation
 from codespec.models.registry import first_difference
+from codespec.models.trimmed import kept_tokens
 from codespec.protocols import CodespecError, Draft, Target
 
 SOURCES = frozenset({"forced", "ngram", "model"})
@@ -87,13 +90,17 @@ class Drafts:
     def _load(self, path: Path, go_on: Callable[[], bool]) -> Loaded:
         model = Model(path, gpu_layers=self._gpu_layers, progress=lambda _: go_on())
         try:
-            different = first_difference(self._vocabulary, model.vocabulary)
+            tokens = kept_tokens(model, self._vocabulary)
+            different = first_difference(self._vocabulary, model.vocabulary) if tokens is None else None
             if different is None:
                 context = Context(model, context_length=self._target.length, threads=self._threads)
                 sequence: Target = self._wrap(context.sequence(), "draft")
-                if model.vocabulary.size != self._vocabulary.size:
+                if tokens is not None:
+                    sequence = OfTokens(sequence, tokens, self._vocabulary.size)
+                elif model.vocabulary.size != self._vocabulary.size:
                     sequence = OfWidth(sequence, self._vocabulary.size)
-                own = ModelDraft(sequence, self._vocabulary.end_tokens)
+                among = np.sort(tokens) if tokens is not None else None
+                own = ModelDraft(sequence, self._vocabulary.end_tokens, among)
                 costs = self._costs_of(context, rows=1)
                 return Loaded(model, context, own, costs.running, costs)
             # The same text may take more tokens than the target's; beyond its training the model would guess badly.

@@ -24,6 +24,7 @@ from codespec.llama.model import Model
 from codespec.llama.runtime import Cancellation
 from codespec.models.index import best_draft
 from codespec.models.registry import find_draft, vocabulary_hash
+from codespec.models.trimmed import VOCABULARY_KEY
 from codespec.protocols import (
     Cancel,
     Chunk,
@@ -109,6 +110,8 @@ class LocalEngine:
         self.model = Model(target, gpu_layers=gpu_layers, plain_buffers=exact, progress=progress)
         self._gpu_layers = gpu_layers
         try:
+            if self.model.metadata(VOCABULARY_KEY) is not None:
+                raise CodespecError(f"{target}: a draft that has only some of its target's tokens; it can be no target")
             length = context_length or min(self.model.trained_context, LONGEST_AUTOMATIC_CONTEXT)
             self._context = Context(
                 self.model,

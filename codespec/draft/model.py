@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import numpy as np
+import numpy.typing as npt
+
 from codespec.draft.sequence import HeldSequence
 from codespec.protocols import CodespecError, Distribution, GrammarState, Pick, Proposal, Sampler, Target
 
@@ -16,12 +19,14 @@ class ModelDraft:
     Args:
         model: the small model's own sequence.
         end_tokens: tokens after which there is nothing to propose; one may end a proposal.
+        among: the only tokens that ``model`` has, ascending; None: all.
     """
 
     source = "model"
 
-    def __init__(self, model: Target, end_tokens: frozenset[int]) -> None:
+    def __init__(self, model: Target, end_tokens: frozenset[int], among: npt.NDArray[np.int64] | None = None) -> None:
         self._sequence = HeldSequence(model)
+        self._among = among
         self._end_tokens = end_tokens
 
     def propose(
@@ -47,7 +52,7 @@ class ModelDraft:
             logits, _ = self._sequence.bring_to(tokens)
             while True:
                 # The sequence now holds `tokens` and `proposed`: the history that the sampler asks for.
-                pick = sampler.pick(logits[-1], self._sequence.tokens, grammar)
+                pick = sampler.pick(logits[-1], self._sequence.tokens, grammar, self._among)
                 if pick is None or (grammar is not None and not grammar.accept((pick.token,))):
                     break
                 proposed.append(pick.token)
@@ -78,4 +83,4 @@ class ModelDraft:
         """
         self._sequence.rollback(kept)
         logits = self._sequence.extend(tokens[kept:], 1)
-        return sampler.pick(logits[-1], tokens, grammar)
+        return sampler.pick(logits[-1], tokens, grammar, self._among)

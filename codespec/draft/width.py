@@ -1,4 +1,4 @@
-"""Logits of a draft model whose vocabulary is padded to another size than the target's."""
+"""Draft models whose vocabulary is the target's, but for its size: padded otherwise, or without its rare tokens."""
 
 from __future__ import annotations
 
@@ -50,4 +50,42 @@ class OfWidth:
             return logits[:, : self._width]
         fitted = np.full((rows, self._width), -np.inf, np.float32)
         fitted[:, :columns] = logits
+        return fitted
+
+
+class OfTokens(OfWidth):
+    """A sequence of a model that has only some of the target's tokens: what it lacks is impossible.
+
+    Args:
+        tokens: the target's ids of the model's own tokens, all but its last, which is read for every other one.
+        width: of the target's vocabulary.
+    """
+
+    def __init__(self, sequence: Target, tokens: Sequence[int], width: int) -> None:
+        super().__init__(sequence, width)
+        self._tokens = np.asarray(tokens)
+        own = np.full(width, len(tokens))
+        own[self._tokens] = np.arange(len(tokens))
+        self._own: list[int] = own.tolist()
+        # Kept between calls: what the model lacks stays as it is.
+        self._fitted_logits = np.full((1, width), -np.inf, np.float32)
+
+    def decode(self, tokens: Sequence[int], last: int | None = None) -> Logits:
+        """``Target.decode``."""
+        return super().decode([self._own[token] for token in tokens], last)
+
+    def fork(self) -> Target:
+        """``Target.fork``."""
+        return OfTokens(self._sequence.fork(), self._tokens.tolist(), self._width)
+
+    def decode_each(self, forks: Sequence[Target], tokens: Sequence[int]) -> Logits:
+        """``Target.decode_each``."""
+        return super().decode_each(forks, [self._own[token] for token in tokens])
+
+    def _fitted(self, logits: Logits) -> Logits:
+        if len(logits) > len(self._fitted_logits):
+            self._fitted_logits = np.full((len(logits), self._width), -np.inf, np.float32)
+        fitted = self._fitted_logits[: len(logits)]
+        for row, own in zip(fitted, logits, strict=True):
+            row[self._tokens] = own[: len(self._tokens)]
         return fitted

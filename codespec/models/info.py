@@ -10,6 +10,7 @@ from codespec.llama.model import Model
 from codespec.llama.runtime import library
 from codespec.models.fim import FimFormat, fim_format
 from codespec.models.registry import vocabulary_hash
+from codespec.models.trimmed import VOCABULARY_KEY
 
 LANGUAGES_KEY = "codespec.draft.languages"
 """Of a GGUF file: names with commas between."""
@@ -33,8 +34,10 @@ class ModelInfo:
         size: of the file, in bytes.
         context: tokens that it was trained with; 0 where it does not say.
         licence: as it names it; empty where it does not say.
-        vocabulary: a hash of all tokens: equal where one model can draft for another without recoding.
+        vocabulary: a hash of all tokens: equal where one model can draft for another without recoding; of a trimmed
+            draft its target's.
         vocabulary_size: tokens.
+        trimmed: whether it is a draft that has only some tokens of that vocabulary.
         kv_bytes: of the KV cache for each token, at 16 bits.
         languages: that a draft was trained for; empty where it does not say.
         fim: how it wants to be asked for the middle of a text; None if it cannot be.
@@ -50,6 +53,7 @@ class ModelInfo:
     licence: str
     vocabulary: str
     vocabulary_size: int
+    trimmed: bool
     kv_bytes: int
     languages: tuple[str, ...]
     fim: FimFormat | None
@@ -68,6 +72,7 @@ def inspect(path: Path) -> ModelInfo:
     """
     with Model(path, vocabulary_only=True) as model:
         architecture = model.metadata("general.architecture") or ""
+        made_for = printable(model.metadata(VOCABULARY_KEY) or "")
         return ModelInfo(
             path=path,
             name=printable(model.metadata("general.name") or path.stem),
@@ -77,8 +82,9 @@ def inspect(path: Path) -> ModelInfo:
             size=path.stat().st_size,
             context=_number(model, f"{architecture}.context_length"),
             licence=printable((model.metadata("general.license") or "").partition("\n")[0])[:LONGEST_LICENCE],
-            vocabulary=vocabulary_hash(model.vocabulary),
+            vocabulary=made_for or vocabulary_hash(model.vocabulary),
             vocabulary_size=model.vocabulary.size,
+            trimmed=bool(made_for),
             kv_bytes=_kv_bytes(model, architecture),
             languages=tuple(filter(None, (model.metadata(LANGUAGES_KEY) or "").split(","))),
             fim=fim_format(model),

@@ -82,14 +82,19 @@ class LogitSampler:
         self._bits = np.zeros(0, np.uint32)
         self.chance = Chance(sampling.seed, sampling.sample)
 
-    def pick(self, logits: Scores, tokens: Sequence[int], grammar: GrammarState | None) -> Pick | None:
+    def pick(
+        self, logits: Scores, tokens: Sequence[int], grammar: GrammarState | None, among: Ids | None = None
+    ) -> Pick | None:
         """The token after ``tokens`` (prompt included), given its logits [V]; equal scores go to the lowest id.
 
         With ``rejection`` it is drawn from ``distribution``, as a draft's token: independently of ``choose``.
 
         ``confidence`` is the token's probability at temperature 1 among the tokens that survive grammar and
         filters. Without filters (greedy, or every one off) it is its share of all tokens but the better-scored
-        ones that the grammar refused: a lower bound, since others may be refused too.
+        ones that the grammar refused: a lower bound, since others may be refused too, or banned.
+
+        Args:
+            among: ids in ascending order, where all other logits are ``-inf``: knowing them saves time.
 
         Returns:
             None where nothing may come next: the grammar, the bias or the logits (``-inf``) ban every token.
@@ -98,6 +103,9 @@ class LogitSampler:
             CodespecError: a logit is NaN or infinite, or ``logit_bias`` names a token that does not exist.
         """
         if not self.rejection:
+            best = self._best_among(logits, among, grammar) if among is not None else None
+            if best is not None:
+                return best
             chosen = self._choose(logits, tokens, grammar)
             return None if chosen is None else Pick(chosen.token, _confidence(chosen))
         law = self._law(logits, tokens, grammar)
@@ -107,6 +115,19 @@ class LogitSampler:
         token = self.draw(distribution, tokens, Purpose.DRAFT)
         confidence = _confidence(_Choice(token, scores, None if self._unfiltered else distribution[0]))
         return Pick(token, confidence, distribution)
+
+    def _best_among(self, logits: Scores, among: Ids, grammar: GrammarState | None) -> Pick | None:
+        """``pick`` where the best logit decides; None where that needs a closer look."""
+        if self._lowered is None or self.sampling.temperature > 0 or len(logits) < self._least_size:
+            return None
+        scores = logits[among]
+        best = int(scores.argmax())
+        token, top = int(among[best]), float(scores[best])
+        if not -math.inf < top < math.inf or token in self._lowered:
+            return None
+        if grammar is not None and not grammar.allows(token):
+            return None
+        return Pick(token, float(1 / np.exp(scores - scores[best]).sum()))
 
     def choose(self, logits: Scores, tokens: Sequence[int], grammar: GrammarState | None) -> int | None:
         """The target's own token: that of ``pick`` at less cost, or with ``rejection`` another draw."""

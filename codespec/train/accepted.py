@@ -60,7 +60,7 @@ def accepted_texts(languages: Sequence[str]) -> Texts:
     train, held_out = records[:-latest], records[-latest:]
     characters = sum(len(each.prefix) + len(each.text) + len(each.suffix) for each in train)
     tokens = READINGS * int(characters / data.CHARACTERS_PER_TOKEN)
-    return Texts(_rows(train), _rows(held_out), _places(held_out), tokens, PASSES)
+    return Texts(_rows(train), _rows(held_out), _places(held_out), tokens=tokens, passes=PASSES)
 
 
 class AcceptedPacker:

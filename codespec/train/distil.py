@@ -1,7 +1,7 @@
 """``codespec train draft`` for a target in a GGUF file: texts, what the target says to them, a draft that learns that.
 
-A run folder holds ``corpus.jsonl.gz``, ``manifest.json.gz``, ``lessons/``, ``checkpoint.pt`` and ``log.jsonl``; an
-interrupted run goes on.
+A run folder holds ``corpus.jsonl.gz``, ``manifest.json.gz``, ``lessons/``, ``checkpoint.pt``, ``log.jsonl`` and
+``loss.svg``, and ``tokens.npy`` where the draft is trimmed; an interrupted run goes on.
 """
 
 from __future__ import annotations
@@ -12,17 +12,19 @@ import hashlib
 import json
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from tqdm import tqdm
 
 from codespec.draft.log import language_stem
 from codespec.draft.profiles import model_hash
 from codespec.languages import by_id, sharing_a_draft
+from codespec.llama.model import Model
 from codespec.models.index import best_draft
 from codespec.models.info import ModelInfo, inspect
 from codespec.models.registry import file_or_model, find_target, models_folder
@@ -37,6 +39,7 @@ from codespec.train.pipeline import say
 from codespec.train.student import Student
 from codespec.train.teacher import Lesson, Row, Teacher
 from codespec.train.texts import Texts, of_files, split
+from codespec.train.trim import KEPT, LARGE, Trim, frequent, trim_of
 
 TEACHING = 0.3
 """Of the time that the target reads; what it said is learnt several times."""
@@ -67,8 +70,8 @@ def run(options: argparse.Namespace) -> int:
     target = file_or_model(options.target) if options.target else find_target()
     languages = sharing_a_draft(options.language)
     if options.from_logs:
-        if options.corpus:
-            raise CodespecError("--corpus and --from-logs exclude each other")
+        if options.corpus or options.trim is not None:
+            raise CodespecError(f"--{'corpus' if options.corpus else 'trim'} and --from-logs exclude each other")
         texts = accepted_texts(languages)
         with _given(options, target) if options.out else run_folder() as out:
             return _train(options, target, out, texts, began)
@@ -87,8 +90,13 @@ def _train(options: argparse.Namespace, target: Path, out: Path, texts: Texts, b
     info = inspect(target)
     rival = best_draft(by_id(options.language), info.vocabulary, info.parameters)
     start = _start(options, info, rival)
+    trim = _trim(options, info, out, start, texts.files)
+    if start is not None and not _can_have(start, trim, info):
+        if options.start:
+            raise CodespecError(f"{start}: has other tokens of the target's; leave out --from or --trim")
+        start = None
     rival = rival or start
-    student = Student(options, info, out, start)
+    student = Student(options, info, out, start, trim)
     budget = max(1.0, options.minutes * 60 - min(EVALUATING_S, options.minutes * 6))
     with Teacher(target, student.model.shape.context) as teacher:
         judged = _lesson(teacher, texts.held_out(teacher, -1))
@@ -101,9 +109,8 @@ def _train(options: argparse.Namespace, target: Path, out: Path, texts: Texts, b
     student.train(lessons, began + budget, _least(options.max_steps, steps))
     name = options.name or f"draft-{language_stem(options.language)}-{target.stem}"
     path = out / f"{name}.gguf"
-    write_gguf_like(
-        student.model, target, path, f"codespec {name}", options.quantization, sharing_a_draft(options.language)
-    )
+    languages = sharing_a_draft(options.language)
+    write_gguf_like(student.model, target, path, f"codespec {name}", options.quantization, languages, trim)
     found = judge(path, target, judged, texts.places, sizes)
     old = judge(rival, target, judged, texts.places, sizes) if rival is not None else None
     better = found.first >= USEFUL and (old is None or _is_better(found, old, options.from_logs))
@@ -111,6 +118,7 @@ def _train(options: argparse.Namespace, target: Path, out: Path, texts: Texts, b
         "target": str(target),
         "from": str(start) if start is not None else None,
         "parameters": student.model.parameter_count(),
+        "vocabulary": student.model.shape.vocabulary,
         "steps": student.steps,
         "tokens": student.tokens,
         "minutes": round((time.monotonic() - began) / 60, 1),
@@ -187,12 +195,13 @@ def _about(options: argparse.Namespace, target: Path) -> dict[str, Any]:
     except OSError as error:
         raise CodespecError(f"{target}: cannot be read ({error.strerror})") from error
     folders = sorted(str(each.resolve()) for each in options.corpus)
-    return {
+    about = {
         "target": model,
         "name": target.stem,
         "languages": list(sharing_a_draft(options.language)),
         "corpus": folders,
     }
+    return about if options.trim is None else {**about, "trim": options.trim}
 
 
 def _folder(about: dict[str, Any]) -> Path:
@@ -237,7 +246,7 @@ def _start(options: argparse.Namespace, target: ModelInfo, rival: Path | None) -
         found = None
     if found is not None:
         info = inspect(found)
-        same = (info.vocabulary, info.vocabulary_size) == (target.vocabulary, target.vocabulary_size)
+        same = info.vocabulary == target.vocabulary and (info.trimmed or info.vocabulary_size == target.vocabulary_size)
         if same and own_weights(found) is not None:
             return found
     if options.from_logs:
@@ -248,6 +257,34 @@ def _start(options: argparse.Namespace, target: ModelInfo, rival: Path | None) -
     if found is not None and options.start:
         raise CodespecError(f"{found}: no draft of `codespec train` with the target's vocabulary; leave out --from")
     return None
+
+
+def _trim(
+    options: argparse.Namespace, info: ModelInfo, out: Path, start: Path | None, documents: Sequence[Document]
+) -> Trim | None:
+    """The tokens of the draft, which stay the same for a run folder: those of the draft that it begins with, or the
+    most frequent ones; None: all."""
+    file = out / "tokens.npy"
+    if file.exists():
+        return Trim(np.load(file), info.vocabulary_size)
+    if (out / "checkpoint.pt").exists():
+        return None
+    trim = trim_of(start, info.vocabulary_size) if start is not None and options.trim is None else None
+    if trim is None:
+        size = (KEPT if info.vocabulary_size > LARGE else 0) if options.trim is None else options.trim
+        if not 0 < size < info.vocabulary_size:
+            return None
+        with Model(info.path, vocabulary_only=True) as model:
+            [trim] = frequent(model, documents, [size])
+    np.save(file, trim.tokens)
+    say(f"the draft has {trim.size:,} of {info.vocabulary_size:,} tokens")
+    return trim
+
+
+def _can_have(start: Path, trim: Trim | None, info: ModelInfo) -> bool:
+    """Whether a draft has these tokens, or all."""
+    own = trim_of(start, info.vocabulary_size)
+    return own is None or (trim is not None and np.array_equal(own.tokens, trim.tokens))
 
 
 def _lesson(teacher: Teacher, rows: Iterator[Row]) -> Lesson:

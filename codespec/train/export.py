@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import gguf
 import numpy as np
 from gguf.quants import quantize
 from tokenizers import Tokenizer
 
-from codespec.models.info import LANGUAGES_KEY
+from codespec.models.info import LANGUAGES_KEY, inspect
+from codespec.models.trimmed import TOKENS_KEY, VOCABULARY_KEY
 from codespec.train import tokenizer as special
 from codespec.train.model import NORM_EPSILON, ROPE_BASE, Llama
+from codespec.train.trim import Trim
 
 QUANTIZATIONS = {
     "q8_0": gguf.GGMLQuantizationType.Q8_0,
@@ -21,6 +24,13 @@ QUANTIZATIONS = {
     "f16": gguf.GGMLQuantizationType.F16,
     "f32": gguf.GGMLQuantizationType.F32,
 }
+
+_OF_LACKING = {
+    "tokenizer.ggml.tokens": "<|not among the draft's tokens|>",
+    "tokenizer.ggml.token_type": int(gguf.TokenType.UNKNOWN),
+    "tokenizer.ggml.scores": 0.0,
+}
+"""What a trimmed vocabulary says of the token that stands for all others."""
 
 
 def write_gguf(
@@ -49,18 +59,54 @@ def write_gguf(
 
 
 def write_gguf_like(
-    model: Llama, other: Path, path: Path, name: str, quantization: str = "q8_0", languages: Sequence[str] = ()
+    model: Llama,
+    other: Path,
+    path: Path,
+    name: str,
+    quantization: str = "q8_0",
+    languages: Sequence[str] = (),
+    trim: Trim | None = None,
 ) -> None:
-    """As ``write_gguf``, with the vocabulary of another GGUF file, of whatever kind that is."""
-    reader = gguf.GGUFReader(other)
+    """As ``write_gguf``, with the vocabulary of another GGUF file, of whatever kind that is.
+
+    Args:
+        trim: which of its tokens ``model`` has; None: all.
+    """
+    fields = {
+        key: field
+        for key, field in gguf.GGUFReader(other).fields.items()
+        if key.startswith("tokenizer.ggml.") or key == "codespec.fim.order"
+    }
+    values = {key: field.contents() for key, field in fields.items()}
+    if trim is not None:
+        values = _trimmed(values, trim)
 
     def vocabulary(writer: gguf.GGUFWriter) -> None:
-        for key, field in reader.fields.items():
-            if key.startswith("tokenizer.ggml.") or key == "codespec.fim.order":
-                subtype = field.types[-1] if field.types[0] == gguf.GGUFValueType.ARRAY else None
-                writer.add_key_value(key, field.contents(), field.types[0], subtype)
+        for key, field in fields.items():
+            subtype = field.types[-1] if field.types[0] == gguf.GGUFValueType.ARRAY else None
+            writer.add_key_value(key, values[key], field.types[0], subtype)
+        if trim is not None:
+            writer.add_key_value(TOKENS_KEY, trim.tokens.tolist(), gguf.GGUFValueType.ARRAY, gguf.GGUFValueType.UINT32)
+            writer.add_string(VOCABULARY_KEY, inspect(other).vocabulary)
 
     _write(model, vocabulary, path, name, quantization, languages)
+
+
+def _trimmed(values: dict[str, Any], trim: Trim) -> dict[str, Any]:
+    """A tokenizer's metadata with some of its tokens: it cuts no text as the whole one does, but llama.cpp loads it."""
+    new = dict(values)
+    for key, value in values.items():
+        if key in _OF_LACKING:
+            new[key] = [*(value[token] for token in trim.tokens), _OF_LACKING[key]]
+        elif key.endswith("_token_id") and value < trim.vocabulary_size:
+            new[key] = int(trim.own[value])
+    names = set(new["tokenizer.ggml.tokens"])
+    if "tokenizer.ggml.merges" in values:
+        merges = values["tokenizer.ggml.merges"]
+        new["tokenizer.ggml.merges"] = [
+            each for each in merges if names.issuperset((*each.split(" "), each.replace(" ", "")))
+        ]
+    return new
 
 
 def _write(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import gguf
 import numpy as np
+import numpy.typing as npt
 import torch
 from gguf.quants import dequantize
 
@@ -52,3 +54,15 @@ def load_gguf(path: Path) -> Llama:
     except RuntimeError as error:
         raise CodespecError(f"{path}: no model of `codespec train` ({str(error).splitlines()[0]})") from error
     return model
+
+
+def with_tokens(model: Llama, tokens: npt.NDArray[np.int64]) -> Llama:
+    """The same model with these of its tokens, ascending, and one more that is the mean of the others."""
+    smaller = Llama(replace(model.shape, vocabulary=len(tokens) + 1))
+    weights = dict(model.state_dict())
+    embeddings = weights["token_embd.weight"]
+    others = torch.ones(len(embeddings), dtype=torch.bool)
+    others[tokens] = False
+    weights["token_embd.weight"] = torch.cat([embeddings[tokens], embeddings[others].mean(0, keepdim=True)])
+    smaller.load_state_dict(weights)
+    return smaller

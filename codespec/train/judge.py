@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from time import perf_counter
 
 import numpy as np
 import torch
@@ -17,11 +18,13 @@ from codespec.bench.decode import Fixed
 from codespec.completion.local import LocalEngine
 from codespec.completion.prompt import Prompts
 from codespec.models.info import inspect
-from codespec.protocols import CodespecError, Limits
+from codespec.protocols import CodespecError, Draft, Limits, Sampling
+from codespec.speculative.sampling import LogitSampler
 from codespec.train.corpus import Document
 from codespec.train.imported import load_gguf
 from codespec.train.model import Llama
 from codespec.train.teacher import Lesson
+from codespec.train.trim import Trim, trim_of
 
 PLACES = 12
 TOKENS = 48
@@ -109,12 +112,18 @@ def own_weights(path: Path) -> Llama | None:
 
 
 @torch.no_grad()
-def agreement(model: Llama, lesson: Lesson) -> float:
-    """At how many places of a lesson the model's likeliest token is the target's."""
+def agreement(model: Llama, lesson: Lesson, trim: Trim | None = None) -> float:
+    """At how many places of a lesson the model's likeliest token is the target's.
+
+    Args:
+        trim: of the model's tokens.
+    """
     same = count = 0
+    read = lesson if trim is None else trim.lesson(lesson)
     for row in range(len(lesson.tokens)):
-        tokens = torch.from_numpy(lesson.tokens[row : row + 1, :-1].astype(np.int64))
-        best = model(tokens)[0].argmax(-1).numpy()
+        tokens = torch.from_numpy(read.tokens[row : row + 1, :-1].astype(np.int64))
+        logits = model(tokens)[0].numpy()
+        best = logits.argmax(-1) if trim is None else trim.tokens[logits[:, :-1].argmax(-1)]
         learnt = lesson.learnt[row]
         same += int((best == lesson.ids[row, :, 0])[learnt].sum())
         count += int(learnt.sum())
@@ -150,18 +159,20 @@ def judge(path: Path, target: Path, lesson: Lesson, places: Sequence[Place], siz
 
 def _judge(path: Path, target: Path, lesson: Lesson, places: Sequence[Place], sizes: Sequence[int]) -> Quality:
     model = own_weights(path)  # as it was exported, on the CPU
+    trim = trim_of(path, len(sizes)) if model is not None else None
     engine = judging_engine(target)
     try:
         found = accepted_of(path, engine, places)
+        assert engine.drafts.model is not None
+        exact, ms = _alone(engine, engine.drafts.model, places)
     finally:
         engine.close()
-    exact, ms = _alone(path, places)
     return Quality(
-        agreement=agreement(model, lesson) if model is not None else None,
+        agreement=agreement(model, lesson, trim) if model is not None else None,
         acceptance=round(found.share, 4),
         first=round(found.first_share, 4),
         tokens_per_pass=round(found.tokens_per_pass, 3),
-        bits_per_byte=round(_bits_per_byte(model, lesson, sizes), 3) if model is not None else None,
+        bits_per_byte=round(_bits_per_byte(model, lesson, sizes), 3) if model is not None and trim is None else None,
         exact_match=exact,
         ms_per_token=ms,
     )
@@ -215,20 +226,27 @@ def _prompts(engine: LocalEngine, places: Sequence[Place]) -> Iterator[tuple[Pla
         yield place, tokens or sorted(engine.vocabulary.end_tokens)[:1]
 
 
-def _alone(path: Path, places: Sequence[Place]) -> tuple[float, float]:
+def _alone(engine: LocalEngine, draft: Draft, places: Sequence[Place]) -> tuple[float, float]:
     """At how many places the draft writes what stands there, by itself, and milliseconds for a token."""
-    engine = LocalEngine(path)
-    try:
-        right = count = 0
-        seconds, tokens = 0.0, 0
-        for place, prompt in _prompts(engine, places):
-            limit = len(engine.vocabulary.tokenize(place.text)) + 2
-            chunks = engine.generate(prompt, limits=Limits(min(limit, TOKENS)), speculate=False)
-            text = "".join(chunk.text for chunk in chunks)
-            right += f"{text}\n".startswith(f"{place.text}\n")
-            count += 1
-            seconds += (engine.statistics.total_ms - engine.statistics.prefill_ms) / 1e3
-            tokens += engine.statistics.tokens
-    finally:
-        engine.close()
+    vocabulary = engine.vocabulary
+    banned = dict.fromkeys(vocabulary.control_tokens - vocabulary.end_tokens, float("-inf"))
+    right = count = tokens = 0
+    seconds = 0.0
+    for place, prompt in _prompts(engine, places):
+        limit = min(len(vocabulary.tokenize(place.text)) + 2, TOKENS)
+        asked: list[float] = []  # at what times it was asked for a token, and for one more than it may write
+
+        def more(_: float, limit: int = limit, asked: list[float] = asked) -> bool:
+            asked.append(perf_counter())
+            return len(asked) <= limit
+
+        sampler = LogitSampler(Sampling(logit_bias=banned), len(prompt))
+        written = draft.propose(prompt, None, sampler, more).tokens
+        data = b"".join(map(vocabulary.token_bytes, written))
+        text = data.decode("utf-8", "replace")
+        right += f"{text}\n".startswith(f"{place.text}\n")
+        count += 1
+        if len(asked) > 2:  # the first token is that of the whole prompt
+            seconds += asked[-1] - asked[1]
+            tokens += len(asked) - 2
     return round(right / max(1, count), 4), round(1e3 * seconds / max(1, tokens), 3)

@@ -16,10 +16,12 @@ from torch.nn import functional
 from tqdm import tqdm
 
 from codespec.models.info import ModelInfo
-from codespec.train.imported import load_gguf
+from codespec.train import loss_plot
+from codespec.train.imported import load_gguf, with_tokens
 from codespec.train.model import DRAFT, TINY_DRAFT, Llama
 from codespec.train.teacher import Lesson
 from codespec.train.train import Learner, Recipe, rate_factor
+from codespec.train.trim import Trim, trim_of
 
 GOING_ON = 0.1
 """Of the learning rates, for a draft that goes on from another."""
@@ -31,16 +33,24 @@ def distilled(logits: Tensor, labels: Tensor, learnt: Tensor, ids: Tensor, share
     log_probs = functional.log_softmax(logits.float(), dim=-1)
     picked = log_probs.gather(-1, ids)
     rest = (1 - shares.sum(-1)).clamp(min=0)
-    others = torch.log1p(-picked.exp().sum(-1).clamp(max=1 - 1e-6))
+    likely = (picked.exp() * (shares > 0)).sum(-1)  # a token that a trimmed draft lacks has no share
+    others = torch.log1p(-likely.clamp(max=1 - 1e-6))
     soft = -(shares * picked).sum(-1) - rest * others
     hard = -log_probs.gather(-1, labels.unsqueeze(-1)).squeeze(-1)
     return ((weight * soft + (1 - weight) * hard) * learnt).sum() / learnt.sum()
 
 
 class Student(Learner):
-    """A draft that learns from lessons."""
+    """A draft that learns from lessons.
 
-    def __init__(self, options: argparse.Namespace, target: ModelInfo, out: Path, start: Path | None) -> None:
+    Args:
+        trim: which of the target's tokens it has; None: all. One in ``start`` has the same, or all.
+    """
+
+    def __init__(
+        self, options: argparse.Namespace, target: ModelInfo, out: Path, start: Path | None, trim: Trim | None = None
+    ) -> None:
+        self.trim = trim
         recipe = Recipe(minutes=options.minutes)
         torch.manual_seed(recipe.seed)
         if start is not None:
@@ -49,14 +59,18 @@ class Student(Learner):
             slower = {name: GOING_ON * getattr(recipe, name) for name in ("muon_rate", "adam_rate")}
             recipe = replace(recipe, distillation=1.0, **slower)
             model = load_gguf(start)
+            if trim is not None and trim_of(start, trim.vocabulary_size) is None:
+                model = with_tokens(model, trim.tokens)
         else:
             shape = TINY_DRAFT if options.size == "tiny" else DRAFT
             context = min(shape.context, target.context or shape.context)
-            model = Llama(replace(shape, vocabulary=target.vocabulary_size, context=context))
+            size = target.vocabulary_size if trim is None else trim.size
+            model = Llama(replace(shape, vocabulary=size, context=context))
         super().__init__(model, recipe, out)
 
     def train(self, lessons: Sequence[Path], until: float, max_steps: int | None) -> None:
         """Learn until the time ``until`` (of ``monotonic``), or for ``max_steps``."""
+        loss_plot.announce(self.folder)
         began, before = time.monotonic(), self.seconds
         total = max(1.0, until - began)
         saved, smoothed, weight = began, 0.0, 0.0
@@ -66,13 +80,14 @@ class Student(Learner):
                 progress = max((now - began) / total, self.steps / max_steps if max_steps else 0.0)
                 if progress >= 1:
                     break
-                loss = self._step(lesson, rows, rate_factor(progress, self.recipe))
+                factor = rate_factor(progress, self.recipe)
+                loss = self._step(lesson, rows, factor)
                 smoothed, weight = 0.98 * smoothed + 0.02 * loss, 0.98 * weight + 0.02
                 self.seconds = before + time.monotonic() - began
                 bar.update(min(bar.total, round(time.monotonic() - began)) - bar.n)
                 if self.steps % 20 == 0:
                     bar.set_postfix_str(f"loss {smoothed / weight:.3f}, {self.tokens / 1e6:.2f}M tokens")
-                    self.log(loss=round(smoothed / weight, 4), tokens=self.tokens, seconds=round(self.seconds, 1))
+                    self.log(loss=smoothed / weight, rate=factor, tokens=self.tokens, seconds=self.seconds)
                 if now - saved > self.recipe.checkpoint_minutes * 60:
                     self.save()
                     saved = now
@@ -85,6 +100,8 @@ class Student(Learner):
         while True:
             for path in chooser.sample(list(paths), len(paths)):
                 lesson = Lesson.load(path)
+                if self.trim is not None:
+                    lesson = self.trim.lesson(lesson)
                 order = chooser.sample(range(len(lesson.tokens)), len(lesson.tokens))
                 for start in range(0, len(order) - size + 1, size):
                     yield lesson, order[start : start + size]

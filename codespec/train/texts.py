@@ -22,6 +22,7 @@ class Texts:
     Attributes:
         train, held_out: rows of their tokens for a target, endless and drawn by a seed.
         places: in what is held out.
+        files: to learn from, where they are files.
         tokens: that are worth reading, None for no limit.
         passes: over what was read that are worth learning, None for no limit.
     """
@@ -29,6 +30,7 @@ class Texts:
     train: Callable[[Teacher, int], Iterator[Row]]
     held_out: Callable[[Teacher, int], Iterator[Row]]
     places: Sequence[Place]
+    files: Sequence[Document] = ()
     tokens: int | None = None
     passes: int | None = None
 
@@ -39,7 +41,7 @@ def of_files(train: Sequence[Document], held_out: Sequence[Document]) -> Texts:
     def rows(documents: Sequence[Document]) -> Callable[[Teacher, int], Iterator[Row]]:
         return lambda teacher, seed: _packer(teacher, documents, seed).rows(teacher.length)
 
-    return Texts(rows(train), rows(held_out), line_ends(held_out))
+    return Texts(rows(train), rows(held_out), line_ends(held_out), train)
 
 
 def split(documents: Sequence[Document]) -> tuple[list[Document], list[Document]]:

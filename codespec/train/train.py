@@ -20,7 +20,7 @@ from torch import Tensor
 from torch.nn import functional
 from tqdm import tqdm
 
-from codespec.train import data
+from codespec.train import data, loss_plot
 from codespec.train import tokenizer as special
 from codespec.train.corpus import Document
 from codespec.train.model import Llama, Shape
@@ -165,6 +165,7 @@ class Learner:
         }
         torch.save(state, temporary)
         temporary.replace(self.checkpoint)
+        loss_plot.draw(self.folder)
 
     def autocast(self) -> contextlib.AbstractContextManager[Any]:
         """Where the model is to be called."""
@@ -186,6 +187,7 @@ class Learner:
 
     def log(self, **entry: float) -> None:
         """Add a line to ``log.jsonl``."""
+        entry = {name: round(value, 4) for name, value in entry.items()}
         with (self.folder / "log.jsonl").open("a", encoding="utf-8") as file:
             file.write(json.dumps(entry) + "\n")
 
@@ -231,6 +233,7 @@ class Run(Learner):
     def train(self, documents: list[Document], max_steps: int | None = None) -> None:
         """Train until the time budget or ``max_steps`` is spent; a log line every 20 steps."""
         recipe = self.recipe
+        loss_plot.announce(self.folder)
         rows = data.Rows(
             data.Sampler(documents, dict(recipe.weights), recipe.seed * 1_000_003 + self.steps),
             self.tokenizer,
@@ -245,7 +248,8 @@ class Run(Learner):
                 if max_steps is not None:
                     progress = max(progress, self.steps / max_steps)
                 batch = torch.from_numpy(rows.batch(recipe.rows)).to(self.device)
-                loss = self.step(batch, rate_factor(progress, recipe))
+                factor = rate_factor(progress, recipe)
+                loss = self.step(batch, factor)
                 smoothed, weight = 0.98 * smoothed + 0.02 * loss, 0.98 * weight + 0.02
                 elapsed = time.monotonic() - began
                 self.seconds += elapsed
@@ -255,7 +259,7 @@ class Run(Learner):
                     bar.set_postfix_str(
                         f"loss {smoothed / weight:.3f}, {self.tokens / 1e6:.2f}M tokens, {speed:,.0f}/s"
                     )
-                    self.log(loss=round(smoothed / weight, 4), tokens=self.tokens, seconds=round(self.seconds, 1))
+                    self.log(loss=smoothed / weight, rate=factor, tokens=self.tokens, seconds=self.seconds)
                 if time.monotonic() - since_save > recipe.checkpoint_minutes * 60:
                     self.save()
                     since_save = time.monotonic()

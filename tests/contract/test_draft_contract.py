@@ -15,6 +15,7 @@ from codespec.draft.forced import ForcedDraft
 from codespec.draft.foreign import ForeignDraft
 from codespec.draft.model import ModelDraft
 from codespec.draft.ngram import NgramDraft
+from codespec.draft.width import OfTokens
 from codespec.protocols import Draft, Sampling
 from codespec.speculative.sampling import LogitSampler
 
@@ -44,8 +45,15 @@ def combined(model: ModelDraft | None) -> Combined:
     )
 
 
+def trimmed() -> ModelDraft:
+    tokens = range(0, VOCABULARY.size, 2)
+    own = TableTarget(Table(len(tokens) + 1, seed=5))
+    return ModelDraft(OfTokens(own, tokens, VOCABULARY.size), VOCABULARY.end_tokens, np.array(tokens))
+
+
 MAKERS: dict[str, Callable[[], Draft]] = {
     "model": model,
+    "trimmed": trimmed,
     "foreign": lambda: foreign(0.5),
     "foreign, cut alike": lambda: foreign(1.0),
     "forced": lambda: ForcedDraft(VOCABULARY),

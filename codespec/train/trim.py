@@ -1,0 +1,106 @@
+"""Which of its target's tokens a trimmed draft has, and lessons in those."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import gguf
+import numpy as np
+import numpy.typing as npt
+
+from codespec.llama.model import LlamaVocabulary, Model
+from codespec.models.fim import fim_format
+from codespec.models.trimmed import TOKENS_KEY
+from codespec.protocols import CodespecError
+from codespec.train.corpus import Document
+from codespec.train.teacher import Lesson
+
+LARGE = 32_768
+"""Tokens of a vocabulary from which on a draft has only some of them unless it is said how many."""
+
+KEPT = 16_384
+"""That it has then."""
+
+CHARACTERS = 4_000_000
+"""Of texts by which tokens are counted."""
+
+
+@dataclass(frozen=True)
+class Trim:
+    """The tokens of a draft.
+
+    Attributes:
+        tokens: the target's ids of the draft's tokens, ascending; one more of the draft's stands for all others.
+        vocabulary_size: of the target.
+    """
+
+    tokens: npt.NDArray[np.int64]
+    vocabulary_size: int
+
+    @property
+    def size(self) -> int:
+        """Of the draft's vocabulary."""
+        return len(self.tokens) + 1
+
+    @cached_property
+    def own(self) -> npt.NDArray[np.int64]:
+        """The draft's id of each token of the target's."""
+        own = np.full(self.vocabulary_size, len(self.tokens))
+        own[self.tokens] = np.arange(len(self.tokens))
+        return own
+
+    def lesson(self, lesson: Lesson) -> Lesson:
+        """The same in the draft's tokens: what it lacks is not learnt, and is no likely one."""
+        tokens, ids = self.own[lesson.tokens], self.own[lesson.ids]
+        lacking = len(self.tokens)
+        return Lesson(
+            tokens.astype(np.int32),
+            lesson.learnt & (tokens[:, 1:] != lacking),
+            ids.astype(np.int32),
+            np.where(ids != lacking, lesson.shares, np.float16(0)),
+        )
+
+
+def trim_of(path: Path, vocabulary_size: int) -> Trim | None:
+    """Of a draft in a GGUF file; None where it has the target's whole vocabulary.
+
+    Args:
+        vocabulary_size: of the target.
+    """
+    field = gguf.GGUFReader(path).fields.get(TOKENS_KEY)
+    return Trim(np.asarray(field.contents(), np.int64), vocabulary_size) if field is not None else None
+
+
+def frequent(target: Model, documents: Sequence[Document], sizes: Sequence[int]) -> list[Trim]:
+    """The tokens that texts have most, for draft vocabularies of these ``sizes``; control tokens, single bytes and the
+    like are always among them.
+
+    Raises:
+        CodespecError: a size has no room for those.
+    """
+    vocabulary, layout = target.vocabulary, fim_format(target)
+    always = vocabulary.control_tokens | vocabulary.end_tokens | (layout.markers if layout is not None else frozenset())
+    always |= {token for token in range(vocabulary.used) if len(vocabulary.token_bytes(token)) == 1}
+    if min(sizes) <= len(always) + 1:
+        raise CodespecError(f"--trim {min(sizes)}: {len(always):,} tokens are always kept; give many more")
+    found = counts(vocabulary, random.Random("trim").sample(list(documents), len(documents)))
+    found[sorted(always)] = np.iinfo(np.int64).max
+    # Tokens that no text has follow in the order of their ids, in which BPE learnt them.
+    ranked = np.lexsort((np.arange(vocabulary.used), -found[: vocabulary.used]))
+    return [Trim(np.sort(ranked[: size - 1]), vocabulary.size) for size in sizes]
+
+
+def counts(vocabulary: LlamaVocabulary, documents: Sequence[Document]) -> npt.NDArray[np.int64]:
+    """How often the first ``CHARACTERS`` of texts have each token."""
+    found = np.zeros(vocabulary.size, np.int64)
+    left = CHARACTERS
+    for document in documents:
+        if left <= 0:
+            break
+        found += np.bincount(vocabulary.tokenize(document.text[:left]), minlength=vocabulary.size)
+        left -= len(document.text)
+    return found
