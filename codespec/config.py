@@ -35,6 +35,8 @@ _LARGEST_FILE = 1 << 20
 _GRAMMAR_SUFFIXES = (".gbnf", ".lark", ".json")
 _MODEL_SUFFIXES = (".gguf",)
 
+AUTO = "auto"
+
 T = TypeVar("T")
 
 
@@ -45,12 +47,14 @@ class Rule:
     Attributes:
         minimum, maximum: of numbers, both included.
         choices: of text; empty is any.
+        automatic: whether a number may also be ``auto``, which is then the default.
         file: ``model`` or ``grammar`` where the text may be a path.
     """
 
     minimum: float = 0
     maximum: float = 2**31 - 1
     choices: tuple[str, ...] = ()
+    automatic: bool = False
     file: str = ""
 
 
@@ -65,22 +69,32 @@ class TargetConfig:
 
     Attributes:
         path: a GGUF file, or the name of one in the models folder; empty is the embedded model.
-        gpu_layers: how many layers run on the GPU.
-        threads: 0 is chosen by measuring.
+        gpu_layers: how many layers run on the GPU, as llama.cpp counts them; ``auto``: as many as fit into its memory.
+        threads: ``auto`` goes by the size of the model, and so does 0.
         context: tokens; 0 is what the model was trained with, within reason.
-        kv_type: the type of the KV cache.
+        kv_type: the type of the KV cache; ``auto`` is ``f16``.
         flash_attention: ``auto`` is off on a CPU, where it makes short passes slower, else llama.cpp's choice.
         fim: the order of a fill-in-the-middle prompt: ``psm`` (the prefix first), ``spm`` (the suffix first: a key then
             changes only the prompt's end) or ``auto`` (the model's preferred one).
     """
 
     path: str = _option("", Rule(file="model"))
-    gpu_layers: int = _option(0, Rule(maximum=10_000))
-    threads: int = _option(0, Rule(maximum=1024))
+    gpu_layers: int | str = _option(AUTO, Rule(maximum=10_000, automatic=True))
+    threads: int | str = _option(AUTO, Rule(maximum=1024, automatic=True))
     context: int = _option(0, Rule(maximum=1 << 20))
-    kv_type: str = _option("f16", Rule(choices=("f32", "f16", "bf16", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0")))
+    kv_type: str = _option(AUTO, Rule(choices=(AUTO, "f32", "f16", "bf16", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0")))
     flash_attention: str = _option("auto", Rule(choices=("auto", "on", "off")))
     fim: str = _option("auto", Rule(choices=("auto", "psm", "spm")))
+
+    @property
+    def set_gpu_layers(self) -> int | None:
+        """None where they are chosen."""
+        return None if isinstance(self.gpu_layers, str) else self.gpu_layers
+
+    @property
+    def set_threads(self) -> int:
+        """0 where they are chosen."""
+        return 0 if isinstance(self.threads, str) else self.threads
 
 
 @dataclass(frozen=True)
@@ -319,7 +333,9 @@ class _Reader:
         return languages
 
     def _value(self, key: str, value: Any, old: Any, default: Any, rule: Rule) -> Any:
-        kind: type = bool if default is None else type(default)
+        if rule.automatic and value == AUTO:
+            return AUTO
+        kind: type = int if rule.automatic else bool if default is None else type(default)
         good = isinstance(value, (int, float) if kind is float else kind) and (
             kind is bool or not isinstance(value, bool)
         )
@@ -382,7 +398,8 @@ def _expected(kind: type, rule: Rule) -> str:
         return "true or false"
     if kind is str:
         return "text"
-    return f"a {'whole ' if kind is int else ''}number from {rule.minimum:g} to {rule.maximum:.10g}"
+    other = f" or {_show(AUTO)}" if rule.automatic else ""
+    return f"a {'whole ' if kind is int else ''}number from {rule.minimum:g} to {rule.maximum:.10g}{other}"
 
 
 def _show(value: Any) -> str:

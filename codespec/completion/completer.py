@@ -212,7 +212,8 @@ class Completer:
 
         ``tokens_per_second`` counts from the first token on; ``prefill_tokens`` were read by completions, also by those
         that were prefetched, ``read_ahead`` by ``prefill``; ``pass_ms`` is what a pass over one token
-        takes behind the latest prompt; ``kept_mib`` of ``cache.memory_mib`` are in use.
+        takes behind the latest prompt; ``kept_mib`` of ``cache.memory_mib`` are in use. ``settings`` and
+        ``draft_settings`` give the value in force of each and, where it was chosen, ``why``.
         """
         totals, draft = self._totals, self._draft
         decoding_s = (totals.total_ms - totals.prefill_ms) / 1e3
@@ -233,6 +234,8 @@ class Completer:
             "kept_mib": round(self.engine.warm.kept_bytes / 2**20, 3),
             "context": self.engine.context_length,
             "threads": self.engine.threads,
+            "settings": {name: asdict(choice) for name, choice in self.engine.choices.items()},
+            "draft_settings": {name: asdict(choice) for name, choice in self.engine.drafts.choices.items()},
         }
 
     def _limits(self, request: Request) -> Limits:

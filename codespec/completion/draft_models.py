@@ -15,6 +15,7 @@ from codespec.draft.costs import RunningCosts
 from codespec.draft.foreign import ForeignDraft
 from codespec.draft.model import ModelDraft
 from codespec.llama.context import Context
+from codespec.llama.devices import Choice
 from codespec.llama.model import Model
 from codespec.protocols import CodespecError
 
@@ -27,6 +28,7 @@ class Loaded:
 
     Attributes:
         running: what its passes cost, as far as that is known.
+        placed: how many layers are on a GPU.
         costs: measures that; None for one with another vocabulary, which is not measured.
         note: what the user should know about it; empty: nothing.
     """
@@ -35,6 +37,7 @@ class Loaded:
     context: Context
     draft: ModelDraft | ForeignDraft
     running: RunningCosts
+    placed: Choice
     costs: ModelCosts | None = None
     note: str = ""
 
@@ -77,6 +80,10 @@ class DraftModels:
 
     def __getitem__(self, path: Path) -> Loaded:
         return self._held[path]
+
+    def peek(self, path: Path | None) -> Loaded | None:
+        """A model if it is in memory; from any thread."""
+        return self._held.get(path) if path is not None else None
 
     def get(self, path: Path, wait: bool) -> Loaded | None:
         """A model, loaded if it is not; None while it still loads and is not waited for.

@@ -20,6 +20,7 @@ from codespec.draft.profiles import Profiles
 from codespec.draft.recode import cut_alike
 from codespec.draft.width import OfWidth
 from codespec.llama.context import Context
+from codespec.llama.devices import Choice, gpu_layers
 from codespec.llama.model import LlamaVocabulary, Model
 from codespec.llama.runtime import Cancellation
 from codespec.models.registry import first_difference
@@ -38,7 +39,8 @@ class Drafts:
 
     Args:
         target: its context.
-        gpu_layers, threads: draft models are loaded with.
+        gpu_layers: of draft models; None: as many as fit beside the target.
+        threads: draft models are loaded with.
         memory: bytes that draft models may take; those longest unused are let go.
         profiles, wrap, clock: see ``LocalEngine``.
 
@@ -53,7 +55,7 @@ class Drafts:
     def __init__(
         self,
         target: Context,
-        gpu_layers: int,
+        gpu_layers: int | None,
         threads: int,
         profiles: Profiles,
         wrap: Callable[[Target, str], Target],
@@ -85,7 +87,8 @@ class Drafts:
         self.chosen = path
 
     def _load(self, path: Path, go_on: Callable[[], bool]) -> Loaded:
-        model = Model(path, gpu_layers=self._gpu_layers, progress=lambda _: go_on())
+        placed = gpu_layers(self._gpu_layers, path, self._target.length, exact=self._target.exact)
+        model = Model(path, gpu_layers=int(placed.value), progress=lambda _: go_on())
         try:
             different = first_difference(self._vocabulary, model.vocabulary)
             if different is None:
@@ -95,7 +98,7 @@ class Drafts:
                     sequence = OfWidth(sequence, self._vocabulary.size)
                 own = ModelDraft(sequence, self._vocabulary.end_tokens)
                 costs = self._costs_of(context, rows=1)
-                return Loaded(model, context, own, costs.running, costs)
+                return Loaded(model, context, own, costs.running, placed, costs)
             # The same text may take more tokens than the target's; beyond its training the model would guess badly.
             length = min(self._target.length, model.trained_context)
             context = Context(model, context_length=length, threads=self._threads)
@@ -114,7 +117,7 @@ class Drafts:
         names = [_named(each, different) for each in (model.vocabulary, self._vocabulary)]
         difference = f"token {different:,} is {names[0]} in the one and {names[1]} in the other"
         note = foreign_note(path.name, self._target.model.path.name, alike, difference)
-        return Loaded(model, context, draft, RunningCosts(), note=note)
+        return Loaded(model, context, draft, RunningCosts(), placed, note=note)
 
     def _let_go(self, path: Path, loaded: Loaded) -> None:
         if self.chosen == path:
@@ -127,6 +130,12 @@ class Drafts:
         if text not in self.notes:
             self.notes.append(text)
             _log.warning(text)
+
+    @property
+    def choices(self) -> dict[str, Choice]:
+        """Of the settings of the draft model in use; empty without one. From any thread."""
+        loaded = self._models.peek(self.chosen)
+        return {"gpu_layers": loaded.placed, "threads": loaded.context.choices["threads"]} if loaded is not None else {}
 
     @property
     def model(self) -> Draft | None:
@@ -156,7 +165,7 @@ class Drafts:
         return found
 
     def _costs_of(self, context: Context, rows: int | None = None) -> ModelCosts:
-        return ModelCosts(context, self._gpu_layers, rows, self._profiles)
+        return ModelCosts(context, rows, self._profiles)
 
     def _calibration(self) -> Calibration:
         found = self._calibrations.get(self.chosen)

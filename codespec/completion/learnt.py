@@ -33,17 +33,16 @@ class ModelCosts:
 
     Args:
         context: that the model decodes in; measuring takes one like it, of at most 546 tokens.
-        gpu_layers: that the model was loaded with.
         rows: of logits that a pass asks for; None is all.
 
     Attributes:
         running: the costs, kept up to date.
     """
 
-    def __init__(self, context: Context, gpu_layers: int, rows: int | None, profiles: Profiles) -> None:
+    def __init__(self, context: Context, rows: int | None, profiles: Profiles) -> None:
         self._context, self._rows, self._profiles = context, rows, profiles
         self._path = context.model.path
-        self._setup = Setup.of(context, gpu_layers, rows)
+        self._setup = Setup.of(context, rows)
         self.running = RunningCosts(profiles.curve(self._path, self._setup), context.model.size)
         self._done = self.running.measured
         self._far = max(0, min(FAR, context.length - LONGEST - 1))

@@ -21,8 +21,8 @@ from codespec.draft.acceptance import Acceptance
 from codespec.draft.costs import CostCurve
 from codespec.draft.log_file import replace
 from codespec.llama.context import Context
+from codespec.llama.devices import devices
 from codespec.llama.probe import fingerprint
-from codespec.llama.runtime import devices
 from codespec.places import cache_folder
 
 VARIABLE = "CODESPEC_PROFILES"
@@ -87,12 +87,12 @@ class Setup:
     rows: int
 
     @classmethod
-    def of(cls, context: Context, gpu_layers: int, rows: int | None) -> Setup:
+    def of(cls, context: Context, rows: int | None) -> Setup:
         """That of a context on this machine."""
         return cls(
             library=fingerprint(),
             devices=devices(),
-            gpu_layers=gpu_layers,
+            gpu_layers=context.model.gpu_layers,
             threads=context.threads,
             kv_type=context.kv_type,
             flash_attention=context.flash_attention,

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from codespec.llama.defaults import LLAMA_CHOOSES, attention, check_memory, default_threads
+from codespec.llama.defaults import KV_TYPE, LLAMA_CHOOSES, attention, check_memory, default_threads
+from codespec.llama.devices import Choice
 from codespec.llama.model import Model
 from codespec.llama.runtime import Cancellation, abort_callback, clear_errors, last_errors, library
 from codespec.protocols import Aborted, CodespecError, ContextFull, Logits, Target
@@ -42,12 +43,15 @@ class Context:
             It slows every pass down a little.
         batch: tokens that are decoded at a time at most; memory for their logits is kept.
         threads: for decoding; 0 is chosen by the size of the model, see ``default_threads``.
-        kv_type: of the key and value cache: ``f16``, ``f32``, ``bf16``, ``q8_0``, ``q4_0`` …
+        kv_type: of the key and value cache: ``auto`` (``f16``), ``f32``, ``bf16``, ``q8_0``, ``q4_0`` …
         flash_attention: ``on``, ``off`` or ``auto``, see ``attention``; a quantized cache needs it.
         exact: same logits whatever the tokens are batched with (CPU, about 1.5 times slower at one token).
 
     Raises:
         CodespecError: too little memory for a context of that length.
+
+    Attributes:
+        choices: of ``kv_type``, ``flash_attention`` and ``threads``, as they are in force.
     """
 
     def __init__(
@@ -60,7 +64,7 @@ class Context:
         batch: int = BATCH,
         threads: int = 0,
         exact: bool = False,
-        kv_type: str = "f16",
+        kv_type: str = "auto",
         flash_attention: str = "auto",
     ) -> None:
         self.model = model
@@ -68,9 +72,14 @@ class Context:
         self.pointer: Any = None
         api = self._api = library()
         length = context_length or model.trained_context
-        if flash_attention == "auto":
-            flash_attention = attention(model, length, kv_type, exact)
-        self.kv_type, self.flash_attention = kv_type, flash_attention
+        chosen_type = KV_TYPE if kv_type == "auto" else Choice(kv_type)
+        self.kv_type = kv_type = str(chosen_type.value)
+        automatic = flash_attention == "auto"
+        chosen_attention = attention(model, length, kv_type, exact) if automatic else Choice(flash_attention)
+        self.flash_attention = str(chosen_attention.value)
+        chosen_threads = Choice(threads) if threads else default_threads(model)
+        self.threads = int(chosen_threads.value)
+        self.choices = {"kv_type": chosen_type, "flash_attention": chosen_attention, "threads": chosen_threads}
         check_memory(model, length + spare)
         parameters = api.llama_context_default_params()
         parameters.n_ctx = length + spare
@@ -78,9 +87,8 @@ class Context:
         parameters.n_seq_max = sequences
         parameters.kv_unified = True
         parameters.type_k = parameters.type_v = KV_TYPES[kv_type]
-        parameters.flash_attn_type = FLASH_ATTENTION[flash_attention]
+        parameters.flash_attn_type = FLASH_ATTENTION[self.flash_attention]
         parameters.no_perf = True
-        self.threads = threads or default_threads(model)
         parameters.n_threads = parameters.n_threads_batch = self.threads
         parameters.abort_callback = abort_callback()
         clear_errors()
