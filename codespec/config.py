@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import platformdirs
 
 from codespec.languages import LANGUAGES
-from codespec.models.registry import models_folder
+from codespec.models.registry import adapters_folder, models_folder
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -48,7 +48,7 @@ class Rule:
         minimum, maximum: of numbers, both included.
         choices: of text; empty is any.
         automatic: whether a number may also be ``auto``, which is then the default.
-        file: ``model`` or ``grammar`` where the text may be a path.
+        file: ``model``, ``adapter`` or ``grammar`` where the text may be a path.
     """
 
     minimum: float = 0
@@ -95,6 +95,19 @@ class TargetConfig:
     def set_threads(self) -> int:
         """0 where they are chosen."""
         return 0 if isinstance(self.threads, str) else self.threads
+
+
+@dataclass(frozen=True)
+class LoraConfig:
+    """A LoRA adapter; in files and options its path alone may stand for it.
+
+    Attributes:
+        path: a GGUF file, or the name of one in the adapters folder; empty is none.
+        scale: of what it changes, besides the adapter's own; 0 is nothing.
+    """
+
+    path: str = _option("", Rule(file="adapter"))
+    scale: float = _option(1.0, Rule(maximum=100))
 
 
 @dataclass(frozen=True)
@@ -148,6 +161,7 @@ class Config:
     Attributes:
         target: the large model.
         draft: ``auto`` (the language's own), ``none``, a GGUF file or a name.
+        target_lora, draft_lora: what changes the target, and the draft model that is in use.
         grammar: ``auto`` (the language's own), ``none``, a grammar file or a name.
         gate: how much of what follows the cursor must fit behind a completion: ``window`` (its first kilobyte),
             ``whole``, or ``off``.
@@ -175,6 +189,8 @@ class Config:
 
     target: TargetConfig = field(default_factory=TargetConfig)
     draft: str = _option("auto", Rule(file="model"))
+    target_lora: LoraConfig = field(default_factory=LoraConfig)
+    draft_lora: LoraConfig = field(default_factory=LoraConfig)
     grammar: str = _option("none", Rule(file="grammar"))
     gate: str = _option("window", Rule(choices=("window", "whole", "off")))
     enabled: bool = _option(True)
@@ -289,6 +305,8 @@ class _Reader:
             del options[section]
         nested = {
             "target": partial(self._table, config.target),
+            "target_lora": partial(self._lora, config.target_lora),
+            "draft_lora": partial(self._lora, config.draft_lora),
             "cache": partial(self._table, config.cache),
             "context": partial(self._table, config.context),
             "language": partial(self._languages, config.language),
@@ -314,6 +332,11 @@ class _Reader:
                 rule = known[key].metadata["rule"]
                 changes[key] = self._value(prefix + key, value, getattr(old, key), known[key].default, rule)
         return replace(old, **changes)  # type: ignore[type-var]
+
+    def _lora(self, old: LoraConfig, prefix: str, options: Any) -> LoraConfig:
+        if isinstance(options, str):
+            options = {"path": options, "scale": 1.0}
+        return self._table(old, prefix, options)
 
     def _languages(self, old: Mapping[str, LanguageConfig], prefix: str, options: Any) -> Mapping[str, LanguageConfig]:
         if not isinstance(options, Mapping):
@@ -366,21 +389,23 @@ class _Reader:
         return value, "not a file name"
 
     def _resolve(self, value: str, kind: str) -> tuple[str, str]:
+        home = {"model": models_folder, "adapter": adapters_folder}.get(kind, lambda: None)()
         if self._trusted:
             path = Path(value).expanduser() if value.startswith("~") else Path(value)
-            if kind == "model" and not re.search(r"[/\\:]", value):
-                path = models_folder() / value
+            if home is not None and not re.search(r"[/\\:]", value):
+                path = home / value
             elif self._folder and not path.is_absolute():
                 path = self._folder / path
             return str(path), ""
         # A bare name must not be looked up in the current folder, which may well be the workspace. Links count as
         # where they lie in the models folder, which is the user's own, and as where they lead in a workspace.
-        home = models_folder() if kind == "model" else (self._folder or Path()).resolve()
-        path = Path(os.path.normpath(home / value))
-        if (path if kind == "model" else path.resolve()).is_relative_to(home):
+        folder = (self._folder or Path()).resolve() if home is None else home
+        path = Path(os.path.normpath(folder / value))
+        if (path.resolve() if home is None else path).is_relative_to(folder):
             return str(path), ""
-        where = f"a workspace may only choose models in {home}" if kind == "model" else "it is outside the workspace"
-        return value, where
+        if home is None:
+            return value, "it is outside the workspace"
+        return value, f"a workspace may only choose {kind}s in {home}"
 
     def _say(self, message: str) -> None:
         self.messages.append(f"{self._source}: {message}" if self._source else message)

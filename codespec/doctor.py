@@ -6,7 +6,7 @@ import platform
 import sys
 from importlib import metadata
 
-from codespec.config import TargetConfig, load, user_file
+from codespec.config import Config, load, user_file
 from codespec.models.registry import models_folder
 from codespec.protocols import CodespecError
 
@@ -27,7 +27,7 @@ def report() -> bool:
         well = False
         print(f"  {message}")
     _show_statistics()
-    return _check_models(config.target) and well
+    return _check_models(config) and well
 
 
 def _show_statistics() -> None:
@@ -46,14 +46,16 @@ def _version(package: str) -> str:
         return "missing"
 
 
-def _check_models(settings: TargetConfig) -> bool:
+def _check_models(config: Config) -> bool:
+    settings = config.target
     try:
         from codespec.completion.local import LONGEST_AUTOMATIC_CONTEXT
         from codespec.llama import probe
+        from codespec.llama.adapter import check
         from codespec.llama.context import Context
         from codespec.llama.devices import devices, gpu_layers, gpus
         from codespec.llama.model import Model, check_file
-        from codespec.models.registry import find_target
+        from codespec.models.registry import find_adapter, find_target
 
         works = probe.extra_buffers_work()
         kernels = "fast matrix kernels work" if works else probe.REMEDY
@@ -77,6 +79,10 @@ def _check_models(settings: TargetConfig) -> bool:
             ) as context:
                 for name, choice in {"gpu_layers": placed, **context.choices}.items():
                     print(f"  {name} = {choice.value}: {choice.why or 'as the settings say'}")
+            if config.target_lora.path:
+                adapter = find_adapter(config.target_lora.path)
+                check(adapter, path)
+                print(f"  target_lora = {adapter}, scale {config.target_lora.scale:g}: it fits the target")
     except (CodespecError, ImportError) as error:
         print(f"  {error}", file=sys.stderr)
         return False

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
+from codespec.completion.adapters import Adapters, Lora
 from codespec.completion.draft_models import DraftModels, Loaded
 from codespec.completion.learnt import Calibration, ModelCosts
 from codespec.draft.compose import Combined
@@ -73,8 +74,10 @@ class Drafts:
         self.notes: list[str] = []
         self._forced = ForcedDraft(self._vocabulary)
         self._models = DraftModels(self._load, memory, self._let_go)
-        self._calibrations: dict[Path | None, Calibration] = {}  # by draft
-        self._combined: dict[tuple[str, Path | None, tuple[str, ...]], Combined] = {}
+        self._lora: Lora | None = None
+        # By draft, and the keys of the target's and its LoRA adapters.
+        self._calibrations: dict[tuple[Path | None, tuple[str, str]], Calibration] = {}
+        self._combined: dict[tuple[str, Path | None, tuple[str, str], tuple[str, ...]], Combined] = {}
 
     def choose(self, path: Path | None, wait: bool = True) -> None:
         """See ``LocalEngine.use_draft``."""
@@ -85,6 +88,33 @@ class Drafts:
             if loaded.note:
                 self.note(loaded.note)
         self.chosen = path
+        self._adapt()
+
+    def use_adapter(self, lora: Lora | None) -> None:
+        """Decode the draft model's tokens with a LoRA adapter; one that cannot be used is left out, see ``notes``."""
+        self._lora = lora
+        self._adapt()
+
+    def _adapt(self) -> None:
+        loaded = self._models.peek(self.chosen)
+        if loaded is None:
+            return
+        if loaded.adapters.use(self._lora):
+            loaded.draft.forget()
+            loaded.running.begin_anew()
+        if loaded.adapters.problem:
+            self.note(loaded.adapters.problem)
+
+    @property
+    def adapter_problem(self) -> str:
+        """Why the draft model in use decodes without the LoRA adapter that it was to have; from any thread."""
+        loaded = self._models.peek(self.chosen)
+        return loaded.adapters.problem if loaded is not None else ""
+
+    @property
+    def _adapter_keys(self) -> tuple[str, str]:
+        loaded = self._models.peek(self.chosen)
+        return self._target.adapter_key, loaded.context.adapter_key if loaded is not None else ""
 
     def _load(self, path: Path, go_on: Callable[[], bool]) -> Loaded:
         placed = gpu_layers(self._gpu_layers, path, self._target.length, exact=self._target.exact)
@@ -98,7 +128,7 @@ class Drafts:
                     sequence = OfWidth(sequence, self._vocabulary.size)
                 own = ModelDraft(sequence, self._vocabulary.end_tokens)
                 costs = self._costs_of(context, rows=1)
-                return Loaded(model, context, own, costs.running, placed, costs)
+                return Loaded(model, context, own, costs.running, placed, Adapters(context), costs)
             # The same text may take more tokens than the target's; beyond its training the model would guess badly.
             length = min(self._target.length, model.trained_context)
             context = Context(model, context_length=length, threads=self._threads)
@@ -117,7 +147,7 @@ class Drafts:
         names = [_named(each, different) for each in (model.vocabulary, self._vocabulary)]
         difference = f"token {different:,} is {names[0]} in the one and {names[1]} in the other"
         note = foreign_note(path.name, self._target.model.path.name, alike, difference)
-        return Loaded(model, context, draft, RunningCosts(), placed, note=note)
+        return Loaded(model, context, draft, RunningCosts(), placed, Adapters(context), note=note)
 
     def _let_go(self, path: Path, loaded: Loaded) -> None:
         if self.chosen == path:
@@ -149,9 +179,10 @@ class Drafts:
         loaded = self._models[self.chosen] if self.chosen is not None else None
         model = loaded.draft if loaded is not None else None
         sources = tuple(sorted(self.sources))
-        found = self._combined.get((kind, self.chosen, sources))
+        key = kind, self.chosen, self._adapter_keys, sources
+        found = self._combined.get(key)
         if found is None:
-            found = self._combined[kind, self.chosen, sources] = Combined(
+            found = self._combined[key] = Combined(
                 self.costs,
                 self._calibration().of(kind),
                 ngrams=self.ngrams if "ngram" in sources else None,
@@ -168,9 +199,11 @@ class Drafts:
         return ModelCosts(context, rows, self._profiles)
 
     def _calibration(self) -> Calibration:
-        found = self._calibrations.get(self.chosen)
+        key = self.chosen, self._adapter_keys
+        found = self._calibrations.get(key)
         if found is None:
-            found = self._calibrations[self.chosen] = Calibration(self._target.model.path, self.chosen, self._profiles)
+            found = Calibration(self._target.model.path, self.chosen, self._profiles, self._adapter_keys)
+            self._calibrations[key] = found
         return found
 
     def cancellable(self, cancellation: Cancellation) -> AbstractContextManager[None]:

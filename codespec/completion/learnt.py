@@ -90,11 +90,17 @@ class ModelCosts:
 
 
 class Calibration:
-    """How often guesses of one draft, and of what drafts beside it, were right, by kind of text."""
+    """How often guesses of one draft, and of what drafts beside it, were right, by kind of text.
 
-    def __init__(self, target: Path, draft: Path | None, profiles: Profiles) -> None:
-        self._target, self._draft, self._profiles = target, draft, profiles
-        self._kinds = profiles.acceptance(target, draft)
+    Args:
+        adapters: keys of the target's and the draft's LoRA adapter.
+    """
+
+    def __init__(
+        self, target: Path, draft: Path | None, profiles: Profiles, adapters: tuple[str, str] = ("", "")
+    ) -> None:
+        self._target, self._draft, self._profiles, self._adapters = target, draft, profiles, adapters
+        self._kinds = profiles.acceptance(target, draft, adapters)
         self._stored = {kind: found.as_json() for kind, found in self._kinds.items()}
 
     def of(self, kind: str) -> Acceptance:
@@ -105,5 +111,5 @@ class Calibration:
         """Store what was learnt since the last time."""
         changed = {kind: found for kind, found in self._kinds.items() if found.as_json() != self._stored.get(kind, [])}
         if changed:
-            self._profiles.keep_acceptance(self._target, self._draft, changed)
+            self._profiles.keep_acceptance(self._target, self._draft, changed, self._adapters)
             self._stored |= {kind: found.as_json() for kind, found in changed.items()}

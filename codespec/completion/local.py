@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from time import monotonic, perf_counter
 
+from codespec.completion.adapters import Adapters, Lora
 from codespec.completion.drafts import DRAFTS_BYTES, Drafts
 from codespec.completion.forks import Forks
 from codespec.completion.warm import WarmSettings, WarmTexts
@@ -130,6 +131,7 @@ class LocalEngine:
         self.vocabulary = self.model.vocabulary
         self.context_length = self._context.length
         self.threads = self._context.threads
+        self._adapters = Adapters(self._context)
         self.drafts = Drafts(self._context, gpu_layers, threads, profiles or Profiles(None), wrap, clock, drafts_bytes)
         self.costs, self.notes = self.drafts.costs, self.drafts.notes
         self._vocabulary_hash = vocabulary_hash(self.vocabulary)
@@ -191,6 +193,24 @@ class LocalEngine:
             CodespecError: it cannot be loaded; the draft stays what it was.
         """
         self.drafts.choose(path, wait)
+
+    def use_adapters(self, target: Lora | None, draft: Lora | None) -> None:
+        """Decode from the next generation on with these LoRA adapters. One that cannot be used is left out;
+        ``adapter_problem``, ``drafts.adapter_problem`` and ``notes`` then say why.
+
+        What was read with others is put aside until they are used again.
+        """
+        if self._adapters.use(target):
+            self.warm.change_adapter(self._context.adapter_key)
+            self.costs.begin_anew()
+        if self.adapter_problem:
+            self.drafts.note(self.adapter_problem)
+        self.drafts.use_adapter(draft)
+
+    @property
+    def adapter_problem(self) -> str:
+        """Why the target decodes without the LoRA adapter that it was to have; empty where it has it."""
+        return self._adapters.problem
 
     def find_draft(self, name: str, language: Language) -> Path | None:
         """The file of a draft for this target; None where no draft model is wanted or known.
@@ -414,4 +434,5 @@ class LocalEngine:
         self.drafts.close()
         self._forks.close()
         self._context.close()
+        self._adapters.close()
         self.model.close()

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from codespec.llama.adapter import Adapter
 from codespec.llama.defaults import KV_TYPE, LLAMA_CHOOSES, attention, check_memory, default_threads
 from codespec.llama.devices import Choice
 from codespec.llama.model import Model
@@ -51,6 +52,7 @@ class Context:
         CodespecError: too little memory for a context of that length.
 
     Attributes:
+        adapter: that it decodes with, and its ``adapter_scale``; None without.
         choices: of ``kv_type``, ``flash_attention`` and ``threads``, as they are in force.
     """
 
@@ -70,6 +72,8 @@ class Context:
         self.model = model
         self.exact = exact
         self.pointer: Any = None
+        self.adapter: Adapter | None = None
+        self.adapter_scale = 1.0
         api = self._api = library()
         length = context_length or model.trained_context
         chosen_type = KV_TYPE if kv_type == "auto" else Choice(kv_type)
@@ -131,7 +135,7 @@ class Context:
         self._api.llama_set_abort_callback(self.pointer, abort_callback(), ctypes.c_void_p(cancellation.address))
 
     def alike(self, length: int, sequences: int = 1, spare: int = 0, batch: int = BATCH) -> Context:
-        """Another context of the same model, with the same settings and a length of its own.
+        """Another context of the same model, with the same settings and a length of its own, without an adapter.
 
         Raises:
             CodespecError: too little memory.
@@ -147,6 +151,30 @@ class Context:
             kv_type=self.kv_type,
             flash_attention=self.flash_attention,
         )
+
+    def use(self, adapter: Adapter | None, scale: float = 1.0) -> None:
+        """Decode with a LoRA adapter of the model from now on, or without any: None, or a scale of 0.
+
+        What the sequences hold was computed with the one before: roll it back.
+        """
+        if scale == 0:
+            adapter = None
+        api = self._api
+        if adapter is None:
+            api.llama_set_adapters_lora(self.pointer, None, 0, None)
+        else:
+            adapters = (api.llama_adapter_lora_p_ctypes * 1)(adapter.pointer)
+            api.llama_set_adapters_lora(self.pointer, adapters, 1, (ctypes.c_float * 1)(scale))
+        if self.adapter is not None:
+            self.adapter.users.discard(self)
+        if adapter is not None:
+            adapter.users.add(self)
+        self.adapter, self.adapter_scale = adapter, scale
+
+    @property
+    def adapter_key(self) -> str:
+        """Differs for what is computed with other adapters; empty without any."""
+        return f"{self.adapter.key} {self.adapter_scale!r}" if self.adapter is not None else ""
 
     @contextmanager
     def cancellable(self, cancellation: Cancellation) -> Iterator[None]:
@@ -253,6 +281,8 @@ class Context:
         """Free the memory; a second call does nothing."""
         if self.pointer:
             self._views.clear()
+            if self.adapter is not None:
+                self.adapter.users.discard(self)
             self._api.llama_free(self.pointer)
             self.pointer = None
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from codespec.llama.gguf import Header, read_header
+from codespec.llama.gguf import Header, file_parts, read_header
 from codespec.llama.runtime import library
 
 MARGIN = 1 << 30
@@ -143,7 +143,7 @@ def sizes_of(path: Path) -> Sizes:
     Raises:
         CodespecError: it cannot be read, or is no GGUF file.
     """
-    headers = [read_header(each) for each in _parts(path)]
+    headers = [read_header(each) for each in file_parts(path)]
     head = headers[0]
     tensors = {name: tensor for header in headers for name, tensor in header.tensors.items()}
     layers = [0] * head.number("block_count")
@@ -166,13 +166,6 @@ def sizes_of(path: Path) -> Sizes:
         heads=head.number("attention.head_count"),
         context=head.number("context_length"),
     )
-
-
-def _parts(path: Path) -> list[Path]:
-    stem, mark, count = path.stem.rpartition("-of-")
-    if not mark or not stem.endswith("-00001"):
-        return [path]
-    return [path.with_name(f"{stem[:-5]}{number + 1:05}-of-{count}{path.suffix}") for number in range(int(count))]
 
 
 def _kv_values(head: Header) -> int:

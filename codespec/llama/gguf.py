@@ -70,6 +70,14 @@ def read_header(path: Path) -> Header:
         raise CodespecError(f"{path}: not a GGUF file, or damaged ({error})") from error
 
 
+def file_parts(path: Path) -> list[Path]:
+    """The files of a model, of which ``path`` is the first or only one; the others need not exist."""
+    stem, mark, count = path.stem.rpartition("-of-")
+    if not mark or not stem.endswith("-00001") or not count.isdigit():
+        return [path]
+    return [path.with_name(f"{stem[:-5]}{number + 1:05}-of-{count}{path.suffix}") for number in range(int(count))]
+
+
 class _Reader:
     def __init__(self, data: mmap.mmap) -> None:
         self._data = data
