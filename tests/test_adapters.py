@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import closing
 from dataclasses import replace
 
@@ -14,11 +15,13 @@ from codespec.completion.adapters import MOST_HELD, Lora
 from codespec.completion.local import LocalEngine
 from codespec.completion.warm import MIB, WarmSettings
 from codespec.config import LoraConfig
-from codespec.daemon.models import Models
+from codespec.daemon.models import Models, engine_key
+from codespec.daemon.wire import pack_config, unpack_config
 from codespec.draft.profiles import Profiles
 from codespec.llama.adapter import Adapter
 from codespec.llama.context import Context
 from codespec.llama.model import Model
+from codespec.lsp.settings import needs_reload
 from codespec.models.registry import EMBEDDED, EMBEDDED_TARGET, adapters_folder
 from codespec.protocols import CodespecError, Limits, Sampling
 
@@ -291,6 +294,14 @@ def test_windows_with_other_adapters_share_a_model(files, tmp_path, monkeypatch)
         assert status[0] == {"path": str(files / "one.gguf"), "scale": 1.0, "problem": ""}
         assert status[1] is None
         assert "no such file" in status[2]["problem"]
+
+
+def test_a_change_reaches_the_model_process_and_loads_no_model():
+    config = settings("/models/one.gguf", 0.5)
+    assert unpack_config(json.loads(json.dumps(pack_config(config)))) == config
+    assert needs_reload(replace(config, target_lora=LoraConfig()), config)
+    assert needs_reload(config, replace(config, draft_lora=LoraConfig("/models/two.gguf")))
+    assert engine_key(config) == engine_key(Config())
 
 
 def test_names_and_trust(tmp_path, monkeypatch, files):
