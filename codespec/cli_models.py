@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -125,13 +126,21 @@ def run_models_suggest(options: argparse.Namespace) -> int:
     chosen = best(found)
     if options.json:
         fields = {"best": _plain_fit(chosen) if chosen else None, "models": [_plain_fit(each) for each in found]}
-        print(json.dumps({"memory": machine.memory, "bandwidth": machine.bandwidth, **fields}, indent=1))
+        about = {
+            "memory": machine.memory,
+            "bandwidth": machine.bandwidth,
+            "gpus": [asdict(each) for each in machine.gpus],
+        }
+        print(json.dumps({**about, **fields}, indent=1))
         return DONE if chosen else ANSWER_IS_NO
     memory = f"{machine.memory / 2**30:.0f} GiB of memory" if machine.memory else "memory unknown"
     print(f"{', '.join(machine.devices)}; {memory}, read at {machine.bandwidth / 1e9:.0f} GB/s")
     for line in table(found, chosen):
         print(line)
     print("speeds are about, on the CPU and without drafts, which add half as much again or more; `-` does not fit")
+    if machine.gpus:
+        free = sum(each.free for each in machine.gpus) / 2**30
+        print(f"`GPU`: fits whole into the {free:.1f} GiB that are free there; how fast that is was not measured")
     if chosen is None:
         print("none of them is fast enough here to type along with; the embedded model needs nothing")
         return ANSWER_IS_NO
@@ -150,6 +159,7 @@ def _plain_fit(fit: Fit) -> dict[str, Any]:
         "memory": round(fit.need),
         "tokens_per_second": round(fit.speed, 1),
         "fits": fit.fits,
+        "on_gpu": fit.on_gpu,
     }
 
 

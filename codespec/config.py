@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import platformdirs
 
 from codespec.languages import LANGUAGES
-from codespec.models.registry import models_folder
+from codespec.models.registry import adapters_folder, models_folder
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -38,6 +38,8 @@ _LARGEST_FILE = 1 << 20
 _GRAMMAR_SUFFIXES = (".gbnf", ".lark", ".json")
 _MODEL_SUFFIXES = (".gguf",)
 
+AUTO = "auto"
+
 T = TypeVar("T")
 
 
@@ -48,12 +50,14 @@ class Rule:
     Attributes:
         minimum, maximum: of numbers, both included.
         choices: of text; empty is any.
-        file: ``model`` or ``grammar`` where the text may be a path.
+        automatic: whether a number may also be ``auto``, which is then the default.
+        file: ``model``, ``adapter`` or ``grammar`` where the text may be a path.
     """
 
     minimum: float = 0
     maximum: float = 2**31 - 1
     choices: tuple[str, ...] = ()
+    automatic: bool = False
     file: str = ""
 
 
@@ -68,22 +72,45 @@ class TargetConfig:
 
     Attributes:
         path: a GGUF file, or the name of one in the models folder; empty is the embedded model.
-        gpu_layers: how many layers run on the GPU.
-        threads: 0 is chosen by measuring.
+        gpu_layers: how many layers run on the GPU, as llama.cpp counts them; ``auto``: as many as fit into its memory.
+        threads: ``auto`` goes by the size of the model, and so does 0.
         context: tokens; 0 is what the model was trained with, within reason.
-        kv_type: the type of the KV cache.
+        kv_type: the type of the KV cache; ``auto`` is ``f16``.
         flash_attention: ``auto`` is off on a CPU, where it makes short passes slower, else llama.cpp's choice.
         fim: the order of a fill-in-the-middle prompt: ``psm`` (the prefix first), ``spm`` (the suffix first: a key then
             changes only the prompt's end) or ``auto`` (the model's preferred one).
     """
 
     path: str = _option("", Rule(file="model"))
-    gpu_layers: int = _option(0, Rule(maximum=10_000))
-    threads: int = _option(0, Rule(maximum=1024))
+    gpu_layers: int | str = _option(AUTO, Rule(maximum=10_000, automatic=True))
+    threads: int | str = _option(AUTO, Rule(maximum=1024, automatic=True))
     context: int = _option(0, Rule(maximum=1 << 20))
-    kv_type: str = _option("f16", Rule(choices=("f32", "f16", "bf16", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0")))
+    kv_type: str = _option(AUTO, Rule(choices=(AUTO, "f32", "f16", "bf16", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0")))
     flash_attention: str = _option("auto", Rule(choices=("auto", "on", "off")))
     fim: str = _option("auto", Rule(choices=("auto", "psm", "spm")))
+
+    @property
+    def set_gpu_layers(self) -> int | None:
+        """None where they are chosen."""
+        return None if isinstance(self.gpu_layers, str) else self.gpu_layers
+
+    @property
+    def set_threads(self) -> int:
+        """0 where they are chosen."""
+        return 0 if isinstance(self.threads, str) else self.threads
+
+
+@dataclass(frozen=True)
+class LoraConfig:
+    """A LoRA adapter; in files and options its path alone may stand for it.
+
+    Attributes:
+        path: a GGUF file, or the name of one in the adapters folder; empty is none.
+        scale: of what it changes, besides the adapter's own; 0 is nothing.
+    """
+
+    path: str = _option("", Rule(file="adapter"))
+    scale: float = _option(1.0, Rule(maximum=100))
 
 
 @dataclass(frozen=True)
@@ -137,6 +164,7 @@ class Config:
     Attributes:
         target: the large model.
         draft: ``auto`` (the language's own), ``none``, a GGUF file or a name.
+        target_lora, draft_lora: what changes the target, and the draft model that is in use.
         grammar: ``auto`` (the language's own), ``none``, a grammar file or a name.
         gate: how much of what follows the cursor must fit behind a completion: ``window`` (its first kilobyte),
             ``whole``, or ``off``.
@@ -166,6 +194,8 @@ class Config:
 
     target: TargetConfig = field(default_factory=TargetConfig)
     draft: str = _option("auto", Rule(file="model"))
+    target_lora: LoraConfig = field(default_factory=LoraConfig)
+    draft_lora: LoraConfig = field(default_factory=LoraConfig)
     grammar: str = _option("none", Rule(file="grammar"))
     gate: str = _option("window", Rule(choices=("window", "whole", "off")))
     enabled: bool = _option(True)
@@ -285,6 +315,8 @@ class _Reader:
                 del options[key]
         nested = {
             "target": partial(self._table, config.target),
+            "target_lora": partial(self._lora, config.target_lora),
+            "draft_lora": partial(self._lora, config.draft_lora),
             "cache": partial(self._table, config.cache),
             "context": partial(self._table, config.context),
             "language": partial(self._languages, config.language),
@@ -311,6 +343,11 @@ class _Reader:
                 changes[key] = self._value(prefix + key, value, getattr(old, key), known[key].default, rule)
         return replace(old, **changes)  # type: ignore[type-var]
 
+    def _lora(self, old: LoraConfig, prefix: str, options: Any) -> LoraConfig:
+        if isinstance(options, str):
+            options = {"path": options, "scale": 1.0}
+        return self._table(old, prefix, options)
+
     def _languages(self, old: Mapping[str, LanguageConfig], prefix: str, options: Any) -> Mapping[str, LanguageConfig]:
         if not isinstance(options, Mapping):
             self._say(f'"language" must be a table, not {_show(options)}; keeping what was set before')
@@ -329,7 +366,9 @@ class _Reader:
         return languages
 
     def _value(self, key: str, value: Any, old: Any, default: Any, rule: Rule) -> Any:
-        kind: type = bool if default is None else type(default)
+        if rule.automatic and value == AUTO:
+            return AUTO
+        kind: type = int if rule.automatic else bool if default is None else type(default)
         good = isinstance(value, (int, float) if kind is float else kind) and (
             kind is bool or not isinstance(value, bool)
         )
@@ -360,21 +399,23 @@ class _Reader:
         return value, "not a file name"
 
     def _resolve(self, value: str, kind: str) -> tuple[str, str]:
+        home = {"model": models_folder, "adapter": adapters_folder}.get(kind, lambda: None)()
         if self._trusted:
             path = Path(value).expanduser() if value.startswith("~") else Path(value)
-            if kind == "model" and not re.search(r"[/\\:]", value):
-                path = models_folder() / value
+            if home is not None and not re.search(r"[/\\:]", value):
+                path = home / value
             elif self._folder and not path.is_absolute():
                 path = self._folder / path
             return str(path), ""
         # A bare name must not be looked up in the current folder, which may well be the workspace. Links count as
         # where they lie in the models folder, which is the user's own, and as where they lead in a workspace.
-        home = models_folder() if kind == "model" else (self._folder or Path()).resolve()
-        path = Path(os.path.normpath(home / value))
-        if (path if kind == "model" else path.resolve()).is_relative_to(home):
+        folder = (self._folder or Path()).resolve() if home is None else home
+        path = Path(os.path.normpath(folder / value))
+        if (path.resolve() if home is None else path).is_relative_to(folder):
             return str(path), ""
-        where = f"a workspace may only choose models in {home}" if kind == "model" else "it is outside the workspace"
-        return value, where
+        if home is None:
+            return value, "it is outside the workspace"
+        return value, f"a workspace may only choose {kind}s in {home}"
 
     def _say(self, message: str) -> None:
         self.messages.append(f"{self._source}: {message}" if self._source else message)
@@ -392,7 +433,8 @@ def _expected(kind: type, rule: Rule) -> str:
         return "true or false"
     if kind is str:
         return "text"
-    return f"a {'whole ' if kind is int else ''}number from {rule.minimum:g} to {rule.maximum:.10g}"
+    other = f" or {_show(AUTO)}" if rule.automatic else ""
+    return f"a {'whole ' if kind is int else ''}number from {rule.minimum:g} to {rule.maximum:.10g}{other}"
 
 
 def _show(value: Any) -> str:

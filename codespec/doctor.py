@@ -6,7 +6,7 @@ import platform
 import sys
 from importlib import metadata
 
-from codespec.config import load, user_file
+from codespec.config import Config, load, user_file
 from codespec.models.registry import models_folder
 from codespec.protocols import CodespecError
 
@@ -27,7 +27,7 @@ def report() -> bool:
         well = False
         print(f"  {message}")
     _show_statistics()
-    return _check_models(config.target.path) and well
+    return _check_models(config) and well
 
 
 def _show_statistics() -> None:
@@ -46,17 +46,43 @@ def _version(package: str) -> str:
         return "missing"
 
 
-def _check_models(target: str) -> bool:
+def _check_models(config: Config) -> bool:
+    settings = config.target
     try:
+        from codespec.completion.local import LONGEST_AUTOMATIC_CONTEXT
         from codespec.llama import probe
-        from codespec.llama.model import Model
-        from codespec.models.registry import find_target
+        from codespec.llama.adapter import check
+        from codespec.llama.context import Context
+        from codespec.llama.devices import devices, gpu_layers, gpus
+        from codespec.llama.model import Model, check_file
+        from codespec.models.registry import find_adapter, find_target
 
         works = probe.extra_buffers_work()
         kernels = "fast matrix kernels work" if works else probe.REMEDY
         print(f"llama.cpp  {kernels}")
-        with Model(find_target(target)) as model:
+        print(f"devices    {', '.join(devices())}")
+        for gpu in gpus():
+            print(f"  {gpu.name}: {gpu.free / 2**30:.1f} of {gpu.total / 2**30:.1f} GiB free")
+        path = find_target(settings.path)
+        check_file(path)
+        longest = settings.context or LONGEST_AUTOMATIC_CONTEXT
+        placed = gpu_layers(settings.set_gpu_layers, path, longest, settings.kv_type, settings.flash_attention)
+        with Model(path, gpu_layers=int(placed.value)) as model:
             print(f"target     {model.path}: {model.parameter_count:,} parameters, context {model.trained_context:,}")
+            length = settings.context or min(model.trained_context, LONGEST_AUTOMATIC_CONTEXT)
+            with Context(
+                model,
+                context_length=length,
+                threads=settings.set_threads,
+                kv_type=settings.kv_type,
+                flash_attention=settings.flash_attention,
+            ) as context:
+                for name, choice in {"gpu_layers": placed, **context.choices}.items():
+                    print(f"  {name} = {choice.value}: {choice.why or 'as the settings say'}")
+            if config.target_lora.path:
+                adapter = find_adapter(config.target_lora.path)
+                check(adapter, path)
+                print(f"  target_lora = {adapter}, scale {config.target_lora.scale:g}: it fits the target")
     except (CodespecError, ImportError) as error:
         print(f"  {error}", file=sys.stderr)
         return False

@@ -97,6 +97,25 @@ def test_a_bad_option_gives_a_message_and_keeps_the_value(options, message):
     assert config.max_tokens == 128
 
 
+def test_what_the_machine_may_choose():
+    config = Config()
+    assert (config.target.set_gpu_layers, config.target.set_threads, config.target.kv_type) == (None, 0, "auto")
+    config, messages = config.apply({"target": {"gpu_layers": 0, "threads": 3, "kv_type": "q8_0"}})
+    assert (config.target.set_gpu_layers, config.target.set_threads, messages) == (0, 3, [])
+    config, messages = config.apply({"target": {"gpu_layers": "auto", "threads": "auto", "kv_type": "auto"}})
+    assert (config, messages) == (Config(), [])
+    bad = {"gpu_layers": "all", "threads": -1, "kv_type": "q3", "flash_attention": True}
+    config, messages = config.apply({"target": bad}, "here")
+    assert config == Config()
+    assert messages == [
+        'here: "target.gpu_layers" must be a whole number from 0 to 10000 or "auto", not "all"; keeping "auto"',
+        'here: "target.threads" must be a whole number from 0 to 1024 or "auto", not -1; keeping "auto"',
+        'here: "target.kv_type" must be one of "auto", "f32", "f16", "bf16", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0", '
+        'not "q3"; keeping "auto"',
+        'here: "target.flash_attention" must be one of "auto", "on", "off", not true; keeping "auto"',
+    ]
+
+
 def test_null_leaves_a_key_as_it_is():
     config, messages = Config(max_tokens=3).apply({"max_tokens": None, "target": None, "language": {"c": None}})
     assert (config, messages) == (Config(max_tokens=3), [])

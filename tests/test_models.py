@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import struct
 import subprocess
 import sys
@@ -14,12 +15,13 @@ from stand_in_hub import stand_in_hub
 from codespec.cli import main
 from codespec.config import load, user_file
 from codespec.languages import by_id
+from codespec.llama.devices import Gpu
 from codespec.models.catalogue import CATALOGUE, known_model
 from codespec.models.choose import choose
 from codespec.models.index import best_draft
 from codespec.models.info import LANGUAGES_KEY, inspect
 from codespec.models.registry import EMBEDDED, EMBEDDED_TARGET, models_folder
-from codespec.models.suggest import Machine, best, fits, this_machine
+from codespec.models.suggest import Machine, best, fits, table, this_machine
 from codespec.protocols import CodespecError
 
 VOCABULARIES = Path(os.environ.get("CODESPEC_VOCABULARIES", ""))
@@ -89,6 +91,17 @@ def test_what_fits_and_is_fast_enough():
     unknown = fits(replace(laptop, memory=0))
     assert all(each.fits for each in unknown)
     assert best(unknown) is None  # it is nobody's guess
+
+
+def test_what_a_gpu_holds():
+    laptop = Machine(memory=16 << 30, bandwidth=50e9, devices=("CPU",), gpus=(Gpu("RTX", 11 << 30, 12 << 30),))
+    by_name = {each.model.name: each for each in fits(laptop)}
+    assert by_name["qwen2.5-coder-7b-q8_0"].on_gpu
+    assert not by_name["qwen2.5-coder-14b-q8_0"].on_gpu
+    assert best(list(by_name.values())).model.name == "qwen2.5-coder-7b-q8_0"
+    lines = "\n".join(table(list(by_name.values()), None))
+    assert re.search(r"  qwen2.5-coder-7b-q8_0 +8.6 GB +\d.\d GiB +GPU ", lines)
+    assert re.search(r"- qwen2.5-coder-14b-q8_0 +16.2 GB +\d+.\d GiB +2 ", lines)
 
 
 def test_this_machine():

@@ -15,6 +15,7 @@ from codespec.draft.costs import LONGEST, SIZES, CostCurve, Measurement, plan
 from codespec.draft.profiles import Profiles, Setup, default_folder
 from codespec.languages import by_id
 from codespec.llama.context import Context
+from codespec.llama.devices import gpu_layers
 from codespec.llama.model import Model
 from codespec.models.registry import find_draft, find_target
 from codespec.protocols import CodespecError
@@ -112,7 +113,9 @@ def measure(
         CodespecError: it cannot be loaded.
     """
     rows = 1 if role == "draft" else None
-    with Model(path, gpu_layers=settings.gpu_layers) as model:
+    longest = max(contexts or CONTEXTS) + LONGEST + 1
+    placed = gpu_layers(settings.set_gpu_layers, path, longest, settings.kv_type, settings.flash_attention)
+    with Model(path, gpu_layers=int(placed.value)) as model:
         fitting = clipped(contexts or CONTEXTS, model.trained_context - MARGIN)
         if contexts and fitting != tuple(contexts):
             tell(
@@ -122,7 +125,7 @@ def measure(
         with Context(
             model,
             context_length=fitting[-1] + LONGEST + 1,
-            threads=settings.threads,
+            threads=settings.set_threads,
             kv_type=settings.kv_type,
             flash_attention=settings.flash_attention,
         ) as context:
@@ -131,7 +134,7 @@ def measure(
             assert planned is not None
             least, most = REPEATS
             repeats = repeats or max(least, min(most, planned.repeats))
-            setup = Setup.of(context, settings.gpu_layers, rows)
+            setup = Setup.of(context, rows)
             measurement = Measurement(fitting, SIZES, repeats, rows, busy=busy_clock(setup))
             curve = measurement.run(sequence, _go_on(f"measuring {path.name}", progress))
             assert curve is not None

@@ -107,8 +107,8 @@ def run(
     engine = LocalEngine(
         find_target(target.path),
         context_length=target.context,
-        threads=target.threads,
-        gpu_layers=target.gpu_layers,
+        threads=target.set_threads,
+        gpu_layers=target.set_gpu_layers,
         kv_type=target.kv_type,
         flash_attention=target.flash_attention,
     )

@@ -9,6 +9,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+from codespec.completion.adapters import Lora
 from codespec.completion.ending import Ended, Ending
 from codespec.completion.fitting import OpenDocuments, Spot, lead_of
 from codespec.completion.following import Following, follow, follow_all
@@ -17,10 +18,11 @@ from codespec.completion.local import LocalEngine
 from codespec.completion.prompt import LEAST_CONTEXT, Prompts, file_header, file_name, relative_path
 from codespec.completion.request import Completion, Request
 from codespec.completion.teaching import Teacher
-from codespec.config import Config
+from codespec.config import Config, LoraConfig
 from codespec.grammar import Grammar
 from codespec.languages import by_id
 from codespec.models.fim import FimFormat, Order, fim_format
+from codespec.models.registry import find_adapter
 from codespec.protocols import Aborted, Cancel, CodespecError, Limits, Sampling, Statistics
 
 # Of alternatives the first is what was asked for, the others are drawn at no less than this temperature.
@@ -52,6 +54,9 @@ class _Task:
 class Completer:
     """Completes documents with one engine. One request at a time; only ``abort`` may come from another thread.
 
+    Attributes:
+        problems: what the user should know of the settings, a sentence each.
+
     Args:
         patient: whether a request waits for its draft model to load; False: the one before it serves until then.
     """
@@ -71,6 +76,34 @@ class Completer:
         self._generated = self._read_ahead = 0
         self._pass_ms = 0.0
         self._draft: Path | None = None
+        self.problems: list[str] = []
+        self._target_lora = self._lora_of(config.target_lora)
+        self._draft_lora = self._lora_of(config.draft_lora)
+        self._told: dict[str, dict[str, Any]] = {}
+        self._use_adapters()
+        if engine.adapter_problem:
+            self.problems.append(engine.adapter_problem)
+
+    def _lora_of(self, settings: LoraConfig) -> Lora | None:
+        try:
+            return Lora(find_adapter(settings.path), settings.scale) if settings.path else None
+        except CodespecError as error:
+            self.problems.append(f"{error}; none is used")
+            return None
+
+    def _use_adapters(self) -> None:
+        """Have the engine decode with those of the settings: another completer may have left others."""
+        engine = self.engine
+        engine.use_adapters(self._target_lora, self._draft_lora)
+        roles = {
+            "target_lora": (self._target_lora, engine.adapter_problem),
+            "draft_lora": (self._draft_lora, engine.drafts.adapter_problem),
+        }
+        self._told = {
+            role: {"path": str(lora.path), "scale": lora.scale, "problem": problem}
+            for role, (lora, problem) in roles.items()
+            if lora is not None
+        }
 
     def _layout_of(self, wanted: str) -> FimFormat | None:
         orders: dict[str, Order] = {"psm": "psm", "spm": "spm"}
@@ -121,6 +154,7 @@ class Completer:
     def _use_draft(self, request: Request, wait: bool) -> None:
         name = request.draft or self._config.for_language(request.language).draft
         self.engine.use_draft(self.engine.find_draft(name, by_id(request.language)), wait)
+        self._use_adapters()
         self._draft = self.engine.draft  # another completer may use another one
 
     def _one(self, task: _Task, sampling: Sampling, cancel: Cancel | None, spent: Statistics) -> Completion:
@@ -194,6 +228,7 @@ class Completer:
             How many tokens were decoded.
         """
         text, offset = _normal(request)
+        self._use_adapters()
         self.engine.warm.enter(self._kept_for(request))
         prompt = self._prompt(_without_lead(text[:offset]), text[offset:], request, self._limits(request))
         decoded = self.engine.prefill(prompt, cancel)
@@ -212,7 +247,9 @@ class Completer:
 
         ``tokens_per_second`` counts from the first token on; ``prefill_tokens`` were read by completions, also by those
         that were prefetched, ``read_ahead`` by ``prefill``; ``pass_ms`` is what a pass over one token
-        takes behind the latest prompt; ``kept_mib`` of ``cache.memory_mib`` are in use.
+        takes behind the latest prompt; ``kept_mib`` of ``cache.memory_mib`` are in use. ``settings`` and
+        ``draft_settings`` give the value in force of each and, where it was chosen, ``why``;
+        ``target_lora`` and ``draft_lora``, where they are set, the ``problem`` that they are not used for.
         """
         totals, draft = self._totals, self._draft
         decoding_s = (totals.total_ms - totals.prefill_ms) / 1e3
@@ -233,6 +270,9 @@ class Completer:
             "kept_mib": round(self.engine.warm.kept_bytes / 2**20, 3),
             "context": self.engine.context_length,
             "threads": self.engine.threads,
+            **self._told,
+            "settings": {name: asdict(choice) for name, choice in self.engine.choices.items()},
+            "draft_settings": {name: asdict(choice) for name, choice in self.engine.drafts.choices.items()},
         }
 
     def _limits(self, request: Request) -> Limits:
@@ -260,6 +300,7 @@ class Completer:
             CodespecError: the prompt is too long, or the draft cannot be used.
         """
         self.engine.use_draft(self.engine.find_draft(draft, by_id(language)))
+        self._use_adapters()
         self.engine.use_nothing_learnt()
         vocabulary = self.engine.vocabulary
         header = file_header(vocabulary, self._layout, file_name) if self._layout else []

@@ -10,11 +10,13 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
 
+from codespec.completion.adapters import Adapters, file_state
 from codespec.completion.learnt import ModelCosts
 from codespec.draft.costs import RunningCosts
 from codespec.draft.foreign import ForeignDraft
 from codespec.draft.model import ModelDraft
 from codespec.llama.context import Context
+from codespec.llama.devices import Choice
 from codespec.llama.model import Model
 from codespec.protocols import CodespecError
 
@@ -27,6 +29,8 @@ class Loaded:
 
     Attributes:
         running: what its passes cost, as far as that is known.
+        placed: how many layers are on a GPU.
+        adapters: for its context.
         costs: measures that; None for one with another vocabulary, which is not measured.
         note: what the user should know about it; empty: nothing.
     """
@@ -35,6 +39,8 @@ class Loaded:
     context: Context
     draft: ModelDraft | ForeignDraft
     running: RunningCosts
+    placed: Choice
+    adapters: Adapters
     costs: ModelCosts | None = None
     note: str = ""
 
@@ -46,6 +52,7 @@ class Loaded:
     def close(self) -> None:
         """Free it."""
         self.context.close()
+        self.adapters.close()
         self.model.close()
 
 
@@ -78,6 +85,10 @@ class DraftModels:
     def __getitem__(self, path: Path) -> Loaded:
         return self._held[path]
 
+    def peek(self, path: Path | None) -> Loaded | None:
+        """A model if it is in memory; from any thread."""
+        return self._held.get(path) if path is not None else None
+
     def get(self, path: Path, wait: bool) -> Loaded | None:
         """A model, loaded if it is not; None while it still loads and is not waited for.
 
@@ -85,11 +96,11 @@ class DraftModels:
             CodespecError: it cannot be loaded.
         """
         self._collect()
-        if path not in self._coming and self._states.get(path) != _state(path):  # new, or another file by now
+        if path not in self._coming and self._states.get(path) != file_state(path):  # new, or another file by now
             self._failed.pop(path, None)
             if path in self._held:
                 self._let_go(path)
-            self._states[path] = _state(path)
+            self._states[path] = file_state(path)
             self._begin(path)
         if wait and path in self._coming:
             self._coming[path].exception()  # waits
@@ -152,12 +163,3 @@ class DraftModels:
         for loaded in self._held.values():
             loaded.close()
         self._held.clear()
-
-
-def _state(path: Path) -> object:
-    """Differs once the file is another one."""
-    try:
-        status = path.stat()
-    except OSError:
-        return None, None
-    return status.st_size, status.st_mtime_ns

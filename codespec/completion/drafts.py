@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from codespec.completion.adapters import Adapters, Lora
 from codespec.completion.draft_models import DraftModels, Loaded
 from codespec.completion.learnt import Calibration, ModelCosts
 from codespec.draft.compose import Combined
@@ -22,6 +23,7 @@ from codespec.draft.profiles import Profiles
 from codespec.draft.recode import cut_alike
 from codespec.draft.width import OfTokens, OfWidth
 from codespec.llama.context import Context
+from codespec.llama.devices import Choice, gpu_layers
 from codespec.llama.model import LlamaVocabulary, Model
 from codespec.llama.runtime import Cancellation
 from codespec.models.registry import first_difference
@@ -41,7 +43,8 @@ class Drafts:
 
     Args:
         target: its context.
-        gpu_layers, threads: draft models are loaded with.
+        gpu_layers: of draft models; None: as many as fit beside the target.
+        threads: draft models are loaded with.
         memory: bytes that draft models may take; those longest unused are let go.
         profiles, wrap, clock: see ``LocalEngine``.
 
@@ -56,7 +59,7 @@ class Drafts:
     def __init__(
         self,
         target: Context,
-        gpu_layers: int,
+        gpu_layers: int | None,
         threads: int,
         profiles: Profiles,
         wrap: Callable[[Target, str], Target],
@@ -74,8 +77,10 @@ class Drafts:
         self.notes: list[str] = []
         self._forced = ForcedDraft(self._vocabulary)
         self._models = DraftModels(self._load, memory, self._let_go)
-        self._calibrations: dict[Path | None, Calibration] = {}  # by draft
-        self._combined: dict[tuple[str, Path | None, tuple[str, ...]], Combined] = {}
+        self._lora: Lora | None = None
+        # By draft, and the keys of the target's and its LoRA adapters.
+        self._calibrations: dict[tuple[Path | None, tuple[str, str]], Calibration] = {}
+        self._combined: dict[tuple[str, Path | None, tuple[str, str], tuple[str, ...]], Combined] = {}
 
     def choose(self, path: Path | None, wait: bool = True) -> None:
         """See ``LocalEngine.use_draft``."""
@@ -86,9 +91,37 @@ class Drafts:
             if loaded.note:
                 self.note(loaded.note)
         self.chosen = path
+        self._adapt()
+
+    def use_adapter(self, lora: Lora | None) -> None:
+        """Decode the draft model's tokens with a LoRA adapter; one that cannot be used is left out, see ``notes``."""
+        self._lora = lora
+        self._adapt()
+
+    def _adapt(self) -> None:
+        loaded = self._models.peek(self.chosen)
+        if loaded is None:
+            return
+        if loaded.adapters.use(self._lora):
+            loaded.draft.forget()
+            loaded.running.begin_anew()
+        if loaded.adapters.problem:
+            self.note(loaded.adapters.problem)
+
+    @property
+    def adapter_problem(self) -> str:
+        """Why the draft model in use decodes without the LoRA adapter that it was to have; from any thread."""
+        loaded = self._models.peek(self.chosen)
+        return loaded.adapters.problem if loaded is not None else ""
+
+    @property
+    def _adapter_keys(self) -> tuple[str, str]:
+        loaded = self._models.peek(self.chosen)
+        return self._target.adapter_key, loaded.context.adapter_key if loaded is not None else ""
 
     def _load(self, path: Path, go_on: Callable[[], bool]) -> Loaded:
-        model = Model(path, gpu_layers=self._gpu_layers, progress=lambda _: go_on())
+        placed = gpu_layers(self._gpu_layers, path, self._target.length, exact=self._target.exact)
+        model = Model(path, gpu_layers=int(placed.value), progress=lambda _: go_on())
         try:
             tokens = kept_tokens(model, self._vocabulary)
             different = first_difference(self._vocabulary, model.vocabulary) if tokens is None else None
@@ -102,7 +135,7 @@ class Drafts:
                 among = np.sort(tokens) if tokens is not None else None
                 own = ModelDraft(sequence, self._vocabulary.end_tokens, among)
                 costs = self._costs_of(context, rows=1)
-                return Loaded(model, context, own, costs.running, costs)
+                return Loaded(model, context, own, costs.running, placed, Adapters(context), costs)
             # The same text may take more tokens than the target's; beyond its training the model would guess badly.
             length = min(self._target.length, model.trained_context)
             context = Context(model, context_length=length, threads=self._threads)
@@ -121,7 +154,7 @@ class Drafts:
         names = [_named(each, different) for each in (model.vocabulary, self._vocabulary)]
         difference = f"token {different:,} is {names[0]} in the one and {names[1]} in the other"
         note = foreign_note(path.name, self._target.model.path.name, alike, difference)
-        return Loaded(model, context, draft, RunningCosts(), note=note)
+        return Loaded(model, context, draft, RunningCosts(), placed, Adapters(context), note=note)
 
     def _let_go(self, path: Path, loaded: Loaded) -> None:
         if self.chosen == path:
@@ -136,6 +169,12 @@ class Drafts:
             _log.warning(text)
 
     @property
+    def choices(self) -> dict[str, Choice]:
+        """Of the settings of the draft model in use; empty without one. From any thread."""
+        loaded = self._models.peek(self.chosen)
+        return {"gpu_layers": loaded.placed, "threads": loaded.context.choices["threads"]} if loaded is not None else {}
+
+    @property
     def model(self) -> Draft | None:
         """The draft model in use, by itself."""
         return self._models[self.chosen].draft if self.chosen is not None else None
@@ -147,9 +186,10 @@ class Drafts:
         loaded = self._models[self.chosen] if self.chosen is not None else None
         model = loaded.draft if loaded is not None else None
         sources = tuple(sorted(self.sources))
-        found = self._combined.get((kind, self.chosen, sources))
+        key = kind, self.chosen, self._adapter_keys, sources
+        found = self._combined.get(key)
         if found is None:
-            found = self._combined[kind, self.chosen, sources] = Combined(
+            found = self._combined[key] = Combined(
                 self.costs,
                 self._calibration().of(kind),
                 ngrams=self.ngrams if "ngram" in sources else None,
@@ -163,12 +203,14 @@ class Drafts:
         return found
 
     def _costs_of(self, context: Context, rows: int | None = None) -> ModelCosts:
-        return ModelCosts(context, self._gpu_layers, rows, self._profiles)
+        return ModelCosts(context, rows, self._profiles)
 
     def _calibration(self) -> Calibration:
-        found = self._calibrations.get(self.chosen)
+        key = self.chosen, self._adapter_keys
+        found = self._calibrations.get(key)
         if found is None:
-            found = self._calibrations[self.chosen] = Calibration(self._target.model.path, self.chosen, self._profiles)
+            found = Calibration(self._target.model.path, self.chosen, self._profiles, self._adapter_keys)
+            self._calibrations[key] = found
         return found
 
     def cancellable(self, cancellation: Cancellation) -> AbstractContextManager[None]:

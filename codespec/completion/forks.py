@@ -59,4 +59,6 @@ class Forks:
     def _context(self) -> Context:
         if self._made is None:
             self._made = self._target.alike(self._target.length, TOGETHER, SPARE, BATCH)
+        if self._made.adapter_key != self._target.adapter_key:
+            self._made.use(self._target.adapter, self._target.adapter_scale)
         return self._made

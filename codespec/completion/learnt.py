@@ -33,17 +33,16 @@ class ModelCosts:
 
     Args:
         context: that the model decodes in; measuring takes one like it, of at most 546 tokens.
-        gpu_layers: that the model was loaded with.
         rows: of logits that a pass asks for; None is all.
 
     Attributes:
         running: the costs, kept up to date.
     """
 
-    def __init__(self, context: Context, gpu_layers: int, rows: int | None, profiles: Profiles) -> None:
+    def __init__(self, context: Context, rows: int | None, profiles: Profiles) -> None:
         self._context, self._rows, self._profiles = context, rows, profiles
         self._path = context.model.path
-        self._setup = Setup.of(context, gpu_layers, rows)
+        self._setup = Setup.of(context, rows)
         self.running = RunningCosts(profiles.curve(self._path, self._setup), context.model.size)
         self._done = self.running.measured
         self._far = max(0, min(FAR, context.length - LONGEST - 1))
@@ -91,11 +90,17 @@ class ModelCosts:
 
 
 class Calibration:
-    """How often guesses of one draft, and of what drafts beside it, were right, by kind of text."""
+    """How often guesses of one draft, and of what drafts beside it, were right, by kind of text.
 
-    def __init__(self, target: Path, draft: Path | None, profiles: Profiles) -> None:
-        self._target, self._draft, self._profiles = target, draft, profiles
-        self._kinds = profiles.acceptance(target, draft)
+    Args:
+        adapters: keys of the target's and the draft's LoRA adapter.
+    """
+
+    def __init__(
+        self, target: Path, draft: Path | None, profiles: Profiles, adapters: tuple[str, str] = ("", "")
+    ) -> None:
+        self._target, self._draft, self._profiles, self._adapters = target, draft, profiles, adapters
+        self._kinds = profiles.acceptance(target, draft, adapters)
         self._stored = {kind: found.as_json() for kind, found in self._kinds.items()}
 
     def of(self, kind: str) -> Acceptance:
@@ -106,5 +111,5 @@ class Calibration:
         """Store what was learnt since the last time."""
         changed = {kind: found for kind, found in self._kinds.items() if found.as_json() != self._stored.get(kind, [])}
         if changed:
-            self._profiles.keep_acceptance(self._target, self._draft, changed)
+            self._profiles.keep_acceptance(self._target, self._draft, changed, self._adapters)
             self._stored |= {kind: found.as_json() for kind, found in changed.items()}

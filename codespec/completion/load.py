@@ -65,8 +65,8 @@ def load_engine(
         engine = LocalEngine(
             target,
             context_length=config.target.context,
-            threads=config.target.threads,
-            gpu_layers=config.target.gpu_layers,
+            threads=config.target.set_threads,
+            gpu_layers=config.target.set_gpu_layers,
             draft_length=config.draft_length,
             drafts_bytes=config.draft_memory_mib * MIB,
             exact=exact,

@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from time import monotonic, perf_counter
 
+from codespec.completion.adapters import Adapters, Lora
 from codespec.completion.drafts import DRAFTS_BYTES, Drafts
 from codespec.completion.forks import Forks
 from codespec.completion.warm import WarmSettings, WarmTexts
@@ -19,8 +20,10 @@ from codespec.draft.profiles import Profiles, Setup, model_hash
 from codespec.grammar import Grammar, Tokenizer
 from codespec.languages import Language
 from codespec.llama.context import BATCH, EXACT_CHUNK, Context
+from codespec.llama.devices import Choice
+from codespec.llama.devices import gpu_layers as layers_on_gpus
 from codespec.llama.llguidance_tokenizer import tokenizer_from_vocab
-from codespec.llama.model import Model
+from codespec.llama.model import Model, check_file
 from codespec.llama.runtime import Cancellation
 from codespec.models.index import best_draft
 from codespec.models.registry import find_draft, vocabulary_hash
@@ -65,6 +68,8 @@ class LocalEngine:
         target: a GGUF file.
         context_length: in tokens; 0 is what the target was trained with, at most 8,192.
         threads: 0 chooses by the size of the model.
+        gpu_layers: of the target and of each draft model; None: as many as fit into the GPUs' memory, the target's
+            first; none in exact decoding.
         draft_length: how many tokens are proposed at a time at most; 0: as many as are expected to save time.
         drafts_bytes: of memory that draft models take at most; those longest unused are let go.
         kv_type, flash_attention: of the target's KV cache, see ``Context``.
@@ -92,11 +97,11 @@ class LocalEngine:
         *,
         context_length: int = 0,
         threads: int = 0,
-        gpu_layers: int = 0,
+        gpu_layers: int | None = None,
         draft_length: int = 0,
         drafts_bytes: int = DRAFTS_BYTES,
         exact: bool = False,
-        kv_type: str = "f16",
+        kv_type: str = "auto",
         flash_attention: str = "auto",
         learnt_folder: Path | None = None,
         progress: Callable[[float], bool] | None = None,
@@ -107,8 +112,10 @@ class LocalEngine:
     ) -> None:
         if exact and gpu_layers:
             raise CodespecError("exact decoding works on the CPU only; set gpu_layers = 0")
-        self.model = Model(target, gpu_layers=gpu_layers, plain_buffers=exact, progress=progress)
-        self._gpu_layers = gpu_layers
+        check_file(target)
+        longest = context_length or LONGEST_AUTOMATIC_CONTEXT
+        self._placed = layers_on_gpus(gpu_layers, target, longest, kv_type, flash_attention, exact)
+        self.model = Model(target, gpu_layers=int(self._placed.value), plain_buffers=exact, progress=progress)
         try:
             if self.model.metadata(VOCABULARY_KEY) is not None:
                 raise CodespecError(f"{target}: a draft that has only some of its target's tokens; it can be no target")
@@ -127,6 +134,7 @@ class LocalEngine:
         self.vocabulary = self.model.vocabulary
         self.context_length = self._context.length
         self.threads = self._context.threads
+        self._adapters = Adapters(self._context)
         self.drafts = Drafts(self._context, gpu_layers, threads, profiles or Profiles(None), wrap, clock, drafts_bytes)
         self.costs, self.notes = self.drafts.costs, self.drafts.notes
         self._vocabulary_hash = vocabulary_hash(self.vocabulary)
@@ -152,9 +160,14 @@ class LocalEngine:
 
     def _warm_texts(self, settings: WarmSettings) -> WarmTexts:
         settings = replace(settings, shift=settings.shift and not self._context.exact)
-        setup = asdict(Setup.of(self._context, self._gpu_layers, None))
+        setup = asdict(Setup.of(self._context, None))
         about = {"model": model_hash(self.model.path), "shift": settings.shift, **setup}
         return WarmTexts(self._sequence, self._generator, settings, about)
+
+    @property
+    def choices(self) -> dict[str, Choice]:
+        """``gpu_layers``, ``kv_type``, ``flash_attention`` and ``threads`` as they are in force."""
+        return {"gpu_layers": self._placed, **self._context.choices}
 
     @property
     def draft(self) -> Path | None:
@@ -183,6 +196,24 @@ class LocalEngine:
             CodespecError: it cannot be loaded; the draft stays what it was.
         """
         self.drafts.choose(path, wait)
+
+    def use_adapters(self, target: Lora | None, draft: Lora | None) -> None:
+        """Decode from the next generation on with these LoRA adapters. One that cannot be used is left out;
+        ``adapter_problem``, ``drafts.adapter_problem`` and ``notes`` then say why.
+
+        What was read with others is put aside until they are used again.
+        """
+        if self._adapters.use(target):
+            self.warm.change_adapter(self._context.adapter_key)
+            self.costs.begin_anew()
+        if self.adapter_problem:
+            self.drafts.note(self.adapter_problem)
+        self.drafts.use_adapter(draft)
+
+    @property
+    def adapter_problem(self) -> str:
+        """Why the target decodes without the LoRA adapter that it was to have; empty where it has it."""
+        return self._adapters.problem
 
     def find_draft(self, name: str, language: Language) -> Path | None:
         """The file of a draft for this target; None where no draft model is wanted or known.
@@ -370,7 +401,7 @@ class LocalEngine:
             return max((n for n in range(1, LONGEST) if costs[n] <= ms), default=1)
 
         if within(PREFILL_STEP_MS) == LONGEST - 1:
-            return PREFILL_ROWS, BATCH if self._gpu_layers else PREFILL_ROWS
+            return PREFILL_ROWS, BATCH if self.model.gpu_layers else PREFILL_ROWS
         first = max(4, within(PREFILL_STEP_MS))
         return first, PREFILL_ROWS if costs[LONGEST - 1] <= LONGEST_STEP_MS / 2 else max(first, within(LONGEST_STEP_MS))
 
@@ -406,4 +437,5 @@ class LocalEngine:
         self.drafts.close()
         self._forks.close()
         self._context.close()
+        self._adapters.close()
         self.model.close()

@@ -46,11 +46,13 @@ class Shelved:
         tokens: of the text.
         data: as ``LlamaSequence.save`` gives it.
         workspace: whose text it is.
+        adapter: the LoRA adapter that the model had, see ``Context.adapter_key``.
     """
 
     tokens: list[int]
     data: Data
     workspace: str
+    adapter: str = ""
 
 
 class Shelf:
@@ -81,11 +83,15 @@ class Shelf:
         while self.size > self._limit or len(self._texts) > MOST_TEXTS:
             del self._texts[0]
 
-    def best(self, tokens: Sequence[int]) -> tuple[Shelved | None, int]:
-        """The cache that holds most of what ``tokens`` begin with, and how many tokens that is."""
+    def best(self, tokens: Sequence[int], adapter: str = "") -> tuple[Shelved | None, int]:
+        """The cache that holds most of what ``tokens`` begin with, and how many tokens that is.
+
+        Args:
+            adapter: that the model has now; what was computed with another one is of no use.
+        """
         found, most = None, 0
         for each in self._texts:
-            common = common_prefix(each.tokens, tokens)
+            common = common_prefix(each.tokens, tokens) if each.adapter == adapter else 0
             if common > most:
                 found, most = each, common
         return found, most
@@ -104,7 +110,7 @@ class Shelf:
 
 
 def _replaces(new: Shelved, old: Shelved) -> bool:
-    return common_prefix(new.tokens, old.tokens) >= ALIKE * len(old.tokens)
+    return new.adapter == old.adapter and common_prefix(new.tokens, old.tokens) >= ALIKE * len(old.tokens)
 
 
 def delete_kept(folder: Path, workspace: str) -> None:
@@ -169,7 +175,13 @@ class ShelfFiles:
             "about": self._about,
             "workspace": workspace,
             "texts": [
-                {"tokens": each.tokens, "size": each.data.nbytes, "crc": zlib.crc32(each.data.data)} for each in kept
+                {
+                    "tokens": each.tokens,
+                    "adapter": each.adapter,
+                    "size": each.data.nbytes,
+                    "crc": zlib.crc32(each.data.data),
+                }
+                for each in kept
             ],
         }
         head = json.dumps(header).encode()
@@ -208,7 +220,7 @@ class ShelfFiles:
                 raise ValueError("the checksum of a text is wrong")
             place += each["size"]
             # A copy, so that the whole file does not stay in memory for one text of it.
-            yield Shelved(each["tokens"], data.copy(), workspace)
+            yield Shelved(each["tokens"], data.copy(), workspace, each.get("adapter", ""))
 
     def _shrink(self) -> None:
         ages = []

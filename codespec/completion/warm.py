@@ -57,7 +57,7 @@ class WarmTexts:
         self._shelf = Shelf(settings.memory)
         keep = settings.folder is not None and settings.saved > 0
         self._files = ShelfFiles(settings.folder, about, settings.saved) if keep and settings.folder else None
-        self._workspace = self._reader = ""
+        self._workspace = self._reader = self._adapter = ""
         self._entered = {""}  # what belongs to no workspace is not kept
 
     @property
@@ -76,6 +76,12 @@ class WarmTexts:
             for each in reversed(self._files.load(workspace)):
                 self._shelf.put(each)
 
+    def change_adapter(self, adapter: str) -> None:
+        """The model has another LoRA adapter from now on, of this key: nothing that was read before serves with it."""
+        self._put_aside(0)
+        self._drop(0)
+        self._adapter = adapter
+
     def turn_to(self, prompt: Sequence[int]) -> None:
         """Let the sequence hold as much of what ``prompt`` begins with as was ever read and is still kept."""
         held = self._generator.held
@@ -86,7 +92,7 @@ class WarmTexts:
             if not self._workspace:  # what must not be kept is not, however little of it is new
                 self._reader = ""
             return
-        found, most = self._shelf.best(prompt)
+        found, most = self._shelf.best(prompt, self._adapter)
         if found is not None and most >= common + WORTH:
             self._shelf.take(found)  # first: what is put aside may take its place
             self._put_aside(common)
@@ -111,7 +117,7 @@ class WarmTexts:
         if len(held) - common < WORTH:
             return
         self._sequence.rollback(len(held))
-        self._shelf.put(Shelved(held, self._sequence.save(), self._reader))
+        self._shelf.put(Shelved(held, self._sequence.save(), self._reader, self._adapter))
         self._generator.hold(held)
 
     def _fetch(self, shelved: Shelved) -> None:

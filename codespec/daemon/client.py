@@ -315,7 +315,9 @@ class SharedCompleter:
         """Have the model loaded."""
         for last in (False, True):
             try:
-                self._link.ask("open", progress=self._progress, config=pack_config(self._config))[1].result()
+                reply = self._link.ask("open", progress=self._progress, config=pack_config(self._config))[1]
+                for problem in reply.result() or ():
+                    self._report(problem)
                 return
             except Lost:
                 if last:

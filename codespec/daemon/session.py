@@ -119,13 +119,14 @@ class Session:
         def progress(text: str, percent: int) -> None:
             self.say({"id": number, "progress": [text, percent]})
 
-        def work(cancel: Cancel) -> None:
+        def work(cancel: Cancel) -> list[str]:
             if cancel.is_set():  # the language server has ended while this waited
-                return
+                return []
             self._completer = None
-            self._completer = self._models.completer(self, config, progress)
+            completer = self._completer = self._models.completer(self, config, progress)
             if cancel.is_set():
                 self._models.release(self)
+            return completer.problems
 
         self._submit(number, f"{self._name} opens", work, stops=False)
 

@@ -295,6 +295,10 @@ class RunningCosts:
         self._since = 0
         self.last = 0
 
+    def begin_anew(self) -> None:
+        """Follow passes that take another time than those until now."""
+        self.replace(self.curve if self.measured else None)
+
     def at(self, context: int) -> list[float]:
         """``Costs`` of the next pass at a context."""
         costs = self.kept(context)

@@ -67,6 +67,11 @@ class ForeignDraft:
         self._before = 0
         self._text = Recoded(self._own, self._target)
 
+    def forget(self) -> None:
+        """Hold nothing: what was decoded is of no use any more."""
+        self._sequence.rollback(0)
+        self._forget()
+
     def propose(
         self,
         tokens: Sequence[int],

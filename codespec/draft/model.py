@@ -71,6 +71,10 @@ class ModelDraft:
             raise
         return Proposal(tuple(proposed), tuple(drawn_from), self.source)
 
+    def forget(self) -> None:
+        """Hold nothing: what was decoded is of no use any more."""
+        self._sequence.rollback(0)
+
     def kept(self, tokens: Sequence[int]) -> int:
         """How many of ``tokens`` need not be decoded to know what follows them."""
         return self._sequence.kept(tokens)

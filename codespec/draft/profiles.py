@@ -21,8 +21,8 @@ from codespec.draft.acceptance import Acceptance
 from codespec.draft.costs import CostCurve
 from codespec.draft.log_file import replace
 from codespec.llama.context import Context
+from codespec.llama.devices import devices
 from codespec.llama.probe import fingerprint
-from codespec.llama.runtime import devices
 from codespec.places import cache_folder
 
 VARIABLE = "CODESPEC_PROFILES"
@@ -87,12 +87,12 @@ class Setup:
     rows: int
 
     @classmethod
-    def of(cls, context: Context, gpu_layers: int, rows: int | None) -> Setup:
+    def of(cls, context: Context, rows: int | None) -> Setup:
         """That of a context on this machine."""
         return cls(
             library=fingerprint(),
             devices=devices(),
-            gpu_layers=gpu_layers,
+            gpu_layers=context.model.gpu_layers,
             threads=context.threads,
             kv_type=context.kv_type,
             flash_attention=context.flash_attention,
@@ -120,17 +120,29 @@ class Profiles:
         """Store a measurement in place of an older one."""
         self._store("curve", {"model": model, **asdict(setup)}, curve.as_json())
 
-    def acceptance(self, target: Path, draft: Path | None) -> dict[str, Acceptance]:
-        """How often guesses were right, by kind of text."""
-        return self._load("acceptance", {"target": target, "draft": draft}, _acceptance) or {}
+    def acceptance(
+        self, target: Path, draft: Path | None, adapters: tuple[str, str] = ("", "")
+    ) -> dict[str, Acceptance]:
+        """How often guesses were right, by kind of text.
 
-    def keep_acceptance(self, target: Path, draft: Path | None, counts: Mapping[str, Acceptance]) -> None:
+        Args:
+            adapters: keys of the target's and the draft's LoRA adapter.
+        """
+        return self._load("acceptance", _pair(target, draft, adapters), _acceptance) or {}
+
+    def keep_acceptance(
+        self,
+        target: Path,
+        draft: Path | None,
+        counts: Mapping[str, Acceptance],
+        adapters: tuple[str, str] = ("", ""),
+    ) -> None:
         """Store counts; kinds of text that are not among them stay as they are."""
         if self._folder is None or not counts:
             return
-        stored = self.acceptance(target, draft)  # another process may have learnt another language
+        stored = self.acceptance(target, draft, adapters)  # another process may have learnt another language
         data = {kind: found.as_json() for kind, found in {**stored, **counts}.items()}
-        self._store("acceptance", {"target": target, "draft": draft}, data)
+        self._store("acceptance", _pair(target, draft, adapters), data)
 
     def _load(self, name: str, about: Mapping[str, Any], parse: Callable[[Any], T]) -> T | None:
         if self._folder is None:
@@ -186,6 +198,10 @@ class Profiles:
         for _, path in sorted(ages)[:-MOST_FILES]:
             with contextlib.suppress(OSError):
                 path.unlink()
+
+
+def _pair(target: Path, draft: Path | None, adapters: tuple[str, str]) -> dict[str, Any]:
+    return {"target": target, "draft": draft, **({"adapters": list(adapters)} if any(adapters) else {})}
 
 
 def _checked(content: bytes, key: Mapping[str, Any]) -> Any:

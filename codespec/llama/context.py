@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from codespec.llama.defaults import LLAMA_CHOOSES, attention, check_memory, default_threads
+from codespec.llama.adapter import Adapter
+from codespec.llama.defaults import KV_TYPE, LLAMA_CHOOSES, attention, check_memory, default_threads
+from codespec.llama.devices import Choice
 from codespec.llama.model import Model
 from codespec.llama.runtime import Cancellation, abort_callback, clear_errors, last_errors, library
 from codespec.protocols import Aborted, CodespecError, ContextFull, Logits, Target
@@ -42,12 +44,16 @@ class Context:
             It slows every pass down a little.
         batch: tokens that are decoded at a time at most; memory for their logits is kept.
         threads: for decoding; 0 is chosen by the size of the model, see ``default_threads``.
-        kv_type: of the key and value cache: ``f16``, ``f32``, ``bf16``, ``q8_0``, ``q4_0`` …
+        kv_type: of the key and value cache: ``auto`` (``f16``), ``f32``, ``bf16``, ``q8_0``, ``q4_0`` …
         flash_attention: ``on``, ``off`` or ``auto``, see ``attention``; a quantized cache needs it.
         exact: same logits whatever the tokens are batched with (CPU, about 1.5 times slower at one token).
 
     Raises:
         CodespecError: too little memory for a context of that length.
+
+    Attributes:
+        adapter: that it decodes with, and its ``adapter_scale``; None without.
+        choices: of ``kv_type``, ``flash_attention`` and ``threads``, as they are in force.
     """
 
     def __init__(
@@ -60,17 +66,24 @@ class Context:
         batch: int = BATCH,
         threads: int = 0,
         exact: bool = False,
-        kv_type: str = "f16",
+        kv_type: str = "auto",
         flash_attention: str = "auto",
     ) -> None:
         self.model = model
         self.exact = exact
         self.pointer: Any = None
+        self.adapter: Adapter | None = None
+        self.adapter_scale = 1.0
         api = self._api = library()
         length = context_length or model.trained_context
-        if flash_attention == "auto":
-            flash_attention = attention(model, length, kv_type, exact)
-        self.kv_type, self.flash_attention = kv_type, flash_attention
+        chosen_type = KV_TYPE if kv_type == "auto" else Choice(kv_type)
+        self.kv_type = kv_type = str(chosen_type.value)
+        automatic = flash_attention == "auto"
+        chosen_attention = attention(model, length, kv_type, exact) if automatic else Choice(flash_attention)
+        self.flash_attention = str(chosen_attention.value)
+        chosen_threads = Choice(threads) if threads else default_threads(model)
+        self.threads = int(chosen_threads.value)
+        self.choices = {"kv_type": chosen_type, "flash_attention": chosen_attention, "threads": chosen_threads}
         check_memory(model, length + spare)
         parameters = api.llama_context_default_params()
         parameters.n_ctx = length + spare
@@ -78,9 +91,8 @@ class Context:
         parameters.n_seq_max = sequences
         parameters.kv_unified = True
         parameters.type_k = parameters.type_v = KV_TYPES[kv_type]
-        parameters.flash_attn_type = FLASH_ATTENTION[flash_attention]
+        parameters.flash_attn_type = FLASH_ATTENTION[self.flash_attention]
         parameters.no_perf = True
-        self.threads = threads or default_threads(model)
         parameters.n_threads = parameters.n_threads_batch = self.threads
         parameters.abort_callback = abort_callback()
         clear_errors()
@@ -123,7 +135,7 @@ class Context:
         self._api.llama_set_abort_callback(self.pointer, abort_callback(), ctypes.c_void_p(cancellation.address))
 
     def alike(self, length: int, sequences: int = 1, spare: int = 0, batch: int = BATCH) -> Context:
-        """Another context of the same model, with the same settings and a length of its own.
+        """Another context of the same model, with the same settings and a length of its own, without an adapter.
 
         Raises:
             CodespecError: too little memory.
@@ -139,6 +151,30 @@ class Context:
             kv_type=self.kv_type,
             flash_attention=self.flash_attention,
         )
+
+    def use(self, adapter: Adapter | None, scale: float = 1.0) -> None:
+        """Decode with a LoRA adapter of the model from now on, or without any: None, or a scale of 0.
+
+        What the sequences hold was computed with the one before: roll it back.
+        """
+        if scale == 0:
+            adapter = None
+        api = self._api
+        if adapter is None:
+            api.llama_set_adapters_lora(self.pointer, None, 0, None)
+        else:
+            adapters = (api.llama_adapter_lora_p_ctypes * 1)(adapter.pointer)
+            api.llama_set_adapters_lora(self.pointer, adapters, 1, (ctypes.c_float * 1)(scale))
+        if self.adapter is not None:
+            self.adapter.users.discard(self)
+        if adapter is not None:
+            adapter.users.add(self)
+        self.adapter, self.adapter_scale = adapter, scale
+
+    @property
+    def adapter_key(self) -> str:
+        """Differs for what is computed with other adapters; empty without any."""
+        return f"{self.adapter.key} {self.adapter_scale!r}" if self.adapter is not None else ""
 
     @contextmanager
     def cancellable(self, cancellation: Cancellation) -> Iterator[None]:
@@ -245,6 +281,8 @@ class Context:
         """Free the memory; a second call does nothing."""
         if self.pointer:
             self._views.clear()
+            if self.adapter is not None:
+                self.adapter.users.discard(self)
             self._api.llama_free(self.pointer)
             self.pointer = None
 

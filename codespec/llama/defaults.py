@@ -6,6 +6,7 @@ import ctypes
 import os
 import sys
 
+from codespec.llama.devices import Choice
 from codespec.llama.model import Model
 from codespec.protocols import CodespecError
 
@@ -14,26 +15,38 @@ ONE_THREAD_BELOW = 50_000_000
 LONGEST_WITHOUT_FLASH = 16_384
 
 
-def attention(model: Model, length: int, kv_type: str, exact: bool) -> str:
+KV_TYPE = Choice("f16", "llama.cpp's own default, which works with and without flash attention")
+"""What ``kv_type = "auto"`` comes to."""
+
+
+def attention(model: Model, length: int, kv_type: str, exact: bool) -> Choice:
     """What ``flash_attention = "auto"`` comes to: ``off`` where that is faster, else llama.cpp's own choice.
 
     On a CPU llama.cpp's flash attention goes through the cache once for each row of a short pass: 16 tokens behind
     1,500 others take 33 ms with it and 12 without (8M parameters, AVX2; a 1.5B model behind 1,000: 678 and 555 ms).
     Without it a very long context takes much memory, and ``exact`` decoding relies on its numerics.
     """
-    plain = model.gpu_layers == 0 and not exact and kv_type in ("f16", "f32")
-    return "off" if plain and length <= LONGEST_WITHOUT_FLASH else LLAMA_CHOOSES
+    if model.gpu_layers:
+        return Choice(LLAMA_CHOOSES, "layers are on a GPU")
+    if exact:
+        return Choice(LLAMA_CHOOSES, "exact decoding relies on its numerics")
+    if kv_type not in ("f16", "f32"):
+        return Choice(LLAMA_CHOOSES, f"a KV cache of {kv_type} may need it")
+    if length > LONGEST_WITHOUT_FLASH:
+        return Choice(LLAMA_CHOOSES, f"without it more than {LONGEST_WITHOUT_FLASH:,} tokens take much memory")
+    return Choice("off", "short passes are faster without it on a CPU")
 
 
-def default_threads(model: Model) -> int:
+def default_threads(model: Model) -> Choice:
     """Threads to decode with: the CPUs this process may use, at most 8; a small model gets one.
 
     At 8M parameters a second thread gains at most a factor of 1.5, while a busy machine that keeps one of two
     threads waiting at each of 250 barriers costs a factor of 70 (1.6 ms and 110 ms a token, measured).
     """
     if model.parameter_count < ONE_THREAD_BELOW:
-        return 1
-    return max(1, min(8, cpus()))
+        return Choice(1, "a second one gains little below 50 million parameters, and loses much on a busy machine")
+    count = max(1, min(8, cpus()))
+    return Choice(count, "as many as there are CPUs, 8 at most")
 
 
 def cpus() -> int:

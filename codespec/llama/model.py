@@ -228,6 +228,6 @@ def explain_load_failure(path: Path, errors: list[str]) -> str:
     if "not within the file bounds" in text or "incomplete" in text or "failed to read" in text:
         return f"{path}: the file is damaged or incomplete; fetch it again"
     if "unable to allocate" in text or "failed to allocate" in text or "out of memory" in text:
-        return f"{path}: not enough memory to load it; choose a smaller model or a stronger quantization"
+        return f"{path}: not enough memory to load it; choose a smaller model or quantization, or fewer `gpu_layers`"
     detail = next((e for e in errors if "error" in e.lower()), errors[-1] if errors else "no reason given")
     return f"{path}: llama.cpp cannot load it ({detail.splitlines()[0][:200]}); try another GGUF of this model"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import logging
 import os
-import platform
 from collections import deque
 from functools import cache
 from types import ModuleType
@@ -57,28 +56,6 @@ def clear_errors() -> None:
 def last_errors() -> list[str]:
     """What the library has complained of since ``clear_errors``, oldest first."""
     return list(_errors)
-
-
-@cache
-def devices() -> tuple[str, ...]:
-    """What the CPU, and GPUs if there are any that the library can use, call themselves; never empty."""
-    library()
-    try:
-        from llama_cpp import _ggml
-
-        api = _ggml.libggml
-        api.ggml_backend_dev_count.restype = ctypes.c_size_t
-        api.ggml_backend_dev_get.restype = ctypes.c_void_p
-        api.ggml_backend_dev_get.argtypes = [ctypes.c_size_t]
-        api.ggml_backend_dev_description.restype = ctypes.c_char_p
-        api.ggml_backend_dev_description.argtypes = [ctypes.c_void_p]
-        found = [
-            api.ggml_backend_dev_description(api.ggml_backend_dev_get(i)) for i in range(api.ggml_backend_dev_count())
-        ]
-    except (ImportError, AttributeError):  # another version of the bindings
-        found = []
-    names = (name.decode("utf-8", "replace").strip() for name in found if name)
-    return tuple(names) or (platform.processor() or platform.machine(),)
 
 
 @cache

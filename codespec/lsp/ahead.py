@@ -65,11 +65,12 @@ def prefetch(ls: CodespecServer, uri: str, request: Request, text: str) -> None:
 
 async def _complete(ls: CodespecServer, uri: str, request: Request) -> None:
     """Keep in memory what the answer to a request would be. A request that comes meanwhile takes over the job."""
+    config = ls.settings.config
     job = ls.decode.submit(uri, request, ahead=True, key=replace(request, ahead=False))
     ls.ahead[uri] = job
     try:
         completions = await asyncio.wrap_future(job.future)
-        if completions is not None:
+        if completions is not None and ls.settings.config is config:
             ls.cache.store(uri, request, completions)
     except asyncio.CancelledError:
         ls.decode.cancel(job)

@@ -78,6 +78,7 @@ async def _find(ls: CodespecServer, uri: str, position: types.Position, count: i
         return None
     ls.language = request.language
     ls.languages.add(request.language)
+    config = ls.settings.config
     completions = ls.cache.find(uri, request)
     from_memory = completions is not None
     ls.requests += 1
@@ -86,7 +87,8 @@ async def _find(ls: CodespecServer, uri: str, position: types.Position, count: i
         completions = await _decode(ls, uri, request)
         if completions is None:
             return None
-        ls.cache.store(uri, request, completions)
+        if ls.settings.config is config:  # else other models may have other answers
+            ls.cache.store(uri, request, completions)
     # Editors hold lines without their ends and write the document's own.
     completions = [replace(each, text=plain(each.text)) for each in completions if each.text]
     identifiers = ls.lessons.offer(uri, row, request, [each.text for each in completions], from_memory)

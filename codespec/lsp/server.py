@@ -240,6 +240,7 @@ class CodespecServer(LanguageServer):
         self.kept.enabled = config.keep_accepted
         self.surroundings.use(config.context)
         self.cache.forget()
+        self.ahead.clear()  # what other models would have said
         if again or self._loaded is None or needs_reload(self._loaded, config):
             self._load(config)
         self._loaded = config

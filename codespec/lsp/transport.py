@@ -335,7 +335,10 @@ class _Models:
                 self.warn(f"{error}; the models are loaded in this window's own process", False)
         from codespec.completion.load import load_completer  # loads native libraries: not before they are needed
 
-        return load_completer(config, progress, patient=False)
+        completer = load_completer(config, progress, patient=False)
+        for problem in completer.problems:
+            self.warn(problem, True)
+        return completer
 
     def end(self) -> None:
         """End the model process, if the models are there; other windows start it again, too."""

@@ -20,6 +20,28 @@ def models_folder() -> Path:
     return data_folder() / "models"
 
 
+def adapters_folder() -> Path:
+    """Where a user's LoRA adapters live; it need not exist."""
+    return models_folder() / "adapters"
+
+
+def find_adapter(name: str) -> Path:
+    """The file of a LoRA adapter: a path, or a name in the adapters folder.
+
+    Raises:
+        CodespecError: there is none of that name.
+    """
+    path = Path(name).expanduser()
+    if path.is_absolute():
+        return path
+    path = adapters_folder() / f"{name.removesuffix('.gguf')}.gguf"
+    if not path.is_file():
+        raise CodespecError(
+            f"no LoRA adapter {name!r}; give the path of a .gguf file, or put {path.name} into {path.parent}"
+        )
+    return path
+
+
 def find_target(name: str = "") -> Path:
     """The file of a target: a path, a name in the user's models folder, or the embedded one for an empty name.
 

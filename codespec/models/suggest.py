@@ -10,7 +10,7 @@ from time import perf_counter
 import numpy as np
 
 from codespec.llama.defaults import cpus, memory
-from codespec.llama.runtime import devices
+from codespec.llama.devices import MARGIN, Gpu, devices, gpus
 from codespec.models.catalogue import CATALOGUE, Known, known_model
 
 CONTEXT = 8192
@@ -26,6 +26,9 @@ EFFICIENCY = 0.75
 """Of the memory's bandwidth that a pass over one token reaches: 15 to 20 of 22 GB/s for 0.2 to 1.6 GB of weights (two
 cores of an AMD EPYC, Q8_0)."""
 
+COMPUTE = 400 << 20
+"""Bytes of a GPU that a pass of a model computes in, about: logits of 512 rows over 152,000 tokens, and some."""
+
 _BLOCK = 1 << 26  # bytes: more than caches hold
 
 
@@ -37,11 +40,13 @@ class Machine:
         memory: bytes in all; 0 where the system does not say.
         bandwidth: bytes a second that all cores together read from memory.
         devices: what the CPU and GPUs call themselves.
+        gpus: with memory of their own; how fast it is read is not known.
     """
 
     memory: int
     bandwidth: float
     devices: tuple[str, ...]
+    gpus: tuple[Gpu, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -50,9 +55,10 @@ class Fit:
 
     Attributes:
         need: bytes of memory, draft and context included.
-        speed: tokens a second, about, without drafts.
+        speed: tokens a second on the CPU, about, without drafts.
         fits: whether the memory suffices, as far as that is known.
         known: whether it is.
+        on_gpu: whether the GPUs' free memory holds it whole, draft and context included.
     """
 
     model: Known
@@ -61,11 +67,12 @@ class Fit:
     speed: float
     fits: bool
     known: bool
+    on_gpu: bool = False
 
     @property
     def good(self) -> bool:
-        """Whether it fits and is fast enough."""
-        return self.fits and self.speed >= FAST_ENOUGH
+        """Whether it fits and is fast enough; what a GPU holds whole is taken to be."""
+        return self.on_gpu or (self.fits and self.speed >= FAST_ENOUGH)
 
     @property
     def download(self) -> float:
@@ -75,7 +82,7 @@ class Fit:
 
 def this_machine() -> Machine:
     """Measured in a tenth of a second or two."""
-    return Machine(memory(), _bandwidth(), devices())
+    return Machine(memory(), _bandwidth(), devices(), tuple(each for each in gpus() if not each.shared))
 
 
 def fits(machine: Machine) -> list[Fit]:
@@ -94,8 +101,10 @@ def _fit(model: Known, machine: Machine) -> Fit:
     both = [model, *([draft] if draft is not None else [])]
     need = sum(each.size + each.kv_bytes * min(CONTEXT, each.context) for each in both)
     speed = EFFICIENCY * machine.bandwidth / model.read_bytes
-    known = machine.memory > 0
-    return Fit(model, draft, need, speed, not known or need <= SHARE * machine.memory, known)
+    on_gpu = need + len(both) * COMPUTE <= sum(max(0, each.free - MARGIN) for each in machine.gpus)
+    known = machine.memory > 0 or on_gpu
+    fits = on_gpu or not known or need <= SHARE * machine.memory
+    return Fit(model, draft, need, speed, fits, known, on_gpu)
 
 
 def _bandwidth() -> float:
@@ -118,6 +127,7 @@ def table(found: list[Fit], chosen: Fit | None) -> Iterator[str]:
     for each in found:
         mark = "*" if each is chosen else " " if each.fits else "-"
         size, need = f"{each.download / 1e9:.1f} GB", f"{each.need / 2**30:.1f} GiB"
-        yield f"{mark} {each.model.name:26} {size:>9} {need:>8} {each.speed:>9.0f}  {each.model.licence}"
+        speed = "GPU" if each.on_gpu else f"{each.speed:.0f}"
+        yield f"{mark} {each.model.name:26} {size:>9} {need:>8} {speed:>9}  {each.model.licence}"
         if each.draft is not None:
             yield f"    drafted by {each.draft.name}"

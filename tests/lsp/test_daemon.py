@@ -7,9 +7,11 @@ import os
 import signal
 import sys
 import threading
+import time
 from functools import partial
 
 import pytest
+from adapters import weights_of, write_adapter
 from lsprotocol import types
 
 from codespec.config import Config
@@ -73,6 +75,49 @@ async def test_two_windows_share_one_process_and_a_killed_one_is_replaced(tmp_pa
     [lock] = (tmp_path / "run").glob("*.lock")
     assert eventually(lambda: has_ended(lock))
     assert not list((tmp_path / "run").glob("*.sock"))
+
+
+@pytest.mark.asyncio
+async def test_a_workspace_changes_its_adapter_while_its_documents_are_open(tmp_path):
+    async def status():
+        return await server.client.workspace_execute_command_async(types.ExecuteCommandParams("codespec.status"))
+
+    async def complete():
+        found = None
+        while found is None:  # where the model has not begun for long
+            found = await asyncio.wait_for(server.ask(1, 15), WAIT_S)
+        return found.items[0].insert_text
+
+    async def choose(adapter, wanted):
+        (folder / "codespec.toml").write_text(f'target_lora = "{adapter}"\n', "utf-8")
+        end = time.monotonic() + WAIT_S
+        while (await status()).get("target_lora", {}).get("path", "") != wanted:
+            assert time.monotonic() < end
+            await asyncio.sleep(0.1)
+
+    folder, mine = tmp_path / "w", tmp_path / "data" / "models" / "adapters" / "mine.gguf"
+    folder.mkdir()
+    mine.parent.mkdir(parents=True)
+    write_adapter(mine, weights_of())
+    environment = {"CODESPEC_IDLE_EXIT_S": "5", "CODESPEC_DATA": str(tmp_path / "data")}
+    options = {"max_tokens": 16, "prefill": False, "gate": "off", "time_budget_ms": 0}
+    async with running(tmp_path, SERVE, environment, options, folder=folder) as server:
+        server.open(TEXT)
+        plain = await complete()
+        loaded = (await status())["process"]
+        await choose("mine", str(mine))
+        assert await complete() != plain
+        await choose("gone", "")
+        await until(lambda: server.shown, WAIT_S)
+        assert server.shown[0].startswith("codespec: no LoRA adapter 'gone'; ")
+        assert await complete() == plain
+        await choose("mine", str(mine))
+        assert await complete() != plain
+        await choose("", "")
+        assert await complete() == plain
+        last = (await status())["process"]
+        assert (last["pid"], last["targets"]) == (loaded["pid"], 1)
+        assert len(server.shown) == 1
 
 
 def test_the_answers_are_those_of_a_completer_in_this_process(kept):

@@ -1,0 +1,248 @@
+"""The processors that llama.cpp can use, and how much of a model goes onto the GPUs among them."""
+
+from __future__ import annotations
+
+import ctypes
+import platform
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from codespec.llama.gguf import Header, file_parts, read_header
+from codespec.llama.runtime import library
+
+MARGIN = 1 << 30
+"""Bytes of each GPU that stay free, as with llama.cpp's own ``--fit-target``: for its driver, other programs, and what
+the estimate does not know."""
+
+KV_BYTES = {
+    "f32": 4.0, "f16": 2.0, "bf16": 2.0, "q8_0": 34 / 32,
+    "q5_1": 24 / 32, "q5_0": 22 / 32, "q4_1": 20 / 32, "q4_0": 18 / 32,
+}  # fmt: skip
+"""Of one value in a KV cache."""
+
+_GPU, _INTEGRATED_GPU = 1, 2  # enum ggml_backend_dev_type
+
+
+class _Properties(ctypes.Structure):
+    """``struct ggml_backend_dev_props``, and room for what later versions may add."""
+
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("description", ctypes.c_char_p),
+        ("free", ctypes.c_size_t),
+        ("total", ctypes.c_size_t),
+        ("type", ctypes.c_int),
+        ("id", ctypes.c_char_p),
+        ("more", ctypes.c_uint8 * 256),
+    )
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """A GPU that llama.cpp puts layers on.
+
+    Attributes:
+        name: that it gives itself.
+        free, total: bytes of its memory, at the moment it was asked; both 0 where it does not say.
+        shared: whether that is the machine's main memory.
+    """
+
+    name: str
+    free: int
+    total: int
+    shared: bool = False
+
+
+@cache
+def devices() -> tuple[str, ...]:
+    """What the CPU, and GPUs if there are any that the library can use, call themselves; never empty."""
+    names = (_text(each.description) for each in _properties())
+    return tuple(filter(None, names)) or (platform.processor() or platform.machine(),)
+
+
+def gpus() -> tuple[Gpu, ...]:
+    """Those that llama.cpp uses: integrated ones only where there are no others. Asked anew with every call."""
+    found: dict[object, tuple[int, Gpu]] = {}
+    for index, each in enumerate(_properties()):
+        if each.type in (_GPU, _INTEGRATED_GPU):
+            gpu = Gpu(_text(each.description), each.free, each.total, each.type == _INTEGRATED_GPU)
+            found.setdefault(each.id or index, (each.type, gpu))  # two backends may know the same one
+    kind = min((kind for kind, _ in found.values()), default=_GPU)
+    return tuple(gpu for each, gpu in found.values() if each == kind)
+
+
+def _properties() -> Iterator[_Properties]:
+    library()
+    try:
+        from llama_cpp import _ggml
+
+        api = _ggml.libggml
+        api.ggml_backend_dev_count.restype = ctypes.c_size_t
+        api.ggml_backend_dev_get.restype = ctypes.c_void_p
+        api.ggml_backend_dev_get.argtypes = [ctypes.c_size_t]
+        api.ggml_backend_dev_get_props.restype = None
+        api.ggml_backend_dev_get_props.argtypes = [ctypes.c_void_p, ctypes.POINTER(_Properties)]
+    except (ImportError, AttributeError):  # another version of the bindings
+        return
+    for index in range(api.ggml_backend_dev_count()):
+        properties = _Properties()
+        api.ggml_backend_dev_get_props(api.ggml_backend_dev_get(index), ctypes.byref(properties))
+        yield properties
+
+
+def _text(name: bytes | None) -> str:
+    return (name or b"").decode("utf-8", "replace").strip()
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """What a model takes of a GPU.
+
+    Attributes:
+        layers: bytes of the weights of each.
+        output: of what comes behind the last one.
+        kv_values: numbers that a token takes of one layer's KV cache.
+        vocabulary: tokens.
+        feed_forward: width of the widest part of a layer.
+        heads: of attention.
+        context: tokens that it was trained with.
+    """
+
+    layers: tuple[int, ...]
+    output: int
+    kv_values: int
+    vocabulary: int
+    feed_forward: int
+    heads: int
+    context: int
+
+    def compute_bytes(self, context: int, batch: int, flash: bool) -> int:
+        """Of what a pass over ``batch`` tokens computes, about: its logits, the widest part of a layer and, without
+        flash attention, a score for every token of the context."""
+        row = self.vocabulary + 2 * self.feed_forward + (0 if flash else 2 * self.heads * context)
+        return 4 * batch * row
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A value of a setting that was left to the machine.
+
+    Attributes:
+        why: a clause; empty where the user has set the value.
+    """
+
+    value: int | str
+    why: str = ""
+
+
+def sizes_of(path: Path) -> Sizes:
+    """As a model file says, all parts of it.
+
+    Raises:
+        CodespecError: it cannot be read, or is no GGUF file.
+    """
+    headers = [read_header(each) for each in file_parts(path)]
+    head = headers[0]
+    tensors = {name: tensor for header in headers for name, tensor in header.tensors.items()}
+    layers = [0] * head.number("block_count")
+    output = 0
+    for name, tensor in tensors.items():
+        parts = name.split(".")
+        if parts[0] == "blk" and parts[1].isdigit() and int(parts[1]) < len(layers):
+            layers[int(parts[1])] += tensor.size
+        elif parts[0].startswith("output"):
+            output += tensor.size
+    embedding = tensors.get("token_embd.weight")
+    if "output.weight" not in tensors and embedding is not None:
+        output += embedding.size  # it is both, and the GPU gets a copy
+    return Sizes(
+        layers=tuple(layers),
+        output=output,
+        kv_values=_kv_values(head),
+        vocabulary=embedding.shape[-1] if embedding is not None and embedding.shape else 0,
+        feed_forward=head.number("feed_forward_length"),
+        heads=head.number("attention.head_count"),
+        context=head.number("context_length"),
+    )
+
+
+def _kv_values(head: Header) -> int:
+    heads = head.number("attention.head_count")
+    width = head.number("embedding_length") // max(1, heads)
+    both = head.number("attention.key_length", width) + head.number("attention.value_length", width)
+    return head.number("attention.head_count_kv", heads) * both
+
+
+def layers_that_fit(
+    free: Sequence[int], sizes: Sizes, context: int, kv_type: str = "f16", batch: int = 512, flash: bool = True
+) -> int:
+    """How many layers go onto GPUs, as llama.cpp counts them: from the last to the first, the output before all.
+
+    Args:
+        free: bytes of each GPU. llama.cpp gives each the share of the layers that it has of all free memory.
+        context: tokens.
+        batch: tokens of a pass at most.
+
+    Returns:
+        0 to the number of the model's layers and 1.
+    """
+    reserve = MARGIN + sizes.compute_bytes(context, batch, flash)
+    room = min(((each - reserve) * sum(free) / each for each in free if each), default=0.0)
+    room -= max(sizes.layers, default=0) * (len(free) - 1)  # layers are not cut
+    cache = KV_BYTES[kv_type] * sizes.kv_values * context
+    needed = [sizes.output, *(layer + cache for layer in reversed(sizes.layers))]
+    count = 0
+    for each in needed:
+        room -= each
+        if room < 0:
+            break
+        count += 1
+    return count
+
+
+def gpu_layers(
+    wanted: int | None,
+    path: Path,
+    length: int,
+    kv_type: str = "auto",
+    flash_attention: str = "auto",
+    exact: bool = False,
+) -> Choice:
+    """How many layers of a model to put onto the GPUs.
+
+    Args:
+        wanted: by the user; None: as many as fit into what is free now.
+        length: tokens of context at most; less where the model was trained with less.
+        kv_type, flash_attention: see ``Context``.
+        exact: whether the model must run on the CPU.
+
+    Raises:
+        CodespecError: the file cannot be read, or is no GGUF file.
+    """
+    found = gpus()
+    if wanted:
+        return Choice(wanted) if found else Choice(0, f"llama.cpp finds no GPU: gpu_layers = {wanted} has no effect")
+    if wanted == 0:
+        return Choice(0)
+    if exact:
+        return Choice(0, "exact decoding works on the CPU only")
+    if not found:
+        return Choice(0, "llama.cpp finds no GPU")
+    sizes = sizes_of(path)
+    context = min(length, sizes.context or length)
+    return fitting(found, sizes, context, "f16" if kv_type == "auto" else kv_type, flash=flash_attention != "off")
+
+
+def fitting(found: Sequence[Gpu], sizes: Sizes, context: int, kv_type: str = "f16", flash: bool = True) -> Choice:
+    """``layers_that_fit`` into what ``gpus`` has found, with the reason."""
+    silent = [each.name for each in found if not each.total]
+    if silent:
+        return Choice(0, f"{silent[0]} does not say how much memory it has; set gpu_layers")
+    count = layers_that_fit([each.free for each in found], sizes, context, kv_type, flash=flash)
+    whole = len(sizes.layers) + 1
+    free = sum(each.free for each in found) / 2**30
+    names = " and ".join(each.name for each in found)
+    what = "the whole model fits" if count == whole else f"{count} of {whole} layers fit"
+    return Choice(count, f"{what} into {free:.1f} GiB free of {names}, with a context of {context:,} tokens")

@@ -1,0 +1,156 @@
+"""What a GGUF file holds, read without llama.cpp: it aborts the process on some of what a bad file may say."""
+
+from __future__ import annotations
+
+import mmap
+import struct
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from codespec.protocols import CodespecError
+
+MAGIC = b"GGUF"
+DIMENSIONS = 4
+
+_STRING, _ARRAY = 8, 9
+# By gguf_metadata_value_type.
+_FORMATS = {0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "<?", 10: "<Q", 11: "<q", 12: "<d"}
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """One tensor.
+
+    Attributes:
+        shape: as in the file, the fastest dimension first.
+        kind: enum ggml_type.
+        size: in bytes, padding included.
+    """
+
+    shape: tuple[int, ...]
+    kind: int
+    size: int
+
+
+@dataclass(frozen=True)
+class Header:
+    """All of a file but its data.
+
+    Attributes:
+        metadata: numbers, texts and lists of numbers by key; lists of texts are left out.
+        tensors: by name.
+    """
+
+    metadata: dict[str, Any]
+    tensors: dict[str, Tensor]
+
+    def number(self, key: str, missing: int = 0) -> int:
+        """A whole number of the architecture's own, such as ``block_count``; the largest where layers differ."""
+        value = self.metadata.get(f"{self.metadata.get('general.architecture', '')}.{key}", missing)
+        value = max(value, default=missing) if isinstance(value, tuple) else value
+        return value if isinstance(value, int) else missing
+
+
+def read_header(path: Path) -> Header:
+    """The metadata and tensors of a file.
+
+    Raises:
+        CodespecError: it cannot be read, or is no GGUF file.
+    """
+    try:
+        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            return _Reader(data).header()
+    except FileNotFoundError:
+        raise CodespecError(f"{path}: no such file") from None
+    except OSError as error:
+        raise CodespecError(f"{path}: cannot be read ({error.strerror})") from error
+    except (ValueError, struct.error, OverflowError) as error:  # an empty file cannot be mapped
+        raise CodespecError(f"{path}: not a GGUF file, or damaged ({error})") from error
+
+
+def file_parts(path: Path) -> list[Path]:
+    """The files of a model, of which ``path`` is the first or only one; the others need not exist."""
+    stem, mark, count = path.stem.rpartition("-of-")
+    if not mark or not stem.endswith("-00001") or not count.isdigit():
+        return [path]
+    return [path.with_name(f"{stem[:-5]}{number + 1:05}-of-{count}{path.suffix}") for number in range(int(count))]
+
+
+class _Reader:
+    def __init__(self, data: mmap.mmap) -> None:
+        self._data = data
+        self._place = 0
+
+    def header(self) -> Header:
+        if self._data[:4] != MAGIC:
+            raise ValueError("it begins with other bytes")
+        self._place = 4
+        self._next("<I")  # version
+        tensors, entries = self._next("<Q"), self._next("<Q")
+        metadata: dict[str, Any] = {}
+        for _ in range(entries):
+            key = self._text()
+            value = self._value(self._next("<I"))
+            if value is not None:
+                metadata[key] = value
+        alignment = metadata.get("general.alignment")
+        if not isinstance(alignment, int) or alignment <= 0:
+            alignment = 32
+        return Header(metadata, self._tensors(tensors, alignment))
+
+    def _tensors(self, count: int, alignment: int) -> dict[str, Tensor]:
+        found = []
+        for _ in range(count):
+            name = self._text()
+            dimensions = self._next("<I")
+            if dimensions > DIMENSIONS:
+                raise ValueError(f"{name} has {dimensions} dimensions")
+            shape = tuple(self._next("<Q") for _ in range(dimensions))
+            kind = self._next("<I")
+            found.append((self._next("<Q"), name, shape, kind))
+        found.sort()
+        end = len(self._data) - -(-self._place // alignment) * alignment
+        sizes = [after - before for before, after in pairwise([*(each[0] for each in found), end])]
+        if any(size < 0 for size in sizes):
+            raise ValueError("it ends within its tensors")
+        return {name: Tensor(shape, kind, size) for (_, name, shape, kind), size in zip(found, sizes, strict=True)}
+
+    def _value(self, kind: int) -> Any:
+        """None for what is left out."""
+        if kind == _STRING:
+            return self._text()
+        if kind != _ARRAY:
+            return self._next(_format(kind))
+        kind, count = self._next("<I"), self._next("<Q")
+        if kind == _STRING:
+            for _ in range(count):
+                self._skip(self._next("<Q"))
+            return None
+        form = _format(kind)
+        start = self._place
+        self._skip(count * struct.calcsize(form))
+        return struct.unpack_from(f"<{count}{form[1]}", self._data, start)
+
+    def _text(self) -> str:
+        size = self._next("<Q")
+        start = self._place
+        self._skip(size)
+        return self._data[start : self._place].decode("utf-8", "replace")
+
+    def _next(self, form: str) -> Any:
+        (value,) = struct.unpack_from(form, self._data, self._place)
+        self._place += struct.calcsize(form)
+        return value
+
+    def _skip(self, size: int) -> None:
+        self._place += size
+        if self._place > len(self._data):
+            raise ValueError("it ends too early")
+
+
+def _format(kind: int) -> str:
+    if kind not in _FORMATS:
+        raise ValueError(f"unknown type {kind}")
+    return _FORMATS[kind]
