@@ -36,7 +36,7 @@ TORCH ?= torch
 test-train: $(VENV)/installed-test
 	$(BIN)/python -m pip install --quiet "$(TORCH)"
 	$(BIN)/python -m pip install --quiet --editable ".[train]"
-	$(BIN)/python -m pytest tests/test_train.py tests/test_train_heads.py
+	$(BIN)/python -m pytest tests/test_corpus.py tests/test_train.py tests/test_train_accepted.py tests/test_train_heads.py
 
 fuzz: $(VENV)/installed-test
 	$(BIN)/python -m tests.fuzz --count 10000

@@ -22,6 +22,7 @@ from codespec.cli_bench import (
     run_bench_sources,
 )
 from codespec.cli_grammar import run_grammar_accepts, run_grammar_check, run_grammar_convert, warned
+from codespec.cli_learnt import run_learnt_clear, run_learnt_list
 from codespec.cli_models import (
     run_models_inspect,
     run_models_list,
@@ -278,21 +279,6 @@ def run_model_process(options: argparse.Namespace) -> int:
     return run(options.name)
 
 
-def run_learnt_clear(options: argparse.Namespace) -> int:
-    """``codespec learnt clear``."""
-    from codespec.completion.shelf import delete_kept
-    from codespec.draft.log import clear
-    from codespec.places import kv_folder, name_of
-
-    clear(options.folder)
-    try:
-        delete_kept(kv_folder(), name_of(str(options.folder)))
-    except OSError as error:
-        raise CodespecError(f"what was read in {options.folder} cannot be deleted: {error}") from error
-    print(f"{options.folder.resolve()}: what was learnt there is forgotten")
-    return DONE
-
-
 def run_profile(options: argparse.Namespace) -> int:
     """``codespec profile``."""
     from dataclasses import replace
@@ -317,16 +303,17 @@ def run_profile(options: argparse.Namespace) -> int:
 def run_train(options: argparse.Namespace) -> int:
     """``codespec train``."""
     try:
-        from codespec.train import distil, heads_report, pipeline
+        from codespec.train import compare, distil, fetch, heads_report, pipeline
     except ImportError as error:
         raise CodespecError(
             f"training needs the extra: pip install 'codespec[train]' ({error.name} is missing)"
         ) from None
     try:
-        if options.model == "heads":
-            return heads_report.run(options)
+        of_their_own = {"heads": heads_report.run, "compare": compare.run, "fetch": fetch.run}
+        if options.model in of_their_own:
+            return of_their_own[options.model](options)
         of_run_folder = options.out is not None and (options.out / "target" / "checkpoint.pt").exists()
-        if options.model == "draft" and (options.target or not of_run_folder):
+        if options.model == "draft" and (options.target or options.from_logs or not of_run_folder):
             from codespec.config import load
 
             options.target = options.target or load()[0].target.path
@@ -359,6 +346,7 @@ COMMANDS = {
     "models use": run_models_use,
     "models suggest": run_models_suggest,
     "learnt clear": run_learnt_clear,
+    "learnt list": run_learnt_list,
     "profile": run_profile,
     "bench decode": run_bench_decode,
     "bench latency": run_bench_latency,

@@ -31,6 +31,9 @@ FILE_NAME = "codespec.toml"
 USER_ONLY = frozenset({"remote"})
 """Sections that a workspace may not set: they could send code away or start a program."""
 
+ASKED_OF_USER = frozenset({"keep_accepted"})
+"""What a workspace may switch off but not on."""
+
 _LARGEST_FILE = 1 << 20
 _GRAMMAR_SUFFIXES = (".gbnf", ".lark", ".json")
 _MODEL_SUFFIXES = (".gguf",)
@@ -173,6 +176,8 @@ class Config:
         draft_length: tokens that are proposed at a time at most; 0: as many as are expected to save time.
         draft_memory_mib: for draft models that were used; of more, those longest unused are let go.
         learn: whether drafts learn from open files and accepted completions, and use what was learnt.
+        keep_accepted: whether the texts of accepted completions are kept, with what stood around them, to train drafts
+            on; only the user's own settings can switch it on.
         prefill: whether the target reads what was typed at once, before a completion is asked for.
         generate_ahead: whether the target also completes at once behind what was typed, where the editor mostly asks
             for that a moment later by itself: quicker answers, for a little more work.
@@ -201,6 +206,7 @@ class Config:
     draft_length: int = _option(0, Rule(maximum=32))
     draft_memory_mib: int = _option(2048, Rule(maximum=1 << 20))
     learn: bool = _option(True)
+    keep_accepted: bool = _option(False)
     prefill: bool = _option(True)
     generate_ahead: bool = _option(True)
     prefetch: bool = _option(True)
@@ -303,6 +309,10 @@ class _Reader:
             remedy = "not supported by this version" if self._trusted else "a workspace may not set it"
             self._say(f'"{section}" is ignored: {remedy}')
             del options[section]
+        for key in ASKED_OF_USER & options.keys():
+            if not self._trusted and options[key] is True:
+                self._say(f'"{key}" is ignored: a workspace may not switch it on')
+                del options[key]
         nested = {
             "target": partial(self._table, config.target),
             "target_lora": partial(self._lora, config.target_lora),

@@ -60,9 +60,18 @@ LANGUAGES = {
             _C,
             long_quotes=("`",),
             grammar="javascript",
+            draft="javascript",
             parser="tree_sitter_javascript",
         ),
-        Language("javascriptreact", (".jsx",), "//", _C, long_quotes=("`",), parser="tree_sitter_javascript"),
+        Language(
+            "javascriptreact",
+            (".jsx",),
+            "//",
+            _C,
+            long_quotes=("`",),
+            draft="javascript",
+            parser="tree_sitter_javascript",
+        ),
         Language(
             "typescript",
             (".ts", ".mts", ".cts"),
@@ -70,15 +79,32 @@ LANGUAGES = {
             _C,
             long_quotes=("`",),
             grammar="typescript",
+            draft="javascript",
             parser="tree_sitter_typescript:language_typescript",
         ),
         Language(
-            "typescriptreact", (".tsx",), "//", _C, long_quotes=("`",), parser="tree_sitter_typescript:language_tsx"
+            "typescriptreact",
+            (".tsx",),
+            "//",
+            _C,
+            long_quotes=("`",),
+            draft="javascript",
+            parser="tree_sitter_typescript:language_tsx",
         ),
-        Language("c", (".c", ".h"), "//", _C, quotes=('"',), grammar="c", parser="tree_sitter_c"),
-        Language("cpp", (".cpp", ".cc", ".hpp", ".cxx"), "//", _C, quotes=('"',), parser="tree_sitter_cpp"),
-        Language("go", (".go",), "//", _C, quotes=('"',), long_quotes=("`",), grammar="go", parser="tree_sitter_go"),
-        Language("rust", (".rs",), "//", _C, quotes=('"',), parser="tree_sitter_rust"),
+        Language("c", (".c", ".h"), "//", _C, quotes=('"',), grammar="c", draft="c", parser="tree_sitter_c"),
+        Language("cpp", (".cpp", ".cc", ".hpp", ".cxx"), "//", _C, quotes=('"',), draft="c", parser="tree_sitter_cpp"),
+        Language(
+            "go",
+            (".go",),
+            "//",
+            _C,
+            quotes=('"',),
+            long_quotes=("`",),
+            grammar="go",
+            draft="go",
+            parser="tree_sitter_go",
+        ),
+        Language("rust", (".rs",), "//", _C, quotes=('"',), draft="rust", parser="tree_sitter_rust"),
         Language("java", (".java",), "//", _C, quotes=('"',), long_quotes=('"""',), parser="tree_sitter_java"),
         Language("shellscript", (".sh", ".bash"), "#", parser="tree_sitter_bash"),
         Language("sql", (".sql",), "--", _C, grammar="sql", parser="tree_sitter_sql"),
@@ -86,6 +112,8 @@ LANGUAGES = {
         Language("toml", (".toml",), "#", long_quotes=('"""', "'''"), grammar="toml", parser="tree_sitter_toml"),
         Language("csv", (".csv",), grammar="csv"),
         Language("markdown", (".md",), quotes=()),
+        Language("css", (".css",), block_comment=_C),
+        Language("scss", (".scss",), "//", _C),
         Language("html", (".html", ".htm"), block_comment=("<!--", "-->"), quotes=(), parser="tree_sitter_html"),
     )
 }
@@ -102,3 +130,9 @@ def by_path(path: str) -> Language:
     """The language of a file name; plain text where none is known."""
     suffix = PurePath(path).suffix.lower()
     return next((language for language in LANGUAGES.values() if suffix in language.suffixes), PLAIN)
+
+
+def sharing_a_draft(identifier: str) -> tuple[str, ...]:
+    """A language, and those that are so much like it that one draft is for all of them."""
+    together = (("javascript", "javascriptreact", "typescript", "typescriptreact"), ("c", "cpp"))
+    return next((each for each in together if identifier in each), (identifier,))

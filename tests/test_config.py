@@ -44,6 +44,7 @@ def test_every_key_is_read():
         "seed": 5,
         "draft_length": 8,
         "learn": False,
+        "keep_accepted": True,
         "prefill": False,
         "prefetch": False,
         "log_level": "debug",
@@ -202,6 +203,14 @@ def test_a_workspace_cannot_choose_models_of_its_own(home):
     options = {"target": {"path": "good.gguf"}, "draft": str(inside)}
     config, messages = Config().apply(options, "w", workspace, trusted=False)
     assert (config.target.path, config.draft, messages) == (str(inside), str(inside), [])
+
+
+def test_a_workspace_cannot_have_texts_kept():
+    config, messages = Config().apply({"keep_accepted": True}, "w", trusted=False)
+    assert not config.keep_accepted
+    assert messages == ['w: "keep_accepted" is ignored: a workspace may not switch it on']
+    config, messages = Config(keep_accepted=True).apply({"keep_accepted": False}, "w", trusted=False)
+    assert (config.keep_accepted, messages) == (False, [])
 
 
 def test_a_workspace_may_have_grammars_of_its_own(home):

@@ -21,7 +21,7 @@ LAYERS = [
     {"completion"},
     {"daemon"},
     {"lsp", "bench", "train", "doctor"},
-    {"cli_bench", "cli_grammar", "cli_models"},
+    {"cli_bench", "cli_grammar", "cli_learnt", "cli_models"},
     {"cli"},
     {"__main__", "hatch_build"},
 ]

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from time import monotonic
 
+from codespec.completion.keeping import PublicFiles
 from codespec.completion.local import LocalEngine
 from codespec.draft.learnt import CONTEXT
 from codespec.draft.ngram import BREAK
-from codespec.ignore import GIT, OWN, IgnoreFiles
 from codespec.places import folder_of
-from codespec.privacy import is_secret
 
 EVERY_S = 4.0
 """Seconds between two lessons on a document that is being edited."""
@@ -35,7 +32,7 @@ class Teacher:
         self._enabled = enabled
         self._taught: dict[tuple[str, str], float] = {}
         self._kept: dict[tuple[str, str], tuple[float, bool]] = {}
-        self._ignored = IgnoreFiles(GIT), IgnoreFiles(OWN)
+        self._public = PublicFiles()
 
     def use(self, workspace: str, language: str, suffix: str) -> None:
         """Let the next generation draft with what was learnt.
@@ -67,7 +64,7 @@ class Teacher:
         before, text = before.replace("\r\n", "\n"), text.replace("\r\n", "\n")
         context = tokenize(before[-16 * CONTEXT :])[-CONTEXT:]
         learnt = self._engine.learnt.of(folder_of(workspace), language)
-        learnt.accepted(context, tokenize(text), persist=self._is_public(path, workspace, before + text))
+        learnt.accepted(context, tokenize(text), persist=self._public.may_keep(path, workspace, before + text))
         learnt.flush()
 
     def forget(self, workspace: str) -> None:
@@ -85,17 +82,8 @@ class Teacher:
         now, key = monotonic(), (workspace, path)
         if key not in self._kept or now - self._kept[key][0] > KEPT_S:
             self._kept = {each: found for each, found in self._kept.items() if now - found[0] <= KEPT_S}
-            self._kept[key] = now, self._is_public(path, workspace, text)
+            self._kept[key] = now, self._public.may_keep(path, workspace, text)
         return self._kept[key][1]
-
-    def _is_public(self, path: str, workspace: str, text: str) -> bool:
-        """Whether a text holds no secrets, and its workspace does not ignore it."""
-        folder, file = folder_of(workspace), folder_of(path)
-        if folder is not None and file is not None and file.is_absolute():
-            place, file = Path(os.path.realpath(folder)), Path(os.path.realpath(file))
-            if any(each.excludes(file, place) for each in self._ignored) or is_secret(str(file), ""):
-                return False
-        return not is_secret(path, text)
 
     def _is_due(self, workspace: str, path: str) -> bool:
         now, key = monotonic(), (workspace, path)

@@ -31,10 +31,18 @@ def workspace_log(folder: Path | None, language: str, vocabulary: str, base: Pat
         vocabulary: ``registry.vocabulary_hash``.
         base: instead of the user's data folder.
     """
+    return _folder(folder, base) / f"{language_stem(language)}-{_digest(vocabulary.encode(), 8)}.log"
+
+
+def language_stem(language: str) -> str:
+    """A file name for a language: that of no other one, as c++ and c# have to have."""
     name = re.sub(r"[^a-z0-9_-]+", "_", language)[:32]
-    if name != language:  # two languages must not meet in one file, c++ and c# for instance
-        name += "-" + _digest(language.encode("utf-8", "surrogatepass"), 8)
-    return _folder(folder, base) / f"{name}-{_digest(vocabulary.encode(), 8)}.log"
+    return name if name == language else name + "-" + _digest(language.encode("utf-8", "surrogatepass"), 8)
+
+
+def workspace_key(folder: Path) -> str:
+    """What stands for a workspace's folder in the names of files, and does not tell it."""
+    return _digest(os.fsencode(os.path.normcase(folder.resolve())), 16)
 
 
 def clear(folder: Path | None, base: Path | None = None) -> None:
@@ -56,7 +64,7 @@ def _folder(folder: Path | None, base: Path | None) -> Path:
     root = base or data_folder() / "ngrams"
     if folder is None:
         return root / "no-workspace"
-    return root / _digest(os.fsencode(os.path.normcase(folder.resolve())), 16)
+    return root / workspace_key(folder)
 
 
 def _digest(data: bytes, length: int) -> str:

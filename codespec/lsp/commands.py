@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pygls.exceptions import JsonRpcInvalidParams
 
+from codespec.draft.accepted import forget
 from codespec.languages import by_id
 from codespec.lsp.lessons import ACCEPT
 from codespec.lsp.settings import Choice
 from codespec.lsp.status import STATUS, status_of
+from codespec.lsp.training import LONGEST, MINUTES
+from codespec.places import folder_of
 from codespec.protocols import CodespecError
 
 if TYPE_CHECKING:
@@ -23,6 +27,10 @@ RESTART = "codespec.restart"
 SET_DRAFT = "codespec.setDraft"
 SET_GRAMMAR = "codespec.setGrammar"
 CLEAR_LEARNT = "codespec.clearLearnt"
+TRAIN_DRAFT = "codespec.trainDraft"
+
+CANCEL = "cancel"
+"""Instead of a language: stop the training."""
 
 
 Handler: TypeAlias = "Callable[..., Awaitable[Any]]"
@@ -39,6 +47,7 @@ def register(server: CodespecServer) -> None:
         SET_DRAFT: set_draft,
         SET_GRAMMAR: set_grammar,
         CLEAR_LEARNT: clear_learnt,
+        TRAIN_DRAFT: train_draft,
     }
     for name, handler in handlers.items():
         server.command(name)(_with_server(server, handler))
@@ -137,12 +146,31 @@ async def clear_learnt(ls: CodespecServer, *arguments: Any) -> None:
     """Forget all that was learnt in the folders given (paths or URIs), or in all folders of the workspace."""
     if not all(isinstance(each, str) and each for each in arguments):
         raise _invalid(CLEAR_LEARNT, "the arguments must be folders")
+    folders = arguments or ls.workspace_folders()
     try:
-        await asyncio.wrap_future(ls.lessons.forget(arguments or ls.workspace_folders()))
+        await asyncio.wrap_future(ls.lessons.forget(folders))
+        for place in filter(None, map(folder_of, folders)):  # behind what waited to be kept
+            await asyncio.to_thread(forget, place)
     except CodespecError as error:
         ls.tell_failure(error)
         return
     ls.log("what was learnt in this workspace is forgotten")
+
+
+async def train_draft(ls: CodespecServer, *arguments: Any) -> bool:
+    """Train a draft on what was accepted, in the background. Arguments: a language, if not the latest one's, and how
+    many minutes; or ``cancel``. Answers whether a training was begun, or cancelled: there is one at a time."""
+    if arguments[:1] == (CANCEL,):
+        return ls.training.cancel()
+    language = _text(TRAIN_DRAFT, arguments or (ls.language,), 0, "a language")
+    minutes = arguments[1] if len(arguments) > 1 else MINUTES
+    if isinstance(minutes, bool) or not isinstance(minutes, (int, float)) or not 0 < minutes <= LONGEST:
+        raise _invalid(TRAIN_DRAFT, f"the second argument must be minutes, {LONGEST} at most")
+    try:
+        target = await asyncio.to_thread(_find_target, ls.settings.config.target.path)
+    except CodespecError as error:
+        raise _invalid(TRAIN_DRAFT, str(error)) from error
+    return ls.training.start(language, minutes, target)
 
 
 def _choose(ls: CodespecServer, command: str, key: Choice, value: str, language: str, messages: list[str]) -> None:
@@ -158,6 +186,12 @@ def _find_draft(name: str, language: str) -> None:
     path = find_draft(name, by_id(language))
     if path is not None and not path.is_file():
         raise CodespecError(f"there is no file {path}; known are auto, none, {', '.join(known())}")
+
+
+def _find_target(name: str) -> Path:
+    from codespec.models.registry import find_target
+
+    return find_target(name)
 
 
 def _load_grammar(name: str) -> None:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from codespec.completion.executor import DecodeThread
     from codespec.completion.jobs import Completes
     from codespec.completion.request import Request
+    from codespec.lsp.kept import Kept
     from codespec.lsp.statistics import Showing, Statistics
 
 ACCEPT = "codespec.accept"
@@ -47,9 +48,10 @@ class Offer:
 class Lessons:
     """Keeps what was offered and hands over what was accepted, opened or saved."""
 
-    def __init__(self, decode: DecodeThread, statistics: Statistics) -> None:
+    def __init__(self, decode: DecodeThread, statistics: Statistics, kept: Kept) -> None:
         self._decode = decode
         self._statistics = statistics
+        self._kept = kept
         self._offers: OrderedDict[str, Offer] = OrderedDict()
         self._latest: dict[str, Showing] = {}  # by document
         self._numbers = count(1)
@@ -101,8 +103,13 @@ class Lessons:
             return _done()
         prefix = offer.request.text[: offer.request.offset] + before
         lesson = replace(offer.request, text=prefix, offset=len(prefix))
-        key = f"accepted {identifier} up to {length}"
-        return self._decode.later(key, lambda completer: completer.accepted(lesson, fresh))
+        request, taken = offer.request, before + fresh
+
+        def work(completer: Completes) -> None:
+            self._kept.accepted(identifier, request, taken)
+            completer.accepted(lesson, fresh)
+
+        return self._decode.later(f"accepted {identifier} up to {length}", work)
 
     def reject(self, identifier: str) -> None:
         """Count a completion that the user does not want; one that is not known (any more) is none."""

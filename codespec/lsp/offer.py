@@ -7,18 +7,16 @@ import json
 import logging
 import os
 import re
-import subprocess
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 
-from codespec.exit_codes import ANSWER_IS_NO, DONE
+from codespec.lsp.child import run
 from codespec.lsp.progress import Progress
-from codespec.places import data_folder, make_private, own_python
+from codespec.places import data_folder, make_private
 from codespec.protocols import CodespecError
 
 if TYPE_CHECKING:
@@ -41,7 +39,7 @@ async def offer_model(ls: CodespecServer) -> None:
     if ls.settings.config.target.path or not ls.settings.config.offer_models or not _due(_marker()):
         return
     try:
-        chosen = json.loads(await _run("models", "suggest", "--json"))["best"]
+        chosen = json.loads(await run("models", "suggest", "--json"))["best"]
     except (CodespecError, OSError, ValueError) as error:
         logger.info("nothing could be suggested: %s", error)
         return
@@ -78,36 +76,6 @@ def _after_s() -> float:
         return AFTER_S
 
 
-async def _run(*arguments: str, line: Callable[[str], None] = lambda text: None) -> bytes:
-    """What a command of codespec's prints, in a process of its own: this one stays small, and may end at any time.
-
-    Args:
-        line: called with each line on standard error.
-
-    Raises:
-        CodespecError: it failed; what it said.
-    """
-    process = await asyncio.create_subprocess_exec(
-        *own_python("from codespec.cli import main; sys.exit(main())"), *arguments,
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
-    assert process.stdout is not None
-    assert process.stderr is not None
-    latest = ""
-    try:
-        printed = asyncio.create_task(process.stdout.read())
-        async for data in process.stderr:
-            latest = data.decode("utf-8", "replace").strip()
-            line(latest)
-        out = await printed
-        if await process.wait() not in (DONE, ANSWER_IS_NO):
-            raise CodespecError(latest.removeprefix("codespec: ") or f"codespec {arguments[0]} failed")
-    finally:
-        with suppress(ProcessLookupError):
-            process.terminate()  # what has come is kept
-    return out
-
-
 def _question(found: dict[str, Any]) -> str:
     draft = f", with {found['draft']} to draft" if found["draft"] else ""
     return (
@@ -120,7 +88,7 @@ async def _fetch(ls: CodespecServer, found: dict[str, Any]) -> None:
     try:
         for name in filter(None, (found["draft"], found["model"])):
             await _pull(ls, name)
-        await _run("models", "use", found["model"], "--as", "target")  # `auto` finds the draft
+        await run("models", "use", found["model"], "--as", "target")  # `auto` finds the draft
     except CodespecError as error:
         ls.tell_failure(error)
     except (OSError, ValueError) as error:
@@ -140,7 +108,7 @@ async def _pull(ls: CodespecServer, name: str) -> None:
             progress.report(f"fetching {name}", int(100 * done / max(size, 0.1)))
 
     try:
-        await _run("models", "pull", name, line=show)
+        await run("models", "pull", name, line=show)
     finally:
         progress.end(name)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import uuid
+from collections.abc import Callable
+from concurrent.futures import Future
 
 from lsprotocol import types
 from pygls.lsp.server import LanguageServer
@@ -14,11 +16,16 @@ _STEP_PERCENT = 5
 
 
 class Progress:
-    """One piece of work shown to the user; where the client cannot show it every method does nothing."""
+    """One piece of work shown to the user; where the client cannot show it every method does nothing.
 
-    def __init__(self, server: LanguageServer, title: str) -> None:
+    Args:
+        cancel: called where the user wants it to stop; None: it cannot be stopped.
+    """
+
+    def __init__(self, server: LanguageServer, title: str, cancel: Callable[[], object] | None = None) -> None:
         self._server = server
         self._title = title
+        self._cancel = cancel
         self._token = str(uuid.uuid4())
         self._latest = types.WorkDoneProgressReport(message="", percentage=0)
         self._sent = self._latest
@@ -38,12 +45,13 @@ class Progress:
             return
         if self._ended:
             return
+        self._let_cancel()
         self._shown = True
         self._sent = self._latest
         self._send(
             types.WorkDoneProgressBegin(
                 title=self._title,
-                cancellable=False,
+                cancellable=self._cancel is not None,
                 message=self._latest.message,
                 percentage=self._latest.percentage,
             )
@@ -64,7 +72,16 @@ class Progress:
         """The work is over."""
         if self._shown and not self._ended:
             self._send(types.WorkDoneProgressEnd(message=message))
+        self._server.protocol.progress.tokens.pop(self._token, None)
         self._ended = True
+
+    def _let_cancel(self) -> None:
+        """pygls cancels the future of a token that the client names."""
+        cancel = self._cancel
+        if cancel is not None:
+            future: Future[None] = Future()
+            future.add_done_callback(lambda _: cancel())
+            self._server.protocol.progress.tokens[self._token] = future
 
     def _send(
         self, value: types.WorkDoneProgressBegin | types.WorkDoneProgressReport | types.WorkDoneProgressEnd

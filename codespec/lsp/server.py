@@ -29,6 +29,7 @@ from codespec.lsp.ahead import UNASKED, did_change
 from codespec.lsp.answers import inline_completion
 from codespec.lsp.documents import Document
 from codespec.lsp.items import to_request
+from codespec.lsp.kept import Kept
 from codespec.lsp.lessons import Lessons
 from codespec.lsp.logs import describe, make_discreet
 from codespec.lsp.menu import register_where_needed
@@ -41,6 +42,7 @@ from codespec.lsp.statistics import Statistics
 from codespec.lsp.status import Reporter
 from codespec.lsp.surroundings import Surroundings, file_uri
 from codespec.lsp.times import Answers
+from codespec.lsp.training import Training
 from codespec.lsp.units import Units
 from codespec.protocols import CodespecError, Snippet
 
@@ -83,7 +85,9 @@ class CodespecServer(LanguageServer):
         self.settings = Settings()
         self.decode = DecodeThread()
         self.statistics = Statistics(self.document)
-        self.lessons = Lessons(self.decode, self.statistics)
+        self.kept = Kept()
+        self.lessons = Lessons(self.decode, self.statistics, self.kept)
+        self.training = Training(self)
         self.reporter = Reporter(self)
         self.cache = CompletionCache()
         self.surroundings = Surroundings(file_of=self.file_of)
@@ -233,6 +237,7 @@ class CodespecServer(LanguageServer):
         config = self.settings.config
         logging.getLogger("codespec").setLevel(config.log_level.upper())
         self.statistics.enabled = config.statistics
+        self.kept.enabled = config.keep_accepted
         self.surroundings.use(config.context)
         self.cache.forget()
         self.ahead.clear()  # what other models would have said
@@ -269,6 +274,7 @@ class CodespecServer(LanguageServer):
     def shutdown(self) -> None:
         """End the session. Unlike pygls this does not wait for the thread that reads standard input."""
         self.statistics.finish()
+        self.training.kill()
         if self._stop_event is not None:
             self._stop_event.set()
         if self._thread_pool is not None:
@@ -355,6 +361,7 @@ async def did_change_configuration(ls: CodespecServer, params: types.DidChangeCo
 def shut_down(ls: CodespecServer, params: None) -> None:
     """Stop decoding, start to free the models and keep the statistics; ``exit`` follows."""
     ls.decode.close(timeout=0)
+    ls.training.kill()
     ls.statistics.finish()
 
 

@@ -1,7 +1,7 @@
 """Collect permissively licensed source files into one corpus, with a manifest of where each came from.
 
-Three kinds of folder are understood: a Python standard library, a ``site-packages``, and a
-``node_modules``. Any other folder is taken as the user's own code.
+Four kinds of folder are understood: a Python standard library, a ``site-packages``, a ``node_modules``, and a folder
+of unpacked Debian packages, of sources or with ``dpkg -x``. Any other folder is taken as the user's own code.
 """
 
 from __future__ import annotations
@@ -12,13 +12,19 @@ import importlib.metadata
 import json
 import re
 import sys
-from collections.abc import Iterable, Iterator
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from email import message_from_string
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from datasketch import MinHash, MinHashLSH
+from tqdm import tqdm
+
 from codespec.languages import PLAIN, by_path
-from codespec.privacy import SECRET, is_secret
+from codespec.privacy import holds_key, is_secret
 
 # Folders that hold no code a person would write: caches, other people's vendored copies, test data.
 SKIPPED_FOLDERS = {
@@ -27,9 +33,13 @@ SKIPPED_FOLDERS = {
 }  # fmt: skip
 
 PERMISSIVE = re.compile(
-    r"\b(MIT|BSD|Apache|ISC|PSF|Python Software Foundation|0BSD|Unlicense|CC0|Zlib|BlueOak)", re.IGNORECASE
+    r"\b(MIT|Expat|BSD|BSL|Boost|Apache|ISC|PSF|Python Software Foundation|0BSD|Unlicense|CC0|Zlib|BlueOak|curl|"
+    r"PostgreSQL|public.domain)",
+    re.IGNORECASE,
 )
-RESTRICTED = re.compile(r"\b(A?L?GPL|GNU|MPL|Mozilla|EPL|CDDL|EUPL|Proprietary|NonCommercial|NC)\b", re.IGNORECASE)
+RESTRICTED = re.compile(
+    r"\b(A?L?GPL|GNU|GFDL|MPL|Artistic|Mozilla|EPL|CDDL|EUPL|Proprietary|NonCommercial|NC)\b", re.IGNORECASE
+)
 
 # In a training sample these names are the tokens themselves.
 SPECIAL_NAMES = re.compile(r"<\|(endoftext|fim_\w+|repo_name|file_sep)\|>")
@@ -37,9 +47,21 @@ SPECIAL_NAMES = re.compile(r"<\|(endoftext|fim_\w+|repo_name|file_sep)\|>")
 OWN = "the user's own"
 """Instead of a licence: of folders that are no packages, where secrets may lie as well."""
 
+DEBIAN_LIBRARIES = ("usr/share/cargo/registry", "usr/share/gocode/src", "usr/lib")
+
 MAX_CHARS = 120_000
 MIN_CHARS = 120
+LONGEST_CHARACTER = 4
+"""Bytes of UTF-8."""
+
 HELD_OUT_PERCENT = 4
+
+PACKAGE_CHARS = 2_000_000
+
+ALIKE = 0.7
+"""The share of common lines (Jaccard) from which two files are near duplicates, estimated with this many hashes."""
+
+PERMUTATIONS = 64
 
 
 @dataclass(frozen=True)
@@ -114,6 +136,43 @@ def _node_modules(folder: Path) -> Iterator[tuple[Source, Path, Path]]:
                 yield source, path, manifest.parent.parent
 
 
+def _debian(folder: Path) -> Iterator[tuple[Source, Path, Path]]:
+    for root in sorted(each for each in folder.iterdir() if each.is_dir()):
+        copyright_files = [root / "debian" / "copyright", *sorted(root.glob("usr/share/doc/*/copyright"))]
+        file = next((each for each in copyright_files if each.is_file()), None)
+        if file is None:
+            continue
+        stanzas = _debian_stanzas(file.read_text("utf-8", "replace"))
+        base = root
+        if file != copyright_files[0]:
+            # What is installed lies elsewhere than the patterns say: all or nothing.
+            base = next((root / each for each in DEBIAN_LIBRARIES if (root / each).is_dir()), root)
+            stanzas = [("*", "; ".join(dict.fromkeys(kind for pattern, kind in stanzas if pattern != "debian/*")))]
+        kinds = "; ".join(sorted({kind for _, kind in stanzas if is_permissive(kind)}))
+        name, _, version = root.name.partition("_")
+        source = Source(f"debian/{name}", version, kinds)
+        for path in sorted(base.rglob("*")):
+            relative = path.relative_to(root).as_posix()
+            # The last pattern that matches is the one that counts.
+            licence = next((kind for pattern, kind in reversed(stanzas) if fnmatchcase(relative, pattern)), "")
+            if is_permissive(licence):
+                yield source, path, base
+
+
+def _debian_stanzas(text: str) -> list[tuple[str, str]]:
+    """Patterns of files and their licences (debian.org/doc/packaging-manuals/copyright-format/1.0)."""
+    found = []
+    for paragraph in re.split(r"\n\s*\n", text):
+        fields = message_from_string(paragraph.strip() + "\n")
+        licence = str(fields.get("License", "")).split("\n")[0].strip()
+        found += [(pattern, licence) for pattern in str(fields.get("Files", "")).split()]
+    return found
+
+
+def _is_debian(folder: Path) -> bool:
+    return any(folder.glob("*/debian/copyright")) or any(folder.glob("*/usr/share/doc/*/copyright"))
+
+
 def _candidates(folder: Path) -> Iterator[tuple[Source, Path, Path]]:
     if any(folder.glob("*.dist-info")):
         yield from _site_packages(folder)
@@ -121,6 +180,8 @@ def _candidates(folder: Path) -> Iterator[tuple[Source, Path, Path]]:
         yield from _standard_library(folder)
     elif folder.name == "node_modules":
         yield from _node_modules(folder)
+    elif _is_debian(folder):
+        yield from _debian(folder)
     else:
         for path in sorted(folder.rglob("*")):
             yield Source(folder.name, "", OWN), path, folder.parent
@@ -129,26 +190,32 @@ def _candidates(folder: Path) -> Iterator[tuple[Source, Path, Path]]:
 def _read(path: Path) -> str | None:
     """The text of a file worth learning from, or None."""
     try:
+        if path.stat().st_size > MAX_CHARS * LONGEST_CHARACTER:
+            return None
         text = path.read_bytes().decode("utf-8")
     except (OSError, UnicodeDecodeError):
         return None
-    if not MIN_CHARS <= len(text) <= MAX_CHARS or SECRET.search(text) or SPECIAL_NAMES.search(text):
+    if not MIN_CHARS <= len(text) <= MAX_CHARS:
         return None
     lines = text.splitlines()
     looks_generated = "\0" in text or len(text) / len(lines) > 90 or max(map(len, lines)) > 1_000
-    return None if looks_generated else text.replace("\r\n", "\n")
+    if looks_generated or SPECIAL_NAMES.search(text) or holds_key(text):
+        return None
+    return text.replace("\r\n", "\n")
 
 
 def collect(folders: Iterable[Path]) -> Iterator[tuple[Source, Document]]:
-    """Every usable file under the folders, exact duplicates once."""
+    """Every usable file under the folders: exact duplicates once, of a package not more than ``PACKAGE_CHARS``."""
     seen: set[bytes] = set()
+    size: dict[tuple[str, str], int] = {}
     for folder in folders:
         for source, path, root in _candidates(folder):
             language = by_path(path.name)
-            if language is PLAIN or not path.is_file():
+            whole = (source.package, language.id)
+            if language is PLAIN or (source.licence != OWN and size.get(whole, 0) > PACKAGE_CHARS):
                 continue
             relative = path.relative_to(root)
-            if SKIPPED_FOLDERS.intersection(part.lower() for part in relative.parts[:-1]):
+            if SKIPPED_FOLDERS.intersection(part.lower() for part in relative.parts[:-1]) or not path.is_file():
                 continue
             text = _read(path)
             if text is None or (source.licence == OWN and is_secret(relative.as_posix(), text)):
@@ -156,6 +223,7 @@ def collect(folders: Iterable[Path]) -> Iterator[tuple[Source, Document]]:
             digest = hashlib.blake2b(text.encode(), digest_size=16).digest()
             if digest not in seen:
                 seen.add(digest)
+                size[whole] = size.get(whole, 0) + len(text)
                 yield source, Document(source.package, relative.as_posix(), language.id, text)
 
 
@@ -174,11 +242,20 @@ def build(folders: Iterable[Path], out: Path) -> dict[str, int]:
         ValueError: nothing usable was found.
     """
     out.mkdir(parents=True, exist_ok=True)
+    found = []
+    with tqdm(unit=" files", desc="corpus") as bar:
+        for each in collect(folders):
+            found.append(each)
+            bar.update()
+    if not found:
+        raise ValueError("no usable source file in the corpus folders; name others with --corpus")
+    # What is held out comes last, so that nothing of it is much like anything that is learnt.
+    found.sort(key=lambda each: is_held_out(each[1].package))
     packages: dict[str, dict[str, Any]] = {}
     characters: dict[str, int] = {}
     temporary = out / "corpus.jsonl.gz.tmp"
     with gzip.open(temporary, "wt", encoding="utf-8", compresslevel=4) as file:
-        for count, (source, document) in enumerate(collect(folders)):
+        for source, document in unlike(found):
             file.write(json.dumps(asdict(document)) + "\n")
             entry = packages.setdefault(
                 source.package,
@@ -186,17 +263,27 @@ def build(folders: Iterable[Path], out: Path) -> dict[str, int]:
             )
             entry["files"].append(document.path)
             characters[document.language] = characters.get(document.language, 0) + len(document.text)
-            if count % 500 == 0:
-                print(f"\rcorpus: {count:,} files", end="", file=sys.stderr, flush=True)
-    print(f"\rcorpus: {sum(characters.values()) / 1e6:,.1f}M characters {characters}", file=sys.stderr)
-    if not characters:
-        raise ValueError("no usable source file in the corpus folders; name others with --corpus")
+    said = ", ".join(f"{name} {size / 1e6:,.1f}" for name, size in sorted(characters.items(), key=lambda x: -x[1]))
+    print(f"corpus: {sum(characters.values()) / 1e6:,.1f}M characters ({said})", file=sys.stderr)
     # mtime=0: the same corpus gives the same file
     (out / "manifest.json.gz").write_bytes(
         gzip.compress(json.dumps(sorted(packages.values(), key=lambda p: str(p["package"]))).encode(), mtime=0)
     )
     temporary.replace(out / "corpus.jsonl.gz")
     return characters
+
+
+def unlike(found: Sequence[tuple[Source, Document]]) -> Iterator[tuple[Source, Document]]:
+    """Those whose lines are not for the most part those of an earlier one (MinHash, Broder 1997)."""
+    index = MinHashLSH(threshold=ALIKE, num_perm=PERMUTATIONS)
+    for number, (source, document) in enumerate(tqdm(found, unit=" files", desc="near duplicates")):
+        # The kind of hash does not matter here, only its speed.
+        lines = {line.strip().encode() for line in document.text.split("\n")} - {b""}
+        sketch = MinHash(num_perm=PERMUTATIONS, hashfunc=zlib.crc32)
+        sketch.update_batch(lines)
+        if not index.query(sketch):
+            index.insert(number, sketch, check_duplication=False)
+            yield source, document
 
 
 def load(out: Path) -> list[Document]:

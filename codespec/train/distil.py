@@ -7,12 +7,12 @@ interrupted run goes on.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import hashlib
 import json
-import random
 import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
@@ -20,20 +20,23 @@ from typing import Any
 
 from tqdm import tqdm
 
+from codespec.draft.log import language_stem
 from codespec.draft.profiles import model_hash
-from codespec.languages import by_id
+from codespec.languages import by_id, sharing_a_draft
 from codespec.models.index import best_draft
 from codespec.models.info import ModelInfo, inspect
 from codespec.models.registry import file_or_model, find_target, models_folder
 from codespec.places import data_folder
 from codespec.protocols import CodespecError
-from codespec.train import corpus, data
+from codespec.train import corpus
+from codespec.train.accepted import accepted_texts, run_folder
 from codespec.train.corpus import Document
 from codespec.train.export import write_gguf_like
 from codespec.train.judge import LENGTH, Quality, judge, own_weights
 from codespec.train.pipeline import say
 from codespec.train.student import Student
-from codespec.train.teacher import Lesson, Packer, Teacher
+from codespec.train.teacher import Lesson, Row, Teacher
+from codespec.train.texts import Texts, of_files, split
 
 TEACHING = 0.3
 """Of the time that the target reads; what it said is learnt several times."""
@@ -50,19 +53,6 @@ USEFUL = 0.05
 ROWS = 32
 """Of a lesson; held-out ones are as many."""
 
-HELD_OUT = 0.1
-"""Of the files of a corpus that is a single package; of others whole packages are held out."""
-
-
-def split(documents: Sequence[Document]) -> tuple[list[Document], list[Document]]:
-    """Texts to learn from, and others to judge by: whole packages, or files where there are few packages."""
-    train, held_out = data.split(documents)
-    if held_out and len({each.package for each in documents}) >= 1 / HELD_OUT:
-        return train, held_out
-    order = sorted(documents, key=lambda each: random.Random(each.path).random())
-    count = max(1, round(HELD_OUT * len(order)))
-    return order[count:], order[:count]
-
 
 def run(options: argparse.Namespace) -> int:
     """Train within the time budget, judge, export; install the draft unless the one that it began with is better.
@@ -75,14 +65,25 @@ def run(options: argparse.Namespace) -> int:
     """
     began = time.monotonic()
     target = file_or_model(options.target) if options.target else find_target()
+    languages = sharing_a_draft(options.language)
+    if options.from_logs:
+        if options.corpus:
+            raise CodespecError("--corpus and --from-logs exclude each other")
+        texts = accepted_texts(languages)
+        with _given(options, target) if options.out else run_folder() as out:
+            return _train(options, target, out, texts, began)
     about = _about(options, target)
     out = options.out or _folder(about)
     _same_run(out, about)
-    documents = [each for each in _corpus(options, out) if each.language in _languages(options.language)]
+    documents = [each for each in _corpus(options, out) if each.language in languages]
     if len(documents) < 2:
         raise CodespecError(f"no {options.language} files in {', '.join(map(str, options.corpus))}; name other folders")
     train, held_out = split(documents)
     say(f"{len(train):,} files to learn from, {len(held_out):,} to judge by")
+    return _train(options, target, out, of_files(train, held_out), began)
+
+
+def _train(options: argparse.Namespace, target: Path, out: Path, texts: Texts, began: float) -> int:
     info = inspect(target)
     rival = best_draft(by_id(options.language), info.vocabulary, info.parameters)
     start = _start(options, info, rival)
@@ -90,18 +91,22 @@ def run(options: argparse.Namespace) -> int:
     student = Student(options, info, out, start)
     budget = max(1.0, options.minutes * 60 - min(EVALUATING_S, options.minutes * 6))
     with Teacher(target, student.model.shape.context) as teacher:
-        judged = _lesson(teacher, held_out, seed=-1)
-        lessons = teach(teacher, train, out / "lessons", began + TEACHING * budget, options.max_steps)
+        judged = _lesson(teacher, texts.held_out(teacher, -1))
+        most = _least(options.max_steps, texts.tokens and -(-texts.tokens // (ROWS * teacher.length)))
+        lessons = teach(teacher, texts, out / "lessons", began + TEACHING * budget, most)
         if time.monotonic() > began + LATEST * budget:
             raise CodespecError("the target has read all the time: nothing was learnt; give more --minutes")
         sizes = [len(teacher.vocabulary.token_bytes(token)) for token in range(teacher.vocabulary.size)]
-    student.train(lessons, began + budget, options.max_steps)
-    name = options.name or f"draft-{options.language}-{target.stem}"
+    steps = texts.passes and texts.passes * len(lessons) * ROWS // student.recipe.rows
+    student.train(lessons, began + budget, _least(options.max_steps, steps))
+    name = options.name or f"draft-{language_stem(options.language)}-{target.stem}"
     path = out / f"{name}.gguf"
-    write_gguf_like(student.model, target, path, f"codespec {name}", options.quantization, _languages(options.language))
-    found = judge(path, target, judged, held_out, sizes)
-    old = judge(rival, target, judged, held_out, sizes) if rival is not None else None
-    better = found.first >= USEFUL and (old is None or found.acceptance >= old.acceptance)
+    write_gguf_like(
+        student.model, target, path, f"codespec {name}", options.quantization, sharing_a_draft(options.language)
+    )
+    found = judge(path, target, judged, texts.places, sizes)
+    old = judge(rival, target, judged, texts.places, sizes) if rival is not None else None
+    better = found.first >= USEFUL and (old is None or _is_better(found, old, options.from_logs))
     summary = {
         "target": str(target),
         "from": str(start) if start is not None else None,
@@ -115,20 +120,41 @@ def run(options: argparse.Namespace) -> int:
     }
     (out / f"{name}.json").write_text(json.dumps(summary, indent=1) + "\n", "utf-8")
     _tell(found, old)
-    if not better:
+    if better:
+        place = _install(path)
+        language = options.language
+        print(f"{place}: `auto` finds it for {language}; or: codespec models use {place.stem} --for {language}")
+    elif not options.from_logs:
         print(f"the target accepts too little of it{f', less than of {rival}' if rival else ''}; it is {path}")
-        return 1
-    place = models_folder() / path.name
-    try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        temporary = place.with_suffix(".tmp")
-        shutil.copyfile(path, temporary)
-        temporary.replace(place)
-    except OSError as error:  # on Windows also while an editor uses the one before
-        raise CodespecError(f"{place}: cannot be written ({error.strerror}); the draft is {path}") from error
-    language = options.language
-    print(f"{place}: `auto` finds it for {language}; or: codespec models use {place.stem} --for {language}")
-    return 0
+    if options.from_logs and old is not None:
+        print(_in_short(options.language, found, old, better))
+    return 0 if better else 1
+
+
+def _least(*limits: int | None) -> int | None:
+    return min((each for each in limits if each is not None), default=None)
+
+
+def _is_better(found: Quality, old: Quality, strictly: bool) -> bool:
+    """Of what is like the texts that a draft was made for, the one before is as good if nothing is gained."""
+    return found.acceptance > old.acceptance or (found.acceptance == old.acceptance and not strictly)
+
+
+def _install(path: Path) -> Path:
+    """Put a draft where ``auto`` finds it."""
+    folder = models_folder()
+    # Windows does not replace a file that is in use; under another name the newer one is found.
+    for place in (folder / path.name, folder / f"{path.stem}-2.gguf"):
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            temporary = place.with_suffix(".tmp")
+            shutil.copyfile(path, temporary)
+            temporary.replace(place)
+        except OSError as error:
+            problem = error
+            continue
+        return place
+    raise CodespecError(f"{place}: cannot be written ({problem.strerror}); the draft is {path}") from problem
 
 
 def _tell(found: Quality, old: Quality | None) -> None:
@@ -141,6 +167,19 @@ def _tell(found: Quality, old: Quality | None) -> None:
         )
 
 
+def _in_short(language: str, found: Quality, old: Quality, better: bool) -> str:
+    shares = f"at what you accepted last the target takes {found.acceptance:.1%} of the new {language} draft's tokens"
+    end = "`auto` drafts with the new one" if better else "the old one stays"
+    return f"{shares}, {old.acceptance:.1%} of the old one's: {end}"
+
+
+@contextlib.contextmanager
+def _given(options: argparse.Namespace, target: Path) -> Iterator[Path]:
+    """The folder that ``--out`` names, for a run on accepted completions."""
+    _same_run(options.out, {**_about(options, target), "corpus": ["accepted completions"]})
+    yield options.out
+
+
 def _about(options: argparse.Namespace, target: Path) -> dict[str, Any]:
     """What a run folder is for."""
     try:
@@ -148,7 +187,12 @@ def _about(options: argparse.Namespace, target: Path) -> dict[str, Any]:
     except OSError as error:
         raise CodespecError(f"{target}: cannot be read ({error.strerror})") from error
     folders = sorted(str(each.resolve()) for each in options.corpus)
-    return {"target": model, "name": target.stem, "languages": list(_languages(options.language)), "corpus": folders}
+    return {
+        "target": model,
+        "name": target.stem,
+        "languages": list(sharing_a_draft(options.language)),
+        "corpus": folders,
+    }
 
 
 def _folder(about: dict[str, Any]) -> Path:
@@ -170,12 +214,6 @@ def _same_run(out: Path, about: dict[str, Any]) -> None:
     file.write_text(json.dumps(about, indent=1) + "\n", "utf-8")
 
 
-def _languages(language: str) -> tuple[str, ...]:
-    """Those that share a draft with this one."""
-    together = (("javascript", "javascriptreact", "typescript", "typescriptreact"), ("c", "cpp"))
-    return next((each for each in together if language in each), (language,))
-
-
 def _corpus(options: argparse.Namespace, out: Path) -> list[Document]:
     if not (out / "corpus.jsonl.gz").exists():
         if not options.corpus:
@@ -188,31 +226,35 @@ def _corpus(options: argparse.Namespace, out: Path) -> list[Document]:
 
 
 def _start(options: argparse.Namespace, target: ModelInfo, rival: Path | None) -> Path | None:
-    """The draft to go on from: what is good already need not be learnt again."""
+    """The draft to go on from: what is good already need not be learnt again.
+
+    Raises:
+        CodespecError: a draft was named that is of another make, or there has to be one: a few completions teach none
+            from nothing.
+    """
+    found = file_or_model(options.start) if options.start not in ("", "none") else rival
     if options.start == "none":
-        return None
-    found = file_or_model(options.start) if options.start else rival
-    if found is None:
-        return None
-    info = inspect(found)
-    same = (info.vocabulary, info.vocabulary_size) == (target.vocabulary, target.vocabulary_size)
-    if same and own_weights(found) is not None:
-        return found
-    if options.start:
+        found = None
+    if found is not None:
+        info = inspect(found)
+        same = (info.vocabulary, info.vocabulary_size) == (target.vocabulary, target.vocabulary_size)
+        if same and own_weights(found) is not None:
+            return found
+    if options.from_logs:
+        raise CodespecError(
+            f"there is no {options.language} draft for {target.path.name} that could learn more; train one first: "
+            f"codespec train draft --language {options.language} --corpus DIR…"
+        )
+    if found is not None and options.start:
         raise CodespecError(f"{found}: no draft of `codespec train` with the target's vocabulary; leave out --from")
     return None
 
 
-def _lesson(teacher: Teacher, documents: Sequence[Document], seed: int, rows: int = ROWS) -> Lesson:
-    languages = {each.language: 1.0 for each in documents}
-    end = min(teacher.vocabulary.end_tokens)
-    packer = Packer(data.Sampler(documents, languages, seed), teacher.vocabulary, teacher.layout, end, seed)
-    return teacher.lesson(list(islice(packer.rows(teacher.length), rows)))
+def _lesson(teacher: Teacher, rows: Iterator[Row]) -> Lesson:
+    return teacher.lesson(list(islice(rows, ROWS)))
 
 
-def teach(
-    teacher: Teacher, documents: Sequence[Document], folder: Path, until: float, most: int | None = None
-) -> list[Path]:
+def teach(teacher: Teacher, texts: Texts, folder: Path, until: float, most: int | None = None) -> list[Path]:
     """Files of lessons, one at least: of earlier runs, and new ones until the time ``until`` (of ``monotonic``)."""
     folder.mkdir(parents=True, exist_ok=True)
     found = sorted(folder.glob("lesson-*.npz"))
@@ -220,7 +262,7 @@ def teach(
     with tqdm(total=max(1, round(until - began)), unit="s", desc="the target reads") as bar:
         while not found or (time.monotonic() < until and (most is None or len(found) < most)):
             path = folder / f"lesson-{len(found):05d}.npz"
-            _lesson(teacher, documents, seed=len(found)).save(path)
+            _lesson(teacher, texts.train(teacher, len(found))).save(path)
             found.append(path)
             bar.update(min(bar.total, round(time.monotonic() - began)) - bar.n)
             bar.set_postfix_str(f"{len(found) * ROWS * teacher.length / 1e6:.2f}M tokens")

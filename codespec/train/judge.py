@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -26,6 +27,53 @@ PLACES = 12
 TOKENS = 48
 LENGTH = 4
 """The draft is judged by that many continuations of held-out texts, of so many tokens, proposing so many at a time."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a draft is judged.
+
+    Attributes:
+        path: of the file.
+        text: what stands there, between ``prefix`` and ``suffix``.
+        tokens: of the continuation.
+    """
+
+    path: str
+    prefix: str
+    text: str
+    suffix: str
+    tokens: int = TOKENS
+
+
+@dataclass
+class Acceptance:
+    """Greedy decoding with ``LENGTH`` tokens proposed at a time, counted.
+
+    Attributes:
+        tries, first: rounds, and those whose first token was accepted.
+        passes, tokens: of the target.
+    """
+
+    proposed: int = 0
+    accepted: int = 0
+    tries: int = 0
+    first: int = 0
+    passes: int = 0
+    tokens: int = 0
+
+    @property
+    def share(self) -> float:
+        """Of the proposed tokens, how many were accepted."""
+        return self.accepted / max(1, self.proposed)
+
+    @property
+    def first_share(self) -> float:
+        return self.first / max(1, self.tries)
+
+    @property
+    def tokens_per_pass(self) -> float:
+        return self.tokens / max(1, self.passes)
 
 
 @dataclass(frozen=True)
@@ -86,71 +134,98 @@ def _bits_per_byte(model: Llama, lesson: Lesson, sizes: Sequence[int]) -> float:
     return nats / np.log(2) / max(1, size)
 
 
-def judge(path: Path, target: Path, lesson: Lesson, documents: Sequence[Document], sizes: Sequence[int]) -> Quality:
-    """What a draft is worth, on texts that it has not seen."""
+def judge(path: Path, target: Path, lesson: Lesson, places: Sequence[Place], sizes: Sequence[int]) -> Quality:
+    """What a draft is worth, on texts that it has not seen.
+
+    Args:
+        lesson: the target's, on them.
+        places: in them.
+        sizes: of tokens, in bytes.
+    """
+    # ggml sets up AMX once in each thread and torch takes that back (SIGILL at the next pass): a thread that torch has
+    # not computed in yet.
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(_judge, path, target, lesson, places, sizes).result()
+
+
+def _judge(path: Path, target: Path, lesson: Lesson, places: Sequence[Place], sizes: Sequence[int]) -> Quality:
     model = own_weights(path)  # as it was exported, on the CPU
-    engine = LocalEngine(target, context_length=min(1024, inspect(target).context or 1024))
+    engine = judging_engine(target)
     try:
-        engine.use_draft(path)
-        draft = engine.drafts.model
-        assert draft is not None
-        proposed = accepted = passes = tokens = first = tries = 0
-        for prompt in _prompts(engine, documents):
-            for chunk in engine.generate(prompt, limits=Limits(TOKENS), speculate=Fixed(draft, LENGTH)):
-                if chunk.round is not None and chunk.round.proposed:
-                    tries += 1
-                    first += chunk.round.accepted > 0
-            counts = engine.statistics
-            proposed, accepted = proposed + counts.drafted, accepted + counts.accepted
-            passes, tokens = passes + counts.target_calls, tokens + counts.tokens
+        found = accepted_of(path, engine, places)
     finally:
         engine.close()
-    exact, ms = _alone(path, documents)
+    exact, ms = _alone(path, places)
     return Quality(
         agreement=agreement(model, lesson) if model is not None else None,
-        acceptance=round(accepted / max(1, proposed), 4),
-        first=round(first / max(1, tries), 4),
-        tokens_per_pass=round(tokens / max(1, passes), 3),
+        acceptance=round(found.share, 4),
+        first=round(found.first_share, 4),
+        tokens_per_pass=round(found.tokens_per_pass, 3),
         bits_per_byte=round(_bits_per_byte(model, lesson, sizes), 3) if model is not None else None,
         exact_match=exact,
         ms_per_token=ms,
     )
 
 
-def _places(documents: Sequence[Document]) -> Iterator[tuple[Document, int, int]]:
-    """Places in lines of held-out texts, and where the line ends; the same ones for the same texts."""
+def judging_engine(target: Path) -> LocalEngine:
+    """The target, to judge drafts by; close it after use."""
+    return LocalEngine(target, context_length=min(1024, inspect(target).context or 1024))
+
+
+def accepted_of(path: Path, engine: LocalEngine, places: Sequence[Place]) -> Acceptance:
+    """How much of a draft the target accepts in what it writes at some places."""
+    engine.use_draft(path)
+    draft = engine.drafts.model
+    assert draft is not None
+    found = Acceptance()
+    for place, prompt in _prompts(engine, places):
+        for chunk in engine.generate(prompt, limits=Limits(place.tokens), speculate=Fixed(draft, LENGTH)):
+            if chunk.round is not None and chunk.round.proposed:
+                found.tries += 1
+                found.first += chunk.round.accepted > 0
+        counts = engine.statistics
+        found.proposed, found.accepted = found.proposed + counts.drafted, found.accepted + counts.accepted
+        found.passes, found.tokens = found.passes + counts.target_calls, found.tokens + counts.tokens
+    return found
+
+
+def line_ends(documents: Sequence[Document], count: int = PLACES) -> list[Place]:
+    """Places in lines of held-out texts, up to the end of the line; the same ones for the same texts."""
+    return list(islice(_line_ends(documents, count), count))
+
+
+def _line_ends(documents: Sequence[Document], rounds: int) -> Iterator[Place]:
     chooser = random.Random("places")
     order = chooser.sample(list(documents), len(documents))
-    for _ in range(PLACES):
+    for _ in range(rounds):
         for document in order:
             for _ in range(8):
                 at = chooser.randrange(len(document.text))
                 end = document.text.find("\n", at)
                 if end - at >= 4 and document.text[at:end].strip():
-                    yield document, at, end
+                    yield Place(document.path, document.text[:at], document.text[at:end], document.text[end:])
                     break
 
 
-def _prompts(engine: LocalEngine, documents: Sequence[Document]) -> Iterator[list[int]]:
+def _prompts(engine: LocalEngine, places: Sequence[Place]) -> Iterator[tuple[Place, list[int]]]:
     prompts = Prompts(engine.vocabulary, inspect(engine.model.path).fim)
     room = engine.context_length - TOKENS - LENGTH - 2
-    for document, at, end in islice(_places(documents), PLACES):
-        tokens = prompts.prompt(document.text[:at], document.text[end:], document.path, room)
-        yield tokens or sorted(engine.vocabulary.end_tokens)[:1]
+    for place in places:
+        tokens = prompts.prompt(place.prefix, place.suffix, place.path, room)
+        yield place, tokens or sorted(engine.vocabulary.end_tokens)[:1]
 
 
-def _alone(path: Path, documents: Sequence[Document]) -> tuple[float, float]:
-    """How many rests of lines the draft writes right by itself, and milliseconds for a token."""
+def _alone(path: Path, places: Sequence[Place]) -> tuple[float, float]:
+    """At how many places the draft writes what stands there, by itself, and milliseconds for a token."""
     engine = LocalEngine(path)
     try:
         right = count = 0
         seconds, tokens = 0.0, 0
-        prompts = _prompts(engine, documents)
-        for (document, at, end), prompt in zip(_places(documents), prompts, strict=False):
-            limit = len(engine.vocabulary.tokenize(document.text[at:end])) + 2
+        for place, prompt in _prompts(engine, places):
+            limit = len(engine.vocabulary.tokenize(place.text)) + 2
             chunks = engine.generate(prompt, limits=Limits(min(limit, TOKENS)), speculate=False)
             text = "".join(chunk.text for chunk in chunks)
-            right += text.split("\n", 1)[0] == document.text[at:end]
+            right += f"{text}\n".startswith(f"{place.text}\n")
             count += 1
             seconds += (engine.statistics.total_ms - engine.statistics.prefill_ms) / 1e3
             tokens += engine.statistics.tokens

@@ -16,13 +16,19 @@ from pathlib import Path
 import torch
 from tokenizers import Tokenizer
 
+from codespec.languages import sharing_a_draft
+from codespec.models.index import GENERAL
 from codespec.train import corpus, data, tokenizer
 from codespec.train.corpus import Document
 from codespec.train.export import write_gguf
+from codespec.train.imported import load_gguf
 from codespec.train.model import DRAFT, TARGET, TINY, TINY_DRAFT, Llama, Shape
-from codespec.train.train import Recipe, Run, bits_per_byte
+from codespec.train.train import SHARES, WORTH_COMPILING, Recipe, Run, bits_per_byte
 
-TOKENIZER_SAMPLES = 6_000
+TOKENIZER_SAMPLES = 12_000
+
+DRAFT_ROWS = 2
+"""Of a step: a small model's steps cost little, and more of them teach it more."""
 
 
 def say(message: str) -> None:
@@ -73,6 +79,13 @@ def load_model(folder: Path) -> Llama:
     return model.eval().requires_grad_(False)
 
 
+def shares(language: str) -> tuple[tuple[str, float], ...]:
+    """Of the languages, in what a draft for one learns from."""
+    if language == GENERAL:
+        return tuple(SHARES.items())
+    return tuple((each, SHARES.get(each, 1.0)) for each in sharing_a_draft(language))
+
+
 @torch.no_grad()
 def inherit_embeddings(model: Llama, teacher: Llama) -> None:
     """Start from the teacher's embeddings in their first principal directions, at unit scale: most of a small model."""
@@ -88,20 +101,27 @@ def train_draft(
     recipe: Recipe | None = None,
     shape: Shape = DRAFT,
     max_steps: int | None = None,
+    start: Path | None = None,
 ) -> Run:
-    """Distil, or go on distilling, a draft for one language on the target of the same run folder.
+    """Distil, or go on distilling, a draft for a language, or a general one, on the target of the same run folder.
+
+    Args:
+        start: GGUF file of a draft to begin with, of the same target.
 
     Raises:
         ValueError: the corpus holds nothing in that language.
     """
-    recipe = recipe or Recipe(minutes=20.0, weights=((language, 1.0),))
+    recipe = replace(recipe or Recipe(minutes=20.0), weights=shares(language))
     documents, vocabulary = prepare(out, (), shape, recipe)
-    train_documents = [d for d in data.split(documents)[0] if d.language == language]
+    together = dict(recipe.weights)
+    train_documents = [d for d in data.split(documents)[0] if d.language in together]
     if not train_documents:
         raise ValueError(f"no {language} files in {out / 'corpus.jsonl.gz'}; build the corpus with some (--corpus)")
     teacher = load_model(out / "target")
     run = Run(shape, recipe, vocabulary, out / f"draft-{language}", teacher=teacher)
-    if run.steps == 0:
+    if run.steps == 0 and start is not None:
+        run.model.load_state_dict(load_gguf(start).state_dict())
+    elif run.steps == 0:
         inherit_embeddings(run.model, teacher)
     run.train(train_documents, max_steps)
     return run
@@ -129,17 +149,19 @@ def spread(documents: Sequence[Document], language: str) -> list[Document]:
 
 def run(options: argparse.Namespace) -> int:
     """``codespec train target|draft``: train within the time budget, evaluate, export."""
-    recipe = Recipe(minutes=options.minutes)
+    recipe = Recipe(minutes=options.minutes, compiled=options.size != "tiny" and options.minutes >= WORTH_COMPILING)
     languages: tuple[str, ...] = ()
     tiny = options.size == "tiny"
     if options.model == "target":
         trained = train_target(options.out, options.corpus, recipe, TINY if tiny else TARGET, options.max_steps)
         name = "target"
     else:
-        recipe = replace(recipe, weights=((options.language, 1.0),))
-        trained = train_draft(options.out, options.language, recipe, TINY_DRAFT if tiny else DRAFT, options.max_steps)
+        start = Path(options.start) if options.start not in ("", "none") else None
+        shape = TINY_DRAFT if tiny else DRAFT
+        recipe = replace(recipe, rows=DRAFT_ROWS)
+        trained = train_draft(options.out, options.language, recipe, shape, options.max_steps, start)
         name = f"draft-{options.language}"
-        languages = (options.language,)
+        languages = sharing_a_draft(options.language)
     path = options.out / f"{name}.gguf"
     write_gguf(trained.model, trained.tokenizer, path, f"codespec {name}", options.quantization, languages)
     scores = evaluate(trained, corpus.load(options.out))

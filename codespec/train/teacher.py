@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,9 @@ from codespec.train import data
 
 LIKELIEST = 16
 """Tokens whose shares are kept for each place: of code more than 97 % on average."""
+
+Row: TypeAlias = "tuple[list[int], list[bool]]"
+"""Tokens, and whether each of all but the first is to be learnt."""
 
 _CHUNK = 64  # rows of logits at a time: those of a large vocabulary take 600 kB each
 
@@ -71,7 +74,7 @@ class Teacher:
         self._context = Context(self.model, context_length=length + 1, threads=threads, batch=_CHUNK)
         self._sequence = self._context.sequence()
 
-    def lesson(self, rows: Sequence[tuple[list[int], list[bool]]]) -> Lesson:
+    def lesson(self, rows: Sequence[Row]) -> Lesson:
         """What it says to each row, of ``length + 1`` tokens."""
         said = [self._read(tokens[:-1]) for tokens, _ in rows]
         return Lesson(
@@ -114,6 +117,22 @@ def likeliest(logits: npt.NDArray[np.float32]) -> tuple[npt.NDArray[np.int32], n
     return ids.astype(np.int32), (np.exp(best - highest) / total).astype(np.float16)
 
 
+def packed(sample: Callable[[int], list[int]], length: int) -> Iterator[Row]:
+    """Endless rows of ``length + 1`` tokens: samples end to end. Where one begins is chance, and not to be learnt.
+
+    Args:
+        sample: gives one; called with the room that is left, and what goes beyond it is cut off.
+    """
+    while True:
+        tokens: list[int] = []
+        learnt: list[bool] = []
+        while len(tokens) <= length:
+            found = sample(length + 1 - len(tokens))
+            tokens += found
+            learnt += [False, *[True] * (len(found) - 1)]
+        yield tokens[: length + 1], learnt[1 : length + 1]
+
+
 class Packer:
     """Rows of samples end to end: half left to right, half with a middle taken out, in every order that the target was
     trained on."""
@@ -122,16 +141,9 @@ class Packer:
         self._sampler, self._vocabulary, self._layout, self._end = sampler, vocabulary, layout, end
         self._random = random.Random(seed)
 
-    def rows(self, length: int) -> Iterator[tuple[list[int], list[bool]]]:
-        """Endless: ``length + 1`` tokens, and whether each of all but the first is to be learnt."""
-        while True:
-            tokens: list[int] = []
-            learnt: list[bool] = []
-            while len(tokens) <= length:
-                sample = self._sample(length)
-                tokens += sample
-                learnt += [False, *[True] * (len(sample) - 1)]
-            yield tokens[: length + 1], learnt[1 : length + 1]
+    def rows(self, length: int) -> Iterator[Row]:
+        """See ``packed``."""
+        return packed(lambda room: self._sample(length), length)
 
     def _sample(self, length: int) -> list[int]:
         chooser, layout, vocabulary = self._random, self._layout, self._vocabulary

@@ -14,7 +14,17 @@ from .test_lessons import run_command
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-EVERY = ("accept", "acceptPartial", "clearLearnt", "reject", "restart", "setDraft", "setGrammar", "status")
+EVERY = (
+    "accept",
+    "acceptPartial",
+    "clearLearnt",
+    "reject",
+    "restart",
+    "setDraft",
+    "setGrammar",
+    "status",
+    "trainDraft",
+)
 
 
 async def refused(server: Server, command: str, *arguments) -> str:

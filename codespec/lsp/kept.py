@@ -1,0 +1,54 @@
+"""Writes what was accepted to the disk, where the settings ask for that."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import time
+from typing import TYPE_CHECKING
+
+from codespec.completion.keeping import PublicFiles
+from codespec.completion.prompt import file_name
+from codespec.draft.accepted import TEXT, Accepted, around, keep
+from codespec.draft.log import workspace_key
+from codespec.places import folder_of
+
+if TYPE_CHECKING:
+    from codespec.completion.request import Request
+
+logger = logging.getLogger(__name__)
+
+
+class Kept:
+    """What was accepted in a session. For one thread, but for ``enabled``.
+
+    Attributes:
+        enabled: whether anything is written.
+    """
+
+    def __init__(self) -> None:
+        self.enabled = False
+        self._files = PublicFiles()
+        self._session = secrets.token_hex(8)
+        self._complained = False
+
+    def accepted(self, identifier: str, request: Request, text: str) -> None:
+        """Keep that ``text``, the beginning of a completion or all of it, was accepted; not of a file outside any
+        workspace, that is ignored, or that holds secrets. What goes wrong is logged once."""
+        folder = folder_of(request.workspace)
+        if not self.enabled or folder is None or not text.strip():
+            return
+        before, behind = request.text[: request.offset], request.text[request.offset :]
+        if not self._files.may_keep(request.path, request.workspace, before + text + behind):
+            return
+        prefix, suffix = around(request.text, request.offset)
+        offer = f"{self._session}-{identifier}"
+        key, name = workspace_key(folder), file_name(request.path)
+        try:
+            keep(Accepted(time.time(), offer, key, request.language, name, prefix, text[:TEXT], suffix))
+        except UnicodeEncodeError:
+            pass  # half a character, which no model reads
+        except OSError as error:
+            if not self._complained:
+                self._complained = True
+                logger.warning("what was accepted is not kept: %s", error)

@@ -1,0 +1,88 @@
+"""Trains a draft on what was accepted, in a process of its own that gives way to everything else."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lsprotocol import types
+
+from codespec.lsp.child import run
+from codespec.lsp.progress import Progress
+from codespec.protocols import CodespecError
+
+if TYPE_CHECKING:
+    from codespec.lsp.server import CodespecServer
+
+MINUTES = 10.0
+"""For a training, unless another time is asked for."""
+LONGEST = 24 * 60
+"""Minutes that may be asked for."""
+
+_STEP = re.compile(r"(the target reads|the draft learns): +(\d+)%")
+_SPANS = {"the target reads": (0, 30), "the draft learns": (30, 90)}
+"""Of the whole, in percent."""
+
+
+class Training:
+    """One at a time."""
+
+    def __init__(self, server: CodespecServer) -> None:
+        self._server = server
+        self._task: asyncio.Task[None] | None = None
+        self._process: asyncio.subprocess.Process | None = None
+
+    def start(self, language: str, minutes: float, target: Path) -> bool:
+        """Begin; False where one runs already."""
+        if self._task is not None and not self._task.done():
+            return False
+        self._task = asyncio.create_task(self._run(language, minutes, target))
+        return True
+
+    def cancel(self) -> bool:
+        """Stop what runs; whether there was something."""
+        return self._task is not None and self._task.cancel()
+
+    def kill(self) -> None:
+        """End the process at once: the session is over."""
+        self.cancel()
+        if self._process is not None and self._process.returncode is None:
+            with suppress(ProcessLookupError):
+                self._process.kill()
+
+    def _started(self, process: asyncio.subprocess.Process) -> None:
+        self._process = process
+
+    async def _run(self, language: str, minutes: float, target: Path) -> None:
+        ls = self._server
+        progress = Progress(ls, f"codespec: a draft for {language}", self.cancel)
+        ls.keep(asyncio.create_task(progress.start()))
+
+        def show(text: str) -> None:
+            if step := _STEP.match(text):
+                begin, end = _SPANS[step[1]]
+                progress.report(step[1], begin + (end - begin) * int(step[2]) // 100)
+
+        arguments = ["--language", language, "--target", str(target), "--minutes", f"{minutes:g}"]
+        # Half of the processors: what is decoded meanwhile has the others, and their caches, to itself.
+        threads = {"OMP_NUM_THREADS": str(max(1, (os.cpu_count() or 1) // 2))}
+        try:
+            out = await run(
+                "train", "draft", "--from-logs", *arguments,
+                line=show, started=self._started, aside=True, environment=threads,
+            )  # fmt: skip
+        except asyncio.CancelledError:
+            progress.end("cancelled")
+            ls.log("the training was cancelled")
+        except (CodespecError, OSError) as error:
+            progress.end("failed")
+            ls.warn(str(error))
+        else:
+            said = out.decode("utf-8", "replace").strip().rpartition("\n")[2]
+            progress.end(said)
+            ls.log(said)
+            ls.window_show_message(types.ShowMessageParams(types.MessageType.Info, f"codespec: {said}"))

@@ -1,0 +1,139 @@
+"""``codespec train compare``: what every draft of a run folder is worth in every language, on held-out packages."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from tqdm import tqdm
+
+from codespec.completion.local import LocalEngine
+from codespec.languages import sharing_a_draft
+from codespec.llama.context import Context
+from codespec.llama.model import Model
+from codespec.models.fim import fim_format
+from codespec.models.index import GENERAL
+from codespec.protocols import CodespecError, Limits
+from codespec.train import corpus, data
+from codespec.train.corpus import Document
+from codespec.train.judge import LENGTH, accepted_of, judging_engine, line_ends
+from codespec.train.pipeline import spread
+
+BEGINNING = 1200
+"""Characters of a file that are read, of so many files of a language."""
+
+FILES = 40
+
+MS_TOKENS = 64
+"""Written by each draft alone, five times, to tell its milliseconds for a token."""
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print the table, and write it to ``acceptance.json``.
+
+    Raises:
+        CodespecError: the run folder lacks a target or drafts.
+    """
+    out: Path = options.out
+    target = out / "target.gguf"
+    drafts = {path.stem.removeprefix("draft-"): path for path in sorted(out.glob("draft-*.gguf"))}
+    if not target.exists() or len(drafts) < 2:
+        raise CodespecError(f"{out}: needs target.gguf and two drafts at least, draft-LANGUAGE.gguf")
+    held_out = data.split(corpus.load(out))[1]
+    table: dict[str, dict[str, dict[str, float]]] = {}
+    engine = judging_engine(target)
+    try:
+        languages = [each for each in drafts if each != GENERAL]
+        with tqdm(total=len(languages) * len(drafts), desc="compare") as bar:
+            for language in languages:
+                documents = _documents(held_out, language, options.places)
+                places = line_ends(documents, options.places)
+                table[language] = {}
+                for name, path in drafts.items():
+                    found = accepted_of(path, engine, places)
+                    table[language][name] = {
+                        "accepted": round(found.share, 4),
+                        "first": round(found.first_share, 4),
+                        "tokens_per_pass": round(found.tokens_per_pass, 3),
+                    }
+                    bar.update()
+    finally:
+        engine.close()
+    speed = {name: _ms_per_token(path) for name, path in drafts.items()}
+    bits = {path.stem: bits_per_byte(path, held_out) for path in (target, *options.beside)}
+    summary: dict[str, Any] = {
+        "length": LENGTH, "places": options.places, "accepted": table, "ms_per_token": speed, "bits_per_byte": bits,
+    }  # fmt: skip
+    (out / "acceptance.json").write_text(json.dumps(summary, indent=1) + "\n", "utf-8")
+    print(as_markdown(table, speed))
+    for name, values in bits.items():
+        print(f"\nbits per byte, {name}: " + ", ".join(f"{language} {value:.2f}" for language, value in values.items()))
+    return 0
+
+
+def bits_per_byte(path: Path, documents: Sequence[Document]) -> dict[str, float]:
+    """By language: of the beginnings of held-out files, read left to right. Comparable between vocabularies."""
+    found = {}
+    with Model(path) as model, Context(model, context_length=BEGINNING + 1) as context:
+        sequence, vocabulary = context.sequence(), model.vocabulary
+        separator = getattr(fim_format(model), "file_separator", None)
+        start = [separator if separator is not None else min(vocabulary.end_tokens)]
+        for language in sorted({each.language for each in documents}):
+            nats, size = 0.0, 0
+            for document in spread(documents, language)[:FILES]:
+                tokens = start + vocabulary.tokenize(document.text[:BEGINNING])
+                sequence.rollback(0)
+                logits = np.concatenate([sequence.decode(tokens[at : at + 256]) for at in range(0, len(tokens), 256)])
+                logits = logits[:-1].astype(np.float64)
+                highest = logits.max(1, keepdims=True)
+                totals = np.log(np.exp(logits - highest).sum(1)) + highest[:, 0]
+                nats += float((totals - logits[np.arange(len(logits)), tokens[1:]]).sum())
+                size += len(document.text[:BEGINNING].encode())
+            found[language] = round(nats / math.log(2) / max(1, size), 3)
+    return found
+
+
+def as_markdown(table: dict[str, dict[str, dict[str, float]]], speed: dict[str, float]) -> str:
+    """Languages down, drafts across; the share of tokens accepted, and how the language's own does beside others."""
+    drafts = list(speed)
+    head = ["held-out text", *drafts, "own : general", "own : best wrong"]
+    rows = [" | ".join(head), "|".join(["---"] * len(head))]
+    for language, found in table.items():
+        shares = {name: found[name]["accepted"] for name in drafts}
+        own = shares[language]
+        wrong = max((share for name, share in shares.items() if name not in (language, GENERAL)), default=0.0)
+        cells = [f"{share:.1%}" for share in shares.values()]
+        rows.append(" | ".join([language, *cells, _ratio(own, shares.get(GENERAL, 0.0)), _ratio(own, wrong)]))
+    rows.append(" | ".join(["ms for a token", *(f"{ms:.2f}" for ms in speed.values()), "", ""]))
+    return "\n".join(f"| {row} |" for row in rows)
+
+
+def _ratio(own: float, other: float) -> str:
+    return f"{own / other:.2f}" if other else "–"
+
+
+def _documents(held_out: Sequence[Document], language: str, count: int) -> list[Document]:
+    """Of the languages that share this draft, one of each package in turn."""
+    return [each for name in sharing_a_draft(language) for each in spread(held_out, name)[:count]]
+
+
+def _ms_per_token(path: Path) -> float:
+    engine = LocalEngine(path)
+    try:
+        start = sorted(engine.vocabulary.end_tokens)[:1]
+        found = []
+        for _ in range(5):
+            began = perf_counter()
+            for _chunk in engine.generate(start, limits=Limits(MS_TOKENS), speculate=False):
+                pass
+            found.append(1e3 * (perf_counter() - began) / max(1, engine.statistics.tokens))
+    finally:
+        engine.close()
+    return round(median(found), 3)

@@ -1,0 +1,112 @@
+"""``codespec train fetch``: the packages that a manifest names, to build its corpus again."""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from tqdm import tqdm
+
+from codespec.protocols import CodespecError
+from codespec.train.pipeline import say
+
+TIMEOUT_S = 300
+AT_ONCE = 4
+
+
+def run(options: argparse.Namespace) -> int:
+    """Unpack every package in the folder of its kind under ``options.out``; those that are there already stay.
+
+    Raises:
+        CodespecError: the manifest cannot be read.
+    """
+    try:
+        packages = json.loads(gzip.decompress(options.manifest.read_bytes()))
+        wanted = [(str(each["package"]), str(each["version"])) for each in packages]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise CodespecError(f"{options.manifest}: no manifest of a corpus ({error})") from error
+    failed = []
+
+    def fetch(package: tuple[str, str]) -> None:
+        try:
+            _fetch(*package, options.out)
+        except (OSError, subprocess.SubprocessError, zipfile.BadZipFile) as error:
+            failed.append(f"{package[0]} {package[1]}: {_reason(error)}")
+
+    with ThreadPoolExecutor(AT_ONCE) as threads:
+        list(tqdm(threads.map(fetch, wanted), total=len(wanted), unit=" packages"))
+    for line in failed:
+        say(line)
+    folders = " ".join(str(options.out / each) for each in ("site-packages", "node_modules", "debian"))
+    print(f"{len(wanted) - len(failed):,} of {len(wanted):,} packages; now: codespec train target --corpus {folders}")
+    return 1 if failed else 0
+
+
+def _fetch(name: str, version: str, out: Path) -> None:
+    kind, _, rest = name.partition("/")
+    ways: dict[str, Callable[[str, str, Path, Path], None]] = {"npm": _npm, "debian": _debian}
+    if kind == "cpython":
+        return  # the running interpreter's
+    way, own_name = (ways[kind], rest) if kind in ways else (_pypi, name)
+    with tempfile.TemporaryDirectory() as folder:
+        way(own_name, version, Path(folder), out)
+
+
+def _pypi(name: str, version: str, work: Path, out: Path) -> None:
+    place = out / "site-packages"
+    pattern = f"{name.replace('-', '?').replace('_', '?').replace('.', '?')}-{version}.dist-info"
+    if any(place.glob(pattern)):
+        return
+    _call(work, sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", f"{name}=={version}")
+    for wheel in work.glob("*.whl"):
+        with zipfile.ZipFile(wheel) as archive:
+            archive.extractall(place)
+
+
+def _npm(name: str, version: str, work: Path, out: Path) -> None:
+    place = out / "node_modules" / name
+    if place.exists():
+        return
+    _call(work, "npm", "pack", "--silent", f"{name}@{version}")
+    for archive in work.glob("*.tgz"):
+        shutil.unpack_archive(archive, work, filter="data")
+    _put(next(each for each in work.iterdir() if each.is_dir()), place)
+
+
+def _debian(name: str, version: str, work: Path, out: Path) -> None:
+    place = out / "debian" / f"{name}_{version}"
+    if place.exists():
+        return
+    wanted = f"{name}={version.replace('%3a', ':')}"
+    try:
+        _call(work, "apt-get", "download", wanted)
+        _call(work, "dpkg", "-x", str(next(work.glob("*.deb"))), str(work / "unpacked"))
+    except (subprocess.SubprocessError, StopIteration):
+        # Not every source has a package of its name; sources need a deb-src line in apt's list.
+        _call(work, "apt-get", "source", "--download-only", wanted)
+        _call(work, "dpkg-source", "--no-check", "-x", next(work.glob("*.dsc")).name, "unpacked")
+    _put(work / "unpacked", place)
+
+
+def _call(folder: Path, *command: str) -> None:
+    subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True, timeout=TIMEOUT_S)
+
+
+def _put(source: Path, place: Path) -> None:
+    place.parent.mkdir(parents=True, exist_ok=True)
+    shutil.move(source, place)
+
+
+def _reason(error: Exception) -> str:
+    said: Any = getattr(error, "stderr", "") or str(error)
+    return str(said).strip().splitlines()[-1][:200] if str(said).strip() else type(error).__name__
