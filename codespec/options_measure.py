@@ -209,6 +209,9 @@ def add_train(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     actions = parser.add_subparsers(required=True, metavar="ACTION")
     target = actions.add_parser("target", help="train a target and its vocabulary")
     target.add_argument("--out", type=Path, required=True, metavar="DIR", help="run folder; continued if it exists")
+    target.add_argument(
+        "--from", dest="start", default="", metavar="NAME|PATH", help="target of `codespec train` to go on from"
+    )
     target.set_defaults(command="train", model="target")
     draft = actions.add_parser("draft", help="distil a draft for a language on a target")
     draft.add_argument("--language", required=True, metavar="ID")

@@ -142,6 +142,19 @@ def test_heads_are_compared_with_the_draft(run_folder, capsys):
     assert summary["verdict"] in {"medusa", "hydra", "draft", "target alone"}
 
 
+def test_a_target_goes_on_from_a_gguf_file(run_folder, tmp_path):
+    out = tmp_path / "more"
+    out.mkdir()
+    (out / "corpus.jsonl.gz").write_bytes((run_folder / "corpus.jsonl.gz").read_bytes())
+    begin = ["train", "target", "--out", str(out), "--from", str(run_folder / "target.gguf"), "--size", "tiny"]
+    assert main([*begin, "--max-steps", "20"]) == 0
+    old, new = (tokenizer.load(folder / "tokenizer.json") for folder in (run_folder, out))
+    for text in ("def f(x):\n\treturn 'ä€😀'\n", "<|fim_prefix|>a <|fim_middle|>  b"):
+        assert old.encode(text).ids == new.encode(text).ids
+    [first] = (json.loads(line)["loss"] for line in (out / "target" / "log.jsonl").read_text().splitlines())
+    assert first < 0.9 * math.log(TINY.vocabulary)  # a new one begins with about the whole of it
+
+
 def test_every_file_is_in_the_manifest_with_its_licence(run_folder):
     packages = json.loads(gzip.decompress((run_folder / "manifest.json.gz").read_bytes()))
     documents = corpus.load(run_folder)

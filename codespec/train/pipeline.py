@@ -19,6 +19,7 @@ from tqdm import tqdm
 
 from codespec.languages import sharing_a_draft
 from codespec.models.index import GENERAL
+from codespec.models.registry import file_or_model
 from codespec.train import corpus, data, tokenizer
 from codespec.train.corpus import Document
 from codespec.train.export import write_gguf
@@ -40,13 +41,21 @@ def say(message: str) -> None:
     print(message, file=sys.stderr, flush=True)
 
 
-def prepare(out: Path, folders: Sequence[Path], shape: Shape, recipe: Recipe) -> tuple[list[Document], Tokenizer]:
-    """The corpus and the vocabulary of a run folder, made on the first call and loaded on later ones."""
+def prepare(
+    out: Path, folders: Sequence[Path], shape: Shape, recipe: Recipe, start: Path | None = None
+) -> tuple[list[Document], Tokenizer]:
+    """The corpus and the vocabulary of a run folder, made on the first call and loaded on later ones.
+
+    Args:
+        start: GGUF file whose vocabulary it is; None: a new one is trained.
+    """
     if not (out / "corpus.jsonl.gz").exists():
         corpus.build(folders or corpus.default_folders(), out)
     documents = corpus.load(out)
     vocabulary = out / "tokenizer.json"
-    if not vocabulary.exists():
+    if start is not None and not vocabulary.exists():
+        tokenizer.of_gguf(start).save(str(vocabulary))
+    elif not vocabulary.exists():
         say(f"vocabulary: {shape.vocabulary} tokens …")
         train_documents, _ = data.split(documents)
         sampler = data.Sampler(train_documents, dict(recipe.weights), recipe.seed)
@@ -61,12 +70,21 @@ def train_target(
     recipe: Recipe | None = None,
     shape: Shape = TARGET,
     max_steps: int | None = None,
+    start: Path | None = None,
 ) -> Run:
-    """Train, or go on training, the target of a run folder."""
+    """Train, or go on training, the target of a run folder.
+
+    Args:
+        start: GGUF file of a target of `codespec train` to begin with; its shape and vocabulary count then.
+    """
     recipe = recipe or Recipe()
-    documents, vocabulary = prepare(out, folders, shape, recipe)
+    begun = load_gguf(start) if start is not None else None
+    shape = begun.shape if begun is not None else shape
+    documents, vocabulary = prepare(out, folders, shape, recipe, start)
     train_documents, _ = data.split(documents)
     run = Run(shape, recipe, vocabulary, out / "target")
+    if run.steps == 0 and begun is not None:
+        run.model.load_state_dict(begun.state_dict())
     run.train(train_documents, max_steps)
     return run
 
@@ -158,11 +176,12 @@ def run(options: argparse.Namespace) -> int:
     recipe = Recipe(minutes=options.minutes, compiled=options.size != "tiny" and options.minutes >= WORTH_COMPILING)
     languages: tuple[str, ...] = ()
     tiny = options.size == "tiny"
+    start = file_or_model(options.start) if options.start not in ("", "none") else None
     if options.model == "target":
-        trained = train_target(options.out, options.corpus, recipe, TINY if tiny else TARGET, options.max_steps)
+        shape = TINY if tiny else TARGET
+        trained = train_target(options.out, options.corpus, recipe, shape, options.max_steps, start)
         name = "target"
     else:
-        start = Path(options.start) if options.start not in ("", "none") else None
         shape = TINY_DRAFT if tiny else DRAFT
         recipe = replace(recipe, rows=DRAFT_ROWS)
         trained = train_draft(options.out, options.language, recipe, shape, options.max_steps, start)

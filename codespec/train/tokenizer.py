@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+import gguf
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
 END_OF_TEXT = "<|endoftext|>"
@@ -25,13 +26,7 @@ QWEN2_PATTERN = (
 def train(texts: Iterable[str], vocabulary_size: int = 8192) -> Tokenizer:
     """A byte-level BPE tokenizer whose first ids are the special tokens."""
     tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
-        [
-            pre_tokenizers.Split(Regex(QWEN2_PATTERN), behavior="isolated"),
-            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
-        ]
-    )
-    tokenizer.decoder = decoders.ByteLevel()
+    _arrange(tokenizer)
     trainer = trainers.BpeTrainer(
         vocab_size=vocabulary_size,
         special_tokens=SPECIAL_TOKENS,
@@ -39,6 +34,27 @@ def train(texts: Iterable[str], vocabulary_size: int = 8192) -> Tokenizer:
         show_progress=False,
     )
     tokenizer.train_from_iterator(texts, trainer)
+    return tokenizer
+
+
+def _arrange(tokenizer: Tokenizer) -> None:
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Split(Regex(QWEN2_PATTERN), behavior="isolated"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        ]
+    )
+    tokenizer.decoder = decoders.ByteLevel()
+
+
+def of_gguf(path: Path) -> Tokenizer:
+    """The tokenizer of a model that `codespec train` has exported."""
+    fields = gguf.GGUFReader(path).fields
+    tokens, merges = (list(fields[f"tokenizer.ggml.{name}"].contents()) for name in ("tokens", "merges"))
+    vocabulary = {token: index for index, token in enumerate(tokens)}
+    tokenizer = Tokenizer(models.BPE(vocabulary, [(*merge.split(" ", 1),) for merge in merges]))
+    _arrange(tokenizer)
+    tokenizer.add_special_tokens(SPECIAL_TOKENS)
     return tokenizer
 
 
