@@ -270,7 +270,7 @@ def _table(infos: list[ModelInfo]) -> Iterator[str]:
         if languages:
             use = "draft" + "".join(f" {language}" for language in languages)
         elif not use and vocabulary and info.vocabulary == vocabulary:
-            use = "can draft"
+            use = f"can draft {', '.join(info.languages)}".rstrip()
         yield (
             f"{info.path.stem:32} {info.parameters:>12,} {info.quantization:8} {info.size / 1e6:>9,.1f}  "
             f"{info.family or '-':10} {use}"

@@ -160,10 +160,10 @@ def test_profile_measures_and_remembers(capsys, tmp_path, monkeypatch):
     arguments = ["profile", "--contexts", "0,9000", "--repeats", "1", "--threads", "1"]
     assert main([*arguments, "--out", str(out)]) == 0
     captured = capsys.readouterr()
-    assert "target.gguf: its context is 512 tokens and a pass needs 40; measured at 0, 472" in captured.err
+    assert "target.gguf: its context is 1,024 tokens and a pass needs 40; measured at 0, 984" in captured.err
     assert "draft draft-python: " in captured.out
     assert captured.out.count("  33 ") == 2
-    assert re.search(r"at context 472 (a perfect draft would give at most \d+\.\dx at|no draft can)", captured.out)
+    assert re.search(r"at context 984 (a perfect draft would give at most \d+\.\dx at|no draft can)", captured.out)
     found = json.loads((out / "profile.json").read_text())
     assert found.keys() == {"target", "draft"}
     assert found["target"]["contexts"] == [0, 472]
@@ -221,7 +221,7 @@ ERRORS = [
     (["generate", "--grammar", "none.gbnf"], "none.gbnf: no such grammar"),
     (["profile", "--target", "nonesuch"], "no target model 'nonesuch'; give the path of a .gguf file"),
     (["profile", "--draft", "nonesuch"], "no draft model 'nonesuch'"),
-    (["generate", "x" * 5_000], "do not fit into a context of 512"),
+    (["generate", "x" * 5_000], "do not fit into a context of 1,024"),
 ]  # fmt: skip
 
 

@@ -39,7 +39,7 @@ def tokens(model):
 
 @pytest.fixture
 def context(model):
-    with Context(model, sequences=3) as made:
+    with Context(model, context_length=512, sequences=3) as made:
         yield made
 
 

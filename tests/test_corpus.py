@@ -1,5 +1,6 @@
 """What a corpus is collected from: licences file by file, near duplicates, shares of packages."""
 
+import gzip
 import json
 from pathlib import Path
 
@@ -9,6 +10,7 @@ pytest.importorskip(
     "datasketch", reason="datasketch is not installed; `make test-train` installs it and runs this file"
 )
 
+from codespec.cli import main
 from codespec.privacy import SECRET, holds_key
 from codespec.train import corpus
 
@@ -112,3 +114,19 @@ def test_what_looks_first_for_parts_of_keys_finds_all_of_them(key):
     assert SECRET.search(f"x = '{key}'")
     assert holds_key(f"x = '{key}'")
     assert not holds_key("x = 'PRIVATE KEY AKIA ghp_ xox'")
+
+
+def test_fetching_leaves_the_running_interpreter_s_library_alone(tmp_path, capsys):
+    manifest = tmp_path / "manifest.json.gz"
+    manifest.write_bytes(gzip.compress(b'[{"package": "cpython/json", "version": "3.11"}]'))
+    assert main(["train", "fetch", "--manifest", str(manifest), "--out", str(tmp_path / "out")]) == 0
+    assert capsys.readouterr().out.startswith("1 of 1 packages")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("content", [b"", b"{}", gzip.compress(b"[{}]"), gzip.compress(b"{")])
+def test_what_is_no_manifest_is_refused(tmp_path, capsys, content):
+    manifest = tmp_path / "manifest.json.gz"
+    manifest.write_bytes(content)
+    assert main(["train", "fetch", "--manifest", str(manifest), "--out", str(tmp_path)]) == 2
+    assert "no manifest of a corpus" in capsys.readouterr().err

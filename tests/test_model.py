@@ -45,14 +45,15 @@ def test_lone_surrogates_do_not_break_the_tokenizer(model):
 def test_metadata(model):
     assert model.metadata("general.architecture") == "llama"
     assert model.metadata("no.such.key") is None
-    assert model.trained_context == 512
-    assert 8_000_000 < model.parameter_count < 9_000_000
+    assert model.trained_context == 1024
+    assert 10_000_000 < model.parameter_count < 20_000_000
 
 
 def test_embedded_models_are_small_enough_to_ship():
     files = list(EMBEDDED.glob("*.gguf"))
-    assert {f.stem for f in files} >= {"target", "draft-python"}
-    assert sum(f.stat().st_size for f in files) < 15_000_000
+    drafts = {"draft-python", "draft-javascript", "draft-c", "draft-go", "draft-rust", "draft-general"}
+    assert {f.stem for f in files} == {"target", *drafts}
+    assert sum(f.stat().st_size for f in files) < 25_000_000
 
 
 @pytest.mark.parametrize("length", [4, 5, 100, 2_000, 100_000, 400_000, 5_000_000])

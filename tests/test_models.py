@@ -27,6 +27,9 @@ from codespec.protocols import CodespecError
 VOCABULARIES = Path(os.environ.get("CODESPEC_VOCABULARIES", ""))
 
 
+EMBEDDED_NAMES = sorted(path.stem for path in EMBEDDED.glob("*.gguf"))
+
+
 @pytest.fixture(autouse=True)
 def own_folders(tmp_path, monkeypatch):
     monkeypatch.setenv("CODESPEC_DATA", str(tmp_path / "data"))
@@ -35,11 +38,11 @@ def own_folders(tmp_path, monkeypatch):
 
 def test_the_embedded_target():
     info = inspect(EMBEDDED_TARGET)
-    assert (info.architecture, info.quantization, info.context, info.licence) == ("llama", "Q8_0", 512, "MIT")
+    assert (info.architecture, info.quantization, info.context, info.licence) == ("llama", "Q8_0", 1024, "MIT")
     assert info.size == EMBEDDED_TARGET.stat().st_size
-    assert info.parameters > 8_000_000
+    assert info.parameters > 10_000_000
     assert (info.family, info.fim.order) == ("codespec", "spm")
-    assert info.kv_bytes == 2 * 8 * 2 * 64 * 2  # key and value; layers, heads, width, bytes
+    assert info.kv_bytes == 2 * 7 * 1 * 64 * 2  # key and value; layers, heads, width, bytes
     assert info.vocabulary == inspect(EMBEDDED / "draft-python.gguf").vocabulary
 
 
@@ -153,10 +156,10 @@ def test_commands(tmp_path, capsys, monkeypatch):
 
     code, out, _ = run("list")
     assert code == 0
-    assert [line.split()[0] for line in out.splitlines()] == ["model", "draft-python", "target"]
-    assert out.splitlines()[1].endswith("can draft")
+    assert [line.split()[0] for line in out.splitlines()] == ["model", *EMBEDDED_NAMES]
+    assert out.splitlines()[1].endswith("can draft c, cpp")
     code, out, _ = run("list", "--json")
-    assert [each["name"] for each in json.loads(out)] == ["codespec draft-python", "codespec target"]
+    assert [each["name"] for each in json.loads(out)] == [f"codespec {name}" for name in EMBEDDED_NAMES]
     code, out, _ = run("inspect", "target")
     assert "spm: prefix 1, suffix 2, middle 3" in out
     with stand_in_hub() as hub:
@@ -167,7 +170,7 @@ def test_commands(tmp_path, capsys, monkeypatch):
     assert "mine.gguf 1.7 of 1.7 MB" in err
     assert run("use", "mine", "--for", "python")[0] == 0
     assert load()[0].for_language("python").draft == "mine"
-    assert run("list")[1].splitlines()[3].endswith("draft python")
+    assert run("list")[1].splitlines()[-1].endswith("draft python")
     assert run("use", "mine")[1].startswith("mine is the draft of every language now")
     assert run("use", "target")[1].startswith("target is the target now")
     assert 'did you mean "python"' in run("use", "none", "--for", "pythn")[2]
@@ -203,7 +206,8 @@ def test_what_is_heavy_is_not_imported_by_the_command_line():
 
 def labelled(path: Path, languages: str) -> Path:
     """The embedded draft with languages in its metadata."""
-    info = (EMBEDDED / "draft-python.gguf").read_bytes()
+    key = LANGUAGES_KEY.encode()
+    info = (EMBEDDED / "draft-python.gguf").read_bytes().replace(key, key[:-1] + b"_", 1)
     key, value = LANGUAGES_KEY.encode(), languages.encode()
     entry = struct.pack("<Q", len(key)) + key + struct.pack("<IQ", 8, len(value)) + value
     magic, version, tensors, entries = struct.unpack("<4sIQQ", info[:24])
@@ -225,7 +229,10 @@ def test_the_best_draft_of_a_language(tmp_path, monkeypatch):
 
     embedded = EMBEDDED / "draft-python.gguf"
     assert best_of("python") == embedded
-    assert best_of("go") is None
+    assert best_of("go") == EMBEDDED / "draft-go.gguf"
+    assert best_of("typescriptreact") == EMBEDDED / "draft-javascript.gguf"
+    assert best_of("cpp") == EMBEDDED / "draft-c.gguf"
+    assert best_of("sql") == EMBEDDED / "draft-general.gguf"
     general = labelled(models_folder() / "any.gguf", "general")
     go = labelled(models_folder() / "go.gguf", "go,rust")
     assert inspect(go).languages == ("go", "rust")

@@ -40,7 +40,7 @@ def run(options: argparse.Namespace) -> int:
     def fetch(package: tuple[str, str]) -> None:
         try:
             _fetch(*package, options.out)
-        except (OSError, subprocess.SubprocessError, zipfile.BadZipFile) as error:
+        except (OSError, subprocess.SubprocessError, zipfile.BadZipFile, StopIteration) as error:
             failed.append(f"{package[0]} {package[1]}: {_reason(error)}")
 
     with ThreadPoolExecutor(AT_ONCE) as threads:

@@ -20,7 +20,7 @@ from codespec.train import loss_plot
 from codespec.train.imported import load_gguf, with_tokens
 from codespec.train.model import DRAFT, TINY_DRAFT, Llama
 from codespec.train.teacher import Lesson
-from codespec.train.train import Learner, Recipe, rate_factor
+from codespec.train.train import WORTH_COMPILING, Learner, Recipe, faster, rate_factor
 from codespec.train.trim import Trim, trim_of
 
 GOING_ON = 0.1
@@ -51,7 +51,8 @@ class Student(Learner):
         self, options: argparse.Namespace, target: ModelInfo, out: Path, start: Path | None, trim: Trim | None = None
     ) -> None:
         self.trim = trim
-        recipe = Recipe(minutes=options.minutes)
+        compiled = options.size != "tiny" and options.minutes >= WORTH_COMPILING
+        recipe = Recipe(minutes=options.minutes, compiled=compiled)
         torch.manual_seed(recipe.seed)
         if start is not None:
             # What is learnt already is not to be forgotten; and nothing but the target counts: a draft that learns a
@@ -67,6 +68,11 @@ class Student(Learner):
             size = target.vocabulary_size if trim is None else trim.size
             model = Llama(replace(shape, vocabulary=size, context=context))
         super().__init__(model, recipe, out)
+
+        def loss(tokens: Tensor, learnt: Tensor, ids: Tensor, shares: Tensor) -> Tensor:
+            return distilled(self.model(tokens[:, :-1]), tokens[:, 1:], learnt, ids, shares, recipe.distillation)
+
+        self._loss = faster(loss, compiled)
 
     def train(self, lessons: Sequence[Path], until: float, max_steps: int | None) -> None:
         """Learn until the time ``until`` (of ``monotonic``), or for ``max_steps``."""
@@ -109,13 +115,10 @@ class Student(Learner):
     def _step(self, lesson: Lesson, rows: list[int], factor: float) -> float:
         tokens = torch.from_numpy(lesson.tokens[rows].astype(np.int64)).to(self.device)
         with self.autocast():
-            logits = self.model(tokens[:, :-1])
-        loss = distilled(
-            logits,
-            tokens[:, 1:],
-            torch.from_numpy(lesson.learnt[rows]).to(self.device),
-            torch.from_numpy(lesson.ids[rows].astype(np.int64)).to(self.device),
-            torch.from_numpy(lesson.shares[rows].astype(np.float32)).to(self.device),
-            self.recipe.distillation,
-        )
+            loss = self._loss(
+                tokens,
+                torch.from_numpy(lesson.learnt[rows]).to(self.device),
+                torch.from_numpy(lesson.ids[rows].astype(np.int64)).to(self.device),
+                torch.from_numpy(lesson.shares[rows].astype(np.float32)).to(self.device),
+            )
         return self.descend(loss, factor, len(rows) * (tokens.shape[1] - 1))

@@ -267,13 +267,13 @@ class Run(Learner):
 
 
 @torch.no_grad()
-def bits_per_byte(model: Llama, tokenizer: Tokenizer, documents: list[Document], max_documents: int = 60) -> float:
+def bits_per_byte(model: Llama, tokenizer: Tokenizer, documents: list[Document]) -> float:
     """Bits per byte of UTF-8 over the first context of each document, left to right, without its path."""
     device = next(model.parameters()).device
     nats = 0.0
     size = 0
     start = tokenizer.token_to_id(special.FILE_SEPARATOR)
-    for document in documents[:max_documents]:
+    for document in documents:
         ids = tokenizer.encode(document.text[: model.shape.context * 8]).ids[: model.shape.context - 1]
         tokens = torch.tensor([[start, *ids]], device=device)
         logits = model(tokens[:, :-1]).float()
