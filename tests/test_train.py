@@ -1,11 +1,13 @@
 """The training pipeline on a small corpus: about a minute, resumed on the way, loaded by llama.cpp at the end."""
 
+import argparse
 import gzip
 import itertools
 import json
 import math
 import random
 import sysconfig
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -22,8 +24,9 @@ from codespec.llama.context import Context  # noqa: E402
 from codespec.llama.model import Model  # noqa: E402
 from codespec.models.fim import fim_format  # noqa: E402
 from codespec.models.info import inspect  # noqa: E402
+from codespec.models.registry import EMBEDDED, EMBEDDED_TARGET  # noqa: E402
 from codespec.protocols import CodespecError, Limits  # noqa: E402
-from codespec.train import corpus, data, export, imported, judge, loss_plot, muon, pipeline, student, tokenizer  # noqa: E402
+from codespec.train import corpus, data, distil, export, imported, judge, loss_plot, muon, pipeline, student, tokenizer  # noqa: E402
 from codespec.train.model import TINY  # noqa: E402
 from codespec.train.teacher import Lesson, Packer, likeliest  # noqa: E402
 from codespec.train.train import IGNORED, Recipe, Run, labels_of, rate_factor  # noqa: E402
@@ -371,6 +374,13 @@ def test_the_tokens_of_a_trimmed_draft(run_folder):
         assert counts[trim.tokens].sum() > 0.8 * counts.sum()
         with pytest.raises(CodespecError, match="tokens are always kept"):
             frequent(target, documents, [400, 200])
+
+
+def test_a_whole_draft_stays_whole_where_no_text_says_what_is_frequent(tmp_path):
+    options = argparse.Namespace(trim=None)
+    info = replace(inspect(EMBEDDED_TARGET), vocabulary_size=50_000)
+    assert distil._trim(options, info, tmp_path, EMBEDDED / "draft-python.gguf", []) is None
+    assert not list(tmp_path.iterdir())
 
 
 def test_weights_for_some_of_the_tokens(run_folder):

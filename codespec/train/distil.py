@@ -272,7 +272,8 @@ def _trim(
     trim = trim_of(start, info.vocabulary_size) if start is not None and options.trim is None else None
     if trim is None:
         size = (KEPT if info.vocabulary_size > LARGE else 0) if options.trim is None else options.trim
-        if not 0 < size < info.vocabulary_size:
+        unknown = start is not None and not documents  # which tokens are frequent
+        if unknown or not 0 < size < info.vocabulary_size:
             return None
         with Model(info.path, vocabulary_only=True) as model:
             [trim] = frequent(model, documents, [size])
