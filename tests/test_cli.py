@@ -166,12 +166,12 @@ def test_profile_measures_and_remembers(capsys, tmp_path, monkeypatch):
     assert re.search(r"at context 984 (a perfect draft would give at most \d+\.\dx at|no draft can)", captured.out)
     found = json.loads((out / "profile.json").read_text())
     assert found.keys() == {"target", "draft"}
-    assert found["target"]["contexts"] == [0, 472]
+    assert found["target"]["contexts"] == [0, 984]
     assert found["target"]["tokens"][-1] == 33
     assert (out / "profile.svg").read_text().count("<polyline") == 4
     assert len(list(kept.iterdir())) == 2
     engine = LocalEngine(EMBEDDED_TARGET, threads=1, profiles=Profiles(kept))
-    assert engine.costs.curve.contexts == (0, 472)
+    assert engine.costs.curve.contexts == (0, 984)
     engine.close()
 
     assert main(["profile", "--contexts", "0", "--repeats", "1", "--draft", "none", "--json"]) == 0
