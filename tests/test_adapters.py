@@ -116,7 +116,7 @@ def pair(a, b, name=QUERY, kind=np.float32):
     return {f"{name}.lora_a": np.ones(a, kind), f"{name}.lora_b": np.ones(b, kind)}
 
 
-GOOD = pair((4, 256), (256, 4))
+GOOD = pair((4, 320), (320, 4))
 
 
 @pytest.mark.parametrize(
@@ -134,15 +134,15 @@ GOOD = pair((4, 256), (256, 4))
         (GOOD, {"adapter.lora.alpha": float("nan")}, "its adapter.lora.alpha is missing or no number"),
         (GOOD, {"adapter.alora.invocation_tokens": [1, 2]}, "(aLoRA)"),
         ({}, {}, "it holds no tensors"),
-        ({f"{QUERY}.lora_a": np.ones((4, 256), np.float32)}, {}, f"{QUERY}: llama.cpp applies pairs"),
-        ({"blk.0.attn_norm.weight": np.ones(256, np.float32)}, {}, "blk.0.attn_norm.weight: llama.cpp applies pairs"),
-        (pair((4, 256), (256, 4), "blk.9.attn_q.weight"), {}, "target.gguf has no tensor blk.9.attn_q.weight"),
-        (pair((4, 128), (256, 4)), {}, "it is for a matrix of 128 x 256; that of target.gguf has 256 x 256"),
-        (pair((4, 256), (512, 4)), {}, "it is for a matrix of 256 x 512; that of target.gguf has 256 x 256"),
-        (pair((4, 256), (256, 8)), {}, "it is for a matrix of shapes that do not go together"),
-        (pair((2, 4, 256), (3, 256, 4)), {}, "it is for a matrix of shapes that do not go together"),
-        (pair((4, 256), (256, 4), kind=np.int32), {}, "its numbers are of another kind"),
-        (pair((8192, 4), (256, 4), "token_embd.weight"), {}, "which is the output of target.gguf as well"),
+        ({f"{QUERY}.lora_a": np.ones((4, 320), np.float32)}, {}, f"{QUERY}: llama.cpp applies pairs"),
+        ({"blk.0.attn_norm.weight": np.ones(320, np.float32)}, {}, "blk.0.attn_norm.weight: llama.cpp applies pairs"),
+        (pair((4, 320), (320, 4), "blk.9.attn_q.weight"), {}, "target.gguf has no tensor blk.9.attn_q.weight"),
+        (pair((4, 128), (320, 4)), {}, "it is for a matrix of 128 x 320; that of target.gguf has 320 x 320"),
+        (pair((4, 320), (512, 4)), {}, "it is for a matrix of 320 x 512; that of target.gguf has 320 x 320"),
+        (pair((4, 320), (320, 8)), {}, "it is for a matrix of shapes that do not go together"),
+        (pair((2, 4, 320), (3, 320, 4)), {}, "it is for a matrix of shapes that do not go together"),
+        (pair((4, 320), (320, 4), kind=np.int32), {}, "its numbers are of another kind"),
+        (pair((8192, 4), (320, 4), "token_embd.weight"), {}, "which is the output of target.gguf as well"),
     ],
 )
 def test_what_is_refused(tmp_path, tensors, about, message):
@@ -169,7 +169,7 @@ def test_an_adapter_of_the_embedding_where_the_output_is_another_matrix(tmp_path
     untied = {**weights, "output.weight": weights["token_embd.weight"]}
     random = np.random.default_rng(0)
     a = random.normal(0, 0.2, (8192, 4)).astype(np.float32)
-    b = random.normal(0, 0.2, (256, 4)).astype(np.float32)
+    b = random.normal(0, 0.2, (320, 4)).astype(np.float32)
     about = {"token_embd.weight.lora_a": a, "token_embd.weight.lora_b": b}
     write_tensors(tmp_path / "a.gguf", about, {"adapter.lora.alpha": 4.0})
     merged = {**untied, "token_embd.weight": untied["token_embd.weight"] + a @ b.T}
@@ -329,11 +329,11 @@ def test_names_and_trust(tmp_path, monkeypatch, files):
     ]
     config, _ = Config().apply({"target_lora": {"path": "x.gguf", "scale": 0.5}}, "user", tmp_path)
     assert config.apply({"target_lora": ""}, "w", workspace, trusted=False)[0].target_lora.path == ""
-    with closing(LocalEngine(EMBEDDED_TARGET, context_length=256)) as shared:
+    with closing(LocalEngine(EMBEDDED_TARGET, context_length=320)) as shared:
         assert not Completer(shared, settings("mine")).problems
         [problem] = Completer(shared, settings("other")).problems
         assert problem.startswith("no LoRA adapter 'other'; ")
 
 
 def test_every_matrix_is_changed(weights):
-    assert len(matrices(weights)) == 7 * 8
+    assert len(matrices(weights)) == 7 * 7
