@@ -110,7 +110,7 @@ def test_sizes_of_a_file():
     with Model(EMBEDDED_TARGET) as model:
         assert abs(sum(sizes.layers) + sizes.output - model.size) < 1000
         assert 2 * sizes.kv_values * len(sizes.layers) == model.kv_bytes_per_token
-        assert (len(sizes.layers), sizes.vocabulary, sizes.context) == (8, model.vocabulary.size, 512)
+        assert (len(sizes.layers), sizes.vocabulary, sizes.context) == (7, model.vocabulary.size, 1024)
     # A model without an output matrix of its own has a copy of its embedding on the GPU.
     assert sizes.output > read_header(EMBEDDED_TARGET).tensors["token_embd.weight"].size
 
@@ -121,13 +121,13 @@ def test_a_model_in_parts(tmp_path):
     with pytest.raises(CodespecError, match=r"00002-of-00002\.gguf: no such file"):
         sizes_of(parts[0])
     parts[1].write_bytes((EMBEDDED / "draft-python.gguf").read_bytes())
-    assert len(sizes_of(parts[0]).layers) == 8
+    assert len(sizes_of(parts[0]).layers) == 7
 
 
 def test_damaged_headers(tmp_path):
     whole = EMBEDDED_TARGET.read_bytes()
     path = tmp_path / "m.gguf"
-    end = whole.index(b"blk.7.ffn_down.weight")
+    end = whole.index(b"blk.6.ffn_down.weight")
     for size in [0, 3, 4, 20, *range(24, end, 997), end, len(whole) // 3]:
         path.write_bytes(whole[:size])
         with pytest.raises(CodespecError, match=r"m\.gguf: not a GGUF file, or damaged"):
@@ -153,8 +153,8 @@ def test_without_a_gpu(monkeypatch):
 
 def test_with_a_gpu(monkeypatch):
     monkeypatch.setattr(devices, "gpus", lambda: (Gpu("RTX", 20 * GIB, 24 * GIB),))
-    assert gpu_layers(None, EMBEDDED_TARGET, 8192).value == 9
-    assert "a context of 512 tokens" in gpu_layers(None, EMBEDDED_TARGET, 8192).why  # it was trained with no more
+    assert gpu_layers(None, EMBEDDED_TARGET, 8192).value == 8
+    assert "a context of 1,024 tokens" in gpu_layers(None, EMBEDDED_TARGET, 8192).why  # it was trained with no more
     assert gpu_layers(3, EMBEDDED_TARGET, 8192) == devices.Choice(3)
     exact = gpu_layers(None, EMBEDDED_TARGET, 8192, exact=True)
     assert exact == devices.Choice(0, "exact decoding works on the CPU only")
