@@ -141,7 +141,13 @@ def test_an_order_that_the_model_was_not_trained_on_is_told(tmp_path, markers, m
     config = replace(Config(), target=TargetConfig(fim="spm"))
     with Model(path, vocabulary_only=True) as model:
         notes = []
-        engine = SimpleNamespace(model=model, vocabulary=model.vocabulary, drafts=SimpleNamespace(note=notes.append))
+        engine = SimpleNamespace(
+            model=model,
+            vocabulary=model.vocabulary,
+            drafts=SimpleNamespace(note=notes.append, adapter_problem=""),
+            use_adapters=lambda target, draft: None,
+            adapter_problem="",
+        )
         Completer(engine, config)
         assert notes == ([message] if message else [])
 
