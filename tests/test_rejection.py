@@ -285,7 +285,7 @@ def no_residual(target_probs: Distribution, draft_probs: Distribution, token: in
     return acceptance(target_probs, draft_probs, token)[0], target_probs
 
 
-def hotter_draft(self: LogitSampler, logits, tokens, grammar) -> Pick | None:
+def hotter_draft(self: LogitSampler, logits, tokens, grammar, among=None) -> Pick | None:
     """Draws at another temperature than that of the distribution it names."""
     named, hotter = self.distribution(logits, tokens, grammar), self.distribution(logits / 2, tokens, grammar)
     return named and Pick(self.draw(hotter, tokens, Purpose.DRAFT), 1.0, named)

@@ -102,7 +102,7 @@ def test_it_is_found_for_its_target(trimmed, tmp_path, monkeypatch):
     mine = tmp_path / "models" / "mine.gguf"
     mine.write_bytes(trimmed.read_bytes())
     info = inspect(EMBEDDED_TARGET)
-    assert best_draft(by_id("go"), info.vocabulary, info.parameters) == mine
+    assert best_draft(by_id("python"), info.vocabulary, info.parameters) == mine
 
 
 def test_another_target_has_no_use_for_it(trimmed, tmp_path):
