@@ -27,7 +27,7 @@ FRACTION = 2
 def run_models_list(options: argparse.Namespace) -> int:
     """``codespec models list``."""
     from codespec.models.info import inspect
-    from codespec.models.registry import EMBEDDED, is_whole, models_folder
+    from codespec.models.registry import EMBEDDED, adapters_folder, is_whole, models_folder
 
     infos, bad = [], []
     paths = [path for folder in (EMBEDDED, models_folder()) for path in sorted(folder.glob("*.gguf"))]
@@ -41,6 +41,8 @@ def run_models_list(options: argparse.Namespace) -> int:
     else:
         for line in _table(infos):
             print(line)
+        for path in sorted(adapters_folder().glob("*.gguf")):
+            print(f"{path.stem:32} {'LoRA adapter':>21} {path.stat().st_size / 1e6:>9,.1f}")
     for problem in bad:
         show.error(problem)
     return DONE

@@ -11,6 +11,7 @@ import pytest
 from adapters import matrices, weights_of, write_adapter, write_model, write_tensors
 
 from codespec import Completer, Config, Request
+from codespec.cli import main
 from codespec.completion.adapters import MOST_HELD, Lora
 from codespec.completion.local import LocalEngine
 from codespec.completion.warm import MIB, WarmSettings
@@ -333,6 +334,17 @@ def test_names_and_trust(tmp_path, monkeypatch, files):
         assert not Completer(shared, settings("mine")).problems
         [problem] = Completer(shared, settings("other")).problems
         assert problem.startswith("no LoRA adapter 'other'; ")
+
+
+def test_where_a_model_is_asked_for(monkeypatch, tmp_path, files, capsys):
+    monkeypatch.setenv("CODESPEC_DATA", str(tmp_path / "data"))
+    adapters_folder().mkdir(parents=True)
+    (adapters_folder() / "mine.gguf").write_bytes((files / "one.gguf").read_bytes())
+    assert main(["models", "list"]) == 0
+    [row] = [line for line in capsys.readouterr().out.splitlines() if line.startswith("mine ")]
+    assert "LoRA adapter" in row
+    assert main(["models", "inspect", str(files / "one.gguf")]) == 2
+    assert "is a LoRA adapter, no model; name it as `target_lora`" in capsys.readouterr().err
 
 
 def test_every_matrix_is_changed(weights):

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from codespec.llama import probe
+from codespec.llama.gguf import read_header
 from codespec.llama.runtime import clear_errors, last_errors, library
 from codespec.protocols import CodespecError
 
@@ -222,6 +223,8 @@ def check_file(path: Path) -> None:
 def explain_load_failure(path: Path, errors: list[str]) -> str:
     """One line for a user from llama.cpp's complaints about a file."""
     text = " ".join(errors)
+    if _is_adapter(path):
+        return f"{path}: is a LoRA adapter, no model; name it as `target_lora` or `draft_lora` in your settings"
     if "unknown model architecture" in text:
         name = text.split("unknown model architecture:")[1].split("'")[1]
         return f"{path}: architecture {name!r} is unknown to this llama.cpp; upgrade llama-cpp-python"
@@ -231,3 +234,10 @@ def explain_load_failure(path: Path, errors: list[str]) -> str:
         return f"{path}: not enough memory to load it; choose a smaller model or quantization, or fewer `gpu_layers`"
     detail = next((e for e in errors if "error" in e.lower()), errors[-1] if errors else "no reason given")
     return f"{path}: llama.cpp cannot load it ({detail.splitlines()[0][:200]}); try another GGUF of this model"
+
+
+def _is_adapter(path: Path) -> bool:
+    try:
+        return read_header(path).metadata.get("general.type") == "adapter"
+    except CodespecError:
+        return False

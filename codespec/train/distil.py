@@ -32,6 +32,7 @@ from codespec.places import data_folder
 from codespec.protocols import CodespecError
 from codespec.train import corpus
 from codespec.train.accepted import accepted_texts, run_folder
+from codespec.train.apart import apart
 from codespec.train.corpus import Document
 from codespec.train.export import write_gguf_like
 from codespec.train.judge import LENGTH, Quality, judge, own_weights
@@ -98,13 +99,7 @@ def _train(options: argparse.Namespace, target: Path, out: Path, texts: Texts, b
     rival = rival or start
     student = Student(options, info, out, start, trim)
     budget = max(1.0, options.minutes * 60 - min(EVALUATING_S, options.minutes * 6))
-    with Teacher(target, student.model.shape.context) as teacher:
-        judged = _lesson(teacher, texts.held_out(teacher, -1))
-        most = _least(options.max_steps, texts.tokens and -(-texts.tokens // (ROWS * teacher.length)))
-        lessons = teach(teacher, texts, out / "lessons", began + TEACHING * budget, most)
-        if time.monotonic() > began + LATEST * budget:
-            raise CodespecError("the target has read all the time: nothing was learnt; give more --minutes")
-        sizes = [len(teacher.vocabulary.token_bytes(token)) for token in range(teacher.vocabulary.size)]
+    lessons, judged, sizes = apart(lambda: _taught(options, target, texts, student, out, began, budget))
     steps = texts.passes and texts.passes * len(lessons) * ROWS // student.recipe.rows
     student.train(lessons, began + budget, _least(options.max_steps, steps))
     name = options.name or f"draft-{language_stem(options.language)}-{target.stem}"
@@ -137,6 +132,19 @@ def _train(options: argparse.Namespace, target: Path, out: Path, texts: Texts, b
     if options.from_logs and old is not None:
         print(_in_short(options.language, found, old, better))
     return 0 if better else 1
+
+
+def _taught(
+    options: argparse.Namespace, target: Path, texts: Texts, student: Student, out: Path, began: float, budget: float
+) -> tuple[list[Path], Lesson, list[int]]:
+    """Lessons to learn from, one to judge by, and the sizes of all tokens in bytes."""
+    with Teacher(target, student.model.shape.context) as teacher:
+        judged = _lesson(teacher, texts.held_out(teacher, -1))
+        most = _least(options.max_steps, texts.tokens and -(-texts.tokens // (ROWS * teacher.length)))
+        lessons = teach(teacher, texts, out / "lessons", began + TEACHING * budget, most)
+        if time.monotonic() > began + LATEST * budget:
+            raise CodespecError("the target has read all the time: nothing was learnt; give more --minutes")
+        return lessons, judged, [len(teacher.vocabulary.token_bytes(each)) for each in range(teacher.vocabulary.size)]
 
 
 def _least(*limits: int | None) -> int | None:

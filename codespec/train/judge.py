@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -20,6 +19,7 @@ from codespec.completion.prompt import Prompts
 from codespec.models.info import inspect
 from codespec.protocols import CodespecError, Draft, Limits, Sampling
 from codespec.speculative.sampling import LogitSampler
+from codespec.train.apart import apart
 from codespec.train.corpus import Document
 from codespec.train.imported import load_gguf
 from codespec.train.model import Llama
@@ -151,22 +151,9 @@ def judge(path: Path, target: Path, lesson: Lesson, places: Sequence[Place], siz
         places: in them.
         sizes: of tokens, in bytes.
     """
-    # ggml sets up AMX once in each thread and torch takes that back (SIGILL at the next pass): a thread that torch has
-    # not computed in yet.
-    with ThreadPoolExecutor(1) as thread:
-        return thread.submit(_judge, path, target, lesson, places, sizes).result()
-
-
-def _judge(path: Path, target: Path, lesson: Lesson, places: Sequence[Place], sizes: Sequence[int]) -> Quality:
     model = own_weights(path)  # as it was exported, on the CPU
     trim = trim_of(path, len(sizes)) if model is not None else None
-    engine = judging_engine(target)
-    try:
-        found = accepted_of(path, engine, places)
-        assert engine.drafts.model is not None
-        exact, ms = _alone(engine, engine.drafts.model, places)
-    finally:
-        engine.close()
+    found, exact, ms = apart(lambda: _beside(path, target, places))
     return Quality(
         agreement=agreement(model, lesson, trim) if model is not None else None,
         acceptance=round(found.share, 4),
@@ -176,6 +163,17 @@ def _judge(path: Path, target: Path, lesson: Lesson, places: Sequence[Place], si
         exact_match=exact,
         ms_per_token=ms,
     )
+
+
+def _beside(path: Path, target: Path, places: Sequence[Place]) -> tuple[Acceptance, float, float]:
+    """What the target accepts; at how many places the draft by itself is right; its milliseconds for a token."""
+    engine = judging_engine(target)
+    try:
+        found = accepted_of(path, engine, places)
+        assert engine.drafts.model is not None
+        return found, *_alone(engine, engine.drafts.model, places)
+    finally:
+        engine.close()
 
 
 def judging_engine(target: Path) -> LocalEngine:

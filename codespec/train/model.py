@@ -14,7 +14,8 @@ NORM_EPSILON = 1e-5
 
 @dataclass(frozen=True)
 class Shape:
-    """Sizes of a model. Widths are multiples of 32, as Q8_0 needs."""
+    """Sizes of a model. Widths are multiples of 32, as Q8_0 needs, and two of them at least: where a row is one block
+    ggml's AMX kernel (``tinygemm_kernel_amx``) adds the product to what lies in memory."""
 
     vocabulary: int
     width: int
@@ -32,7 +33,7 @@ class Shape:
 TARGET = Shape(vocabulary=8192, width=320, layers=7, heads=5, kv_heads=1, feed_forward=896, context=1024)
 DRAFT = Shape(vocabulary=8192, width=128, layers=2, heads=4, kv_heads=2, feed_forward=256, context=1024)
 TINY = Shape(vocabulary=512, width=64, layers=2, heads=2, kv_heads=1, feed_forward=96, context=128)
-TINY_DRAFT = Shape(vocabulary=512, width=32, layers=1, heads=1, kv_heads=1, feed_forward=64, context=128)
+TINY_DRAFT = Shape(vocabulary=512, width=64, layers=1, heads=2, kv_heads=1, feed_forward=64, context=128)
 
 
 class Norm(nn.Module):

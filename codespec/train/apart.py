@@ -1,0 +1,29 @@
+"""llama.cpp and torch in one process, each in threads of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future
+from threading import Thread
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def apart(work: Callable[[], T]) -> T:
+    """What ``work`` returns or raises, done in a new thread.
+
+    ggml and torch's oneDNN both set up the AMX units of a CPU once in each thread that they compute in, and expect that
+    nobody else does so: in a thread that both use the next matrix product ends the process (SIGILL), or is wrong.
+    """
+    future: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(work())
+        except BaseException as error:
+            future.set_exception(error)
+
+    # A daemon: an interrupted process does not wait for it.
+    Thread(target=run, name="llama.cpp", daemon=True).start()
+    return future.result()
