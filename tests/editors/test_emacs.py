@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -17,6 +17,11 @@ from terminal import LOOPS, Terminal, environment, need, program, recipe, runnin
 
 EMACS = program("CODESPEC_EMACS", "emacs")
 CLIENT = program("CODESPEC_EMACSCLIENT", "emacsclient")
+
+
+STARTED = """(seq-some (lambda (each) (and (eq (lsp--workspace-server-id each) 'codespec)
+                               (eq (lsp--workspace-status each) 'initialized)))
+                (lsp-workspaces))"""
 
 
 class Emacs:
@@ -29,6 +34,9 @@ class Emacs:
 
     def type(self, keys: str) -> None:
         self._terminal.type(keys)
+
+    def written(self) -> str:
+        return self._terminal.written()
 
     def wait(self, condition, timeout: float = 60.0) -> None:
         self._terminal.wait(condition, timeout)
@@ -53,7 +61,7 @@ class Emacs:
 def editing(folder: Path, init: str) -> Iterator[Emacs]:
     env = environment(folder)
     path = folder / "project" / "example.py"
-    path.parent.mkdir()
+    path.parent.mkdir(exist_ok=True)
     path.write_text(LOOPS)
     (folder / "home" / ".emacs.d").mkdir()
     (folder / "home" / ".emacs.d" / "init.el").write_text(init)
@@ -66,19 +74,31 @@ def editing(folder: Path, init: str) -> Iterator[Emacs]:
         yield emacs
 
 
-def complete_at_point(emacs: Emacs) -> None:
-    """Press M-TAB until there is a completion: while the models load, Emacs may give up waiting for one."""
-    before = emacs.buffer()
+def press_until(emacs: Emacs, keys: str, condition: Callable[[], object]) -> None:
+    """Press keys until something is so: while the models load, Emacs may give up waiting for a completion."""
     pressed = -1e9
 
-    def completed() -> bool:
+    def holds() -> object:
         nonlocal pressed
-        if time.monotonic() > pressed + 15:
+        if time.monotonic() > pressed + 20:
             pressed = time.monotonic()
-            emacs.type("\x1b\t")
-        return emacs.buffer() != before
+            emacs.type(keys)
+        return condition()
 
-    emacs.wait(completed, 120)
+    emacs.wait(holds, 120)
+
+
+def complete_at_point(emacs: Emacs) -> None:
+    emacs.type("(")
+    emacs.wait(lambda: emacs.buffer() == LOOPS[:-1] + "(\n")
+    press_until(emacs, "\x1b\t", lambda: emacs.buffer() != LOOPS[:-1] + "(\n")
+
+
+def accept_ghost_text(emacs: Emacs, shown: str) -> None:
+    emacs.type("(")
+    press_until(emacs, "\x7f(", lambda: emacs.ask(f"(if {shown} 1 0)") == 1)
+    emacs.type("\t")
+    emacs.wait(lambda: emacs.buffer() != LOOPS[:-1] + "(\n")
 
 
 def check_completed(emacs: Emacs) -> None:
@@ -92,8 +112,24 @@ def test_eglot(tmp_path):
     need(**{"Emacs (apt-get install emacs-nox)": EMACS, "emacsclient": CLIENT, "eglot": has("eglot")})
     with editing(tmp_path, recipe("Emacs", "elisp")) as emacs:
         emacs.wait(lambda: emacs.ask("(if (eglot-current-server) 1 0)") == 1)
-        emacs.type("(")
-        complete_at_point(emacs)
+        if has("completion-preview"):
+            accept_ghost_text(emacs, "completion-preview-active-mode")
+        else:
+            complete_at_point(emacs)
+        check_completed(emacs)
+
+
+def test_lsp_mode(tmp_path):
+    need(**{"Emacs (apt-get install emacs-nox)": EMACS, "emacsclient": CLIENT, "lsp-mode": has("lsp-mode")})
+    (tmp_path / "project" / ".git").mkdir(parents=True)
+    with editing(tmp_path, recipe("Emacs", "elisp", 1)) as emacs:
+        emacs.wait(lambda: "Select action" in emacs.written())
+        emacs.type("i")  # import the project
+        emacs.wait(lambda: emacs.ask(f"(if {STARTED} 1 0)") == 1)
+        if has("lsp-inline-completion"):
+            accept_ghost_text(emacs, "(overlayp lsp-inline-completion--overlay)")
+        else:
+            complete_at_point(emacs)
         check_completed(emacs)
 
 
