@@ -66,7 +66,7 @@ def editing(folder: Path, init: str) -> Iterator[Emacs]:
     (folder / "home" / ".emacs.d").mkdir()
     (folder / "home" / ".emacs.d" / "init.el").write_text(init)
     socket = folder / "socket"
-    serve = f"(setq server-socket-dir {json.dumps(str(folder))} server-name \"socket\" inhibit-startup-screen t)"
+    serve = f'(setq server-socket-dir {json.dumps(str(folder))} server-name "socket" inhibit-startup-screen t)'
     command = [EMACS, "-nw", "--eval", serve, "--funcall", "server-start", "+5:10", str(path)]
     with running(command, path.parent, env) as terminal:
         emacs = Emacs(terminal, socket, path)
@@ -137,5 +137,10 @@ def has(feature: str) -> bool:
     """Whether Emacs has a library, from itself or from a package."""
     if EMACS is None:
         return False
-    command = [EMACS, "--batch", "--eval", f"(progn (package-initialize) (kill-emacs (if (locate-library {json.dumps(feature)}) 0 1)))"]
+    command = [
+        EMACS,
+        "--batch",
+        "--eval",
+        f"(progn (package-initialize) (kill-emacs (if (locate-library {json.dumps(feature)}) 0 1)))",
+    ]
     return subprocess.run(command, capture_output=True, timeout=60).returncode == 0

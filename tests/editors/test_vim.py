@@ -15,7 +15,9 @@ from pathlib import Path
 from terminal import LOOPS, PYTHON, ROOT, Terminal, environment, need, program, recipe, running
 
 VIM = program("CODESPEC_VIM", "vim")
-SCREEN = "map(range(1, &lines), {_, row -> join(map(range(1, &columns), {_, column -> screenstring(row, column)}), '')})"
+SCREEN = (
+    "map(range(1, &lines), {_, row -> join(map(range(1, &columns), {_, column -> screenstring(row, column)}), '')})"
+)
 
 
 INIT = recipe("Vim", "vim").replace("/path/to/codespec", str(ROOT))
