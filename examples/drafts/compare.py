@@ -12,12 +12,12 @@ from codespec.llama.context import Context
 from codespec.models.registry import find_draft, find_target
 
 NAMES = sys.argv[1:] or ["none", "draft-general", "draft-python", "draft-go"]
+LIMITS = Limits(max_tokens=32)
 
 target = Model(find_target())
 end_tokens = target.vocabulary.end_tokens
 for file in (Path(__file__).parent / name for name in ("basket.py", "basket.go")):
-    lines = file.read_text().splitlines(keepends=True)
-    # Go on from the first half of every line that is long enough.
+    lines = file.read_text().splitlines(keepends=True)  # go on from the first half of all that are long enough
     starts = ["".join(lines[:row]) + line[: len(line) // 2] for row, line in enumerate(lines) if len(line) > 12]
     print(f"{file.name + f', {len(starts)} places':23} right of proposed   tokens a pass   ms a token, median")
     texts = set()
@@ -29,12 +29,12 @@ for file in (Path(__file__).parent / name for name in ("basket.py", "basket.go")
         for prompt in map(target.vocabulary.tokenize, starts):
             generator.prefill(prompt)
             began = perf_counter()
-            text += [list(each.tokens) for each in generator.generate(prompt, Sampling(), Limits(max_tokens=32))]
+            text += [token for each in generator.generate(prompt, Sampling(), LIMITS) for token in each.tokens]
             counts.append(generator.statistics)
             times.append((perf_counter() - began) * 1e3 / counts[-1].tokens)
-        proposed, right = sum(each.drafted for each in counts), sum(each.accepted for each in counts)
-        share = f"{right / proposed:.0%} of {proposed}" if proposed else "-"
-        passes = sum(each.tokens for each in counts) / sum(each.target_calls for each in counts)
-        print(f"  {name:21} {share:>17} {passes:15.2f} {median(times):20.2f}")
-        texts.add(str(sum(text, [])))
+        proposed = sum(each.drafted for each in counts)
+        share = f"{sum(each.accepted for each in counts) / proposed:.0%} of {proposed}" if proposed else "-"
+        tokens_a_pass = len(text) / sum(each.target_calls for each in counts)
+        print(f"  {name:21} {share:>17} {tokens_a_pass:15.2f} {median(times):20.2f}")
+        texts.add(tuple(text))
     print(f"  {len(texts)} different {'text' if len(texts) == 1 else 'texts'}\n")

@@ -1,4 +1,4 @@
-"""A shop: go to the end of this file, and type."""
+"""A shop: write the last function."""
 
 from dataclasses import dataclass
 
@@ -15,3 +15,4 @@ def total_price(items: list[Item]) -> float:
 
 
 def total_count(items: list[Item]) -> int:
+    raise NotImplementedError

@@ -108,6 +108,19 @@ class Terminal:
             assert time.monotonic() < end, f"not in time; the latest that the editor wrote is\n{self.written()}"
             time.sleep(0.05)
 
+    def repeat(self, keys: str, condition: Callable[[], object]) -> None:
+        """Wait for something, and press keys every 20 seconds: an editor may give up waiting while the models load."""
+        pressed = time.monotonic()
+
+        def holds() -> object:
+            nonlocal pressed
+            if time.monotonic() > pressed + 20:
+                pressed = time.monotonic()
+                self.type(keys)
+            return condition()
+
+        self.wait(holds, 120)
+
     def written(self) -> str:
         """The latest that it wrote, without control sequences."""
         text = self._output.decode("utf-8", "replace")

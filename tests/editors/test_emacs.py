@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import json
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
 from terminal import LOOPS, Terminal, environment, need, program, recipe, running
 
 EMACS = program("CODESPEC_EMACS", "emacs")
@@ -40,6 +38,9 @@ class Emacs:
 
     def wait(self, condition, timeout: float = 60.0) -> None:
         self._terminal.wait(condition, timeout)
+
+    def repeat(self, keys: str, condition: Callable[[], object]) -> None:
+        self._terminal.repeat(keys, condition)
 
     def ask(self, expression: str) -> object:
         """What an expression is in the buffer of the file; None as long as Emacs does not answer."""
@@ -74,29 +75,16 @@ def editing(folder: Path, init: str) -> Iterator[Emacs]:
         yield emacs
 
 
-def press_until(emacs: Emacs, keys: str, condition: Callable[[], object]) -> None:
-    """Press keys until something is so: while the models load, Emacs may give up waiting for a completion."""
-    pressed = -1e9
-
-    def holds() -> object:
-        nonlocal pressed
-        if time.monotonic() > pressed + 20:
-            pressed = time.monotonic()
-            emacs.type(keys)
-        return condition()
-
-    emacs.wait(holds, 120)
-
-
 def complete_at_point(emacs: Emacs) -> None:
     emacs.type("(")
     emacs.wait(lambda: emacs.buffer() == LOOPS[:-1] + "(\n")
-    press_until(emacs, "\x1b\t", lambda: emacs.buffer() != LOOPS[:-1] + "(\n")
+    emacs.type("\x1b\t")
+    emacs.repeat("\x1b\t", lambda: emacs.buffer() != LOOPS[:-1] + "(\n")
 
 
 def accept_ghost_text(emacs: Emacs, shown: str) -> None:
     emacs.type("(")
-    press_until(emacs, "\x7f(", lambda: emacs.ask(f"(if {shown} 1 0)") == 1)
+    emacs.repeat("\x7f(", lambda: emacs.ask(f"(if {shown} 1 0)") == 1)
     emacs.type("\t")
     emacs.wait(lambda: emacs.buffer() != LOOPS[:-1] + "(\n")
 
