@@ -96,7 +96,7 @@ class Terminal:
         with contextlib.suppress(OSError):  # the other side is closed
             while self._process.poll() is None:
                 if select.select([self._keyboard], [], [], 0.2)[0]:
-                    self._output = (self._output + os.read(self._keyboard, 65536))[-20_000:]
+                    self._output = (self._output + os.read(self._keyboard, 65536))[-100_000:]
 
     def type(self, keys: str) -> None:
         os.write(self._keyboard, keys.encode())
@@ -104,8 +104,8 @@ class Terminal:
     def wait(self, condition: Callable[[], object], timeout: float = 60.0) -> None:
         end = time.monotonic() + timeout
         while not condition():
-            assert self._process.poll() is None, f"the editor has ended:\n{self.written()}"
-            assert time.monotonic() < end, f"not in time; the latest that the editor wrote is\n{self.written()}"
+            assert self._process.poll() is None, f"the editor has ended:\n{self.written()[-3000:]}"
+            assert time.monotonic() < end, f"not in time; the latest that it wrote:\n{self.written()[-3000:]}"
             time.sleep(0.05)
 
     def repeat(self, keys: str, condition: Callable[[], object]) -> None:
@@ -124,7 +124,7 @@ class Terminal:
     def written(self) -> str:
         """The latest that it wrote, without control sequences."""
         text = self._output.decode("utf-8", "replace")
-        return re.sub(r"\x1b(\[[0-9;?>=]*[a-zA-Z]|[()][A-Z0-9]|[=>]|\][^\x07]*\x07)", "", text)[-3000:]
+        return re.sub(r"\x1b(\[[0-9;?>=]*[a-zA-Z]|[()][A-Z0-9]|[=>]|\][^\x07]*\x07)", "", text)
 
     def close(self) -> None:
         """End it, and what it has started."""
