@@ -150,4 +150,5 @@ def running(command: list[str], cwd: Path, env: dict[str, str]) -> Iterator[Term
 
 def program(variable: str, *names: str) -> str | None:
     """An editor: what the variable names, or the first of these programs that is on the path."""
-    return os.environ.get(variable) or next(filter(None, map(shutil.which, names)), None)
+    named = os.environ.get(variable)
+    return next(filter(None, map(shutil.which, [named] if named else names)), None)

@@ -69,8 +69,9 @@ def editing(folder: Path, init: str) -> Iterator[Emacs]:
     # Emacs 28 compiles what it loads for the first time, in the background, and opens a window for warnings.
     early = "(setq native-comp-deferred-compilation nil native-comp-async-report-warnings-errors nil)"
     (folder / "home" / ".emacs.d" / "early-init.el").write_text(early)
-    socket = folder / "socket"
-    serve = f'(setq server-socket-dir {json.dumps(str(folder))} server-name "socket" inhibit-startup-screen t)'
+    socket = folder / "sockets" / "socket"
+    socket.parent.mkdir(mode=0o700)
+    serve = f'(setq server-socket-dir {json.dumps(str(socket.parent))} server-name "socket" inhibit-startup-screen t)'
     command = [EMACS, "-nw", "--eval", serve, "--funcall", "server-start", "+5:10", str(path)]
     with running(command, path.parent, env) as terminal:
         emacs = Emacs(terminal, socket, path)
