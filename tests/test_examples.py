@@ -1,4 +1,4 @@
-"""The examples, run as their READMEs say."""
+"""The examples, run as their READMEs say; tests/editors/test_project.py does what that of `editor` says."""
 
 from __future__ import annotations
 
@@ -14,13 +14,11 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from editors.terminal import environment, need, program, running
 
 from codespec.config import load
 
 ROOT = Path(__file__).parents[1]
 EXAMPLES = ROOT / "examples"
-NVIM = program("CODESPEC_NVIM", "nvim")
 MODELS = list((ROOT / "codespec" / "data").glob("*.gguf"))
 
 
@@ -94,40 +92,3 @@ def test_settings_are_valid(folder, path):
     assert messages == []
     assert config.for_language("python").grammar == config.for_language("json").grammar == "auto"
     assert not config.for_language("markdown").enabled
-
-
-def test_in_neovim(folder, tmp_path):
-    """The steps of editor/README.md."""
-    steps = (folder / "editor" / "README.md").read_text("utf-8")
-    command = re.search(r"^1. In this folder: `(nvim .*)`$", steps, re.MULTILINE)
-    keys = re.search(r"^2. Type `(\w+)`.* then `(return)` and a space.$", steps, re.MULTILINE)
-    assert command, "no command"
-    assert keys, "no keys"
-    need(**{"Neovim (a program `nvim`, or $CODESPEC_NVIM)": NVIM})
-    shutil.copytree(ROOT / "editors", tmp_path / "editors")
-    path, listening = folder / "editor" / "shop.py", str(tmp_path / "socket")
-    before = path.read_text().replace("    raise NotImplementedError\n", "    return \n")
-
-    def ask(expression: str) -> object:
-        command = [NVIM, "--server", listening, "--remote-expr", f"json_encode({expression})"]
-        result = subprocess.run(command, capture_output=True, text=True, timeout=60)
-        return json.loads(result.stdout or result.stderr) if result.returncode == 0 else None
-
-    def lines() -> str:
-        return "".join(f"{line}\n" for line in ask("getline(1, '$')"))
-
-    words = shlex.split(command[1])[1:]
-    with running([NVIM, "--listen", listening, *words], folder / "editor", environment(tmp_path)) as terminal:
-        terminal.wait(lambda: ask("&filetype") == "python")
-        terminal.type("".join(keys.groups()) + " ")
-        terminal.wait(lambda: lines() == before)
-        row = before.count("\n")
-        shown = f"join(map(range(1, &columns), {{_, column -> screenstring({row}, column)}}), '')"
-        terminal.repeat("x\x7f", lambda: lines() == before and ask(shown).strip() not in ("return", ""))
-        terminal.type("\t")
-        terminal.wait(lambda: lines() != before)
-        terminal.type("\x1b:write\r")
-        terminal.wait(lambda: ask("&modified") == 0)
-    ast.parse(path.read_text())
-    assert path.read_text().startswith(before[:-1])
-    assert len(path.read_text()) > len(before)

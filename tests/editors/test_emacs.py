@@ -101,7 +101,13 @@ def check_completed(emacs: Emacs) -> None:
 
 
 def test_eglot(tmp_path):
-    need(**{"Emacs (apt-get install emacs-nox)": EMACS, "emacsclient": CLIENT, "eglot": has("eglot")})
+    need(
+        **{
+            "Emacs (apt-get install emacs-nox)": EMACS,
+            "emacsclient": CLIENT,
+            "eglot (apt-get install elpa-eglot)": has("eglot"),
+        }
+    )
     with editing(tmp_path, recipe("Emacs", "elisp")) as emacs:
         emacs.wait(lambda: emacs.ask("(if (eglot-current-server) 1 0)") == 1)
         if has("completion-preview"):
@@ -112,7 +118,13 @@ def test_eglot(tmp_path):
 
 
 def test_lsp_mode(tmp_path):
-    need(**{"Emacs (apt-get install emacs-nox)": EMACS, "emacsclient": CLIENT, "lsp-mode": has("lsp-mode")})
+    need(
+        **{
+            "Emacs (apt-get install emacs-nox)": EMACS,
+            "emacsclient": CLIENT,
+            "lsp-mode (apt-get install elpa-lsp-mode)": has("lsp-mode"),
+        }
+    )
     (tmp_path / "project" / ".git").mkdir(parents=True)
     with editing(tmp_path, recipe("Emacs", "elisp", 1)) as emacs:
         emacs.wait(lambda: "Do not ask again" in emacs.written())
@@ -123,6 +135,16 @@ def test_lsp_mode(tmp_path):
         else:
             complete_at_point(emacs)
         check_completed(emacs)
+
+
+def need_emacs(package: str) -> None:
+    need(
+        **{
+            "Emacs (apt-get install emacs-nox)": EMACS,
+            "emacsclient (part of Emacs)": CLIENT,
+            f"{package} (apt-get install elpa-{package})": has(package),
+        }
+    )
 
 
 def has(feature: str) -> bool:
