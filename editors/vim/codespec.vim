@@ -5,7 +5,10 @@ vim9script
 #   g:codespec_filetypes  where to complete
 #   g:codespec_settings   the keys of codespec.toml, such as {'max_tokens': 64}
 
-if exists('g:loaded_codespec') || !has('patch-9.0.0185') || !has('job')
+if exists('g:loaded_codespec')
+  finish
+elseif !has('patch-9.0.0185') || !has('job') || !has('textprop')
+  echomsg 'codespec: Vim 9.0.0185 or later is needed, with +job and +textprop'
   finish
 endif
 g:loaded_codespec = true
@@ -23,7 +26,7 @@ var server: job
 var started = false
 var ready = false
 var leaving = false
-var said: list<string> # by the server, on its standard error
+var said = '' # the latest that the server wrote to its standard error
 var versions: dict<number> = {} # of the documents that the server knows, by buffer
 var listeners: dict<number> = {}
 var asked = 0 # the request under way
@@ -44,7 +47,7 @@ def Send(method: string, params: any)
 enddef
 
 def Uri(path: string): string
-  var slashed = substitute(path, '\\', '/', 'g')
+  var slashed = has('win32') ? substitute(path, '\\', '/', 'g') : path
   var quoted = substitute(slashed, '[%#? ]', (m) => printf('%%%02X', char2nr(m[0])), 'g')
   return 'file://' .. (quoted =~ '^/' ? '' : '/') .. quoted
 enddef
@@ -55,8 +58,9 @@ def Document(buffer: number): dict<any>
 enddef
 
 def Root(): string
+  var upwards = escape(expand('%:p:h'), ' ,;') .. ';'
   for marker in ['codespec.toml', 'pyproject.toml', '.git']
-    var found = findfile(marker, expand('%:p:h') .. ';') ?? finddir(marker, expand('%:p:h') .. ';')
+    var found = findfile(marker, upwards) ?? finddir(marker, upwards)
     if found != ''
       return fnamemodify(found, ':p:s?[/\\]$??:h')
     endif
@@ -69,9 +73,9 @@ def Start()
     Warn('there is no program ' .. CMD[0] .. "; install it, or name it: let g:codespec_cmd = ['/path/to/codespec', 'serve']")
     return
   endif
-  [ready, leaving, said, versions] = [false, false, [], {}]
+  [ready, leaving, said, versions] = [false, false, '', {}]
   server = job_start(CMD, {in_mode: 'lsp', out_mode: 'lsp', err_mode: 'nl', noblock: 1,
-    out_cb: OnMessage, err_cb: (_, line) => add(said, line), exit_cb: OnExit})
+    out_cb: OnMessage, err_cb: OnError, exit_cb: OnExit})
   var root = Root()
   ch_sendexpr(server, {method: 'initialize', params: {
     processId: getpid(), clientInfo: {name: 'Vim'}, rootUri: Uri(root),
@@ -98,10 +102,18 @@ def OnMessage(_: channel, message: dict<any>)
   endif
 enddef
 
+def OnError(_: channel, line: string)
+  said = line
+enddef
+
 def OnExit(ended: job, status: number)
+  if ended != server # it was started again
+    return
+  endif
   Hide()
-  if ended == server && !leaving
-    Warn(printf('the server has ended (%d) %s; :CodespecRestart starts it again', status, get(said, -1, '')))
+  [ready, versions] = [false, {}]
+  if !leaving
+    Warn(printf('the server has ended (%d) %s; :CodespecRestart starts it again', status, said))
   endif
 enddef
 
