@@ -12,7 +12,6 @@ from codespec.llama.context import Context
 from codespec.models.registry import find_draft, find_target
 
 NAMES = sys.argv[1:] or ["none", "draft-general", "draft-python", "draft-go"]
-LIMITS = Limits(max_tokens=32)
 
 target = Model(find_target())
 end_tokens = target.vocabulary.end_tokens
@@ -29,7 +28,7 @@ for file in (Path(__file__).parent / name for name in ("basket.py", "basket.go")
         for prompt in map(target.vocabulary.tokenize, starts):
             generator.prefill(prompt)
             began = perf_counter()
-            text += [token for each in generator.generate(prompt, Sampling(), LIMITS) for token in each.tokens]
+            text += [token for each in generator.generate(prompt, Sampling(), Limits(32)) for token in each.tokens]
             counts.append(generator.statistics)
             times.append((perf_counter() - began) * 1e3 / counts[-1].tokens)
         proposed = sum(each.drafted for each in counts)
