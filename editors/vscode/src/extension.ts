@@ -7,18 +7,20 @@ import { log, longestStep, messageOf, timed } from './log';
 import { FileGrammars, Menu } from './menu';
 import { openSettings, Server } from './server';
 import { SECTION, Settings } from './settings';
-import { StatusBar } from './statusBar';
+import { currentDocument, StatusBar } from './statusBar';
 import { statisticsPage, type Figures } from './statistics';
 import { NO_TRACE, tracePage, type Trace } from './trace';
+
+declare const BUNDLE_BEGAN: number;
 
 const INSTALL = 'Install codespec';
 
 let server: Server | undefined;
 
 export function activate(context: vscode.ExtensionContext): void {
-  const began = performance.now();
   timed('activation', start)(context);
-  log.info(`activated in ${(performance.now() - began).toFixed(1)} ms, before the server is started`);
+  // From the first line of the bundle on, so that running its modules counts.
+  log.info(`activated in ${(performance.now() - BUNDLE_BEGAN).toFixed(1)} ms, before the server is started`);
 }
 
 export function deactivate(): Promise<void> | undefined {
@@ -143,7 +145,7 @@ async function installAndStart(context: vscode.ExtensionContext, settings: Setti
 }
 
 async function toggleLanguage(settings: Settings): Promise<void> {
-  const document = vscode.window.activeTextEditor?.document;
+  const document = currentDocument();
   if (document !== undefined) {
     await settings.complete(document.languageId, !settings.completes(document.languageId, document));
   }

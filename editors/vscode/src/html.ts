@@ -29,7 +29,9 @@ export class Panel implements vscode.Disposable {
     const media = vscode.Uri.joinPath(this.context.extensionUri, 'media');
     if (this.panel === undefined) {
       const options = { enableScripts: false, enableFindWidget: true, localResourceRoots: [media] };
-      this.panel = vscode.window.createWebviewPanel(this.id, this.title, { viewColumn: vscode.ViewColumn.Beside, preserveFocus: false }, options);
+      // Beside the code, but pages of ours are not put beside each other.
+      const column = vscode.window.activeTextEditor === undefined ? vscode.ViewColumn.Active : vscode.ViewColumn.Beside;
+      this.panel = vscode.window.createWebviewPanel(this.id, this.title, column, options);
       this.panel.onDidDispose(() => (this.panel = undefined));
       this.body = '';
     } else {

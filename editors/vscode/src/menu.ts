@@ -5,7 +5,7 @@ import * as vscode from 'vscode';
 import { messageOf } from './log';
 import type { Server } from './server';
 import type { Settings } from './settings';
-import { modelName } from './statusBar';
+import { currentDocument, modelName } from './statusBar';
 
 interface Model {
   readonly path: string;
@@ -68,7 +68,7 @@ export class Menu {
   ) {}
 
   async show(): Promise<void> {
-    const document = vscode.window.activeTextEditor?.document;
+    const document = currentDocument();
     const language = document?.languageId;
     const status = this.server.status;
     const entries: Entry<string>[] = [];
@@ -122,7 +122,7 @@ export class Menu {
   }
 
   async pickDraft(): Promise<void> {
-    const language = vscode.window.activeTextEditor?.document.languageId;
+    const language = currentDocument()?.languageId;
     if (language === undefined) {
       void vscode.window.showInformationMessage('codespec: Open a file of the language that the draft is for.');
       return;
@@ -149,7 +149,7 @@ export class Menu {
   }
 
   async pickGrammar(): Promise<void> {
-    const document = vscode.window.activeTextEditor?.document;
+    const document = currentDocument();
     if (document === undefined) {
       void vscode.window.showInformationMessage('codespec: Open the file that the grammar is for.');
       return;

@@ -2,17 +2,7 @@
 
 import * as fs from 'node:fs/promises';
 import * as vscode from 'vscode';
-import {
-  CloseAction,
-  DidChangeConfigurationNotification,
-  ErrorAction,
-  ExecuteCommandRequest,
-  LanguageClient,
-  RevealOutputChannelOn,
-  State,
-  type LanguageClientOptions,
-  type Middleware,
-} from 'vscode-languageclient/node';
+import type { LanguageClient, Middleware } from 'vscode-languageclient/node';
 import { BadSetting, findServer } from './environment';
 import { ownPython } from './install';
 import { log, messageOf, timed } from './log';
@@ -90,10 +80,10 @@ export class Server implements vscode.Disposable {
 
   /** Runs a command of the server's. */
   async ask<T>(command: string, ...args: unknown[]): Promise<T> {
-    if (this.client?.state !== State.Running) {
+    if (!this.client?.isRunning()) {
       throw new Error('The server does not run.');
     }
-    return (await this.client.sendRequest(ExecuteCommandRequest.type, { command, arguments: args })) as T;
+    return (await this.client.sendRequest('workspace/executeCommand', { command, arguments: args })) as T;
   }
 
   /** Runs a command whose result nobody waits for. */
@@ -103,8 +93,8 @@ export class Server implements vscode.Disposable {
 
   /** Lets the server ask for the settings again. */
   settingsChanged(): void {
-    if (this.client?.state === State.Running) {
-      void this.client.sendNotification(DidChangeConfigurationNotification.type, { settings: null });
+    if (this.client?.isRunning()) {
+      void this.client.sendNotification('workspace/didChangeConfiguration', { settings: null });
     }
   }
 
@@ -127,7 +117,7 @@ export class Server implements vscode.Disposable {
     const old = this.client;
     this.client = undefined;
     this.live({ name: 'stopped' });
-    if (old !== undefined && (old.state === State.Running || old.state === State.Starting)) {
+    if (old?.isRunning()) {
       await old.dispose().catch((error: unknown) => log.warn(`the server did not end in good order: ${messageOf(error)}`));
     }
   }
@@ -156,7 +146,9 @@ export class Server implements vscode.Disposable {
     const cwd = this.context.globalStorageUri.fsPath;
     await fs.mkdir(cwd, { recursive: true });
     const run = { command: program.command, args: [...program.args], options: { cwd } };
-    const client = new LanguageClient(SECTION, 'codespec', run, this.options());
+    const { createClient } = await import('./client.js');
+    const configuration = timed('configuration', () => this.settings.forServer());
+    const client = createClient(run, log, configuration, this.complete);
     this.client = client;
     client.onNotification('codespec/status', timed('status', (status: Status) => this.heard(client, status)));
     try {
@@ -171,33 +163,16 @@ export class Server implements vscode.Disposable {
       }
       return;
     }
-    if (this.client === client && client.state === State.Running) {
+    if (this.client === client && client.isRunning()) {
       const began = Date.now();
-      client.onDidChangeState(({ newState }) => {
-        if (newState === State.Stopped && this.client === client) {
+      client.onDidChangeState(() => {
+        if (!client.isRunning() && this.client === client) {
           this.died(Date.now() - began);
         }
       });
       this.live({ name: 'running' });
       this.started.fire();
     }
-  }
-
-  private options(): LanguageClientOptions {
-    return {
-      documentSelector: [{ scheme: 'file' }, { scheme: 'untitled' }, { scheme: 'vscode-notebook-cell' }],
-      outputChannel: log,
-      revealOutputChannelOn: RevealOutputChannelOn.Never,
-      initializationFailedHandler: () => false,
-      errorHandler: {
-        error: () => ({ action: ErrorAction.Continue, handled: true }),
-        closed: () => ({ action: CloseAction.DoNotRestart, handled: true, message: 'The server has ended.' }), // see died
-      },
-      middleware: {
-        workspace: { configuration: timed('configuration', ({ items }) => items.map(() => this.settings.forServer())) },
-        provideInlineCompletionItems: this.complete,
-      },
-    };
   }
 
   private heard(client: LanguageClient, status: Status): void {

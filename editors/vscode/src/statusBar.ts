@@ -70,7 +70,7 @@ export class StatusBar implements vscode.Disposable {
     if (status.state === 'failed') {
       return { text: '$(error) codespec', details: ['The model could not be loaded; the log says why'], background: ERROR };
     }
-    const document = vscode.window.activeTextEditor?.document;
+    const document = currentDocument();
     const models = `${modelName(status.target)} · ${draftName(status.draft)}`;
     const rate = typeof status.acceptance === 'number' ? ` ${Math.round(status.acceptance * 100)} %` : '';
     const grammar = (document && this.grammarOf(document)) ?? status.grammar;
@@ -91,6 +91,12 @@ export class StatusBar implements vscode.Disposable {
     }
     return { text: `$(zap) ${models}${rate}`, details: [status.state === 'busy' ? 'Completing' : 'Ready', ...details] };
   }
+}
+
+/** The document that the user works in, also while a page of ours has the focus. */
+export function currentDocument(): vscode.TextDocument | undefined {
+  const { activeTextEditor, visibleTextEditors } = vscode.window;
+  return (activeTextEditor ?? visibleTextEditors.find(({ document }) => document.uri.scheme !== 'output'))?.document;
 }
 
 /** The embedded target is called `target`, which says nothing here. */

@@ -105,7 +105,7 @@ function times(timings: Readonly<Record<string, number>>): string {
     prefill: 'reading the prompt',
     draft: 'drafting',
     verify: 'verifying',
-    grammar: 'grammar',
+    grammar: 'of that, the grammar',
   };
   const rows = Object.entries(names).map(([key, name]) => {
     const ms = timings[key] ?? 0;
