@@ -6,8 +6,20 @@ import { fileURLToPath } from 'node:url';
 
 const checkout = process.argv.includes('--release') ? '' : fileURLToPath(new URL('../..', import.meta.url));
 
+// The language client and the protocol below it are large. In bundles of their own they are loaded after activation, one
+// after the other, so that neither holds the extension host's thread for long.
+const apart = {
+  name: 'apart',
+  setup({ onResolve }) {
+    onResolve({ filter: /^\.\/(client|protocol)\.js$/ }, ({ path }) => ({ path, external: true }));
+    onResolve({ filter: /^vscode-languageserver-protocol(\/node)?$/ }, ({ kind }) =>
+      kind === 'entry-point' ? undefined : { path: './protocol.js', external: true },
+    );
+  },
+};
+
 const { metafile } = await build({
-  entryPoints: ['src/extension.ts', 'src/client.ts'],
+  entryPoints: { extension: 'src/extension.ts', client: 'src/client.ts', protocol: 'vscode-languageserver-protocol/node' },
   outdir: 'dist',
   bundle: true,
   minify: true,
@@ -16,15 +28,9 @@ const { metafile } = await build({
   format: 'cjs',
   target: 'node20',
   external: ['vscode'],
-  supported: { 'dynamic-import': false }, // it becomes a require, which gives the bundle the API of VS Code
   banner: { js: 'const BUNDLE_BEGAN = performance.now();' },
   define: { CHECKOUT: JSON.stringify(checkout) },
-  plugins: [
-    {
-      name: 'client-on-its-own',
-      setup: (own) => own.onResolve({ filter: /^\.\/client\.js$/ }, () => ({ path: './client.js', external: true })),
-    },
-  ],
+  plugins: [apart],
 });
 for (const [name, { bytes }] of Object.entries(metafile.outputs)) {
   console.log(`${name} ${Math.ceil(bytes / 1000)} kB`);

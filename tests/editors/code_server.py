@@ -322,6 +322,7 @@ class Editor:
         """Keep what is on the screen."""
         self._number += 1
         path = self.artifacts / f"{self._number:02}-{name}.png"
+        self.page.mouse.move(500, 500)  # no hint of what lies below it
         self.page.screenshot(path=str(path))
         return path
 

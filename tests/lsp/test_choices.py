@@ -12,7 +12,7 @@ from .test_lessons import run_command
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-REAL = [sys.executable, "-m", "codespec", "serve", "--in-process"]
+REAL = [sys.executable, "-m", "codespec", "serve"]
 OTHER = "file:///work/other.py"
 LOOPS = "for i in range(10):\n    print(i)\n\nfor j in range(10):\n    print("
 
@@ -46,7 +46,12 @@ async def test_there_is_no_trace_before_the_first_completion(tmp_path):
         assert await run_command(server, "codespec.trace") is None
 
 
-@pytest.mark.parametrize("options", [{}, {"generate_ahead": True, "prefetch": True}], ids=["asked", "ahead"])
+AHEAD = {"generate_ahead": True, "prefetch": True}
+
+
+@pytest.mark.parametrize(
+    "options", [{"shared": False}, {"shared": False, **AHEAD}, {}], ids=["asked", "ahead", "model process"]
+)
 async def test_the_trace_is_that_of_what_was_shown(tmp_path, options):
     async with running(tmp_path, command=REAL, options=options) as server:
         server.open(LOOPS)

@@ -99,6 +99,10 @@ export class Menu {
     const chosen = await vscode.window.showQuickPick(entries, { title: 'codespec' });
     if (chosen?.value !== undefined) {
       await vscode.commands.executeCommand(chosen.value);
+      if (/pick|toggle/.test(chosen.value)) {
+        // Back to the code: the status bar, which was clicked on, would keep the focus.
+        await vscode.commands.executeCommand('workbench.action.focusActiveEditorGroup');
+      }
     }
   }
 

@@ -146,7 +146,7 @@ export class Server implements vscode.Disposable {
     const cwd = this.context.globalStorageUri.fsPath;
     await fs.mkdir(cwd, { recursive: true });
     const run = { command: program.command, args: [...program.args], options: { cwd } };
-    const { createClient } = await import('./client.js');
+    const { createClient } = await loadClient();
     const configuration = timed('configuration', () => this.settings.forServer());
     const client = createClient(run, log, configuration, this.complete);
     this.client = client;
@@ -214,6 +214,13 @@ export class Server implements vscode.Disposable {
       all.find(([title]) => title === choice)?.[1]();
     });
   }
+}
+
+/** Loads the language client in two steps, between which others have their turn. */
+async function loadClient(): Promise<typeof import('./client.js')> {
+  timed('loading the protocol', () => require('./protocol.js') as unknown)();
+  await new Promise(setImmediate);
+  return timed('loading the client', () => require('./client.js') as typeof import('./client.js'))();
 }
 
 export function openSettings(key = ''): void {

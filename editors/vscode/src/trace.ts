@@ -16,6 +16,8 @@ export interface Trace {
   readonly language: string;
   readonly text: string;
   readonly finish_reason: string;
+  /** How many characters before the cursor the tokens begin: half a word is written anew. */
+  readonly backed_up: number;
   readonly tokens: number;
   readonly target_calls: number;
   readonly drafted: number;
@@ -58,6 +60,7 @@ export function tracePage(trace: Trace): string {
     ['Draft', trace.draft],
     ['Grammar', trace.grammar],
     ['Prompt', `${trace.prefill_tokens} tokens read, ${trace.reused_tokens} known already`],
+    ...(trace.backed_up > 0 ? [['Began', `${trace.backed_up} characters before the cursor, where the word begins`] as [string, string]] : []),
     ['Ended because', REASONS[trace.finish_reason] ?? trace.finish_reason],
   ];
   return `<h1>Where each token came from</h1>
