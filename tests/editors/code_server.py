@@ -136,9 +136,10 @@ class CodeServer:
         codespec = {
             name: str(self.home / name.lower()) for name in ("CODESPEC_DATA", "CODESPEC_CACHE", "CODESPEC_RUNTIME")
         }
+        # VSCODE_CLI: the environment is this one, and not what a login shell makes of it.
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("VSCODE_")}
         self.environment = {
-            **inherited, **ours, **codespec, "PYTHONPATH": str(ROOT), "EXTENSIONS_GALLERY": "{}",
+            **inherited, **ours, **codespec, "PYTHONPATH": str(ROOT), "EXTENSIONS_GALLERY": "{}", "VSCODE_CLI": "1",
             "CODESPEC_OFFER_AFTER_S": "1e9", "CODESPEC_IDLE_EXIT_S": "0", **(environment or {}),
         }  # fmt: skip
         if path is not None:

@@ -131,7 +131,7 @@ function inWords(line: string): string | undefined {
 function causeOf({ output }: Ran): string {
   const found = CAUSES.find(([pattern]) => pattern.test(output))?.[1];
   const said = output.split('\n').filter((line) => /^\s*(ERROR|error|Error)\b/.test(line)).pop() ?? output.trim().split('\n').pop();
-  return found ?? `codespec could not be installed: ${said?.trim() || 'pip did not say why'}`;
+  return found ?? `The server could not be installed: ${said?.trim().replace(/^error:\s*/i, '') || 'pip did not say why'}`;
 }
 
 /** A Python that can make an environment. */
