@@ -19,7 +19,11 @@ const apart = {
 };
 
 const { metafile } = await build({
-  entryPoints: { extension: 'src/extension.ts', client: 'src/client.ts', protocol: 'vscode-languageserver-protocol/node' },
+  entryPoints: {
+    extension: 'src/extension.ts',
+    client: 'src/client.ts',
+    protocol: 'vscode-languageserver-protocol/node',
+  },
   outdir: 'dist',
   bundle: true,
   minify: true,

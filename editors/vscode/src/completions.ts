@@ -84,7 +84,10 @@ export class Completions {
   }
 }
 
-function itemOf({ insertText, range, command }: vscode.InlineCompletionItem, document: vscode.TextDocument): Item | undefined {
+function itemOf(
+  { insertText, range, command }: vscode.InlineCompletionItem,
+  document: vscode.TextDocument,
+): Item | undefined {
   const id: unknown = command?.arguments?.[0];
   if (typeof insertText !== 'string' || range === undefined || typeof id !== 'string') {
     return undefined;

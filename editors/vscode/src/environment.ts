@@ -38,7 +38,10 @@ export async function findServer(settings: Settings, own: string): Promise<Progr
   if (name !== undefined) {
     const command = await findProgram(name);
     if (command === undefined) {
-      throw new BadSetting('command', `There is no program ${JSON.stringify(name)}, which the setting codespec.command names.`);
+      throw new BadSetting(
+        'command',
+        `There is no program ${JSON.stringify(name)}, which the setting codespec.command names.`,
+      );
     }
     return { command, args, origin: 'the setting codespec.command' };
   }
@@ -46,7 +49,10 @@ export async function findServer(settings: Settings, own: string): Promise<Progr
   if (chosen) {
     const python = await findProgram(chosen);
     if (python === undefined) {
-      throw new BadSetting('python', `There is no program ${JSON.stringify(chosen)}, which the setting codespec.python names.`);
+      throw new BadSetting(
+        'python',
+        `There is no program ${JSON.stringify(chosen)}, which the setting codespec.python names.`,
+      );
     }
     if (await hasCodespec(python)) {
       return withPython(python, 'the setting codespec.python');

@@ -111,7 +111,8 @@ function start(context: vscode.ExtensionContext): void {
 
 async function offerInstallation(): Promise<void> {
   const settings = 'I Have It Already';
-  const message = 'codespec completes code with a model on this machine. Its server is not installed yet: install it into an environment of its own? Nothing else on this machine changes.';
+  const message =
+    'codespec completes code with a model on this machine. Its server is not installed yet: install it into an environment of its own? Nothing else on this machine changes.';
   const choice = await vscode.window.showInformationMessage(message, INSTALL, settings);
   if (choice === INSTALL) {
     await vscode.commands.executeCommand('codespec.install');
@@ -126,7 +127,9 @@ async function installAndStart(context: vscode.ExtensionContext, settings: Setti
     const done = await install(context, settings);
     await running.restart();
     if (done) {
-      void vscode.window.showInformationMessage('codespec is installed. Open a file and type: ghost text appears, Tab accepts it.');
+      void vscode.window.showInformationMessage(
+        'codespec is installed. Open a file and type: ghost text appears, Tab accepts it.',
+      );
     }
   } catch (error) {
     await running.restart();

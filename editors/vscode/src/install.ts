@@ -10,7 +10,7 @@ import type { Settings } from './settings';
 
 declare const CHECKOUT: string;
 
-const CHECK = "import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 10))";
+const CHECK = 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 10))';
 const NO_PYTHON_REMEDY: Partial<Record<NodeJS.Platform, string>> = {
   darwin: 'Install it, for instance with "brew install python"',
   win32: 'Install it, for instance with "winget install Python.Python.3.12"',
@@ -45,8 +45,11 @@ export function ownPython(context: vscode.ExtensionContext): string {
 export async function install(context: vscode.ExtensionContext, settings: Settings): Promise<boolean> {
   const base = await findPython(settings);
   if (base === undefined) {
-    const remedy = NO_PYTHON_REMEDY[process.platform] ?? 'Install it, for instance with "sudo apt install python3 python3-venv"';
-    throw new Failure(`codespec needs Python 3.10 or newer, which was not found. ${remedy}, then try again, or name one in the setting codespec.python.`);
+    const remedy =
+      NO_PYTHON_REMEDY[process.platform] ?? 'Install it, for instance with "sudo apt install python3 python3-venv"';
+    throw new Failure(
+      `codespec needs Python 3.10 or newer, which was not found. ${remedy}, then try again, or name one in the setting codespec.python.`,
+    );
   }
   const source = await sourceOf(context, settings);
   log.info(`installing ${source} with ${base}`);
@@ -54,8 +57,12 @@ export async function install(context: vscode.ExtensionContext, settings: Settin
   return vscode.window.withProgress(options, async (progress, token) => {
     const abort = new AbortController();
     token.onCancellationRequested(() => abort.abort());
-    const done = await installInto(context, base, [...settings.get<string[]>('pipArguments'), source], abort.signal, (message) =>
-      progress.report({ message }),
+    const done = await installInto(
+      context,
+      base,
+      [...settings.get<string[]>('pipArguments'), source],
+      abort.signal,
+      (message) => progress.report({ message }),
     );
     if (!done) {
       log.info('the installation was cancelled');
@@ -75,7 +82,11 @@ async function installInto(
   const venv = path.join(storage, 'venv');
   const steps: [string, string, string[]][] = [
     ['making a Python environment', base, ['-m', 'venv', '--clear', venv]],
-    ['fetching packages', ownPython(context), ['-m', 'pip', 'install', '--no-cache-dir', '--disable-pip-version-check', ...what]],
+    [
+      'fetching packages',
+      ownPython(context),
+      ['-m', 'pip', 'install', '--no-cache-dir', '--disable-pip-version-check', ...what],
+    ],
   ];
   await fs.mkdir(storage, { recursive: true });
   const began = Date.now();
@@ -130,8 +141,14 @@ function inWords(line: string): string | undefined {
 
 function causeOf({ output }: Ran): string {
   const found = CAUSES.find(([pattern]) => pattern.test(output))?.[1];
-  const said = output.split('\n').filter((line) => /^\s*(ERROR|error|Error)\b/.test(line)).pop() ?? output.trim().split('\n').pop();
-  return found ?? `The server could not be installed: ${said?.trim().replace(/^error:\s*/i, '') || 'pip did not say why'}`;
+  const said =
+    output
+      .split('\n')
+      .filter((line) => /^\s*(ERROR|error|Error)\b/.test(line))
+      .pop() ?? output.trim().split('\n').pop();
+  return (
+    found ?? `The server could not be installed: ${said?.trim().replace(/^error:\s*/i, '') || 'pip did not say why'}`
+  );
 }
 
 /** A Python that can make an environment. */
@@ -148,7 +165,9 @@ async function findPython(settings: Settings): Promise<string | undefined> {
       if (ran.code === 0) {
         return python;
       }
-      log.info(`${python} is too old, or cannot make environments (Debian: sudo apt install python3-venv): ${ran.output.trim()}`);
+      log.info(
+        `${python} is too old, or cannot make environments (Debian: sudo apt install python3-venv): ${ran.output.trim()}`,
+      );
     } catch (error) {
       log.info(`${python}: ${messageOf(error)}`);
     }
@@ -162,6 +181,11 @@ async function sourceOf(context: vscode.ExtensionContext, settings: Settings): P
   if (chosen) {
     return chosen;
   }
-  const there = CHECKOUT !== '' && (await fs.access(path.join(CHECKOUT, 'pyproject.toml')).then(() => true, () => false));
+  const there =
+    CHECKOUT !== '' &&
+    (await fs.access(path.join(CHECKOUT, 'pyproject.toml')).then(
+      () => true,
+      () => false,
+    ));
   return there ? CHECKOUT : `codespec==${context.extension.packageJSON.version}`;
 }

@@ -72,15 +72,24 @@ export class Menu {
     const language = document?.languageId;
     const status = this.server.status;
     const entries: Entry<string>[] = [];
-    const add = (label: string, command: string, description = '') => entries.push({ label, description, value: command });
+    const add = (label: string, command: string, description = '') =>
+      entries.push({ label, description, value: command });
     const group = (label: string) => entries.push({ label, kind: vscode.QuickPickItemKind.Separator });
     if (status !== undefined) {
       group('models');
       add('$(server) Target…', 'codespec.pickTarget', modelName(status.target));
       if (document !== undefined && language !== undefined) {
         const languages = this.settings.get<Record<string, { draft?: string }>>('language');
-        add(`$(rocket) Draft for ${language}…`, 'codespec.pickDraft', languages[language]?.draft ?? this.settings.get('draft'));
-        add('$(bracket) Grammar for This File…', 'codespec.pickGrammar', this.grammars.get(document) ?? "as for the language");
+        add(
+          `$(rocket) Draft for ${language}…`,
+          'codespec.pickDraft',
+          languages[language]?.draft ?? this.settings.get('draft'),
+        );
+        add(
+          '$(bracket) Grammar for This File…',
+          'codespec.pickGrammar',
+          this.grammars.get(document) ?? 'as for the language',
+        );
       }
     }
     group('completions');
@@ -88,7 +97,11 @@ export class Menu {
     add(here, 'codespec.togglePause', 'this workspace');
     if (document !== undefined && language !== undefined) {
       const on = this.settings.completes(language, document);
-      add(on ? `$(debug-pause) Pause for ${language}` : `$(play) Resume for ${language}`, 'codespec.toggleLanguage', 'everywhere');
+      add(
+        on ? `$(debug-pause) Pause for ${language}` : `$(play) Resume for ${language}`,
+        'codespec.toggleLanguage',
+        'everywhere',
+      );
     }
     group('look');
     add('$(list-flat) Trace of the Last Completion', 'codespec.showTrace');
@@ -109,7 +122,9 @@ export class Menu {
   async pickTarget(): Promise<void> {
     const current = this.settings.get<string>('target.path');
     const value = await this.pick('codespec: the model that completes', ({ models }) => [
-      ...models.filter(({ role }) => role === 'target').map((each) => modelEntry(each, each.value === '' ? 'embedded' : each.value, each.value, current)),
+      ...models
+        .filter(({ role }) => role === 'target')
+        .map((each) => modelEntry(each, each.value === '' ? 'embedded' : each.value, each.value, current)),
       { label: '$(file) Choose a GGUF File…', value: FILE },
       { label: '$(cloud-download) How to Get Others', description: 'codespec models suggest', value: SUGGEST },
     ]);
@@ -133,19 +148,30 @@ export class Menu {
     }
     const languages = this.settings.get<Record<string, { draft?: string }>>('language');
     const current = languages[language]?.draft ?? 'auto';
-    const value = await this.pick(`codespec: the draft for ${language}; it changes how fast completions come, not what they say`, ({ models }) => {
-      const vocabulary = models.find((each) => each.value === this.settings.get<string>('target.path'))?.vocabulary;
-      const fits = (each: Model) => Number(each.vocabulary === vocabulary);
-      return [
-        entry('auto', "the language's own", 'auto', current),
-        entry('none', 'no draft model', 'none', current),
-        ...[...models]
-          .filter((each) => each.value !== '' && each.value !== this.settings.get<string>('target.path'))
-          .sort((a, b) => fits(b) - fits(a))
-          .map((each) => modelEntry(each, each.value, each.value, current, vocabulary !== undefined && !fits(each) ? 'another vocabulary: slower' : '')),
-        { label: '$(file) Choose a GGUF File…', value: FILE },
-      ];
-    });
+    const value = await this.pick(
+      `codespec: the draft for ${language}; it changes how fast completions come, not what they say`,
+      ({ models }) => {
+        const vocabulary = models.find((each) => each.value === this.settings.get<string>('target.path'))?.vocabulary;
+        const fits = (each: Model) => Number(each.vocabulary === vocabulary);
+        return [
+          entry('auto', "the language's own", 'auto', current),
+          entry('none', 'no draft model', 'none', current),
+          ...[...models]
+            .filter((each) => each.value !== '' && each.value !== this.settings.get<string>('target.path'))
+            .sort((a, b) => fits(b) - fits(a))
+            .map((each) =>
+              modelEntry(
+                each,
+                each.value,
+                each.value,
+                current,
+                vocabulary !== undefined && !fits(each) ? 'another vocabulary: slower' : '',
+              ),
+            ),
+          { label: '$(file) Choose a GGUF File…', value: FILE },
+        ];
+      },
+    );
     const draft = value === FILE ? await chooseFile('GGUF models', 'gguf') : value;
     if (draft !== undefined) {
       await this.settings.chooseFor(language, 'draft', draft === 'auto' ? undefined : draft);
@@ -219,7 +245,13 @@ function entry(label: string, description: string, value: string, current: strin
 }
 
 function modelEntry(model: Model, label: string, value: string, current: string, more = ''): Entry<string> {
-  const facts = [`${(model.parameters / 1e6).toPrecision(3)} M parameters`, model.quantization, `${Math.ceil(model.size / 1e6)} MB`, model.licence, more];
+  const facts = [
+    `${(model.parameters / 1e6).toPrecision(3)} M parameters`,
+    model.quantization,
+    `${Math.ceil(model.size / 1e6)} MB`,
+    model.licence,
+    more,
+  ];
   return entry(label, facts.filter(Boolean).join(' · '), value, current);
 }
 

@@ -81,7 +81,9 @@ export async function findProgram(name: string): Promise<string | undefined> {
     name = path.join(os.homedir(), name.slice(2));
   }
   const bare = path.basename(name) === name;
-  const folders = bare ? [...(process.env['PATH'] ?? '').split(path.delimiter), path.join(os.homedir(), '.local', 'bin')] : [''];
+  const folders = bare
+    ? [...(process.env['PATH'] ?? '').split(path.delimiter), path.join(os.homedir(), '.local', 'bin')]
+    : [''];
   const suffixes = process.platform === 'win32' && !path.extname(name) ? ['.exe'] : [''];
   for (const folder of folders) {
     for (const suffix of suffixes) {

@@ -118,7 +118,9 @@ export class Server implements vscode.Disposable {
     this.client = undefined;
     this.live({ name: 'stopped' });
     if (old?.isRunning()) {
-      await old.dispose().catch((error: unknown) => log.warn(`the server did not end in good order: ${messageOf(error)}`));
+      await old
+        .dispose()
+        .catch((error: unknown) => log.warn(`the server did not end in good order: ${messageOf(error)}`));
     }
   }
 
@@ -150,7 +152,10 @@ export class Server implements vscode.Disposable {
     const configuration = timed('configuration', () => this.settings.forServer());
     const client = createClient(run, log, configuration, this.complete);
     this.client = client;
-    client.onNotification('codespec/status', timed('status', (status: Status) => this.heard(client, status)));
+    client.onNotification(
+      'codespec/status',
+      timed('status', (status: Status) => this.heard(client, status)),
+    );
     try {
       await client.start();
     } catch (error) {
@@ -188,10 +193,10 @@ export class Server implements vscode.Disposable {
     const seconds = BACK_OFF_S[this.deaths - 1];
     if (seconds === undefined) {
       this.live({ name: 'failed', why: `The server has ended ${this.deaths} times in a row.` });
-      this.complain(`The server has ended ${this.deaths} times in a row and is not started again. The log may say why.`, [
-        'Restart',
-        () => void this.restart(),
-      ]);
+      this.complain(
+        `The server has ended ${this.deaths} times in a row and is not started again. The log may say why.`,
+        ['Restart', () => void this.restart()],
+      );
       return;
     }
     log.warn(`the server has ended; it is started again in ${seconds} s`);
@@ -199,11 +204,13 @@ export class Server implements vscode.Disposable {
     this.timer = setTimeout(() => void this.inTurn(() => this.begin()), seconds * 1_000);
     if (this.deaths === 1) {
       const show = 'Show Log';
-      void vscode.window.showWarningMessage('codespec: The server has ended unexpectedly and is being restarted.', show).then((choice) => {
-        if (choice === show) {
-          log.show();
-        }
-      });
+      void vscode.window
+        .showWarningMessage('codespec: The server has ended unexpectedly and is being restarted.', show)
+        .then((choice) => {
+          if (choice === show) {
+            log.show();
+          }
+        });
     }
   }
 
@@ -224,5 +231,8 @@ async function loadClient(): Promise<typeof import('./client.js')> {
 }
 
 export function openSettings(key = ''): void {
-  void vscode.commands.executeCommand('workbench.action.openSettings', key ? `${SECTION}.${key}` : `@ext:codespec.${SECTION}`);
+  void vscode.commands.executeCommand(
+    'workbench.action.openSettings',
+    key ? `${SECTION}.${key}` : `@ext:codespec.${SECTION}`,
+  );
 }

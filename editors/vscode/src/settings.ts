@@ -16,10 +16,9 @@ export class Settings implements vscode.Disposable {
   readonly onDidPause = this.changed.event;
 
   constructor(private readonly context: vscode.ExtensionContext) {
-    const { contributes } = context.extension.packageJSON;
-    this.keys = Object.keys(contributes.configuration.flatMap((each: { properties: object }) => Object.keys(each.properties)).reduce(
-      (all: Record<string, true>, name: string) => ({ ...all, [name.slice(SECTION.length + 1)]: true }), {},
-    )).filter((key) => !OWN.has(key));
+    const groups: { properties: object }[] = context.extension.packageJSON.contributes.configuration;
+    const names = groups.flatMap(({ properties }) => Object.keys(properties));
+    this.keys = names.map((name) => name.slice(SECTION.length + 1)).filter((key) => !OWN.has(key));
   }
 
   dispose(): void {
@@ -59,7 +58,10 @@ export class Settings implements vscode.Disposable {
   async chooseFor(language: string, key: 'draft' | 'grammar', value: string | undefined): Promise<void> {
     const languages = this.get<Languages>('language');
     const { [key]: _, ...others } = languages[language] ?? {};
-    await this.set('language', { ...languages, [language]: value === undefined ? others : { ...others, [key]: value } });
+    await this.set('language', {
+      ...languages,
+      [language]: value === undefined ? others : { ...others, [key]: value },
+    });
   }
 
   /** What the server is to know. Defaults are left out: they must not take the place of what is in codespec.toml. */
@@ -80,7 +82,9 @@ export class Settings implements vscode.Disposable {
     if (this.paused) {
       options['enabled'] = false;
     }
-    const off = Object.entries(this.get<Record<string, boolean>>('enabled')).filter(([name, on]) => name !== '*' && !on);
+    const off = Object.entries(this.get<Record<string, boolean>>('enabled')).filter(
+      ([name, on]) => name !== '*' && !on,
+    );
     if (off.length > 0) {
       const languages: Languages = { ...(options['language'] as Languages | undefined) };
       for (const [name] of off) {

@@ -33,9 +33,18 @@ export function statisticsPage(figures: Figures): string {
   const facts: [string, string][] = [
     ['Target', modelName(figures.target)],
     ['Draft', figures.draft ?? 'none'],
-    ['Requests', `${figures.requests}, of which ${share(figures.from_memory, figures.requests)} were answered from memory`],
-    ['Tokens written', `${figures.tokens ?? 0}${figures.tokens_per_second ? `, ${Math.round(figures.tokens_per_second)} a second` : ''}`],
-    ['Drafted tokens', `${figures.drafted ?? 0}, of which ${share(figures.accepted ?? 0, figures.drafted ?? 0)} were accepted`],
+    [
+      'Requests',
+      `${figures.requests}, of which ${share(figures.from_memory, figures.requests)} were answered from memory`,
+    ],
+    [
+      'Tokens written',
+      `${figures.tokens ?? 0}${figures.tokens_per_second ? `, ${Math.round(figures.tokens_per_second)} a second` : ''}`,
+    ],
+    [
+      'Drafted tokens',
+      `${figures.drafted ?? 0}, of which ${share(figures.accepted ?? 0, figures.drafted ?? 0)} were accepted`,
+    ],
     ['Prompt tokens', `${figures.prefill_tokens ?? 0} read, ${figures.reused_tokens ?? 0} known already`],
   ];
   return `<h1>Statistics</h1>

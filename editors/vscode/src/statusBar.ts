@@ -48,11 +48,20 @@ export class StatusBar implements vscode.Disposable {
     const life = this.server.life;
     switch (life.name) {
       case 'missing':
-        return { text: '$(warning) codespec: not installed', details: ['codespec is not installed; click to install it'], background: WARNING, command: 'codespec.install' };
+        return {
+          text: '$(warning) codespec: not installed',
+          details: ['codespec is not installed; click to install it'],
+          background: WARNING,
+          command: 'codespec.install',
+        };
       case 'failed':
         return { text: '$(error) codespec', details: [life.why], background: ERROR };
       case 'waiting':
-        return { text: '$(sync~spin) codespec: restarting', details: [`The server has ended; it starts again in ${life.seconds} s`], background: WARNING };
+        return {
+          text: '$(sync~spin) codespec: restarting',
+          details: [`The server has ended; it starts again in ${life.seconds} s`],
+          background: WARNING,
+        };
       case 'starting':
         return { text: '$(loading~spin) codespec: starting', details: ['The server is starting'] };
       case 'stopped':
@@ -65,10 +74,17 @@ export class StatusBar implements vscode.Disposable {
   private running(): Shown {
     const status = this.server.status;
     if (status === undefined || status.state === 'loading') {
-      return { text: '$(loading~spin) codespec: loading', details: ['The model is being loaded; completions come when it is there'] };
+      return {
+        text: '$(loading~spin) codespec: loading',
+        details: ['The model is being loaded; completions come when it is there'],
+      };
     }
     if (status.state === 'failed') {
-      return { text: '$(error) codespec', details: ['The model could not be loaded; the log says why'], background: ERROR };
+      return {
+        text: '$(error) codespec',
+        details: ['The model could not be loaded; the log says why'],
+        background: ERROR,
+      };
     }
     const document = currentDocument();
     const models = `${modelName(status.target)} · ${draftName(status.draft)}`;

@@ -51,16 +51,23 @@ export const NO_TRACE =
   '<h1>Trace</h1><p>There is no completion yet. Type in a file until ghost text appears; this page then shows where each of its tokens came from.</p>';
 
 export function tracePage(trace: Trace): string {
-  const used = new Set(trace.passes.flatMap(({ sources, rejected }) => [...sources, ...(rejected.length > 0 ? ['rejected'] : [])]));
-  const legend = Object.entries(KINDS).filter(([kind]) => used.has(kind)).map(([kind, what]) => `<li>${token(kind, what)}</li>`);
-  const share = trace.drafted > 0 ? `${trace.accepted} of ${trace.drafted} drafted tokens accepted` : 'nothing was drafted';
+  const used = new Set(
+    trace.passes.flatMap(({ sources, rejected }) => [...sources, ...(rejected.length > 0 ? ['rejected'] : [])]),
+  );
+  const legend = Object.entries(KINDS)
+    .filter(([kind]) => used.has(kind))
+    .map(([kind, what]) => `<li>${token(kind, what)}</li>`);
+  const share =
+    trace.drafted > 0 ? `${trace.accepted} of ${trace.drafted} drafted tokens accepted` : 'nothing was drafted';
   const facts: [string, string][] = [
     ['File', decodeURIComponent(trace.document.split('/').pop() ?? '')],
     ['Target', modelName(trace.target)],
     ['Draft', trace.draft],
     ['Grammar', trace.grammar],
     ['Prompt', `${trace.prefill_tokens} tokens read, ${trace.reused_tokens} known already`],
-    ...(trace.backed_up > 0 ? [['Began', `${trace.backed_up} characters before the cursor, where the word begins`] as [string, string]] : []),
+    ...(trace.backed_up > 0
+      ? [['Began', `${trace.backed_up} characters before the cursor, where the word begins`] as [string, string]]
+      : []),
     ['Ended because', REASONS[trace.finish_reason] ?? trace.finish_reason],
   ];
   return `<h1>Where each token came from</h1>
@@ -94,7 +101,10 @@ function pieces(pass: Pass, show: (text: string) => string): string {
   const accepted = tokens.filter(({ kind }) => kind !== 'target');
   const rejected = pass.rejected.map((text) => ({ kind: 'rejected', text: text.replace(/\n/g, '⏎') }));
   const own = tokens.filter(({ kind }) => kind === 'target');
-  return [...accepted, ...rejected, ...own].filter(({ text }) => text !== '').map(({ kind, text }) => token(kind, show(text), true)).join('');
+  return [...accepted, ...rejected, ...own]
+    .filter(({ text }) => text !== '')
+    .map(({ kind, text }) => token(kind, show(text), true))
+    .join('');
 }
 
 function token(kind: string, content: string, isHtml = false): string {
