@@ -30,6 +30,9 @@ STUB = [PYTHON, str(ROOT / "tests" / "lsp" / "stub_server.py")]
 WAIT_S = float(os.environ.get("CODESPEC_WAIT_S", "90"))
 """For anything on the screen: the machine may be busy."""
 
+SETTLED_S = 1.5
+"""What is shown unchanged for so long will stay."""
+
 SETTINGS = {
     "workbench.startupEditor": "none",
     "workbench.colorTheme": "Default Dark Modern",
@@ -275,11 +278,18 @@ class Editor:
             raise AssertionError(f"{error}\n{shown}\n{self.server.extension_log[-6000:]}") from None
 
     def wait_for_ghost(self, text: str | None = None) -> str:
-        """Wait until there is ghost text, or this one."""
+        """Wait until there is this ghost text; without one until there is some and it stays as it is: an answer for
+        what was typed before the last key may be shown until that for all of it comes."""
         if text is None:
-            return self.wait(self.ghost, "ghost text")
+            return self.wait(self._settled, "ghost text that stays")
         self.wait(lambda: self.ghost() == text, f"the ghost text {text!r}")
         return text
+
+    def _settled(self) -> str:
+        found, end = self.ghost(), time.monotonic() + SETTLED_S
+        while found and time.monotonic() < end and self.ghost() == found:
+            time.sleep(0.05)
+        return found if found and self.ghost() == found and time.monotonic() >= end else ""
 
     def wait_for_no_ghost(self) -> None:
         self.wait(lambda: not self.ghost(), "no ghost text")
