@@ -184,6 +184,10 @@ class CodeServer:
         """Of the language servers that it has started; not of model processes."""
         return [pid for pid, line in self._children() if " serve" in line or "stub_server.py" in line]
 
+    def runs(self, text: str) -> bool:
+        """Whether a program that it has started has ``text`` in its command line."""
+        return any(text in line for _, line in self._children())
+
     def _children(self) -> Iterator[tuple[int, str]]:
         """Processes of this home."""
         for folder in Path("/proc").iterdir():
@@ -244,7 +248,10 @@ class Editor:
         """Create a file and open it, with the cursor at its beginning."""
         path = self.server.workspace / name
         path.write_bytes(text.encode())
-        self.page.locator(".explorer-viewlet .monaco-list-row", has_text=name).first.dblclick()
+        self.press("Control+P")  # the explorer shows only as many files as there is room for
+        self.page.locator(".quick-input-widget input").first.wait_for()
+        self.page.keyboard.insert_text(str(path))
+        self.choose(name)
         self.page.locator(f".tab.active[data-resource-name='{name}']").wait_for()
         self.wait(lambda: self.page.evaluate(LINES)[:1] == [text.split("\n")[0].rstrip()], f"{name} is open")
         self.focus()

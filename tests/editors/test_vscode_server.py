@@ -122,6 +122,21 @@ def test_a_server_that_always_dies_is_given_up(editor):
     editor.picture("does-not-start")
 
 
+def test_a_server_that_says_nothing_can_be_replaced(editor):
+    use(editor, [sys.executable, "-c", "import time; time.sleep(10_000)", "serve"])
+    editor.wait(lambda: editor.server.runs("10_000"), "it runs")
+    editor.wait(lambda: "starting" in editor.status(), "the status bar says that it is starting")
+    editor.picture("starting")
+    use(editor, STUB)
+    editor.wait_until_ready()
+    editor.wait(lambda: not editor.server.runs("10_000"), "it is gone")
+    path = editor.open(name(), "\n")
+    editor.type("abc")
+    editor.wait_for_ghost("<abc|20>")
+    editor.press("Tab")
+    assert editor.save(path) == "abc<abc|20>\n"
+
+
 def test_no_python(window, tmp_path):
     editor = window("bare", {"codespec.installFrom": str(tmp_path)}, path=str(tmp_path))
     editor.wait(lambda: "not installed" in editor.status(), "the status bar says so")

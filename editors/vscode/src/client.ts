@@ -6,7 +6,7 @@ import {
   ErrorAction,
   LanguageClient,
   RevealOutputChannelOn,
-  type Executable,
+  type ServerOptions,
   type Middleware,
 } from 'vscode-languageclient/node';
 
@@ -16,7 +16,7 @@ import {
  * @param complete is called for completions, with the server's answer as `next`
  */
 export function createClient(
-  program: Executable,
+  program: ServerOptions,
   log: vscode.LogOutputChannel,
   configuration: () => Record<string, unknown>,
   complete: NonNullable<Middleware['provideInlineCompletionItems']>,

@@ -1,9 +1,10 @@
 // The server's process and the language client that speaks with it.
 
+import { spawn, type ChildProcess } from 'node:child_process';
 import * as fs from 'node:fs/promises';
 import * as vscode from 'vscode';
 import type { LanguageClient, Middleware } from 'vscode-languageclient/node';
-import { BadSetting, findServer } from './environment';
+import { BadSetting, findServer, type Program } from './environment';
 import { ownPython } from './install';
 import { log, messageOf, timed } from './log';
 import { SECTION, type Settings } from './settings';
@@ -28,6 +29,9 @@ export type Life =
 /** Seconds before a server that has died is started again; after as many deaths in a row it is not. */
 const BACK_OFF_S = [1, 2, 5, 10, 30];
 
+/** How long a server may take to end. */
+const END_MS = 5_000;
+
 /** A server that has run this long has not died of what the one before it died of. */
 const HEALTHY_MS = 180_000;
 
@@ -35,6 +39,7 @@ export class Server implements vscode.Disposable {
   private readonly changed = new vscode.EventEmitter<void>();
   private readonly started = new vscode.EventEmitter<void>();
   private client: LanguageClient | undefined;
+  private child: ChildProcess | undefined;
   private turn: Promise<unknown> = Promise.resolve(); // starts and stops happen one after the other
   private deaths = 0;
   private timer: NodeJS.Timeout | undefined;
@@ -114,13 +119,16 @@ export class Server implements vscode.Disposable {
 
   private async end(): Promise<void> {
     clearTimeout(this.timer);
-    const old = this.client;
-    this.client = undefined;
+    const { client, child } = this;
+    this.client = this.child = undefined;
     this.live({ name: 'stopped' });
-    if (old?.isRunning()) {
-      await old
+    if (client?.isRunning()) {
+      setTimeout(() => child?.kill('SIGKILL'), END_MS);
+      await client
         .dispose()
         .catch((error: unknown) => log.warn(`the server did not end in good order: ${messageOf(error)}`));
+    } else {
+      child?.kill('SIGKILL'); // it has not answered yet, and perhaps never will
     }
   }
 
@@ -147,15 +155,24 @@ export class Server implements vscode.Disposable {
     // Not the workspace: a program must not be found there, nor a Python module.
     const cwd = this.context.globalStorageUri.fsPath;
     await fs.mkdir(cwd, { recursive: true });
-    const run = { command: program.command, args: [...program.args], options: { cwd } };
     const { createClient } = await loadClient();
     const configuration = timed('configuration', () => this.settings.forServer());
-    const client = createClient(run, log, configuration, this.complete);
+    const client = createClient(() => this.launch(program, cwd), log, configuration, this.complete);
     this.client = client;
     client.onNotification(
       'codespec/status',
       timed('status', (status: Status) => this.heard(client, status)),
     );
+    void this.greet(client, line); // not awaited: a server that never answers can be replaced
+  }
+
+  private launch({ command, args }: Program, cwd: string): Promise<ChildProcess> {
+    const child = (this.child = spawn(command, args, { cwd, stdio: 'pipe', windowsHide: true }));
+    child.on('error', (error) => log.error(messageOf(error)));
+    return Promise.resolve(child);
+  }
+
+  private async greet(client: LanguageClient, line: string): Promise<void> {
     try {
       await client.start();
     } catch (error) {
