@@ -17,10 +17,14 @@ const INSTALL = 'Install codespec';
 
 let server: Server | undefined;
 
+/** What running the modules has taken; between that and `activate` VS Code reads what was stored. */
+const LOADED_MS = performance.now() - BUNDLE_BEGAN;
+
 export function activate(context: vscode.ExtensionContext): void {
+  const began = performance.now();
   timed('activation', start)(context);
-  // From the first line of the bundle on, so that running its modules counts.
-  log.info(`activated in ${(performance.now() - BUNDLE_BEGAN).toFixed(1)} ms, before the server is started`);
+  const ms = performance.now() - began;
+  log.info(`activated in ${(LOADED_MS + ms).toFixed(1)} ms, before the server is started`);
 }
 
 export function deactivate(): Promise<void> | undefined {

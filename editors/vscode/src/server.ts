@@ -219,16 +219,13 @@ export class Server implements vscode.Disposable {
     log.warn(`the server has ended; it is started again in ${seconds} s`);
     this.live({ name: 'waiting', seconds });
     this.timer = setTimeout(() => void this.inTurn(() => this.begin()), seconds * 1_000);
-    if (this.deaths === 1) {
-      const show = 'Show Log';
-      void vscode.window
-        .showWarningMessage('codespec: The server has ended unexpectedly and is being restarted.', show)
-        .then((choice) => {
-          if (choice === show) {
-            log.show();
-          }
-        });
-    }
+    const show = 'Show Log';
+    const message = 'codespec: The server has ended unexpectedly and is being restarted.';
+    void vscode.window.showWarningMessage(message, show).then((choice) => {
+      if (choice === show) {
+        log.show();
+      }
+    });
   }
 
   private complain(message: string, ...actions: [string, () => void][]): void {
