@@ -1,6 +1,7 @@
 # make demo     complete a file with the embedded models, in colour
 # make test     run the tests
 # make test-train  run the tests of training (installs torch)
+# make test-editors  run the tests in VS Code and Neovim, which it installs (REPEAT=10: each of them ten times)
 # make fuzz     10,000 hostile grammars (half an hour)
 # make lint     ruff and mypy
 # make serve    run the language server over stdio
@@ -20,7 +21,7 @@ endif
 LLAMA := llama-cpp-python==0.3.36
 LLAMA_FLAGS := -DCMAKE_CXX_FLAGS='-fno-tree-dse -fno-dse' -DLLAVA_BUILD=OFF
 
-.PHONY: demo test test-train fuzz lint format serve clean
+.PHONY: demo test test-train test-editors fuzz lint format serve clean
 
 demo: $(VENV)/installed
 	@echo
@@ -37,6 +38,13 @@ test-train: $(VENV)/installed-test
 	$(BIN)/python -m pip install --quiet "$(TORCH)"
 	$(BIN)/python -m pip install --quiet --editable ".[train]"
 	$(BIN)/python -m pytest tests/test_corpus.py tests/test_train.py tests/test_train_accepted.py tests/test_train_heads.py
+
+# Pictures of what was on the screen go to the folder $CODESPEC_ARTIFACTS; CODESPEC_PICTURES=1 also makes those in docs/ anew.
+EDITORS ?= $(abspath $(VENV))/editors
+REPEAT ?= 1
+test-editors: $(VENV)/installed-test
+	tests/editors/install.sh $(EDITORS) $(BIN)/python
+	CODESPEC_EDITORS=$(EDITORS) CODESPEC_REPEAT=$(REPEAT) $(BIN)/python -m pytest tests/editors
 
 fuzz: $(VENV)/installed-test
 	$(BIN)/python -m tests.fuzz --count 10000

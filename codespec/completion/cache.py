@@ -77,7 +77,7 @@ class CompletionCache:
                 request.language,
                 request.count,
                 tuple(
-                    replace(each, rounds=(), report={}) for each in completions
+                    replace(each, rounds=(), report={}, passes=()) for each in completions
                 ),  # those are large, and never asked for
             )
         )

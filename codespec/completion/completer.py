@@ -18,6 +18,7 @@ from codespec.completion.local import LocalEngine
 from codespec.completion.prompt import LEAST_CONTEXT, Prompts, file_header, file_name, relative_path
 from codespec.completion.request import Completion, Request
 from codespec.completion.teaching import Teacher
+from codespec.completion.trace import passes
 from codespec.config import Config, LoraConfig
 from codespec.grammar import Grammar
 from codespec.languages import by_id
@@ -360,7 +361,9 @@ class Completer:
         spent.total_ms += gate_ms
 
     def _completion(self, ended: Ended, following: Following, grammar: str, spent: Statistics) -> Completion:
-        return Completion(ended.text, ended.reason, tuple(following.rounds), self._report(spent, grammar, ended.gate))
+        report = self._report(spent, grammar, ended.gate)
+        told = passes(following.rounds, following.times_ms, self.engine.vocabulary)
+        return Completion(ended.text, ended.reason, tuple(following.rounds), report, passes=told)
 
     def _report(self, s: Statistics, grammar: str, gate: str) -> dict[str, Any]:
         draft = self.engine.draft

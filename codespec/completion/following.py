@@ -18,6 +18,7 @@ class Following:
 
     Attributes:
         rounds: the passes so far.
+        times_ms: of each, since the one before.
         gate_ms: what was spent on looking for the end.
     """
 
@@ -27,6 +28,8 @@ class Following:
         self._reason: FinishReason = "length"
         self._ended: Ended | None = None
         self.rounds: list[Round] = []
+        self.times_ms: list[float] = []
+        self._latest = perf_counter()
         self.gate_ms = 0.0
 
     @property
@@ -39,6 +42,9 @@ class Following:
         self._text += chunk.text
         if chunk.round is not None:
             self.rounds.append(chunk.round)
+            now = perf_counter()
+            self.times_ms.append((now - self._latest) * 1e3)
+            self._latest = now
         began = perf_counter()
         self._ended = self._ending.stop(self._text)
         self.gate_ms += (perf_counter() - began) * 1e3

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from codespec.completion.trace import Pass
     from codespec.protocols import FinishReason, Round, Snippet
 
 
@@ -51,6 +52,7 @@ class Completion:
         finish_reason: why it ends where it ends.
         rounds: the passes of the target, in order, before any trimming.
         backed_up: how many characters before the cursor the rounds begin with; they are not part of ``text``.
+        passes: the rounds as texts, for those who have no vocabulary.
         report: the fields of ``--json`` other than the first two.
     """
 
@@ -59,7 +61,13 @@ class Completion:
     rounds: tuple[Round, ...]
     report: dict[str, Any]
     backed_up: int = 0
+    passes: tuple[Pass, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """What ``--json`` prints."""
         return {"text": self.text, "finish_reason": self.finish_reason, **self.report}
+
+
+def plain(text: str) -> str:
+    r"""``text`` with ``\n`` as its line ends."""
+    return text.replace("\r\n", "\n").replace("\r", "\n")

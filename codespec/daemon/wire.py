@@ -30,6 +30,7 @@ from pathlib import Path
 from typing import Any
 
 from codespec.completion.request import Completion, Request
+from codespec.completion.trace import Pass
 from codespec.config import Config, is_path
 from codespec.protocols import Snippet
 
@@ -213,6 +214,7 @@ def pack_completions(completions: list[Completion] | None) -> list[dict[str, Any
             "finish_reason": each.finish_reason,
             "report": each.report,
             "backed_up": each.backed_up,
+            "passes": [asdict(step) for step in each.passes],
         }
         for each in completions
     ]
@@ -220,7 +222,13 @@ def pack_completions(completions: list[Completion] | None) -> list[dict[str, Any
 
 def unpack_completions(packed: Any) -> list[Completion] | None:
     """Completions from JSON."""
-    return None if packed is None else [Completion(**each, rounds=()) for each in packed]
+    if packed is None:
+        return None
+    return [Completion(**{**each, "passes": tuple(map(_pass, each["passes"]))}, rounds=()) for each in packed]
+
+
+def _pass(packed: Mapping[str, Any]) -> Pass:
+    return Pass(packed["ms"], tuple(packed["tokens"]), tuple(packed["sources"]), tuple(packed["rejected"]))
 
 
 def pack_config(config: Config) -> dict[str, Any]:

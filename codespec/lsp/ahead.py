@@ -72,6 +72,7 @@ async def _complete(ls: CodespecServer, uri: str, request: Request) -> None:
         completions = await asyncio.wrap_future(job.future)
         if completions is not None and ls.settings.config is config:
             ls.cache.store(uri, request, completions)
+            ls.traces.keep(uri, request.language, completions)
     except asyncio.CancelledError:
         ls.decode.cancel(job)
         raise

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 from lsprotocol import types
 
+from codespec.completion.request import plain
 from codespec.lsp.ahead import prefetch
-from codespec.lsp.items import Cursor, plain, to_item
+from codespec.lsp.items import Cursor, to_item
 from codespec.protocols import CodespecError
 
 if TYPE_CHECKING:
@@ -89,8 +90,11 @@ async def _find(ls: CodespecServer, uri: str, position: types.Position, count: i
             return None
         if ls.settings.config is config:  # else other models may have other answers
             ls.cache.store(uri, request, completions)
+        ls.traces.keep(uri, request.language, completions)
     # Editors hold lines without their ends and write the document's own.
     completions = [replace(each, text=plain(each.text)) for each in completions if each.text]
+    if completions:
+        ls.traces.show(uri, completions[0].text)
     identifiers = ls.lessons.offer(uri, row, request, [each.text for each in completions], from_memory)
     if ls.settings.config.learn and not from_memory:
         ls.lessons.document(uri, request, edited=True)

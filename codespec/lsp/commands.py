@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from pygls.exceptions import JsonRpcInvalidParams
+from pygls.exceptions import JsonRpcInternalError, JsonRpcInvalidParams
 
 from codespec.draft.accepted import forget
 from codespec.languages import by_id
+from codespec.lsp.child import run
 from codespec.lsp.lessons import ACCEPT
 from codespec.lsp.settings import Choice
 from codespec.lsp.status import STATUS, status_of
@@ -28,9 +30,14 @@ SET_DRAFT = "codespec.setDraft"
 SET_GRAMMAR = "codespec.setGrammar"
 CLEAR_LEARNT = "codespec.clearLearnt"
 TRAIN_DRAFT = "codespec.trainDraft"
+CHOICES = "codespec.choices"
+TRACE = "codespec.trace"
 
 CANCEL = "cancel"
 """Instead of a language: stop the training."""
+
+INHERIT = "inherit"
+"""Instead of a grammar: that of the language."""
 
 
 Handler: TypeAlias = "Callable[..., Awaitable[Any]]"
@@ -48,6 +55,8 @@ def register(server: CodespecServer) -> None:
         SET_GRAMMAR: set_grammar,
         CLEAR_LEARNT: clear_learnt,
         TRAIN_DRAFT: train_draft,
+        CHOICES: choices,
+        TRACE: trace,
     }
     for name, handler in handlers.items():
         server.command(name)(_with_server(server, handler))
@@ -131,14 +140,26 @@ async def set_draft(ls: CodespecServer, *arguments: Any) -> None:
 
 async def set_grammar(ls: CodespecServer, *arguments: Any) -> None:
     """Keep to another grammar for the rest of the session. Arguments: ``auto``, ``none``, a name or a file; and the
-    language that it is for, if not for all."""
+    language that it is for, if not for all; and the URI of the document that it is for, if only for one, where
+    ``inherit`` goes back to that of the language."""
     name, language = _choice(SET_GRAMMAR, arguments, "a grammar")
+    document = arguments[2] if len(arguments) > 2 else ""
+    if not isinstance(document, str):
+        raise _invalid(SET_GRAMMAR, "the third argument must be the URI of a document")
+    if document and name == INHERIT:
+        ls.settings.choose_for(document, "")
+        ls.settings_changed()
+        return
     value, messages = ls.settings.check("grammar", name)
     if not messages and value not in ("auto", "none"):
         try:
             await asyncio.to_thread(_load_grammar, value)  # may take a second
         except CodespecError as error:
             messages = [str(error)]
+    if document and not messages:
+        ls.settings.choose_for(document, value)
+        ls.settings_changed()
+        return
     _choose(ls, SET_GRAMMAR, "grammar", value, language, messages)
 
 
@@ -171,6 +192,36 @@ async def train_draft(ls: CodespecServer, *arguments: Any) -> bool:
     except CodespecError as error:
         raise _invalid(TRAIN_DRAFT, str(error)) from error
     return ls.training.start(language, minutes, target)
+
+
+async def choices(ls: CodespecServer, *arguments: Any) -> dict[str, Any]:
+    """What can be chosen: ``models`` at hand, as ``codespec models list --json`` has them, each with the ``role`` that
+    it was made for (``target``, which may draft for a larger one, or ``draft``) and the ``value`` that settings take;
+    the names of ``grammars``."""
+    try:
+        found = json.loads(await run("models", "list", "--json"))
+    except (CodespecError, OSError, ValueError) as error:
+        raise JsonRpcInternalError(message=f"{CHOICES}: {error}") from error
+    return {"models": [_choosable(each) for each in found], "grammars": await asyncio.to_thread(_grammars)}
+
+
+async def trace(ls: CodespecServer, *arguments: Any) -> dict[str, Any] | None:
+    """How the latest completion came about, token by token; None where there was none yet."""
+    return ls.traces.latest()
+
+
+def _choosable(model: dict[str, Any]) -> dict[str, Any]:
+    from codespec.models.registry import EMBEDDED_TARGET
+
+    path = Path(model["path"])
+    role = "draft" if path.stem.startswith("draft-") else "target"  # as `train draft` and the package name them
+    return {**model, "role": role, "value": "" if path == EMBEDDED_TARGET else path.stem}
+
+
+def _grammars() -> list[str]:
+    from codespec.grammar import shipped
+
+    return list(shipped())
 
 
 def _choose(ls: CodespecServer, command: str, key: Choice, value: str, language: str, messages: list[str]) -> None:

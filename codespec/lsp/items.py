@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from lsprotocol import types
 
-from codespec.completion.request import Request
+from codespec.completion.request import Request, plain
 from codespec.languages import by_path
 from codespec.lsp.documents import Document, Excerpt
 from codespec.lsp.lessons import ACCEPT
@@ -35,11 +35,6 @@ def to_request(
         begins=excerpt.begins,
         ends=excerpt.ends,
     )
-
-
-def plain(text: str) -> str:
-    r"""``text`` with ``\n`` as its line ends."""
-    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 @dataclass(frozen=True)

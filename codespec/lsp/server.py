@@ -42,6 +42,7 @@ from codespec.lsp.statistics import Statistics
 from codespec.lsp.status import Reporter
 from codespec.lsp.surroundings import Surroundings, file_uri
 from codespec.lsp.times import Answers
+from codespec.lsp.traces import Traces
 from codespec.lsp.training import Training
 from codespec.lsp.units import Units
 from codespec.protocols import CodespecError, Snippet
@@ -92,6 +93,7 @@ class CodespecServer(LanguageServer):
         self.cache = CompletionCache()
         self.surroundings = Surroundings(file_of=self.file_of)
         self.answers = Answers()
+        self.traces = Traces()
         self.requests = self.from_memory = self.decoding = 0
         self.unasked = UNASKED
         self.ahead: dict[str, Job] = {}
@@ -221,7 +223,8 @@ class CodespecServer(LanguageServer):
             shown = self.surroundings.context(document, row, folder)
         request = to_request(document, excerpt, notebooks.name_of(self, document), folder, shown)
         own = self.settings.config.for_language(request.language)
-        return replace(request, draft=own.draft, grammar=own.grammar)
+        grammar = self.settings.grammar_of(self.file_of(document.uri)) or own.grammar
+        return replace(request, draft=own.draft, grammar=grammar)
 
     def use_settings(self, messages: list[str], again: bool = False) -> None:
         """Act on settings that were just read, and show what is wrong with them.

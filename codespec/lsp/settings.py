@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
+from urllib.parse import unquote
 
 from codespec import config
 from codespec.config import Config, LanguageConfig
@@ -26,6 +27,7 @@ class Settings:
         self._initial: Any = None
         self._pushed: Any = None
         self._chosen: dict[Choice, dict[str, str]] = {}  # by language; the empty one is all others
+        self._grammars: dict[str, str] = {}  # by document
         self._files: list[tuple[int, int] | None] = []  # as they were read
         self._latest: list[tuple[int, int] | None] = []
 
@@ -80,6 +82,18 @@ class Settings:
             chosen.clear()
         chosen[language] = value
         self.config = _with(self.config, key, chosen)
+
+    def choose_for(self, document: str, grammar: str) -> None:
+        """Use a grammar in one document for the rest of the session, over what is chosen for its language; an empty one
+        takes that back."""
+        document = unquote(document)
+        self._grammars.pop(document, None)
+        if grammar:
+            self._grammars[document] = grammar
+
+    def grammar_of(self, document: str) -> str:
+        """The grammar that was chosen for a document; empty where none was."""
+        return self._grammars.get(unquote(document), "")
 
     def check(self, key: Choice, name: str) -> tuple[str, list[str]]:
         """The value that ``name`` stands for, a path made absolute, and what is wrong with it."""

@@ -17,12 +17,14 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 EVERY = (
     "accept",
     "acceptPartial",
+    "choices",
     "clearLearnt",
     "reject",
     "restart",
     "setDraft",
     "setGrammar",
     "status",
+    "trace",
     "trainDraft",
 )
 
@@ -65,6 +67,7 @@ async def test_bad_arguments_are_refused_with_a_message(tmp_path_factory, comman
         ("acceptPartial", ("1", True), "the second argument must be the accepted text, or its length"),
         ("acceptPartial", ("1", [3]), "the second argument must be the accepted text, or its length"),
         ("setDraft", ("none", 7), "the second argument must be a language"),
+        ("setGrammar", ("none", None, 7), "the third argument must be the URI of a document"),
         ("clearLearnt", (7,), "the arguments must be folders"),
         ("status", (7,), "the first argument must be a language"),
     ],

@@ -1,0 +1,97 @@
+import * as vscode from 'vscode';
+
+export const SECTION = 'codespec';
+
+/** Settings that are the extension's own; all others are passed on to the server. */
+const OWN = new Set(['command', 'python', 'installFrom', 'pipArguments', 'enabled', 'statusBar']);
+
+const PAUSED = 'paused';
+
+export type Languages = Record<string, { draft?: string; grammar?: string; enabled?: boolean }>;
+
+/** What the user has set, and what was paused. */
+export class Settings implements vscode.Disposable {
+  private readonly changed = new vscode.EventEmitter<void>();
+  private readonly keys: string[];
+  readonly onDidPause = this.changed.event;
+
+  constructor(private readonly context: vscode.ExtensionContext) {
+    const groups: { properties: object }[] = context.extension.packageJSON.contributes.configuration;
+    const names = groups.flatMap(({ properties }) => Object.keys(properties));
+    this.keys = names.map((name) => name.slice(SECTION.length + 1)).filter((key) => !OWN.has(key));
+  }
+
+  dispose(): void {
+    this.changed.dispose();
+  }
+
+  get<T>(key: string, scope?: vscode.ConfigurationScope): T {
+    return vscode.workspace.getConfiguration(SECTION, scope).get(key) as T;
+  }
+
+  async set(key: string, value: unknown): Promise<void> {
+    await vscode.workspace.getConfiguration(SECTION).update(key, value, vscode.ConfigurationTarget.Global);
+  }
+
+  /** Whether completions are paused in this workspace. */
+  get paused(): boolean {
+    return this.context.workspaceState.get(PAUSED, false);
+  }
+
+  async pause(paused: boolean): Promise<void> {
+    await this.context.workspaceState.update(PAUSED, paused || undefined);
+    this.changed.fire();
+  }
+
+  /** Whether a language is completed where nothing is paused. */
+  completes(language: string, scope?: vscode.ConfigurationScope): boolean {
+    const enabled = this.get<Record<string, boolean>>('enabled', scope);
+    return enabled[language] ?? enabled['*'] ?? true;
+  }
+
+  async complete(language: string, on: boolean): Promise<void> {
+    const enabled = vscode.workspace.getConfiguration(SECTION).inspect<Record<string, boolean>>('enabled')?.globalValue;
+    await this.set('enabled', { ...enabled, [language]: on });
+  }
+
+  /** Choose a draft or a grammar for a language; undefined goes back to what holds for all. */
+  async chooseFor(language: string, key: 'draft' | 'grammar', value: string | undefined): Promise<void> {
+    const languages = this.get<Languages>('language');
+    const { [key]: _, ...others } = languages[language] ?? {};
+    await this.set('language', {
+      ...languages,
+      [language]: value === undefined ? others : { ...others, [key]: value },
+    });
+  }
+
+  /** What the server is to know. Defaults are left out: they must not take the place of what is in codespec.toml. */
+  forServer(): Record<string, unknown> {
+    const configuration = vscode.workspace.getConfiguration(SECTION);
+    const options: Record<string, unknown> = {};
+    for (const key of this.keys) {
+      const { globalValue, workspaceValue, workspaceFolderValue } = configuration.inspect(key) ?? {};
+      if (globalValue === undefined && workspaceValue === undefined && workspaceFolderValue === undefined) {
+        continue;
+      }
+      const path = key.split('.');
+      const last = path.pop() as string;
+      const table = path.reduce((outer, name) => (outer[name] ??= {}) as Record<string, unknown>, options);
+      table[last] = configuration.get(key);
+    }
+    // What is not completed is not worked on ahead either.
+    if (this.paused) {
+      options['enabled'] = false;
+    }
+    const off = Object.entries(this.get<Record<string, boolean>>('enabled')).filter(
+      ([name, on]) => name !== '*' && !on,
+    );
+    if (off.length > 0) {
+      const languages: Languages = { ...(options['language'] as Languages | undefined) };
+      for (const [name] of off) {
+        languages[name] = { ...languages[name], enabled: false };
+      }
+      options['language'] = languages;
+    }
+    return options;
+  }
+}

@@ -1,0 +1,144 @@
+"""Real editors: windows that tests share as long as they pass, pictures of what was on the screen, and repetition.
+
+``$CODESPEC_ARTIFACTS`` names the folder for pictures, ``$CODESPEC_REPEAT`` how many times every test runs. With ``$CI``
+set, a test whose programs are missing fails instead of being skipped.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import code_server
+import pytest
+
+VSIX = sorted(code_server.EXTENSION.glob("codespec-*.vsix"))
+
+
+def missing() -> list[str]:
+    """What VS Code's tests lack on this machine."""
+    return [
+        what
+        for what, there in (
+            ("code-server and its Node (tests/editors/install.sh)", code_server.installed()),
+            ("Chromium (a program `chromium`, or $CODESPEC_CHROMIUM)", bool(code_server.CHROMIUM)),
+            ("playwright (pip install playwright)", importlib.util.find_spec("playwright") is not None),
+            ("the packaged extension (npm run package in editors/vscode)", bool(VSIX)),
+            ("the embedded models", len(list((code_server.ROOT / "codespec" / "data").glob("*.gguf"))) >= 2),
+        )
+        if not there
+    ]
+
+
+def pytest_generate_tests(metafunc):
+    """Run every test several times in a row."""
+    times = int(os.environ.get("CODESPEC_REPEAT", "1"))
+    if times > 1:
+        metafunc.fixturenames.append("repetition")
+        metafunc.parametrize("repetition", range(1, times + 1))
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    outcome = yield
+    if outcome.get_result().failed:
+        item.session.stash[FAILED] = item.session.stash.get(FAILED, 0) + 1
+
+
+FAILED = pytest.StashKey[int]()
+
+
+@pytest.fixture(scope="session")
+def programs():
+    """Skips, or with ``$CI`` fails, where something is missing."""
+    lacking = missing()
+    if lacking:
+        text = f"missing: {', '.join(lacking)}; `make test-editors` installs all of it"
+        (pytest.fail if os.environ.get("CI") else pytest.skip)(text)
+
+
+@pytest.fixture(scope="session")
+def extensions(programs, tmp_path_factory) -> Path:
+    """A folder with the packaged extension in it."""
+    folder = tmp_path_factory.mktemp("extensions")
+    code_server.install_extension(VSIX[-1], folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def browser(programs) -> Iterator[Any]:
+    from playwright.sync_api import sync_playwright
+
+    # Nothing but this machine is reached.
+    arguments = ["--no-sandbox", "--disable-gpu", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"]
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=code_server.CHROMIUM, args=arguments)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="session")
+def artifacts(tmp_path_factory) -> Path:
+    named = os.environ.get("CODESPEC_ARTIFACTS")
+    folder = Path(named) if named else tmp_path_factory.mktemp("artifacts")
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+class Windows:
+    """Windows by kind: opening one takes many seconds, so tests share them; after a failure none is used again."""
+
+    def __init__(self, browser: Any, extensions: Path, session: pytest.Session) -> None:
+        self._browser, self._extensions, self._session = browser, extensions, session
+        self._open: dict[str, tuple[code_server.Editor, code_server.CodeServer, Any]] = {}
+        self._failures = 0
+
+    def get(self, kind: str, artifacts: Path, **options: Any) -> code_server.Editor:
+        failures = self._session.stash.get(FAILED, 0)
+        if failures > self._failures:
+            self.close()
+            self._failures = failures
+        if kind not in self._open:
+            self._open[kind] = self._new(artifacts, **options)
+        editor = self._open[kind][0]
+        editor.artifacts = artifacts
+        return editor
+
+    def _new(self, artifacts: Path, **options: Any) -> tuple[code_server.Editor, code_server.CodeServer, Any]:
+        server = code_server.CodeServer(self._extensions, **options)
+        try:
+            context = self._browser.new_context(viewport={"width": 1000, "height": 620})
+            context.grant_permissions(["clipboard-read", "clipboard-write"])
+            return code_server.Editor(context.new_page(), server, artifacts), server, context
+        except BaseException:
+            server.close()
+            raise
+
+    def close(self) -> None:
+        for _, server, context in self._open.values():
+            context.close()
+            server.close()
+        self._open.clear()
+
+
+@pytest.fixture(scope="session")
+def windows(browser, extensions, request) -> Iterator[Windows]:
+    opened = Windows(browser, extensions, request.session)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def window(windows, artifacts, request) -> Callable[..., code_server.Editor]:
+    """Gives a window of a kind; ``settings``, ``environment`` and ``path`` count for the first test of a kind."""
+
+    def get(kind: str, settings: Mapping[str, Any], **options: Any) -> code_server.Editor:
+        folder = artifacts / re.sub(r"\W+", "-", request.node.name).strip("-")
+        folder.mkdir(exist_ok=True)
+        return windows.get(kind, folder, settings=settings, **options)
+
+    return get
