@@ -1,7 +1,7 @@
 # make demo     complete a file with the embedded models, in colour
 # make test     run the tests
 # make test-train  run the tests of training (installs torch)
-# make test-editors  run the tests in VS Code and Neovim, which it installs (REPEAT=10: each of them ten times)
+# make test-editors  run the tests in VS Code, Neovim, Emacs and Vim, which it installs (REPEAT=10: each of them ten times)
 # make fuzz     10,000 hostile grammars (half an hour)
 # make lint     ruff and mypy
 # make serve    run the language server over stdio

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what the editors' tests need into the folder $1, once: code-server and the Node that it wants from npm,
-# playwright and pynvim for the Python $2; and packages the VS Code extension. Chromium, Neovim and build tools are
-# Debian's: as root they are installed, otherwise the script says what is missing.
+# playwright and pynvim for the Python $2; and packages the VS Code extension. Chromium, Neovim, Emacs, Vim and build
+# tools are Debian's: as root they are installed, otherwise the script says what is missing.
 set -euo pipefail
 repository=$(cd "$(dirname "$0")/../.." && pwd)
 cache=${1:?the folder to install into}
@@ -14,6 +14,8 @@ code_server_version=4.139.1
 # Packages that provide programs, headers and a font, as "package:what shows that it is there".
 packages=(chromium:/usr/bin/chromium fonts-dejavu-core:/usr/share/fonts/truetype/dejavu/DejaVuSansMono.ttf
   neovim:/usr/bin/nvim libkrb5-dev:/usr/include/gssapi.h libsecret-1-dev:/usr/include/libsecret-1/libsecret/secret.h
+  emacs-nox:/usr/bin/emacs elpa-eglot:/var/lib/dpkg/info/elpa-eglot.list
+  elpa-lsp-mode:/var/lib/dpkg/info/elpa-lsp-mode.list vim-nox:/usr/bin/vim
   g++:/usr/bin/g++ make:/usr/bin/make pkg-config:/usr/bin/pkg-config)
 command -v npm >/dev/null || packages+=(nodejs:/usr/bin/node npm:/usr/bin/npm)
 missing=()
