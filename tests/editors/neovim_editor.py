@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ REAL = [PYTHON, "-m", "codespec", "serve"]
 STUB = [PYTHON, str(ROOT / "tests" / "lsp" / "stub_server.py")]
 """Completes a line that ends in ``two lines`` with two, ``nothing`` with nothing, others with ``<its end|20>``."""
 
-WITHIN_S = float(os.environ.get("W", "60"))
+WITHIN_S = 60.0
 """How long anything may take, on a machine that does much else."""
 
 MISSING = [
@@ -37,6 +38,8 @@ MISSING = [
     )
     if not there
 ]
+
+NATIVE_FROM = (0, 12)
 
 
 def programs() -> list[str]:
@@ -172,14 +175,38 @@ def write_init(folder: Path, server: list[str], options: str = "", before: str =
     return init
 
 
+@dataclass(frozen=True)
+class Kind:
+    """A Neovim, and who draws in it: the plugin, or Neovim itself."""
+
+    program: str
+    version: tuple[int, ...]
+    native: bool
+
+    @property
+    def name(self) -> str:
+        number = ".".join(map(str, self.version))
+        return f"{number}-native" if self.native else number
+
+
+def kinds() -> list[Kind]:
+    """All that are to be tested."""
+    found = [] if MISSING else [(program, version(program)) for program in programs()]
+    return [
+        Kind(program, number, native)
+        for program, number in found
+        for native in ([False, True] if number >= NATIVE_FROM else [False])
+    ]
+
+
 @contextlib.contextmanager
 def running(program: str, arguments: list[str], path: Path) -> Iterator[Editor]:
-    """Neovim with an interface of 100 columns and 24 lines; nothing that it says may be an error."""
+    """Neovim with an interface of 100 columns and 24 lines."""
     import pynvim
 
     nvim = pynvim.attach("child", argv=[program, "--embed", *arguments])
     # Neovim answers nothing while it asks the user something; a test must fail then, not wait.
-    watchdog = threading.Timer(4 * WITHIN_S, os.kill, (nvim.funcs.getpid(), signal.SIGKILL))
+    watchdog = threading.Timer(5 * WITHIN_S, kill, (nvim.funcs.getpid(),))
     watchdog.start()
     try:
         nvim.ui_attach(100, 24, rgb=True, ext_linegrid=True)
@@ -194,3 +221,24 @@ def running(program: str, arguments: list[str], path: Path) -> Iterator[Editor]:
                 nvim.next_message()
         watchdog.cancel()
         nvim.close()
+
+
+def kill(process: int) -> None:
+    """End a process as a crash does."""
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(process, signal.SIGKILL)
+
+
+@contextlib.contextmanager
+def editing(
+    kind: Kind, folder: Path, server: list[str], text: str, name: str = "example.py", options: str = "", **init: str
+) -> Iterator[Editor]:
+    """Neovim with the plugin and a file of this text; nothing that it says may be an error of the plugin."""
+    path = folder / name
+    path.write_text(text)
+    options = f"native = {json.dumps(kind.native)}, {options}"
+    configuration = write_init(folder, server, options, **init)
+    with running(kind.program, ["--clean", "-n", "-u", str(configuration), str(path)], path) as editor:
+        yield editor
+        said = editor.messages()
+        assert "E5108" not in said and "stack traceback" not in said and "Error detected" not in said, said

@@ -85,13 +85,14 @@ function M.statusline()
     return ''
   end
   local words = { 'codespec:', status.paused and 'paused' or status.state }
+  -- No per cent signs, which mean something in 'statusline'.
   if status.state == 'loading' and status.percent then
-    table.insert(words, status.percent .. ' %%')
+    table.insert(words, status.percent .. '/100')
   end
-  if status.draft and vim.tbl_contains({ 'ready', 'busy' }, status.state) then
+  if type(status.draft) == 'string' and vim.tbl_contains({ 'ready', 'busy' }, status.state) then
     table.insert(words, vim.fn.fnamemodify(status.draft, ':t:r'))
     if type(status.acceptance) == 'number' then
-      table.insert(words, ('%d %%%%'):format(math.floor(status.acceptance * 100 + 0.5)))
+      table.insert(words, ('%.2f'):format(status.acceptance))
     end
   end
   return table.concat(words, ' ')

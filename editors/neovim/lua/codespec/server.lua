@@ -195,7 +195,12 @@ local function config_of(session)
       end
     end,
     on_attach = function(client, buffer)
-      on_attach(client, buffer)
+      -- Neovim 0.12 counts the buffer among those of the client only after this.
+      vim.schedule(function()
+        if session.buffers[buffer] and session.id == client.id then
+          on_attach(client, buffer)
+        end
+      end)
     end,
     on_exit = function(code, signal, id)
       vim.schedule(function()
