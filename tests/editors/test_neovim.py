@@ -87,7 +87,8 @@ def test_swapping_the_draft(kind, folder):
             editor.type("<Esc>")
             editor.wait(lambda: not editor.ghost())
         editor.type(":Codespec draft no-such-draft<CR>")
-        editor.wait(lambda: "no-such-draft" in editor.messages())
+        editor.wait(lambda: "no-such-draft" in "".join(editor.rows()[20:]))
+        editor.type("<CR>")  # it is a long message
         assert editor.status()["draft"] == "none"
         editor.type("A<Tab>")
         assert editor.saved() == editor.buffer()
@@ -96,9 +97,10 @@ def test_swapping_the_draft(kind, folder):
 def test_choosing_a_json_grammar(kind, folder):
     with editing(kind, folder, REAL, '{"name": "codespec", "numbers": [1, 2\n', "some.json") as editor:
         editor.type(":Codespec grammar json<CR>")
-        editor.wait(lambda: editor.status().get("grammar") == "json")
+        editor.wait(lambda: "grammar json for json" in editor.messages())
         editor.type("A,")
         ghost = editor.wait_for_ghost()
+        editor.wait(lambda: editor.status()["grammar"] == "json")
         editor.type("<Tab>")
         editor.wait(lambda: len("\n".join(editor.buffer())) > len('{"name": "codespec", "numbers": [1, 2,'))
         text = "\n".join(editor.buffer())

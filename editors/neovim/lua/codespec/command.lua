@@ -12,37 +12,31 @@ local SCOPES = { 'buffer', 'language', 'all' }
 
 local choices -- what the server says can be chosen
 
-local function session_here()
-  local session = server.session(api.nvim_get_current_buf())
-  if not session then
-    tell.warn('this file has no server: is its type among filetypes? (:checkhealth codespec)')
-  elseif not server.client(session) then
-    tell.warn(('the server is %s (:Codespec log, :Codespec restart)'):format(session.state))
-    return nil
-  end
-  return session
-end
-
 local function language_here()
   return server.language(vim.bo.filetype)
 end
 
--- The server's answer to a command, or a message that it has none.
+-- The server's answer to a command, or a message that it has none. One that is starting will answer.
 local function ask(command, arguments, done)
-  local session = session_here()
+  local session = server.session(api.nvim_get_current_buf())
   if not session then
-    return
-  elseif not session.commands[command] then
-    tell.warn(('this server does not know %s: update codespec'):format(command))
-    return
+    tell.warn('this file has no server: is its type among filetypes? (:checkhealth codespec)')
+  elseif vim.tbl_contains({ 'failed', 'stopped' }, session.state) then
+    tell.warn(('the server has %s (:Codespec log, :Codespec restart)'):format(session.state))
+  else
+    server.when_initialized(session, function()
+      if not session.commands[command] then
+        return tell.warn(('this server does not know %s: update codespec'):format(command))
+      end
+      server.execute(session, command, arguments, function(err, result)
+        if err then
+          tell.warn(err.message)
+        else
+          done(result)
+        end
+      end)
+    end)
   end
-  server.execute(session, command, arguments, function(err, result)
-    if err then
-      tell.warn(err.message)
-    else
-      done(result)
-    end
-  end)
 end
 
 local function names_of(found)
@@ -72,11 +66,6 @@ end
 
 function M.status()
   local session = server.session(api.nvim_get_current_buf())
-  if not server.client(session) then
-    local state = session and session.state or 'none for this file'
-    tell.show('status', { 'server: ' .. state, '', ':checkhealth codespec says what is missing' })
-    return
-  end
   ask('codespec.status', { language_here() }, function(status)
     local lines = { 'language: ' .. language_here() }
     for _, name in ipairs({ 'state', 'target', 'draft', 'grammar', 'enabled' }) do

@@ -69,32 +69,28 @@ function M.draw(text, after, hint)
   local line = api.nvim_get_current_line()
   local first, stop = expand_tabs(lines[1], vim.fn.strdisplaywidth(line:sub(1, column)))
   local chunks = first ~= '' and { { first, GHOST } } or {}
-  local below, moves = {}, #lines > 1 and after ~= ''
+  local below = {}
   for i = 2, #lines do
     below[i - 1] = { { (expand_tabs(lines[i], 0)), GHOST } }
   end
-  local last = below[#below] or chunks
-  local rest = moves and { { (expand_tabs(after, vim.fn.strdisplaywidth(lines[#lines]))), 'Normal' } } or {}
-  -- What moves to the last line is blank on the first.
-  local blank = moves and (' '):rep(vim.fn.strdisplaywidth(after, stop)) or ''
+  -- Behind several lines, the line behind the cursor goes on at the end of the last, and is blank on the first.
+  local moves = #lines > 1 and after ~= ''
+  local inline = INLINE and not moves
+  if moves then
+    table.insert(chunks, { (' '):rep(vim.fn.strdisplaywidth(after, stop)), 'Normal' })
+    table.insert(below[#below], { (expand_tabs(after, vim.fn.strdisplaywidth(lines[#lines]))), 'Normal' })
+  elseif not inline then
+    vim.list_extend(chunks, coloured(row, column, after, stop))
+  end
   M.clear(buffer)
-  if not INLINE and not moves then
-    rest = coloured(row, column, after, stop)
-  end
-  if INLINE and blank ~= '' then
-    mark(buffer, row, column, { virt_text = { { blank, 'Normal' } }, virt_text_pos = 'overlay' })
-  elseif blank ~= '' then
-    table.insert(chunks, { blank, 'Normal' })
-  end
-  vim.list_extend(last, rest)
-  if hint and #lines == 1 and INLINE and after ~= '' then
+  if hint and inline and #below == 0 then
     mark(buffer, row, column, { virt_text = { { ' ' .. hint, 'CodespecHint' } }, virt_text_pos = 'eol' })
   elseif hint then
-    table.insert(last, { ' ' .. hint, 'CodespecHint' })
+    table.insert(below[#below] or chunks, { ' ' .. hint, 'CodespecHint' })
   end
   mark(buffer, row, column, {
     virt_text = #chunks > 0 and chunks or nil,
-    virt_text_pos = INLINE and 'inline' or 'overlay',
+    virt_text_pos = inline and 'inline' or 'overlay',
     virt_lines = #below > 0 and below or nil,
   })
 end

@@ -23,6 +23,8 @@ local LOADING_MS = 2000 -- after that the user is told what he waits for
 --   percent    of loading
 --   buffers    those that are to be attached: buffer -> true
 --   crashes    in a row
+--   commands   that the server knows
+--   waiting    functions that are to be called once it can be talked to
 local sessions = {} -- folder -> session
 local options
 local on_attach
@@ -193,6 +195,14 @@ local function config_of(session)
       for _, command in ipairs(commands) do
         session.commands[command] = true
       end
+      -- Neovim counts the client among the active ones only after this.
+      vim.schedule(function()
+        local waiting = session.waiting
+        session.waiting = {}
+        for _, callback in ipairs(waiting) do
+          callback(session)
+        end
+      end)
     end,
     on_attach = function(client, buffer)
       -- Neovim 0.12 counts the buffer among those of the client only after this.
@@ -265,7 +275,7 @@ function M.attach(buffer)
   local root = root_of(api.nvim_buf_get_name(buffer))
   local session = sessions[root]
   if not session then
-    session = { root = root, buffers = {}, crashes = 0, commands = {} }
+    session = { root = root, buffers = {}, crashes = 0, commands = {}, waiting = {} }
     sessions[root] = session
   end
   if session.buffers[buffer] then
@@ -302,6 +312,15 @@ end
 -- The client of a session, once it can be talked to.
 function M.client(session)
   return session and session.id and session.initialized and vim.lsp.get_client_by_id(session.id) or nil
+end
+
+-- Call a function with a session once its server can be talked to, if it lives that long.
+function M.when_initialized(session, callback)
+  if M.client(session) then
+    callback(session)
+  else
+    table.insert(session.waiting, callback)
+  end
 end
 
 -- Run a command of the server; `done(err, result)` is called unless the server dies. Whether it was sent.

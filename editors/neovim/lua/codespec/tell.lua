@@ -22,14 +22,24 @@ function M.logged()
   return lines
 end
 
+-- A message that does not make Neovim ask for Enter while the user types.
+local function fit(text)
+  local room = vim.o.columns * math.max(vim.o.cmdheight, 1) - 13 -- of which Neovim keeps some to itself
+  if vim.api.nvim_get_mode().mode:sub(1, 1) ~= 'i' or (vim.fn.strdisplaywidth(text) <= room and not text:find('\n')) then
+    return text
+  end
+  local pointer = ' … :Codespec log'
+  return vim.fn.strcharpart(text:match('^[^\n]*'), 0, room - #pointer) .. pointer
+end
+
 -- Show a message, from anywhere.
 function M.notify(text, level)
   level = level or vim.log.levels.INFO
   M.log(text, level)
   vim.schedule(function()
-    -- A message behind another one would make the user press Enter.
+    -- Behind another message it would make the user press Enter.
     vim.cmd('redraw')
-    vim.notify('codespec: ' .. text, level)
+    vim.notify(fit('codespec: ' .. text), level)
   end)
 end
 
