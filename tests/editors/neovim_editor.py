@@ -26,7 +26,7 @@ REAL = [PYTHON, "-m", "codespec", "serve"]
 STUB = [PYTHON, str(ROOT / "tests" / "lsp" / "stub_server.py")]
 """Completes a line that ends in ``two lines`` with two, ``nothing`` with nothing, others with ``<its end|20>``."""
 
-WITHIN_S = 60.0
+WITHIN_S = 40.0
 """How long anything may take, on a machine that does much else."""
 
 MISSING = [

@@ -12,42 +12,12 @@ import os
 import signal
 import subprocess
 
-import pytest
-from neovim_editor import MISSING, PYTHON, REAL, ROOT, STUB, Editor, Kind, editing, kinds
+from neovim_editor import PYTHON, REAL, STUB, editing
+from neovim_fixtures import folder, kind
 
-KINDS = kinds()
-NO_NATIVE = "missing: a Neovim of 0.12 or newer, for its own inline completion (tests/editors/neovim_from_debian.sh)"
+__all__ = ["folder", "kind"]
 
 LOOPS = "for i in range(10):\n    print(i)\n\nfor j in range(10):\n    print\n"
-
-
-def parameters() -> list[object]:
-    known = [pytest.param(kind, id=kind.name) for kind in KINDS]
-    if not any(kind.native for kind in KINDS):
-        known.append(pytest.param(None, id="native", marks=pytest.mark.skip(reason=NO_NATIVE)))
-    return known
-
-
-@pytest.fixture(params=parameters())
-def kind(request):
-    return request.param
-
-
-@pytest.fixture(autouse=True)
-def everything_is_there():
-    if MISSING:
-        reason = f"missing: {', '.join(MISSING)}"
-        pytest.fail(reason) if os.environ.get("CI") else pytest.skip(reason)
-
-
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    """An empty home, and the codespec of this checkout."""
-    for name in ("HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME", "CODESPEC_DATA"):
-        monkeypatch.setenv(name, str(tmp_path / name))
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    monkeypatch.setenv("CODESPEC_OFFER_AFTER_S", "1e9")
-    return tmp_path
 
 
 def stub_says(folder, text):

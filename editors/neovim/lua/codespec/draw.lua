@@ -83,8 +83,8 @@ function M.draw(text, after, hint)
     vim.list_extend(chunks, coloured(row, column, after, stop))
   end
   M.clear(buffer)
-  if hint and inline and #below == 0 then
-    mark(buffer, row, column, { virt_text = { { ' ' .. hint, 'CodespecHint' } }, virt_text_pos = 'eol' })
+  if hint and inline and #below == 0 and after ~= '' then
+    mark(buffer, row, column, { virt_text = { { hint, 'CodespecHint' } }, virt_text_pos = 'eol' })
   elseif hint then
     table.insert(below[#below] or chunks, { ' ' .. hint, 'CodespecHint' })
   end

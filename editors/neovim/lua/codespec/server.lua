@@ -13,6 +13,8 @@ local ROOT_MARKERS = { 'codespec.toml', 'pyproject.toml', '.git' }
 local LANGUAGES = { sh = 'shellscript', bash = 'shellscript' }
 
 local MOST_CRASHES = 5
+M.back_off_s = 1 -- before the first restart; twice as long before each further one
+
 local QUIET_S = 60 -- so long a server has to live for the crashes before not to count
 local LOADING_MS = 2000 -- after that the user is told what he waits for
 
@@ -127,7 +129,8 @@ local function diagnose(session)
       end
     end,
     on_exit = function()
-      tell.fail(('%s ended at once: %s (:checkhealth codespec)'):format(options.cmd[1], last or 'it says nothing'))
+      local program = vim.fn.fnamemodify(options.cmd[1], ':t')
+      tell.fail(('%s ended at once: %s (:checkhealth codespec)'):format(program, last or 'it says nothing'))
     end,
   })
   if job > 0 then
@@ -139,12 +142,12 @@ local function crashed(session, how)
   session.crashes = uv.now() - session.started > QUIET_S * 1000 and 1 or session.crashes + 1
   if session.crashes > MOST_CRASHES then
     set_state(session, 'failed')
-    tell.fail(('the server has crashed %d times (%s): see :Codespec log, then :Codespec restart'):format(MOST_CRASHES, how))
+    tell.fail(('given up after %d crashes (%s): :Codespec log, :Codespec restart'):format(MOST_CRASHES, how))
     return
   end
-  local seconds = math.pow(2, session.crashes - 1)
+  local seconds = M.back_off_s * math.pow(2, session.crashes - 1)
   set_state(session, 'restarting')
-  tell.warn(('the server has crashed (%s); it is started again in %d s'):format(how, seconds))
+  tell.warn(('the server has crashed (%s); it is started again in %g s'):format(how, seconds))
   session.timer = vim.defer_fn(function()
     session.timer = nil
     start(session)
@@ -241,7 +244,7 @@ function start(session)
   local program = options.cmd[1]
   if vim.fn.executable(program) == 0 then
     set_state(session, 'failed')
-    tell_missing(("there is no program %s: 'pip install codespec', or name it in setup{ cmd }"):format(program))
+    tell_missing(('no program %s: install it or set cmd'):format(program))
     return
   end
   session.initialized = false
@@ -250,7 +253,7 @@ function start(session)
   local started, id = pcall(start_client, config_of(session))
   if not started or not id then
     set_state(session, 'failed')
-    tell_missing(('%s cannot be run: is the Python it was installed with still there?'):format(program))
+    tell_missing(('%s cannot be run: is its Python gone?'):format(vim.fn.fnamemodify(program, ':t')))
     return
   end
   session.id = id
