@@ -49,7 +49,12 @@ function M.setup(user)
   api.nvim_create_autocmd('FileType', {
     group = api.nvim_create_augroup('codespec', { clear = true }),
     callback = function(event)
-      attach(event.buf)
+      -- To start a program takes a moment: the file is to be on the screen first.
+      vim.schedule(function()
+        if api.nvim_buf_is_loaded(event.buf) then
+          attach(event.buf)
+        end
+      end)
     end,
   })
   for _, buffer in ipairs(api.nvim_list_bufs()) do
