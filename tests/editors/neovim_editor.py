@@ -241,4 +241,4 @@ def editing(
     with running(kind.program, ["--clean", "-n", "-u", str(configuration), str(path)], path) as editor:
         yield editor
         said = editor.messages()
-        assert "E5108" not in said and "stack traceback" not in said and "Error detected" not in said, said
+        assert not [error for error in ("E5108", "stack traceback", "Error detected") if error in said], said

@@ -168,7 +168,7 @@ function M.run(words)
   if not require('codespec').options() then
     tell.warn("call require('codespec').setup() in init.lua first (:help codespec)")
   elseif not SUBCOMMANDS[name] then
-    tell.warn(('there is no :Codespec %s; there are %s'):format(name, table.concat(known(), ', ')))
+    tell.warn(('there is no :Codespec %s (:help :Codespec)'):format(name))
   else
     SUBCOMMANDS[name]({ unpack(words, 2) })
   end

@@ -61,12 +61,13 @@ local function check_program(options)
     reporter('error')('there is no program ' .. program, remedies)
     return
   end
-  -- The server ends when its input does, and says why if it cannot even begin.
+  -- The server ends without a word when its input does, and says why if it cannot even begin.
   local code, output = run(options.cmd)
-  if code == 0 then
+  if code and output == '' then
     reporter('ok')(vim.fn.exepath(program) .. ' runs')
   else
-    reporter('error')(('%s fails: %s'):format(table.concat(options.cmd, ' '), output), remedies)
+    local said = output ~= '' and output or 'it does not end in time'
+    reporter('error')(('%s fails: %s'):format(table.concat(options.cmd, ' '), said), remedies)
   end
 end
 

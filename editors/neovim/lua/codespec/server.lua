@@ -250,7 +250,10 @@ function start(session)
   session.initialized = false
   session.started = uv.now()
   set_state(session, 'starting')
+  local notify = vim.notify
+  vim.notify = function() end -- what Neovim says of a program that cannot be run is long, and names no remedy
   local started, id = pcall(start_client, config_of(session))
+  vim.notify = notify
   if not started or not id then
     set_state(session, 'failed')
     tell_missing(('%s cannot be run: is its Python gone?'):format(vim.fn.fnamemodify(program, ':t')))
