@@ -12,8 +12,10 @@ import os
 import signal
 import subprocess
 
-from neovim_editor import PYTHON, REAL, STUB, editing
+import pytest
+from neovim_editor import PYTHON, REAL, ROOT, STUB, editing
 from neovim_fixtures import folder, kind
+from neovim_picture import draw
 
 __all__ = ["folder", "kind"]
 
@@ -41,6 +43,32 @@ def test_the_embedded_models_complete(kind, folder):
         assert editor.saved() == lines
         editor.type("u")
         editor.wait(lambda: editor.buffer()[4:] == ["    print("])
+
+
+SHAPES = """class Point:
+    def __init__(self, x, y):
+        self.x = x
+        self.y = y
+
+    def __repr__(self):
+        return f"Point({self.x}, {self.y})"
+
+    def __eq__(self, other):
+        return self.x == other.x and self.y == """
+
+
+@pytest.mark.skipif(
+    "CODESPEC_PICTURES" not in os.environ, reason="makes docs/neovim.svg where $CODESPEC_PICTURES is set"
+)
+def test_picture(kind, folder):
+    before = "vim.o.background = 'dark'; vim.o.termguicolors = true; vim.o.laststatus = 2"
+    after = "vim.o.statusline = \" %t%=%{v:lua.require'codespec'.statusline()} \""
+    with editing(kind, folder, REAL, SHAPES, "point.py", before=before, after=after) as editor:
+        editor.command("resize 12")
+        editor.type("GA")
+        editor.wait_for_ghost()
+        editor.wait(lambda: "ready" in "".join(editor.rows()))
+        draw(editor.screen, ROOT / "docs" / "neovim.svg", 24)
 
 
 def test_swapping_the_draft(kind, folder):

@@ -71,13 +71,13 @@ function M.status()
     for _, name in ipairs({ 'state', 'target', 'draft', 'grammar', 'enabled' }) do
       table.insert(lines, name .. ': ' .. show_value(status[name]))
     end
-    for name, title in pairs({
-      acceptance = 'drafted tokens that were right',
-      tokens_per_second = 'tokens per second',
-      requests = 'requests',
-      from_memory_share = 'answered from memory',
+    for _, figure in ipairs({
+      { 'acceptance', 'share of drafted tokens that were right' },
+      { 'tokens_per_second', 'tokens per second' },
+      { 'requests', 'requests' },
+      { 'from_memory_share', 'share answered from memory' },
     }) do
-      table.insert(lines, title .. ': ' .. show_value(status[name]))
+      table.insert(lines, figure[2] .. ': ' .. show_value(status[figure[1]]))
     end
     local counts = type(status.statistics) == 'table' and status.statistics[language_here()]
     for _, name in ipairs(type(counts) == 'table' and { 'shown', 'accepted', 'accepted_partly', 'rejected' } or {}) do
