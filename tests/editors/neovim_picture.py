@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from html import escape
 from itertools import groupby
 from pathlib import Path
@@ -41,13 +42,12 @@ def _piece(screen: Screen, cells: list[Cell], highlight: int, row: int, column: 
     out = []
     if background != screen.colours[1]:
         out.append(f'<rect x="{x:.1f}" y="{y}" width="{length:.1f}" height="{HEIGHT}" fill="{_colour(background)}"/>')
+    style = ' font-weight="bold"' * bool(attributes.get("bold"))
+    style += ' font-style="italic"' * bool(attributes.get("italic"))
     text = "".join(cell.text for cell in cells)
-    if text.strip():
-        style = ' font-weight="bold"' * bool(attributes.get("bold")) + ' font-style="italic"' * bool(
-            attributes.get("italic")
-        )
-        spaced = f' textLength="{length:.1f}"{style}'
-        out.append(f'<text x="{x:.1f}" y="{y + 14}" fill="{_colour(foreground)}"{spaced}>{escape(text)}</text>')
+    for word in re.finditer(r"\S+", text):  # one by one: spaces may be of any width
+        place = f'x="{x + word.start() * WIDTH:.1f}" y="{y + 14}" textLength="{len(word.group()) * WIDTH:.1f}"'
+        out.append(f'<text {place} fill="{_colour(foreground)}"{style}>{escape(word.group())}</text>')
     return out
 
 

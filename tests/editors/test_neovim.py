@@ -62,13 +62,14 @@ SHAPES = """class Point:
 )
 def test_picture(kind, folder):
     before = "vim.o.background = 'dark'; vim.o.termguicolors = true; vim.o.laststatus = 2"
+    before += "; vim.api.nvim_set_hl(0, 'Normal', { fg = 0xd8dee9, bg = 0x1f232b })"
     after = "vim.o.statusline = \" %t%=%{v:lua.require'codespec'.statusline()} \""
     with editing(kind, folder, REAL, SHAPES, "point.py", before=before, after=after) as editor:
         editor.command("resize 12")
         editor.type("GA")
         editor.wait_for_ghost()
         editor.wait(lambda: "ready" in "".join(editor.rows()))
-        draw(editor.screen, ROOT / "docs" / "neovim.svg", 24)
+        draw(editor.screen, ROOT / "docs" / "neovim.svg", 13)
 
 
 def test_swapping_the_draft(kind, folder):
