@@ -238,9 +238,9 @@ function M.detach(buffer)
   end
 end
 
--- The command of the server, as vim.lsp is to be given it.
-function M.command(command)
-  return backend.command(command)
+-- A function that starts the server as `start` does.
+function M.command(start)
+  return backend.command(start)
 end
 
 function M.setup(options)

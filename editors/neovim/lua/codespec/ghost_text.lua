@@ -81,8 +81,8 @@ function M.sync() end -- what is drawn is what was chosen
 
 function M.attach() end
 
-function M.command(command)
-  return command
+function M.command(start)
+  return start
 end
 
 function M.setup(chosen)

@@ -50,10 +50,10 @@ local function intercept(request, buffer, params, callback, ...)
   end, ...)
 end
 
--- A function that starts the server and has its answers pass through here.
-function M.command(command)
-  return function(dispatchers, config)
-    local rpc = vim.lsp.rpc.start(command, dispatchers, { cwd = config.cmd_cwd, env = config.cmd_env })
+-- A function that starts the server as `start` does, and has its answers pass through here.
+function M.command(start)
+  return function(dispatchers)
+    local rpc = start(dispatchers)
     local request = rpc.request
     rpc.request = function(method, params, callback, ...)
       if method == engine.METHOD and params.context.triggerKind == engine.AUTOMATIC then

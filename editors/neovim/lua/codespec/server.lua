@@ -174,12 +174,33 @@ local function on_exit(session, id, code, signal)
   end
 end
 
+-- How vim.lsp is to start the server. From 0.8 on by a function, which keeps to itself how the server ended: Neovim
+-- would make a message of that which the user has to confirm.
+local function command_of(session)
+  if vim.fn.has('nvim-0.8') == 0 then
+    return options.cmd
+  end
+  return require('codespec.engine').command(function(dispatchers)
+    local ended = dispatchers.on_exit
+    dispatchers = vim.tbl_extend('force', dispatchers, {
+      on_exit = function(code, signal)
+        session.ended = { code, signal }
+        ended(0, 0)
+      end,
+    })
+    if vim.fn.has('nvim-0.10') == 1 then
+      return vim.lsp.rpc.start(options.cmd, dispatchers)
+    end
+    return vim.lsp.rpc.start(options.cmd[1], { unpack(options.cmd, 2) }, dispatchers)
+  end)
+end
+
 local function config_of(session)
   local capabilities = vim.lsp.protocol.make_client_capabilities()
   capabilities.textDocument.inlineCompletion = { dynamicRegistration = false }
   return {
     name = 'codespec',
-    cmd = require('codespec.engine').command(options.cmd),
+    cmd = command_of(session),
     root_dir = session.root ~= '' and session.root or nil,
     capabilities = capabilities,
     settings = { codespec = M.settings() },
@@ -216,8 +237,9 @@ local function config_of(session)
       end)
     end,
     on_exit = function(code, signal, id)
+      local ended = session.ended or { code, signal }
       vim.schedule(function()
-        on_exit(session, id, code, signal)
+        on_exit(session, id, unpack(ended))
       end)
     end,
   }
@@ -248,6 +270,7 @@ function start(session)
     return
   end
   session.initialized = false
+  session.ended = nil
   session.started = uv.now()
   set_state(session, 'starting')
   local notify = vim.notify
@@ -256,6 +279,7 @@ function start(session)
   vim.notify = notify
   if not started or not id then
     set_state(session, 'failed')
+    tell.log(tostring(id), vim.log.levels.ERROR)
     tell_missing(('%s cannot be run: is its Python gone?'):format(vim.fn.fnamemodify(program, ':t')))
     return
   end
