@@ -7,8 +7,6 @@ local M = {}
 local api = vim.api
 local uv = vim.uv or vim.loop
 
-local ROOT_MARKERS = { 'codespec.toml', 'pyproject.toml', '.git' }
-
 -- Where the name of a file type is not that of the protocol.
 local LANGUAGES = { sh = 'shellscript', bash = 'shellscript' }
 
@@ -43,23 +41,6 @@ end
 
 function M.language(filetype)
   return LANGUAGES[filetype] or filetype
-end
-
--- The nearest folder upwards with one of the markers; empty for none.
-local function root_of(path)
-  local folder = vim.fn.fnamemodify(path, ':p:h')
-  while true do
-    for _, marker in ipairs(ROOT_MARKERS) do
-      if uv.fs_stat(folder .. '/' .. marker) then
-        return folder
-      end
-    end
-    local parent = vim.fn.fnamemodify(folder, ':h')
-    if parent == folder then
-      return ''
-    end
-    folder = parent
-  end
 end
 
 local function changed()
@@ -302,7 +283,7 @@ end
 
 -- Attach a buffer to the server of its folder.
 function M.attach(buffer)
-  local root = root_of(api.nvim_buf_get_name(buffer))
+  local root = require('codespec.root').of(api.nvim_buf_get_name(buffer))
   local session = sessions[root]
   if not session then
     session = { root = root, buffers = {}, crashes = 0, commands = {}, waiting = {} }
