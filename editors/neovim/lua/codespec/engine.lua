@@ -229,6 +229,7 @@ end
 
 -- The client of a buffer is gone.
 function M.detach(buffer)
+  backend.detach(buffer)
   if shown and shown.buffer == buffer then
     leave()
   end

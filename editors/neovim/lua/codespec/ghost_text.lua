@@ -81,6 +81,8 @@ function M.sync() end -- what is drawn is what was chosen
 
 function M.attach() end
 
+function M.detach() end
+
 function M.command(start)
   return start
 end

@@ -130,6 +130,14 @@ function M.attach(_, buffer)
   end
 end
 
+-- Neovim takes no items of a client that is gone.
+function M.detach(buffer)
+  deliver[buffer] = nil
+  if api.nvim_buf_is_valid(buffer) then
+    api.nvim_buf_clear_namespace(buffer, NAMESPACE, 0, -1)
+  end
+end
+
 function M.setup(chosen)
   options = chosen
   engine = require('codespec.engine')
