@@ -40,7 +40,9 @@ def test_keys_are_themselves_where_nothing_is_shown(kind, folder):
     with editing(kind, folder, STUB, "nothing\n", options="auto_trigger = false,", before=before) as editor:
         editor.wait(lambda: editor.lua("return vim.fn.maparg('<Tab>', 'i')") != "")
         editor.type("oab<C-]>|ab<Tab>|")
-        editor.wait(lambda: editor.buffer() == ["nothing", "expanded|expanded   |"])
+        # From 0.11 on Neovim itself maps <Tab>, and what a mapping types expands nothing.
+        last = "expanded|expanded   |" if kind.version < (0, 11) else "expanded|ab |"
+        editor.wait(lambda: editor.buffer() == ["nothing", last])
 
 
 def test_other_keys_and_plug_mappings(kind, folder):
