@@ -1,195 +1,326 @@
-"""The Neovim plugin in a real Neovim: what is on the screen, what is in the buffer, what is saved.
+"""The Neovim plugin in a real Neovim: what is on the screen, then what is in the buffer, then what is saved.
 
-``$CODESPEC_NVIM`` names another Neovim than the one on the path, ``$CODESPEC_PYTHON`` another Python for the server.
+``$CODESPEC_NVIM`` names the Neovims to test, separated as in ``$PATH``, instead of the one on the path;
+``$CODESPEC_PYTHON`` another Python for the server. With a Neovim of 0.12 or newer every test runs twice: with the
+plugin's own ghost text, and with Neovim's own inline completion.
 """
 
 from __future__ import annotations
 
-import contextlib
-import importlib.util
 import json
 import os
-import shutil
 import signal
 import subprocess
-import sys
-import threading
-import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
+from neovim_editor import PYTHON, REAL, ROOT, STUB, editing
+from neovim_fixtures import folder, kind
+from neovim_picture import draw
 
-ROOT = Path(__file__).parents[2]
-NVIM = os.environ.get("CODESPEC_NVIM") or shutil.which("nvim")
-PYTHON = os.environ.get("CODESPEC_PYTHON", sys.executable)
-REAL = [PYTHON, "-m", "codespec", "serve"]
-STUB = [PYTHON, str(ROOT / "tests" / "lsp" / "stub_server.py")]
-"""Completes a line that ends in ``two lines`` with two, ``nothing`` with nothing, others with ``<its end|20>``."""
-
-MISSING = [
-    what
-    for what, there in (
-        ("Neovim (a program `nvim`, or $CODESPEC_NVIM)", NVIM is not None),
-        ("pynvim (pip install pynvim)", importlib.util.find_spec("pynvim") is not None),
-        ("the embedded models", len(list((ROOT / "codespec" / "data").glob("*.gguf"))) >= 2),
-    )
-    if not there
-]
-
-pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"missing: {', '.join(MISSING)}")
-
-SCREEN = """
-local rows = {}
-vim.cmd('redraw')
-for row = 1, vim.o.lines do
-  local cells = {}
-  for column = 1, vim.o.columns do
-    cells[column] = vim.fn.screenstring(row, column)
-  end
-  rows[row] = table.concat(cells):gsub('%s+$', '')
-end
-return rows
-"""
-
-
-class Editor:
-    """A Neovim with one file open."""
-
-    def __init__(self, nvim: Any, path: Path) -> None:
-        self._nvim = nvim
-        self.path = path
-
-    def type(self, keys: str) -> None:
-        self._nvim.input(keys)
-
-    def screen(self) -> list[str]:
-        return self._nvim.exec_lua(SCREEN)
-
-    def buffer(self) -> list[str]:
-        return self._nvim.current.buffer[:]
-
-    def messages(self) -> str:
-        return self._nvim.command_output("messages")
-
-    def saved(self) -> list[str]:
-        self.type("<Esc>:write<CR>")
-        self.wait(lambda: not self._nvim.current.buffer.options["modified"])
-        return self.path.read_text().splitlines()
-
-    def wait(self, condition: Callable[[], object], timeout: float = 30.0) -> None:
-        end = time.monotonic() + timeout
-        while not condition():
-            assert time.monotonic() < end, "\n".join(["not in time, on the screen is", *self.screen()])
-            time.sleep(0.02)
-
-    def wait_for_ghost_text(self) -> None:
-        """Wait until the screen shows more than the buffer holds."""
-        self.wait(lambda: self.screen()[: len(self.buffer())] != self.buffer())
-
-
-def write_init(folder: Path, server: list[str]) -> Path:
-    init = folder / "init.lua"
-    command = ", ".join(map(json.dumps, server))
-    init.write_text(
-        f"vim.opt.runtimepath:prepend({json.dumps(str(ROOT / 'editors' / 'neovim'))})\n"
-        "vim.opt.shortmess:append('I')\n"
-        "vim.opt.fillchars = { eob = ' ' }\n"
-        f"require('codespec').setup{{ cmd = {{ {command} }}, settings = {{ max_tokens = 20 }} }}\n"
-    )
-    return init
-
-
-@contextlib.contextmanager
-def editing(folder: Path, server: list[str], text: str) -> Iterator[Editor]:
-    import pynvim
-
-    path = folder / "example.py"
-    path.write_text(text)
-    argv = [NVIM, "--embed", "--clean", "-n", "-u", str(write_init(folder, server)), str(path)]
-    nvim = pynvim.attach("child", argv=argv)
-    # Neovim answers nothing while it asks the user something; a test must fail then, not wait.
-    watchdog = threading.Timer(90, os.kill, (nvim.funcs.getpid(), signal.SIGKILL))
-    watchdog.start()
-    try:
-        nvim.ui_attach(100, 24, rgb=True, ext_linegrid=True)
-        editor = Editor(nvim, path)
-        yield editor
-        assert "rror" not in editor.messages(), editor.messages()
-    finally:
-        with contextlib.suppress(EOFError, OSError):  # it ends without an answer
-            nvim.command("qall!")
-        watchdog.cancel()
-        nvim.close()
-
-
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    """An empty home, and the codespec of this checkout."""
-    for name in ("HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME", "CODESPEC_DATA"):
-        monkeypatch.setenv(name, str(tmp_path / name))
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    monkeypatch.setenv("CODESPEC_OFFER_AFTER_S", "1e9")
-    return tmp_path
-
+__all__ = ["folder", "kind"]
 
 LOOPS = "for i in range(10):\n    print(i)\n\nfor j in range(10):\n    print\n"
 
 
-def test_the_embedded_models_complete(folder):
-    with editing(folder, REAL, LOOPS) as editor:
+def stub_says(folder, text):
+    """Whether the stand-in has said something on standard error, which Neovim keeps in a log."""
+    return any(text in log.read_text(errors="replace") for log in folder.rglob("lsp.log"))
+
+
+# The real server with the embedded models. What they will say cannot be known: what is shown is what counts.
+
+
+def test_the_embedded_models_complete(kind, folder):
+    with editing(kind, folder, REAL, LOOPS) as editor:
         editor.type("GA(")
-        editor.wait_for_ghost_text()
+        ghost = editor.wait_for_ghost()
         assert editor.buffer()[4] == "    print("
-        shown = editor.screen()[4]
-        assert shown.startswith("    print(")
+        assert editor.rows()[4] == f"    print({ghost.splitlines()[0]}"
         editor.type("<Tab>")
-        editor.wait(lambda: editor.buffer()[4].rstrip() == shown)
+        editor.wait(lambda: editor.buffer()[4] != "    print(")
         lines = editor.buffer()
-        assert lines[:4] == LOOPS.splitlines()[:4]
+        assert "\n".join(lines).rstrip() == LOOPS.rstrip() + "(" + ghost
         assert editor.saved() == lines
         editor.type("u")
         editor.wait(lambda: editor.buffer()[4:] == ["    print("])
 
 
-def test_two_lines(folder):
-    with editing(folder, STUB, "two\nlast\n") as editor:
+SHAPES = """class Point:
+    def __init__(self, x, y):
+        self.x = x
+        self.y = y
+
+    def __repr__(self):
+        return f"Point({self.x}, {self.y})"
+
+    def __eq__(self, other):
+        return self.x == other.x and self.y == """
+
+
+@pytest.mark.skipif(
+    "CODESPEC_PICTURES" not in os.environ, reason="makes docs/neovim.svg where $CODESPEC_PICTURES is set"
+)
+def test_picture(kind, folder):
+    before = "vim.o.background = 'dark'; vim.o.termguicolors = true; vim.o.laststatus = 2"
+    before += "; vim.api.nvim_set_hl(0, 'Normal', { fg = 0xd8dee9, bg = 0x1f232b })"
+    after = "vim.o.statusline = \" %t%=%{v:lua.require'codespec'.statusline()} \""
+    with editing(kind, folder, REAL, SHAPES, "point.py", before=before, after=after) as editor:
+        editor.command("resize 12")
+        editor.type("GA")
+        editor.wait_for_ghost()
+        editor.wait(lambda: "ready" in "".join(editor.rows()))
+        draw(editor.screen, ROOT / "docs" / "neovim.svg", 13)
+
+
+def test_swapping_the_draft(kind, folder):
+    with editing(kind, folder, REAL, LOOPS) as editor:
+        editor.type("GA(")
+        ghost = editor.wait_for_ghost()
+        editor.type("<Esc>")
+        for draft in ("draft-go", "none"):
+            editor.type(f":Codespec draft {draft}<CR>")
+            editor.wait(lambda draft=draft: editor.status()["draft"] == draft)
+            editor.wait(lambda draft=draft: f"draft {draft} for python" in editor.messages())
+            editor.type("A")
+            assert editor.wait_for_ghost() == ghost  # a draft never changes the text
+            editor.type("<Esc>")
+            editor.wait(lambda: not editor.ghost())
+        editor.type(":Codespec draft no-such-draft<CR>")
+        editor.wait(lambda: "no-such-draft" in "".join(editor.rows()[20:]))
+        editor.type("<CR>")  # it is a long message
+        assert editor.status()["draft"] == "none"
+        editor.type("A<Tab>")
+        assert editor.saved() == editor.buffer()
+
+
+def test_choosing_a_json_grammar(kind, folder):
+    with editing(kind, folder, REAL, '{"name": "codespec", "numbers": [1, 2\n', "some.json") as editor:
+        editor.type(":Codespec grammar json<CR>")
+        editor.wait(lambda: "grammar json for json" in editor.messages())
+        editor.type("A,")
+        ghost = editor.wait_for_ghost()
+        editor.wait(lambda: editor.status()["grammar"] == "json")
+        editor.type("<Tab>")
+        editor.wait(lambda: len("\n".join(editor.buffer())) > len('{"name": "codespec", "numbers": [1, 2,'))
+        text = "\n".join(editor.buffer())
+        assert text.rstrip() == '{"name": "codespec", "numbers": [1, 2,' + ghost
+        editor.saved()
+        command = [PYTHON, "-m", "codespec", "grammar", "accepts", "json", str(editor.path), "--json"]
+        result = subprocess.run(command, capture_output=True, text=True, timeout=120)
+        (found,) = json.loads(result.stdout)
+        lines = editor.path.read_text().splitlines(keepends=True)
+        # It may be unfinished, but no more than that.
+        assert found["accepted"] or (found["line"], found["column"]) >= (len(lines), len(lines[-1])), result.stdout
+
+
+def test_pausing(kind, folder):
+    with editing(kind, folder, REAL, LOOPS) as editor:
+        editor.type("GA(")
+        ghost = editor.wait_for_ghost()
+        for scope in ("", "language", "all"):
+            editor.type(f"<C-o>:Codespec pause {scope}<CR>")
+            editor.wait(lambda: not editor.ghost())
+            assert editor.statusline().startswith("codespec: paused")
+            editor.type("1<BS>")
+            editor.wait(lambda: editor.line() == "    print(")
+            assert not editor.ghost()
+            editor.type("<C-o>:Codespec resume<CR>")
+            editor.wait(lambda: "goes on" in editor.messages() and "paused" not in editor.statusline())
+            editor.type("1<BS>")
+            editor.wait_for_ghost(ghost)
+            editor.command("messages clear")
+
+
+def test_the_server_crashes_and_comes_back(kind, folder):
+    with editing(kind, folder, REAL, LOOPS) as editor:
+        editor.type("GA(")
+        ghost = editor.wait_for_ghost()
+        (server,) = editor.children()
+        os.kill(server, signal.SIGKILL)
+        editor.wait(lambda: "the server has crashed (signal 9); it is started again in 1 s" in editor.messages())
+        assert not editor.ghost()
+        assert editor.buffer()[4] == "    print("
+        assert editor.mode() == "i"
+        editor.wait(lambda: editor.children() not in ([], [server]))
+        editor.wait_until_ready()
+        editor.type("1<BS>")
+        editor.wait_for_ghost(ghost)
+        editor.type("<Tab>")
+        editor.wait(lambda: editor.buffer()[4] != "    print(")
+        assert editor.saved() == editor.buffer()
+
+
+# The real server with a stand-in for the models, whose text is known.
+
+
+def test_several_lines(kind, folder):
+    with editing(kind, folder, STUB, "two\nlast\n") as editor:
         editor.type("A lines")
-        editor.wait_for_ghost_text()
-        editor.wait(lambda: editor.screen()[:4] == ["two linesone", "two", "", "last"])
+        editor.wait_for_ghost("one\ntwo")
+        assert editor.rows()[:4] == ["two linesone", "two", "", "last"]
         assert editor.buffer() == ["two lines", "last"]
         editor.type("<Tab>!")
         editor.wait(lambda: editor.buffer() == ["two linesone", "two", "!", "last"])
         assert editor.saved() == ["two linesone", "two", "!", "last"]
 
 
-def test_in_the_middle_of_a_line(folder):
-    with editing(folder, STUB, "é = f(x)\n") as editor:
+def test_in_the_middle_of_a_line(kind, folder):
+    with editing(kind, folder, STUB, "é = f(x)\n") as editor:
         editor.type("$iyz")
-        editor.wait(lambda: editor.screen()[0] == "é = f(xyz<xyz|20>)")
+        editor.wait_for_ghost("<xyz|20>")
+        assert editor.rows()[0] == "é = f(xyz<xyz|20>)"
         editor.type("<Tab>")
         editor.wait(lambda: editor.buffer() == ["é = f(xyz<xyz|20>)"])
         editor.type("!")
         editor.wait(lambda: editor.buffer() == ["é = f(xyz<xyz|20>!)"])
+        assert editor.saved() == ["é = f(xyz<xyz|20>!)"]
 
 
-def test_dismissed_then_tab_is_a_tab(folder):
-    with editing(folder, STUB, "abc\n") as editor:
+def test_several_lines_in_the_middle_of_a_line(kind, folder):
+    with editing(kind, folder, STUB, "f(two)\nlast\n") as editor:
+        editor.type("$i lines")
+        editor.wait_for_ghost("one\ntwo")
+        if not kind.native:  # Neovim itself leaves the rest of the line where it is
+            assert editor.rows()[:4] == ["f(two linesone", "two", ")", "last"]
+        editor.type("<Tab>")
+        editor.wait(lambda: editor.buffer() == ["f(two linesone", "two", ")", "last"])
+        assert editor.cursor() == [3, 0]
+        assert editor.saved() == ["f(two linesone", "two", ")", "last"]
+
+
+def test_accepting_by_word(kind, folder):
+    with editing(kind, folder, STUB, "abc\n") as editor:
         editor.type("Ad")
-        editor.wait(lambda: editor.screen()[0] == "abcd<bcd|20>")
+        editor.wait_for_ghost("<bcd|20>")
+        for text, rest in (("abcd<", "bcd|20>"), ("abcd<bcd", "|20>"), ("abcd<bcd|", "20>"), ("abcd<bcd|20", ">")):
+            editor.type("<M-Right>")
+            editor.wait(lambda text=text: editor.line() == text)
+            assert editor.ghost() == rest
+            assert editor.row() == "abcd<bcd|20>"
+        editor.wait(lambda: stub_says(folder, "accepted '<'"))
+        editor.wait(lambda: stub_says(folder, "accepted 'bcd'"))
+        assert editor.saved() == ["abcd<bcd|20"]
+        assert not editor.ghost()
+
+
+def test_accepting_by_line(kind, folder):
+    with editing(kind, folder, STUB, "two\nlast\n") as editor:
+        editor.type("A lines")
+        editor.wait_for_ghost("one\ntwo")
+        editor.type("<M-C-Right>")
+        editor.wait(lambda: editor.buffer() == ["two linesone", "last"])
+        assert editor.ghost() == "two"
+        editor.type("<M-C-Right>")
+        editor.wait(lambda: editor.buffer() == ["two linesone", "two", "last"])
+        assert editor.cursor() == [2, 3]
+        assert editor.saved() == ["two linesone", "two", "last"]
+
+
+def test_going_through_alternatives(kind, folder):
+    with editing(kind, folder, STUB, "abc\n") as editor:
+        editor.type("Ad")
+        editor.wait_for_ghost("<bcd|20>")
+        for keys, index, ghost in (
+            ("<M-]>", 2, "<bcd|20>!"),
+            ("<M-]>", 3, "<bcd|20>!!"),
+            ("<M-]>", 1, "<bcd|20>"),
+            ("<M-[>", 3, "<bcd|20>!!"),
+            ("<M-[>", 2, "<bcd|20>!"),
+        ):
+            editor.type(keys)
+            editor.wait_for_ghost(ghost)
+            editor.wait(lambda ghost=ghost, index=index: editor.row() == f"abcd{ghost} ({index}/3)")
+        assert editor.buffer() == ["abcd"]
+        editor.type("<Tab>")
+        editor.wait(lambda: editor.buffer() == ["abcd<bcd|20>!"])
+        editor.wait(lambda: stub_says(folder, "accepted '<bcd|20>!'"))
+        assert editor.saved() == ["abcd<bcd|20>!"]
+
+
+def test_dismissed_then_tab_is_a_tab(kind, folder):
+    with editing(kind, folder, STUB, "abc\n") as editor:
+        editor.type("Ad")
+        editor.wait_for_ghost("<bcd|20>")
         editor.type("<C-]>")
-        editor.wait(lambda: editor.screen()[0] == "abcd")
+        editor.wait(lambda: not editor.ghost())
         editor.type("<Tab>e")
         editor.wait(lambda: editor.buffer() == ["abcd    e"])
-        editor.wait(lambda: editor.screen()[0] == "abcd    e<  e|20>")
+        editor.wait_for_ghost("<  e|20>")
         editor.type("<Esc>")
-        editor.wait(lambda: editor.screen()[0] == "abcd    e")
+        editor.wait(lambda: editor.row() == "abcd    e")
         assert editor.saved() == ["abcd    e"]
+        found = editor.lua(
+            "local server = require('codespec.server'); local client = server.client(server.sessions()[1]);"
+            "return server.call(client, 'request_sync', 'workspace/executeCommand',"
+            "{ command = 'codespec.status', arguments = { 'python' } }, 20000).result.statistics.python.rejected"
+        )
+        assert found == 1
 
 
-def test_a_program_that_does_not_exist(folder):
-    init = write_init(folder, ["no-such-codespec"])
-    command = [NVIM, "--headless", "--clean", "-n", "-u", str(init), "-c", "qall!"]
-    result = subprocess.run(command, capture_output=True, text=True, timeout=30)
-    assert "codespec: there is no program no-such-codespec; install it, or" in result.stderr
+def test_typing_along_does_not_flicker(kind, folder):
+    with editing(kind, folder, STUB, "abc\n") as editor:
+        editor.type("Ad")
+        editor.wait_for_ghost("<bcd|20>")
+        first = len(editor.screen.frames)
+        for count, key in enumerate("<bcd|20", start=1):
+            editor.write(key)
+            editor.wait(lambda count=count: editor.ghost() == "<bcd|20>"[count:])
+        typed = [frame for frame in editor.screen.frames[first:] if frame.rows[0]]
+        assert len(typed) >= 7
+        assert {frame.rows[0] for frame in typed} == {"abcd<bcd|20>"}
+        assert {frame.ghost for frame in typed} <= {"<bcd|20>"[count:] for count in range(8)}
+        assert editor.saved() == ["abcd<bcd|20"]
+
+
+def test_typing_something_else_hides_it_at_once(kind, folder, monkeypatch):
+    with editing(kind, folder, STUB, "abc\n") as editor:
+        editor.type("Ad")
+        editor.wait_for_ghost("<bcd|20>")
+        first = len(editor.screen.frames)
+        editor.write("x")
+        editor.wait_for_ghost("<cdx|20>")
+        frames = {(frame.rows[0], frame.ghost) for frame in editor.screen.frames[first:]}
+        assert frames <= {("abcd<bcd|20>", "<bcd|20>"), ("abcdx", ""), ("abcdx<cdx|20>", "<cdx|20>")}
+
+
+def test_a_stale_answer_never_shows(kind, folder, monkeypatch):
+    monkeypatch.setenv("STUB_STEP_S", "0.5")
+    with editing(kind, folder, STUB, "a\n") as editor:
+        editor.wait_until_ready()
+        editor.type("Ab")
+        # The answer to this is on its way when the next key comes.
+        editor.wait(lambda: stub_says(folder, "begin example.py"))
+        editor.type("c")
+        editor.wait_for_ghost("<abc|20>")
+        assert {frame.ghost for frame in editor.screen.frames} == {"", "<abc|20>"}
+        editor.type("d<Esc>")
+        editor.wait(lambda: editor.mode() == "n")
+        count = len(editor.screen.frames)
+        editor.type("o")
+        editor.wait_for_ghost()
+        assert not {"<abc|20>", "<bcd|20>"} & {frame.ghost for frame in editor.screen.frames[count:]}
+
+
+def test_a_server_that_is_still_loading(kind, folder, monkeypatch):
+    monkeypatch.setenv("STUB_LOAD_S", "6")
+    after = "vim.o.statusline = \"%{v:lua.require'codespec'.statusline()}\""
+    with editing(kind, folder, STUB, "abc\n", after=after) as editor:
+        editor.type("Ad")
+        editor.wait(lambda: "codespec: loading" in "\n".join(editor.rows()))
+        editor.wait(lambda: "loading the model" in editor.messages())
+        assert not editor.ghost()
+        editor.wait(lambda: "the model is loaded" in editor.messages())
+        editor.wait(
+            lambda: "codespec: ready" in "\n".join(editor.rows()) or "codespec: busy" in "\n".join(editor.rows())
+        )
+        editor.wait_for_ghost("<bcd|20>")
+        assert editor.saved() == ["abcd"]
+
+
+def test_a_model_that_cannot_be_loaded(kind, folder, monkeypatch):
+    monkeypatch.setenv("STUB_LOAD_ERROR", "the file is no model; choose another target")
+    with editing(kind, folder, STUB, "abc\n") as editor:
+        editor.wait(lambda: "codespec: the file is no model; choose another target" in editor.messages())
+        editor.wait(lambda: editor.statusline() == "codespec: failed")
+        editor.type("Ad<Tab>")
+        assert editor.saved() == ["abcd    "]

@@ -1,166 +1,151 @@
--- Inline completion from `codespec serve`.
---
--- Neovim 0.12 and later draw and accept inline completions themselves; before that, from 0.7.2 on, ghost_text.lua
--- does. Everything else lives in the server: see docs/editors.md for a configuration without this plugin.
+-- Inline completion from `codespec serve`: see :help codespec.
 
 local M = {}
 
-local defaults = {
-  cmd = { 'codespec', 'serve' },
-  filetypes = {
-    'python', 'json', 'javascript', 'typescript', 'c', 'cpp', 'go', 'rust', 'java', 'sh', 'sql', 'yaml', 'toml', 'html',
-  },
-  -- The keys of codespec.toml.
-  settings = {},
-  -- How long the keyboard has to rest before a request; Neovim 0.12 has its own delay.
-  debounce_ms = 60,
-  -- false leaves a key alone.
-  keys = { accept = '<Tab>', dismiss = '<C-]>' },
-}
+local api = vim.api
 
-local ROOT_MARKERS = { 'codespec.toml', 'pyproject.toml', '.git' }
+local options
 
--- Where the name of a file type is not that of the protocol.
-local LANGUAGE_IDS = { sh = 'shellscript', bash = 'shellscript' }
-
-local NATIVE = vim.fn.has('nvim-0.12') == 1
-
-local options = defaults
-local clients = {} -- folder -> client id, before 0.12
-
-local function language_id(_, filetype)
-  return LANGUAGE_IDS[filetype] or filetype
+local function concerns(buffer)
+  local types = options.filetypes
+  return vim.bo[buffer].buftype == ''
+    and vim.bo[buffer].modifiable
+    and api.nvim_buf_get_name(buffer) ~= ''
+    and (vim.tbl_contains(types, '*') or vim.tbl_contains(types, vim.bo[buffer].filetype))
 end
 
--- What vim.lsp.config and vim.lsp.start_client have in common.
-local function client_config()
-  return {
-    name = 'codespec',
-    cmd = options.cmd,
-    get_language_id = language_id,
-    -- An empty table would be sent as a list.
-    init_options = next(options.settings) and options.settings or nil,
-  }
-end
-
-local function map(buffer, key, callback, description)
-  if key then
-    vim.keymap.set('i', key, callback, { buffer = buffer, expr = true, silent = true, desc = description })
-  end
-end
-
--- Keys that do their work where a completion is shown and are themselves where none is.
-local function map_keys(buffer, accept, dismiss)
-  local keys = options.keys
-  map(buffer, keys.accept, function() return accept() or keys.accept end, 'Accept the inline completion')
-  map(buffer, keys.dismiss, function() return dismiss() or keys.dismiss end, 'Dismiss the inline completion')
-end
-
-local function setup_native(group)
-  local config = client_config()
-  config.filetypes = options.filetypes
-  config.root_markers = ROOT_MARKERS
-  vim.lsp.config('codespec', config)
-  vim.api.nvim_create_autocmd('LspAttach', {
-    group = group,
-    callback = function(event)
-      local client = vim.lsp.get_client_by_id(event.data.client_id)
-      if not client or client.name ~= 'codespec' then
-        return
-      end
-      vim.lsp.inline_completion.enable(true, { bufnr = event.buf })
-      map_keys(event.buf, function()
-        return vim.lsp.inline_completion.get() and ''
-      end, function()
-        return vim.lsp.inline_completion.get({ on_accept = function() end }) and ''
-      end)
-    end,
-  })
-  vim.lsp.enable('codespec')
-end
-
--- The nearest folder upwards with one of the markers.
-local function root_of(path)
-  local folder = vim.fn.fnamemodify(path, ':p:h')
-  while true do
-    for _, marker in ipairs(ROOT_MARKERS) do
-      if vim.loop.fs_stat(folder .. '/' .. marker) then
-        return folder
-      end
-    end
-    local parent = vim.fn.fnamemodify(folder, ':h')
-    if parent == folder then
-      return nil
-    end
-    folder = parent
-  end
-end
-
-local function start_client(root)
-  local config = client_config()
-  config.root_dir = root
-  config.capabilities = vim.lsp.protocol.make_client_capabilities()
-  config.capabilities.textDocument.inlineCompletion = { dynamicRegistration = false }
-  -- Only now is the document open, and can be completed.
-  config.on_attach = function(client, buffer)
-    local ghost_text = require('codespec.ghost_text')
-    ghost_text.attach(buffer, client.id, options.debounce_ms)
-    map_keys(buffer, ghost_text.accept_keys, ghost_text.dismiss_keys)
-  end
-  config.on_exit = function(code)
-    clients[root or ''] = nil
-    if code ~= 0 then
-      vim.schedule(function()
-        local message = 'codespec: the server has ended with code %d; %s says why, :edit starts it again'
-        vim.notify(message:format(code, vim.lsp.get_log_path()), vim.log.levels.ERROR)
-      end)
-    end
-  end
-  return vim.lsp.start_client(config)
+local function is_too_large(buffer)
+  return api.nvim_buf_get_offset(buffer, api.nvim_buf_line_count(buffer)) > options.max_file_kib * 1024
 end
 
 local function attach(buffer)
-  local path = vim.api.nvim_buf_get_name(buffer)
-  if path == '' or vim.bo[buffer].buftype ~= '' then
+  if not concerns(buffer) then
     return
   end
-  local root = root_of(path)
-  local id = clients[root or ''] or start_client(root)
-  clients[root or ''] = id
-  if id then
-    vim.lsp.buf_attach_client(buffer, id)
+  if is_too_large(buffer) then
+    require('codespec.tell').log(('%s is larger than max_file_kib'):format(api.nvim_buf_get_name(buffer)))
+    return
   end
+  require('codespec.server').attach(buffer)
 end
 
-local function setup_own(group)
-  vim.api.nvim_create_autocmd('FileType', {
-    group = group,
-    pattern = options.filetypes,
+-- Complete in files of the chosen types; `user` goes over the defaults, key by key (:help codespec-options).
+function M.setup(user)
+  local tell = require('codespec.tell')
+  if vim.fn.has('nvim-0.7.2') == 0 then
+    tell.fail('Neovim 0.7.2 or newer is needed')
+    return
+  end
+  local messages
+  options, messages = require('codespec.options').read(user)
+  if #messages > 0 then
+    tell.warn(table.concat(messages, '; ') .. ' (:help codespec-options)')
+  end
+  require('codespec.engine').setup(options)
+  require('codespec.server').setup(options, function(client, buffer)
+    require('codespec.engine').attach(client, buffer)
+    require('codespec.keys').map(buffer, options.keys)
+  end)
+  api.nvim_create_autocmd('FileType', {
+    group = api.nvim_create_augroup('codespec', { clear = true }),
     callback = function(event)
-      attach(event.buf)
+      -- To start a program takes a moment: the file is to be on the screen first.
+      vim.schedule(function()
+        if api.nvim_buf_is_loaded(event.buf) then
+          attach(event.buf)
+        end
+      end)
     end,
   })
-  for _, buffer in ipairs(vim.api.nvim_list_bufs()) do
-    if vim.api.nvim_buf_is_loaded(buffer) and vim.tbl_contains(options.filetypes, vim.bo[buffer].filetype) then
+  for _, buffer in ipairs(api.nvim_list_bufs()) do
+    if api.nvim_buf_is_loaded(buffer) then
       attach(buffer)
     end
   end
 end
 
--- Start the server for files of these types; `user` takes the place of the defaults above, key by key.
-function M.setup(user)
-  options = vim.tbl_deep_extend('force', defaults, user or {})
-  if vim.fn.executable(options.cmd[1]) == 0 then
-    local remedy = "install it, or name it in require('codespec').setup{ cmd = { '/path/to/codespec', 'serve' } }"
-    vim.notify(('codespec: there is no program %s; %s'):format(options.cmd[1], remedy), vim.log.levels.ERROR)
-    return
+-- The options in force; nil before setup.
+function M.options()
+  return options
+end
+
+-- What is known of completion in a buffer, the current one by default: `state` and, as far as the server has told,
+-- `target`, `draft`, `grammar`, `language`, `acceptance` …; nil where codespec has no part in it.
+function M.status(buffer)
+  buffer = (buffer == nil or buffer == 0) and api.nvim_get_current_buf() or buffer
+  local session = options and require('codespec.server').session(buffer)
+  if not session then
+    return nil
   end
-  local group = vim.api.nvim_create_augroup('codespec', { clear = true })
-  if NATIVE then
-    setup_native(group)
-  else
-    setup_own(group)
+  local status = vim.tbl_extend('keep', { state = session.state }, session.status or {})
+  status.percent = session.percent
+  status.paused = require('codespec.pause').reason(buffer)
+  return status
+end
+
+-- State, draft and acceptance in a few words, for 'statusline'; empty where codespec has no part in the buffer.
+function M.statusline()
+  local status = M.status()
+  if not status then
+    return ''
   end
+  local words = { 'codespec:', status.paused and 'paused' or status.state }
+  -- No per cent signs, which mean something in 'statusline'.
+  if status.state == 'loading' and status.percent then
+    table.insert(words, status.percent .. '/100')
+  end
+  if type(status.draft) == 'string' and vim.tbl_contains({ 'ready', 'busy' }, status.state) then
+    table.insert(words, vim.fn.fnamemodify(status.draft, ':t:r'))
+    if type(status.acceptance) == 'number' then
+      table.insert(words, ('%.2f'):format(status.acceptance))
+    end
+  end
+  return table.concat(words, ' ')
+end
+
+local function engine()
+  return options and require('codespec.engine')
+end
+
+-- Insert what is shown, all of it; whether there was something. Not from <expr> mappings, which may not change text.
+function M.accept()
+  return engine() and engine().accept('all') or false
+end
+
+-- The same for the next word, with the space before it.
+function M.accept_word()
+  return engine() and engine().accept('word') or false
+end
+
+-- The same up to the end of the line.
+function M.accept_line()
+  return engine() and engine().accept('line') or false
+end
+
+-- Show another completion, which is asked for if need be; whether one was shown.
+function M.next()
+  return engine() and engine().cycle(1) or false
+end
+
+function M.previous()
+  return engine() and engine().cycle(-1) or false
+end
+
+-- Hide what is shown until the text changes; whether there was something.
+function M.dismiss()
+  return engine() and engine().dismiss() or false
+end
+
+-- Ask for completions now, whatever auto_trigger says.
+function M.trigger()
+  if engine() then
+    engine().trigger()
+  end
+end
+
+-- Whether a completion is shown that fits what is typed.
+function M.is_visible()
+  return engine() and engine().remainder() ~= nil or false
 end
 
 return M
