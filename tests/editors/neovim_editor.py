@@ -39,13 +39,16 @@ MISSING = [
     if not there
 ]
 
+CACHE = Path(os.environ.get("CODESPEC_EDITORS") or ROOT / ".venv" / "editors")
+
 NATIVE_FROM = (0, 12)
 
 
 def programs() -> list[str]:
-    """The Neovims to test: those in ``$CODESPEC_NVIM``, separated as in ``$PATH``, or the one on the path."""
+    """The Neovims to test: those in ``$CODESPEC_NVIM``, separated as in ``$PATH``, or the one on the path and the one
+    that install.sh has unpacked."""
     named = os.environ.get("CODESPEC_NVIM", "").split(os.pathsep)
-    return [program for program in named if program] or list(filter(None, [shutil.which("nvim")]))
+    return list(filter(None, named)) or list(filter(None, map(shutil.which, ("nvim", str(CACHE / "neovim" / "nvim")))))
 
 
 def version(program: str) -> tuple[int, ...]:

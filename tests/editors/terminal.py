@@ -149,6 +149,6 @@ def running(command: list[str], cwd: Path, env: dict[str, str]) -> Iterator[Term
 
 
 def program(variable: str, *names: str) -> str | None:
-    """An editor: what the variable names, or the first of these programs that is on the path."""
-    named = os.environ.get(variable)
+    """An editor: what the variable names first, or the first of these programs that is on the path."""
+    named = os.environ.get(variable, "").split(os.pathsep)[0]
     return next(filter(None, map(shutil.which, [named] if named else names)), None)

@@ -1,6 +1,6 @@
 """The steps of examples/editor/README.md, in a real Neovim.
 
-``$CODESPEC_NVIM`` names another Neovim than the one on the path.
+``$CODESPEC_NVIM`` names other Neovims than the one on the path; the first counts.
 """
 
 from __future__ import annotations
