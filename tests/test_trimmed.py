@@ -51,7 +51,7 @@ def test_logits_of_some_tokens():
 
 def texts(draft, sampling, grammar=None):
     """What the target writes with the draft and alone, and how much of the proposals it took."""
-    engine = LocalEngine(EMBEDDED_TARGET, context_length=256)
+    engine = LocalEngine(EMBEDDED_TARGET, context_length=256, exact=True)
     try:
         engine.use_draft(draft)
         assert not engine.notes
