@@ -96,8 +96,9 @@ def _find(name: str, role: str) -> Path:
     found = next((p for p in places if p.is_file()), None)
     if found is None:
         what = f"{role} model" if role else "model"
+        names = [other for other in known() if role != "draft" or other != "target"]
         raise CodespecError(
-            f"no {what} {name!r}; give the path of a .gguf file or one of {', '.join(known())}; "
+            f"no {what} {name!r}; give the path of a .gguf file or one of {', '.join(names)}; "
             "`codespec models suggest` names some to fetch"
         )
     return found

@@ -143,6 +143,12 @@ class Editor:
         self.wait(lambda: not self.nvim.current.buffer.options["modified"])
         return self.path.read_text().splitlines()
 
+    def confirm(self) -> None:
+        """Answer "Press ENTER", which comes with messages of several lines."""
+        self.wait(lambda: self.mode() == "r")
+        self.type("<CR>")
+        self.wait(lambda: self.mode() != "r")
+
     def wait(self, condition: Callable[[], object], timeout: float = WITHIN_S) -> None:
         end = time.monotonic() + timeout
         while not condition():
@@ -244,4 +250,6 @@ def editing(
     with running(kind.program, ["--clean", "-n", "-u", str(configuration), str(path)], path) as editor:
         yield editor
         said = editor.messages()
-        assert not [error for error in ("E5108", "stack traceback", "Error detected") if error in said], said
+        assert not [error for error in ("E5108", "stack traceback", "Error detected", "deprecated") if error in said], (
+            said
+        )

@@ -87,7 +87,7 @@ def test_swapping_the_draft(kind, folder):
             editor.wait(lambda: not editor.ghost())
         editor.type(":Codespec draft no-such-draft<CR>")
         editor.wait(lambda: "no-such-draft" in "".join(editor.rows()[20:]))
-        editor.type("<CR>")  # it is a long message
+        editor.confirm()  # it is a long message
         assert editor.status()["draft"] == "none"
         editor.type("A<Tab>")
         assert editor.saved() == editor.buffer()

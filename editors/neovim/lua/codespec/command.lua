@@ -132,7 +132,7 @@ local function pause(arguments, paused)
 end
 
 local function log()
-  local lines = { 'Neovim keeps what the server writes on standard error in ' .. vim.lsp.get_log_path(), '' }
+  local lines = { 'Neovim keeps what the server writes on standard error in ' .. require('vim.lsp.log').get_filename(), '' }
   local buffer = tell.show('log', vim.list_extend(lines, tell.logged()))
   api.nvim_win_set_cursor(vim.fn.bufwinid(buffer), { #lines, 0 })
 end

@@ -124,10 +124,13 @@ end
 
 function M.attach(_, buffer)
   vim.lsp.inline_completion.enable(true, { bufnr = buffer })
-  if buffer == api.nvim_get_current_buf() and api.nvim_get_mode().mode == 'i' then
-    -- It asks when the cursor moves, which the user may have done already.
-    api.nvim_exec_autocmds('CursorMovedI', { buffer = buffer, modeline = false })
-  end
+  -- Where it was enabled before, for a server that has died, Neovim takes up the new one a moment after this.
+  vim.schedule(function()
+    if buffer == api.nvim_get_current_buf() and api.nvim_get_mode().mode == 'i' then
+      -- It asks when the cursor moves, which the user may have done already.
+      api.nvim_exec_autocmds('CursorMovedI', { buffer = buffer, modeline = false })
+    end
+  end)
 end
 
 -- Neovim takes no items of a client that is gone.
