@@ -32,7 +32,7 @@ class Shape:
 
 TARGET = Shape(vocabulary=8192, width=320, layers=7, heads=5, kv_heads=1, feed_forward=896, context=1024)
 DRAFT = Shape(vocabulary=8192, width=128, layers=2, heads=4, kv_heads=2, feed_forward=256, context=1024)
-TINY = Shape(vocabulary=512, width=64, layers=2, heads=2, kv_heads=1, feed_forward=96, context=128)
+TINY = Shape(vocabulary=512, width=96, layers=2, heads=3, kv_heads=1, feed_forward=128, context=128)
 TINY_DRAFT = Shape(vocabulary=512, width=64, layers=1, heads=2, kv_heads=1, feed_forward=64, context=128)
 
 
