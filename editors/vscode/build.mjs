@@ -2,40 +2,64 @@
 // there; `--release` leaves that out, and codespec then comes from the package index.
 
 import { build } from 'esbuild';
+import { rmSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const checkout = process.argv.includes('--release') ? '' : fileURLToPath(new URL('../..', import.meta.url));
 
-// The language client and the protocol below it are large. In bundles of their own they are loaded after activation, one
-// after the other, so that neither holds the extension host's thread for long.
-const apart = {
-  name: 'apart',
-  setup({ onResolve }) {
-    onResolve({ filter: /^\.\/(client|protocol)\.js$/ }, ({ path }) => ({ path, external: true }));
-    onResolve({ filter: /^vscode-languageserver-protocol(\/node)?$/ }, ({ kind }) =>
-      kind === 'entry-point' ? undefined : { path: './protocol.js', external: true },
-    );
-  },
-};
+rmSync('dist', { recursive: true, force: true }); // whatever lies there would be packed
 
-const { metafile } = await build({
-  entryPoints: {
-    extension: 'src/extension.ts',
-    client: 'src/client.ts',
-    protocol: 'vscode-languageserver-protocol/node',
-  },
-  outdir: 'dist',
+const options = {
   bundle: true,
   minify: true,
   metafile: true,
   platform: 'node',
   format: 'cjs',
   target: 'node20',
-  external: ['vscode'],
-  banner: { js: 'const BUNDLE_BEGAN = performance.now();' },
-  define: { CHECKOUT: JSON.stringify(checkout) },
-  plugins: [apart],
-});
-for (const [name, { bytes }] of Object.entries(metafile.outputs)) {
-  console.log(`${name} ${Math.ceil(bytes / 1000)} kB`);
+  external: ['vscode', './protocol.js', './client.js'],
+};
+
+/**
+ * A bundle that exports `modules`, functions that run one module each, those that others need before them, and `whole`,
+ * which gives what the last one exports.
+ */
+async function buildInModules(entry, outfile, plugins = []) {
+  const { metafile } = await build({ ...options, plugins, entryPoints: [entry], write: false });
+  const [{ inputs }] = Object.values(metafile.outputs);
+  const files = Object.keys(inputs).filter((file) => !file.startsWith('apart:'));
+  const loads = files.map((file) => `() => require(${JSON.stringify(resolve(file))})`);
+  const contents = `exports.modules = [${loads}]; exports.whole = exports.modules.at(-1);`;
+  return build({ ...options, plugins, stdin: { contents, resolveDir: import.meta.dirname }, outfile });
+}
+
+// The language client is large, and so is the protocol below it. In bundles of their own they are loaded after activation,
+// a few modules at a time, so that none holds the extension host's thread for long.
+const PROTOCOL = 'vscode-languageserver-protocol/node';
+const protocolApart = {
+  name: 'protocol-apart',
+  setup({ onResolve, onLoad }) {
+    onResolve({ filter: /^vscode-languageserver-protocol(\/node)?$/ }, () => ({ path: PROTOCOL, namespace: 'apart' }));
+    onLoad({ filter: /.*/, namespace: 'apart' }, () => ({
+      contents: "module.exports = require('./protocol.js').whole();",
+    }));
+  },
+};
+const outputs = [
+  await buildInModules(fileURLToPath(import.meta.resolve(PROTOCOL)), 'dist/protocol.js'),
+  await buildInModules('src/client.ts', 'dist/client.js', [protocolApart]),
+];
+outputs.push(
+  await build({
+    ...options,
+    entryPoints: ['src/extension.ts'],
+    outfile: 'dist/extension.js',
+    banner: { js: 'const BUNDLE_BEGAN = performance.now();' },
+    define: { CHECKOUT: JSON.stringify(checkout) },
+  }),
+);
+for (const { metafile } of outputs) {
+  for (const [name, { bytes }] of Object.entries(metafile.outputs)) {
+    console.log(`${name} ${Math.ceil(bytes / 1000)} kB`);
+  }
 }

@@ -284,6 +284,21 @@ def test_the_trace_tells_where_each_token_came_from(editor):
     editor.save(path)
 
 
+def test_settings_reach_the_server(window):
+    settings = {"codespec.command": REAL, "codespec.max_tokens": 3, "codespec.language": {"python": {"draft": "draft-go"}}}
+    editor = window("few", settings)
+    editor.wait_until_ready()
+    path = editor.open(name(), SEARCHES)
+    editor.press("Control+End")
+    editor.type("def find(items):\nfor")
+    editor.wait_for_ghost()
+    editor.wait(lambda: " go" in editor.status(), "the draft of the settings is in force")
+    page = trace(editor)
+    assert int(re.search(r"(\d+) tokens in", page.locator("p").first.inner_text())[1]) <= 3
+    close_page(editor)
+    editor.save(path)
+
+
 def test_activation_is_quick(editor):
     [ms] = map(float, re.findall(r"activated in ([\d.]+) ms", editor.server.extension_log))
     editor.run("codespec: Show the Log")

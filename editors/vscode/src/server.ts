@@ -2,6 +2,7 @@
 
 import { spawn, type ChildProcess } from 'node:child_process';
 import * as fs from 'node:fs/promises';
+import { performance } from 'node:perf_hooks';
 import * as vscode from 'vscode';
 import type { LanguageClient, Middleware } from 'vscode-languageclient/node';
 import { BadSetting, findServer, type Program } from './environment';
@@ -34,6 +35,15 @@ const END_MS = 5_000;
 
 /** A server that has run this long has not died of what the one before it died of. */
 const HEALTHY_MS = 180_000;
+
+/** How long modules are loaded at a time. */
+const SLICE_MS = 4;
+
+/** What build.mjs makes of a library: functions that load its modules one by one, and the last of them. */
+interface Bundle<T> {
+  readonly modules: readonly (() => unknown)[];
+  readonly whole: () => T;
+}
 
 export class Server implements vscode.Disposable {
   private readonly changed = new vscode.EventEmitter<void>();
@@ -157,7 +167,8 @@ export class Server implements vscode.Disposable {
     await fs.mkdir(cwd, { recursive: true });
     const { createClient } = await loadClient();
     const configuration = timed('configuration', () => this.settings.forServer());
-    const client = createClient(() => this.launch(program, cwd), log, configuration, this.complete);
+    const launch = () => this.launch(program, cwd);
+    const client = timed('making the client', createClient)(launch, log, configuration, this.complete);
     this.client = client;
     client.onNotification(
       'codespec/status',
@@ -174,7 +185,7 @@ export class Server implements vscode.Disposable {
 
   private async greet(client: LanguageClient, line: string): Promise<void> {
     try {
-      await client.start();
+      await timed('starting the client', () => client.start())();
     } catch (error) {
       if (this.client === client) {
         this.live({ name: 'failed', why: messageOf(error) });
@@ -237,11 +248,29 @@ export class Server implements vscode.Disposable {
   }
 }
 
-/** Loads the language client in two steps, between which others have their turn. */
-async function loadClient(): Promise<typeof import('./client.js')> {
-  timed('loading the protocol', () => require('./protocol.js') as unknown)();
-  await new Promise(setImmediate);
-  return timed('loading the client', () => require('./client.js') as typeof import('./client.js'))();
+/** Loads the language client, and the protocol below it, a few modules at a time; between them others have their turn. */
+async function loadClient(): Promise<typeof import('./client')> {
+  await loadModules('the protocol', () => require('./protocol.js') as Bundle<unknown>);
+  return loadModules('the client', () => require('./client.js') as Bundle<typeof import('./client')>);
+}
+
+async function loadModules<T>(name: string, read: () => Bundle<T>): Promise<T> {
+  const bundle = timed(`reading ${name}`, read)();
+  const modules = bundle.modules.values();
+  const loadSome = timed(`loading ${name}`, () => {
+    const end = performance.now() + SLICE_MS;
+    for (const load of modules) {
+      load();
+      if (performance.now() > end) {
+        return true;
+      }
+    }
+    return false;
+  });
+  do {
+    await new Promise(setImmediate);
+  } while (loadSome());
+  return bundle.whole();
 }
 
 export function openSettings(key = ''): void {

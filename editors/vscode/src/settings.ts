@@ -9,6 +9,12 @@ const PAUSED = 'paused';
 
 export type Languages = Record<string, { draft?: string; grammar?: string; enabled?: boolean }>;
 
+type Tree = Readonly<Record<string, unknown>>;
+
+function valueAt(values: unknown, key: string): unknown {
+  return key.split('.').reduce((inner, name) => (inner as Tree | undefined)?.[name], values);
+}
+
 /** What the user has set, and what was paused. */
 export class Settings implements vscode.Disposable {
   private readonly changed = new vscode.EventEmitter<void>();
@@ -67,10 +73,12 @@ export class Settings implements vscode.Disposable {
   /** What the server is to know. Defaults are left out: they must not take the place of what is in codespec.toml. */
   forServer(): Record<string, unknown> {
     const configuration = vscode.workspace.getConfiguration(SECTION);
+    // To inspect every key takes a hundred times as long as the section as a whole.
+    const { globalValue, workspaceValue, workspaceFolderValue } =
+      vscode.workspace.getConfiguration().inspect<Tree>(SECTION) ?? {};
     const options: Record<string, unknown> = {};
     for (const key of this.keys) {
-      const { globalValue, workspaceValue, workspaceFolderValue } = configuration.inspect(key) ?? {};
-      if (globalValue === undefined && workspaceValue === undefined && workspaceFolderValue === undefined) {
+      if ([globalValue, workspaceValue, workspaceFolderValue].every((values) => valueAt(values, key) === undefined)) {
         continue;
       }
       const path = key.split('.');
