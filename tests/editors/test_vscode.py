@@ -285,8 +285,8 @@ def test_the_trace_tells_where_each_token_came_from(editor):
 
 
 def test_settings_reach_the_server(window):
-    settings = {"codespec.command": REAL, "codespec.max_tokens": 3, "codespec.language": {"python": {"draft": "draft-go"}}}
-    editor = window("few", settings)
+    draft = {"python": {"draft": "draft-go"}}
+    editor = window("few", {"codespec.command": REAL, "codespec.max_tokens": 3, "codespec.language": draft})
     editor.wait_until_ready()
     path = editor.open(name(), SEARCHES)
     editor.press("Control+End")

@@ -17,9 +17,14 @@ local function language_here()
 end
 
 -- The server's answer to a command, or a message that it has none. One that is starting will answer.
-local function ask(command, arguments, done)
+local function ask(command, arguments, done, again)
   local session = server.session(api.nvim_get_current_buf())
-  if not session then
+  if not session and not again then
+    -- A file that has just been opened gets its server in a moment.
+    vim.schedule(function()
+      ask(command, arguments, done, true)
+    end)
+  elseif not session then
     tell.warn('this file has no server: is its type among filetypes? (:checkhealth codespec)')
   elseif vim.tbl_contains({ 'failed', 'stopped' }, session.state) then
     tell.warn(('the server has %s (:Codespec log, :Codespec restart)'):format(session.state))
@@ -65,7 +70,6 @@ local function show_value(value)
 end
 
 function M.status()
-  local session = server.session(api.nvim_get_current_buf())
   ask('codespec.status', { language_here() }, function(status)
     local lines = { 'language: ' .. language_here() }
     for _, name in ipairs({ 'state', 'target', 'draft', 'grammar', 'enabled' }) do
