@@ -17,7 +17,7 @@ from pathlib import Path
 import code_server
 import pytest
 from code_server import EXTENSION, ROOT
-from test_vscode import LOOPS, name, notifications, to_the_last_line
+from test_vscode import CALLS, name, notifications, to_the_last_line
 from test_vscode_server import press_button
 
 MINUTES = 15
@@ -67,7 +67,7 @@ def test_from_a_fresh_folder_to_ghost_text(programs, browser, artifacts, tmp_pat
         editor.wait_until_ready()
 
         assert "Open a file and type" in steps[2]
-        document = editor.open(name(), LOOPS)
+        document = editor.open(name(), CALLS)
         to_the_last_line(editor)
         editor.type("(")
         shown = editor.wait_for_ghost()
