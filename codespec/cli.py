@@ -183,8 +183,8 @@ def _show_completion(completer: Completer, completion: object, prefix: str, suff
     colour = show.wants_colour(sys.stdout)
     before = "\n".join(prefix[: len(prefix) - completion.backed_up].split("\n")[-12:])
     after = "\n".join(suffix.split("\n")[:6]).rstrip()
-    length = completion.backed_up + len(completion.text)
-    shown = show.rounds(completion.rounds, completer.engine.vocabulary, length, colour)
+    vocabulary = completer.engine.vocabulary
+    shown = show.completion(completion.rounds, vocabulary, completion.backed_up, completion.text, colour)
     report = completion.report
     print(show.paint(before, "dim", colour) + shown + show.paint(after, "dim", colour))
     print()

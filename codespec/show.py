@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -15,11 +16,19 @@ STYLES = {
     "target": "\033[0m",  # plain: the target's own
     "forced": "\033[36m",  # cyan: the grammar left no choice
     "rejected": "\033[31;9m",  # red, struck out: drafted, and the target disagreed
+    "mended": "\033[33m",  # yellow: no model's, such as brackets closed at the limit of tokens
     "dim": "\033[2m",
 }
 RESET = "\033[0m"
 # Without colour the same is said by brackets.
-MARKS = {"accepted": ("", ""), "target": ("", ""), "forced": ("", ""), "rejected": ("⟦", "⟧"), "dim": ("", "")}
+MARKS = {
+    "accepted": ("", ""),
+    "target": ("", ""),
+    "forced": ("", ""),
+    "rejected": ("⟦", "⟧"),
+    "mended": ("", ""),
+    "dim": ("", ""),
+}
 
 
 def wants_colour(stream: TextIO) -> bool:
@@ -34,10 +43,19 @@ def paint(text: str, style: str, colour: bool) -> str:
     if not text:
         return ""
     if not colour:
-        before, after = MARKS[style]
+        before, after = MARKS.get(style, ("", ""))
         return before + text + after
     # The terminal's own colours end at each line, so that a pager shows them too.
     return "\n".join(STYLES[style] + line + RESET if line else "" for line in text.split("\n"))
+
+
+def completion(steps: Sequence[Round], vocabulary: Vocabulary, backed_up: int, text: str, colour: bool) -> str:
+    """A completion with the source of each token; ``text`` is what became of what was generated from ``backed_up``
+    characters before it on."""
+    generated = text_of([token for step in steps for token in step.tokens], vocabulary)
+    both = zip(generated[backed_up:], text, strict=False)
+    kept = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], both))
+    return rounds(steps, vocabulary, backed_up + kept, colour) + paint(text[kept:], "mended", colour)
 
 
 def rounds(steps: Sequence[Round], vocabulary: Vocabulary, length: int, colour: bool) -> str:
@@ -74,6 +92,7 @@ def legend(colour: bool) -> str:
         paint("target's own", "target", colour),
         paint("forced by the grammar", "forced", colour),
         paint("drafted and rejected", "rejected", colour),
+        paint("closed or indented afterwards", "mended", colour),
     ]
     return " · ".join(parts)
 

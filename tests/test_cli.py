@@ -93,6 +93,15 @@ def test_complete_shows_where_tokens_came_from(capsys):
     assert "target calls" in out
 
 
+def test_complete_shows_what_it_would_insert(capsys):
+    arguments = ["complete", f"{EXAMPLE}:22", "--grammar", "python", "--exact"]
+    assert main(arguments) == 0
+    text = capsys.readouterr().out.rstrip("\n")
+    assert main([*arguments, "--show"]) == 0
+    assert text
+    assert f"            raise {text}\n" in re.sub("⟦.*?⟧", "", capsys.readouterr().out)
+
+
 def test_seeds_and_samples_give_different_texts(capsys):
     arguments = ["generate", "import ", "--temperature", "1.5", "--max-tokens", "12", "--n", "3", "--json"]
     texts = []
