@@ -7,6 +7,7 @@ local M = {}
 
 local api = vim.api
 
+local SOON_MS = 300 -- by then a file that has just been opened has its server
 local CHOICES_MS = 3000 -- how long completing an argument waits for the server at most
 local SCOPES = { 'buffer', 'language', 'all' }
 
@@ -20,10 +21,9 @@ end
 local function ask(command, arguments, done, again)
   local session = server.session(api.nvim_get_current_buf())
   if not session and not again then
-    -- A file that has just been opened gets its server in a moment.
-    vim.schedule(function()
+    vim.defer_fn(function()
       ask(command, arguments, done, true)
-    end)
+    end, SOON_MS)
   elseif not session then
     tell.warn('this file has no server: is its type among filetypes? (:checkhealth codespec)')
   elseif vim.tbl_contains({ 'failed', 'stopped' }, session.state) then

@@ -281,6 +281,15 @@ function start(session)
   end, LOADING_MS)
 end
 
+-- What `vim.lsp` loads when the first server is started.
+local modules = { 'vim.lsp', 'vim.lsp.rpc', 'vim.lsp.client', 'vim.lsp.handlers', 'vim.lsp.inline_completion' }
+
+-- Load one of Neovim's own modules, if it has that; whether there are more. All at once take longer than a frame.
+function M.load_some()
+  pcall(require, table.remove(modules, 1))
+  return #modules > 0
+end
+
 -- Attach a buffer to the server of its folder.
 function M.attach(buffer)
   local root = require('codespec.root').of(api.nvim_buf_get_name(buffer))
