@@ -256,6 +256,8 @@ def test_the_server_dies_and_comes_back(editor):
     editor.press("Tab")
     editor.wait_for_no_ghost()
     assert editor.save(path).startswith(CALLS[:-1] + "(" + shown.partition("\n")[0])
+    editor.run("codespec: Restart the Server")  # forgets its deaths: after six in a row it is given up
+    editor.wait_until_ready()
     editor.run("Notifications: Clear All Notifications")
 
 
