@@ -100,6 +100,17 @@ def test_a_server_that_is_still_loading(editor):
     assert editor.save(path) == "abc<abc|20>\n"
 
 
+def test_what_was_typed_before_the_server_was_there_is_completed(editor):
+    path = editor.open(name(), "\n")
+    use(editor, ["/usr/bin/env", "bash", "-c", 'sleep 5; exec "$@"', "late", *STUB])
+    editor.wait(lambda: "starting" in editor.status(), "the server is started")
+    editor.type("abc")
+    editor.wait_for_ghost("<abc|20>")
+    editor.press("Tab")
+    editor.wait_for_no_ghost()
+    assert editor.save(path) == "abc<abc|20>\n"
+
+
 def test_a_model_that_cannot_be_loaded(editor):
     use(editor, ["/usr/bin/env", "STUB_LOAD_ERROR=the model is no GGUF file; fetch it again", *STUB])
     editor.wait(lambda: "the model is no GGUF file; fetch it again" in notifications(editor), "a message says why")

@@ -78,6 +78,7 @@ function start(context: vscode.ExtensionContext): void {
     context.subscriptions.push(vscode.commands.registerCommand(command, timed(command, told)));
   }
 
+  let typedMeanwhile = false; // before the server could be asked
   let offeredInstallation = false;
   context.subscriptions.push(
     log,
@@ -86,7 +87,16 @@ function start(context: vscode.ExtensionContext): void {
     bar,
     traces,
     statistics,
-    running.onDidStart(() => grammars.tell()),
+    running.onDidStart(() => {
+      grammars.tell();
+      if (typedMeanwhile && vscode.workspace.getConfiguration('editor').get('inlineSuggest.enabled')) {
+        void vscode.commands.executeCommand('editor.action.inlineSuggest.trigger');
+      }
+      typedMeanwhile = false;
+    }),
+    vscode.workspace.onDidChangeTextDocument(({ document }) => {
+      typedMeanwhile ||= running.life.name !== 'running' && document === vscode.window.activeTextEditor?.document;
+    }),
     running.onDidChange(() => {
       update();
       if (running.life.name === 'missing' && !offeredInstallation) {
