@@ -286,7 +286,7 @@ def test_typing_something_else_hides_it_at_once(kind, folder, monkeypatch):
 
 
 def test_a_stale_answer_never_shows(kind, folder, monkeypatch):
-    monkeypatch.setenv("STUB_STEP_S", "0.5")
+    monkeypatch.setenv("STUB_STEP_S", "1.5")
     with editing(kind, folder, STUB, "a\n") as editor:
         editor.wait_until_ready()
         editor.type("Ab")
@@ -296,7 +296,7 @@ def test_a_stale_answer_never_shows(kind, folder, monkeypatch):
         editor.wait_for_ghost("<abc|20>")
         assert {frame.ghost for frame in editor.screen.frames} == {"", "<abc|20>"}
         editor.type("d<Esc>")
-        editor.wait(lambda: editor.mode() == "n")
+        editor.wait(lambda: editor.mode() == "n" and not editor.ghost())
         count = len(editor.screen.frames)
         editor.type("o")
         editor.wait_for_ghost()

@@ -248,9 +248,12 @@ def test_the_server_dies_and_comes_back(editor):
     editor.type("i")  # nothing keeps the user from typing
     editor.wait(lambda: "total(i" in editor.lines()[4], "typing goes on")
     editor.wait_until_ready()
+    editor.wait_for_ghost()  # what was typed meanwhile is completed
     editor.picture("back")
     assert pid not in editor.server.server_pids()
-    editor.press("Escape", "Backspace")
+    editor.press("Escape")
+    editor.wait_for_no_ghost()
+    editor.press("Backspace")
     editor.press("Alt+\\")
     editor.wait_for_ghost(shown)
     editor.press("Tab")

@@ -148,7 +148,8 @@ def test_a_server_that_says_nothing_can_be_replaced(editor):
     assert editor.save(path) == "abc<abc|20>\n"
 
 
-def test_no_python(window, tmp_path):
+def test_no_python(window, windows, tmp_path):
+    windows.close()  # installation is offered once
     editor = window("bare", {"codespec.installFrom": str(tmp_path)}, path=str(tmp_path))
     editor.wait(lambda: "not installed" in editor.status(), "the status bar says so")
     editor.wait(lambda: "Its server is not installed yet" in notifications(editor), "installation is offered")
@@ -165,7 +166,8 @@ def test_no_python(window, tmp_path):
     assert editor.save(path) == "abc\n"
 
 
-def test_an_installation_that_fails_says_why(window, tmp_path):
+def test_an_installation_that_fails_says_why(window, windows, tmp_path):
+    windows.close()
     (tmp_path / "python3").symlink_to(Path(sys.base_prefix) / "bin" / "python3")
     wrong = tmp_path / "empty"
     wrong.mkdir()
