@@ -37,7 +37,7 @@ TORCH ?= torch
 test-train: $(VENV)/installed-test
 	$(BIN)/python -m pip install --quiet "$(TORCH)"
 	$(BIN)/python -m pip install --quiet --editable ".[train]"
-	$(BIN)/python -m pytest tests/test_corpus.py tests/test_train.py tests/test_train_accepted.py tests/test_train_heads.py
+	$(BIN)/python -m pytest tests/test_corpus.py tests/test_train*.py
 
 # Pictures of what was on the screen go to the folder $CODESPEC_ARTIFACTS; CODESPEC_PICTURES=1 also makes those in docs/ anew.
 EDITORS ?= $(abspath $(VENV))/editors

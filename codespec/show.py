@@ -21,14 +21,7 @@ STYLES = {
 }
 RESET = "\033[0m"
 # Without colour the same is said by brackets.
-MARKS = {
-    "accepted": ("", ""),
-    "target": ("", ""),
-    "forced": ("", ""),
-    "rejected": ("⟦", "⟧"),
-    "mended": ("", ""),
-    "dim": ("", ""),
-}
+MARKS = {"rejected": ("⟦", "⟧")}
 
 
 def wants_colour(stream: TextIO) -> bool:

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import sysconfig
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,8 @@ pytest.importorskip(
 from codespec.cli import main
 from codespec.privacy import SECRET, holds_key
 from codespec.train import corpus
+
+STANDARD_LIBRARY = Path(sysconfig.get_path("stdlib"))
 
 COPYRIGHT = """Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/
 Upstream-Name: demo
@@ -130,3 +133,40 @@ def test_what_is_no_manifest_is_refused(tmp_path, capsys, content):
     manifest.write_bytes(content)
     assert main(["train", "fetch", "--manifest", str(manifest), "--out", str(tmp_path)]) == 2
     assert "no manifest of a corpus" in capsys.readouterr().err
+
+
+def test_standard_library_and_site_packages_are_recognised(tmp_path):
+    sources = {source.package: source for source, _ in corpus.collect([STANDARD_LIBRARY / "json"])}
+    assert set(sources) == {"json"}
+    library = {source.licence for source, _, _ in corpus._candidates(STANDARD_LIBRARY)}
+    assert library == {"PSF-2.0"}
+
+
+@pytest.mark.parametrize(
+    ("licence", "expected"),
+    [
+        ("MIT", True),
+        ("BSD-3-Clause AND MIT", True),
+        ("Apache Software License", True),
+        ("PSF-2.0", True),
+        ("GPL-3.0-or-later", False),
+        ("GNU Lesser General Public License v3 (LGPLv3)", False),
+        ("MPL-2.0 AND MIT", False),
+        ("", False),
+        ("Proprietary", False),
+    ],
+)
+def test_licences(licence, expected):
+    assert corpus.is_permissive(licence) is expected
+
+
+def test_secrets_stay_out(tmp_path):
+    good, bad = tmp_path / "good.py", tmp_path / "bad.py"
+    good.write_text("value = 1\n" * 30)
+    bad.write_text("value = 1\n" * 30 + "-----BEGIN RSA PRIVATE KEY-----\n")
+    assert [document.path for _, document in corpus.collect([tmp_path])] == [f"{tmp_path.name}/good.py"]
+
+
+def test_files_that_spell_special_tokens_stay_out(tmp_path):
+    (tmp_path / "odd.py").write_text("value = '<|fim_middle|>'\n" * 30)
+    assert list(corpus.collect([tmp_path])) == []

@@ -1,13 +1,10 @@
 """The training pipeline on a small corpus: about a minute, resumed on the way, loaded by llama.cpp at the end."""
 
-import argparse
 import gzip
 import itertools
 import json
 import math
-import random
 import sysconfig
-from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -24,13 +21,12 @@ from codespec.llama.context import Context  # noqa: E402
 from codespec.llama.model import Model  # noqa: E402
 from codespec.models.fim import fim_format  # noqa: E402
 from codespec.models.info import inspect  # noqa: E402
-from codespec.models.registry import EMBEDDED, EMBEDDED_TARGET  # noqa: E402
 from codespec.protocols import CodespecError, Limits  # noqa: E402
-from codespec.train import corpus, data, distil, export, imported, judge, loss_plot, muon, pipeline, student, tokenizer  # noqa: E402
+from codespec.train import corpus, data, export, imported, judge, pipeline, tokenizer  # noqa: E402
 from codespec.train.model import TINY  # noqa: E402
-from codespec.train.teacher import Lesson, Packer, likeliest  # noqa: E402
-from codespec.train.train import IGNORED, Recipe, Run, labels_of, rate_factor  # noqa: E402
-from codespec.train.trim import Trim, frequent, trim_of  # noqa: E402
+from codespec.train.teacher import Packer  # noqa: E402
+from codespec.train.train import Recipe, Run  # noqa: E402
+from codespec.train.trim import frequent, trim_of  # noqa: E402
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 
@@ -65,18 +61,6 @@ def test_the_loss_is_drawn(run_folder):
         chart = ElementTree.parse(run_folder / model / "loss.svg")
         assert len(chart.findall(".//{*}polyline")) == 2
         assert any(text.text == "learning rate / peak" for text in chart.findall(".//{*}text"))
-
-
-def test_the_loss_of_a_run_that_was_killed(tmp_path, capsys):
-    loss_plot.announce(tmp_path)
-    assert str(tmp_path / "loss.svg") in capsys.readouterr().err
-    loss_plot.draw(tmp_path)
-    assert not (tmp_path / "loss.svg").exists()
-    lines = [json.dumps({"loss": 4 - i / 500, "tokens": 100 * i}) for i in range(1, 1500)]  # of an older one: no rate
-    (tmp_path / "log.jsonl").write_text("\n".join([*lines, '{"loss": 2.']))
-    loss_plot.draw(tmp_path)
-    [line] = ElementTree.parse(tmp_path / "loss.svg").findall(".//{*}polyline")
-    assert 300 < len(line.get("points").split()) <= loss_plot.POINTS
 
 
 def test_a_resumed_run_goes_on_where_it_was(run_folder):
@@ -166,78 +150,6 @@ def test_every_file_is_in_the_manifest_with_its_licence(run_folder):
     assert all(p["licence"] for p in packages)
 
 
-def test_standard_library_and_site_packages_are_recognised(tmp_path):
-    sources = {source.package: source for source, _ in corpus.collect([STANDARD_LIBRARY / "json"])}
-    assert set(sources) == {"json"}
-    library = {source.licence for source, _, _ in corpus._candidates(STANDARD_LIBRARY)}
-    assert library == {"PSF-2.0"}
-
-
-@pytest.mark.parametrize(
-    ("licence", "expected"),
-    [
-        ("MIT", True),
-        ("BSD-3-Clause AND MIT", True),
-        ("Apache Software License", True),
-        ("PSF-2.0", True),
-        ("GPL-3.0-or-later", False),
-        ("GNU Lesser General Public License v3 (LGPLv3)", False),
-        ("MPL-2.0 AND MIT", False),
-        ("", False),
-        ("Proprietary", False),
-    ],
-)
-def test_licences(licence, expected):
-    assert corpus.is_permissive(licence) is expected
-
-
-def test_secrets_stay_out(tmp_path):
-    good, bad = tmp_path / "good.py", tmp_path / "bad.py"
-    good.write_text("value = 1\n" * 30)
-    bad.write_text("value = 1\n" * 30 + "-----BEGIN RSA PRIVATE KEY-----\n")
-    assert [document.path for _, document in corpus.collect([tmp_path])] == [f"{tmp_path.name}/good.py"]
-
-
-def test_files_that_spell_special_tokens_stay_out(tmp_path):
-    (tmp_path / "odd.py").write_text("value = '<|fim_middle|>'\n" * 30)
-    assert list(corpus.collect([tmp_path])) == []
-
-
-def test_fim_pieces_hold_the_whole_text():
-    rnd = random.Random(3)
-    text = "".join(f"line {n}\n" for n in range(30))
-    orders = set()
-    for _ in range(200):
-        prompt, middle = data.fim(rnd, text)
-        rest = prompt.removeprefix("<|fim_prefix|>")
-        if rest.startswith("<|fim_suffix|>"):
-            orders.add("spm")
-            suffix, prefix = rest.removeprefix("<|fim_suffix|>").split("<|fim_middle|>")
-        else:
-            orders.add("psm")
-            prefix, suffix = rest.removesuffix("<|fim_middle|>").split("<|fim_suffix|>")
-        assert prefix + middle + suffix == text
-    assert orders == {"psm", "spm"}
-
-
-def test_nothing_is_learnt_from_where_samples_meet():
-    batch = torch.tensor([[5, 6, 7, 8]])
-    assert labels_of(batch, (7,)).tolist() == [[6, IGNORED, 8]]
-
-
-def test_rates_warm_up_hold_and_decay():
-    recipe = Recipe(warm_up=0.1, decay=0.2)
-    factors = [rate_factor(p, recipe) for p in (0.0, 0.05, 0.5, 0.79, 0.9, 1.0)]
-    assert factors == pytest.approx([0.02, 0.5, 1.0, 1.0, 0.5, 0.0])
-
-
-@pytest.mark.parametrize("shape", [(3, 8, 8), (2, 16, 4), (1, 4, 16)])
-def test_orthogonalized_matrices_have_singular_values_near_one(shape):
-    torch.manual_seed(0)
-    values = torch.linalg.svdvals(muon.orthogonalize(torch.randn(shape)))
-    assert 0.6 < values.min() <= values.max() < 1.3
-
-
 def test_a_draft_for_a_language_without_files(run_folder):
     with pytest.raises(ValueError, match="no cobol files"):
         pipeline.train_draft(run_folder, "cobol")
@@ -319,46 +231,6 @@ def test_weights_come_back_from_a_gguf_file(run_folder, tmp_path):
         imported.load_gguf(marked_vocabulary.write(tmp_path / "odd.gguf", []))
 
 
-def test_the_loss_with_all_tokens_is_the_cross_entropy():
-    torch.manual_seed(0)
-    logits, teacher = torch.randn(2, 3, 8), torch.randn(2, 3, 8).softmax(-1)
-    labels, learnt = torch.randint(8, (2, 3)), torch.tensor([[True, True, False], [True, False, True]])
-    shares, ids = teacher.sort(-1, descending=True)
-    own = logits.log_softmax(-1)
-    soft, hard = -(teacher * own).sum(-1), -own.gather(-1, labels[..., None])[..., 0]
-    for weight in (0.0, 0.9, 1.0):
-        expected = float((weight * soft + (1 - weight) * hard)[learnt].mean())
-        assert float(student.distilled(logits, labels, learnt, ids, shares, weight)) == pytest.approx(
-            expected, rel=1e-4
-        )
-        # What is not kept counts as one.
-        few = student.distilled(logits, labels, learnt, ids[..., :3], shares[..., :3], weight)
-        assert few <= expected + 1e-4
-
-
-def test_what_a_trimmed_draft_lacks_is_part_of_the_rest():
-    trim = Trim(np.array([1, 3, 4]), 6)
-    shares = np.array([[[0.5, 0.3, 0.1], [0.6, 0.25, 0.1]]], np.float16)
-    ids = np.array([[[3, 2, 5], [0, 4, 1]]], np.int32)
-    lesson = trim.lesson(Lesson(np.array([[2, 4, 5]], np.int32), np.array([[True, True]]), ids, shares))
-    assert lesson.tokens.tolist() == [[3, 2, 3]]
-    assert lesson.learnt.tolist() == [[True, False]]
-    assert lesson.ids.tolist() == [[[1, 3, 3], [3, 2, 0]]]
-    assert (lesson.shares > 0).tolist() == [[[True, False, False], [False, True, True]]]
-    torch.manual_seed(0)
-    logits = torch.randn(1, 2, 4)
-    own = logits.softmax(-1)[0, 0]
-    loss = student.distilled(
-        logits,
-        torch.tensor([[2, 3]]),
-        torch.from_numpy(lesson.learnt),
-        torch.from_numpy(lesson.ids.astype(np.int64)),
-        torch.from_numpy(lesson.shares.astype(np.float32)),
-        1.0,
-    )
-    assert float(loss) == pytest.approx(float(-0.5 * own[1].log() - 0.5 * (1 - own[1]).log()), rel=1e-3)
-
-
 def test_the_tokens_of_a_trimmed_draft(run_folder):
     documents = corpus.load(run_folder)
     with Model(run_folder / "target.gguf", vocabulary_only=True) as target:
@@ -374,13 +246,6 @@ def test_the_tokens_of_a_trimmed_draft(run_folder):
         assert counts[trim.tokens].sum() > 0.8 * counts.sum()
         with pytest.raises(CodespecError, match="tokens are always kept"):
             frequent(target, documents, [400, 200])
-
-
-def test_a_whole_draft_stays_whole_where_no_text_says_what_is_frequent(tmp_path):
-    options = argparse.Namespace(trim=None)
-    info = replace(inspect(EMBEDDED_TARGET), vocabulary_size=50_000)
-    assert distil._trim(options, info, tmp_path, EMBEDDED / "draft-python.gguf", []) is None
-    assert not list(tmp_path.iterdir())
 
 
 def test_weights_for_some_of_the_tokens(run_folder):
@@ -423,15 +288,6 @@ def test_a_trimmed_draft(distilled, run_folder, monkeypatch, capsys):
     assert "has other tokens of the target's" in capsys.readouterr().err
 
 
-def test_the_likeliest_tokens():
-    logits = np.random.default_rng(1).normal(size=(5, 100)).astype(np.float32)
-    ids, shares = likeliest(logits)
-    exact = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
-    assert (ids[:, 0] == logits.argmax(1)).all()
-    assert np.allclose(np.take_along_axis(exact, ids, 1), shares, atol=1e-3)
-    assert (np.diff(shares.astype(np.float32), axis=1) <= 0).all()
-
-
 def test_rows_are_samples_end_to_end(run_folder):
     documents = corpus.load(run_folder)[:20]
     with Model(run_folder / "target.gguf", vocabulary_only=True) as model:
@@ -452,18 +308,3 @@ def test_rows_are_samples_end_to_end(run_folder):
         plain = [tokens for tokens, _ in rows if layout.markers.isdisjoint(tokens[1:])]
         text = b"".join(map(model.vocabulary.token_bytes, plain[0])).decode("utf-8", "ignore")
         assert text[text.index("\n") : -8] in texts  # behind a path
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ((), "--corpus DIR"),
-        (("--corpus", "nowhere"), "nowhere: no such folder"),
-        (("--target", "nonesuch", "--corpus", "."), "no model 'nonesuch'"),
-    ],
-)
-def test_what_a_draft_cannot_be_trained_from(tmp_path, monkeypatch, capsys, arguments, message):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("CODESPEC_DATA", str(tmp_path / "data"))
-    assert main(["train", "draft", "--language", "python", "--minutes", "0.1", *arguments]) == 2
-    assert message in capsys.readouterr().err

@@ -9,21 +9,21 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from codespec.completion.adapters import Lora
 from codespec.completion.ending import Ended, Ending
 from codespec.completion.fitting import OpenDocuments, Spot, lead_of
 from codespec.completion.following import Following, follow, follow_all
 from codespec.completion.forks import TOGETHER
 from codespec.completion.local import LocalEngine
+from codespec.completion.loras import Loras
 from codespec.completion.prompt import LEAST_CONTEXT, Prompts, file_header, file_name, relative_path
+from codespec.completion.report import report_of
 from codespec.completion.request import Completion, Request
 from codespec.completion.teaching import Teacher
 from codespec.completion.trace import passes
-from codespec.config import Config, LoraConfig
+from codespec.config import Config
 from codespec.grammar import Grammar
 from codespec.languages import by_id
 from codespec.models.fim import FimFormat, Order, fim_format
-from codespec.models.registry import find_adapter
 from codespec.protocols import Aborted, Cancel, CodespecError, Limits, Sampling, Statistics
 
 # Of alternatives the first is what was asked for, the others are drawn at no less than this temperature.
@@ -78,33 +78,10 @@ class Completer:
         self._pass_ms = 0.0
         self._draft: Path | None = None
         self.problems: list[str] = []
-        self._target_lora = self._lora_of(config.target_lora)
-        self._draft_lora = self._lora_of(config.draft_lora)
-        self._told: dict[str, dict[str, Any]] = {}
-        self._use_adapters()
+        self._loras = Loras(engine, config, self.problems)
+        self._loras.use()
         if engine.adapter_problem:
             self.problems.append(engine.adapter_problem)
-
-    def _lora_of(self, settings: LoraConfig) -> Lora | None:
-        try:
-            return Lora(find_adapter(settings.path), settings.scale) if settings.path else None
-        except CodespecError as error:
-            self.problems.append(f"{error}; none is used")
-            return None
-
-    def _use_adapters(self) -> None:
-        """Have the engine decode with those of the settings: another completer may have left others."""
-        engine = self.engine
-        engine.use_adapters(self._target_lora, self._draft_lora)
-        roles = {
-            "target_lora": (self._target_lora, engine.adapter_problem),
-            "draft_lora": (self._draft_lora, engine.drafts.adapter_problem),
-        }
-        self._told = {
-            role: {"path": str(lora.path), "scale": lora.scale, "problem": problem}
-            for role, (lora, problem) in roles.items()
-            if lora is not None
-        }
 
     def _layout_of(self, wanted: str) -> FimFormat | None:
         orders: dict[str, Order] = {"psm": "psm", "spm": "spm"}
@@ -134,7 +111,7 @@ class Completer:
         return [] if completion.finish_reason == "cancelled" else [completion]
 
     def _task(self, request: Request, cancel: Cancel | None) -> _Task:
-        text, offset = _normal(request)
+        text, offset = request.normalized()
         prefix, suffix = text[:offset], text[offset:]
         language = by_id(request.language)
         settings = self._config.for_language(request.language)
@@ -155,7 +132,7 @@ class Completer:
     def _use_draft(self, request: Request, wait: bool) -> None:
         name = request.draft or self._config.for_language(request.language).draft
         self.engine.use_draft(self.engine.find_draft(name, by_id(request.language)), wait)
-        self._use_adapters()
+        self._loras.use()
         self._draft = self.engine.draft  # another completer may use another one
 
     def _one(self, task: _Task, sampling: Sampling, cancel: Cancel | None, spent: Statistics) -> Completion:
@@ -170,8 +147,7 @@ class Completer:
             following = Following(task.ending(), state.wanted if state else ())
             ended = follow(chunks, following)
             self.engine.remember(task.prompt, following.tokens)
-            completion = self._finished(ended, following, spot.place.note, spent)
-            completion = _to_show(completion, spot.lead)
+            completion = self._finished(ended, following, spot.place.note, spent).behind(spot.lead)
             said = completion.text or (attempt == 0 and completion.report["gate"] != "dropped")
             if said or completion.finish_reason == "cancelled":
                 break
@@ -216,7 +192,7 @@ class Completer:
         ends = follow_all(chunks, followings, stopped)
         self._count(spent, sum(each.gate_ms for each in followings))
         return [
-            _to_show(self._completion(ended, following, task.spot.place.note, spent), task.spot.lead)
+            self._completion(ended, following, task.spot.place.note, spent).behind(task.spot.lead)
             for ended, following in zip(ends, followings, strict=True)
         ]
 
@@ -228,8 +204,8 @@ class Completer:
         Returns:
             How many tokens were decoded.
         """
-        text, offset = _normal(request)
-        self._use_adapters()
+        text, offset = request.normalized()
+        self._loras.use()
         self.engine.warm.enter(self._kept_for(request))
         prompt = self._prompt(_without_lead(text[:offset]), text[offset:], request, self._limits(request))
         decoded = self.engine.prefill(prompt, cancel)
@@ -271,7 +247,7 @@ class Completer:
             "kept_mib": round(self.engine.warm.kept_bytes / 2**20, 3),
             "context": self.engine.context_length,
             "threads": self.engine.threads,
-            **self._told,
+            **self._loras.told,
             "settings": {name: asdict(choice) for name, choice in self.engine.choices.items()},
             "draft_settings": {name: asdict(choice) for name, choice in self.engine.drafts.choices.items()},
         }
@@ -301,7 +277,7 @@ class Completer:
             CodespecError: the prompt is too long, or the draft cannot be used.
         """
         self.engine.use_draft(self.engine.find_draft(draft, by_id(language)))
-        self._use_adapters()
+        self._loras.use()
         self.engine.use_nothing_learnt()
         vocabulary = self.engine.vocabulary
         header = file_header(vocabulary, self._layout, file_name) if self._layout else []
@@ -361,28 +337,9 @@ class Completer:
         spent.total_ms += gate_ms
 
     def _completion(self, ended: Ended, following: Following, grammar: str, spent: Statistics) -> Completion:
-        report = self._report(spent, grammar, ended.gate)
+        report = report_of(spent, grammar, ended.gate, self.engine.draft, self.engine.model.path)
         told = passes(following.rounds, following.times_ms, self.engine.vocabulary)
         return Completion(ended.text, ended.reason, tuple(following.rounds), report, passes=told)
-
-    def _report(self, s: Statistics, grammar: str, gate: str) -> dict[str, Any]:
-        draft = self.engine.draft
-        return {
-            "tokens": s.tokens,
-            "target_calls": s.target_calls,
-            "drafted": s.drafted,
-            "accepted": s.accepted,
-            "by_source": {name: asdict(count) for name, count in s.by_source.items()},
-            "prefill_tokens": s.prefill_tokens,
-            "reused_tokens": s.reused_tokens,
-            "grammar": grammar,
-            "gate": gate,
-            "draft": draft.stem if draft else "none",
-            "target": self.engine.model.path.stem,
-            "timings_ms": {
-                name: round(getattr(s, f"{name}_ms"), 3) for name in ("prefill", "draft", "verify", "grammar", "total")
-            },
-        }
 
     def learn(self, text: str, path: str, language: str, workspace: str = "", offset: int | None = None) -> None:
         """Learn a document, for later completions in its workspace and language. Takes about 1 ms for 2 KB.
@@ -434,25 +391,9 @@ class Completer:
         self.engine.close()
 
 
-def _normal(request: Request) -> tuple[str, int]:
-    """The text with ``\\n`` as its line ends, and the cursor's offset in it."""
-    return request.text.replace("\r\n", "\n"), request.offset - request.text.count("\r\n", 0, request.offset)
-
-
 def _without_lead(prefix: str) -> str:
     """What the model is shown before the cursor: nothing of a word that is being typed."""
     return prefix[: len(prefix) - len(lead_of(prefix))]
-
-
-def _to_show(completion: Completion, lead: str) -> Completion:
-    """Without what the document has of it already; of blanks alone nothing."""
-    if lead:
-        text = completion.text[len(lead) :] if completion.text.startswith(lead) else ""
-        report = completion.report
-        if not text and report["gate"] == "cut":
-            report = {**report, "gate": "dropped"}  # nothing was left of what was generated
-        completion = replace(completion, text=text, report=report, backed_up=len(lead))
-    return completion if completion.text.strip() else replace(completion, text="")
 
 
 def _warm(sampling: Sampling) -> Sampling:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -42,6 +42,10 @@ class Request:
     grammar: str = ""
     ahead: bool = False
 
+    def normalized(self) -> tuple[str, int]:
+        """The text with ``\\n`` as its line ends, and the cursor's offset in it."""
+        return self.text.replace("\r\n", "\n"), self.offset - self.text.count("\r\n", 0, self.offset)
+
 
 @dataclass(frozen=True)
 class Completion:
@@ -66,6 +70,17 @@ class Completion:
     def as_json(self) -> dict[str, Any]:
         """What ``--json`` prints."""
         return {"text": self.text, "finish_reason": self.finish_reason, **self.report}
+
+    def behind(self, lead: str) -> Completion:
+        """Without ``lead``, which the document has before the cursor already; of blanks alone nothing."""
+        shown = self
+        if lead:
+            text = self.text[len(lead) :] if self.text.startswith(lead) else ""
+            report = self.report
+            if not text and report["gate"] == "cut":
+                report = {**report, "gate": "dropped"}  # nothing was left of what was generated
+            shown = replace(self, text=text, report=report, backed_up=len(lead))
+        return shown if shown.text.strip() else replace(shown, text="")
 
 
 def plain(text: str) -> str:

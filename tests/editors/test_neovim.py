@@ -13,15 +13,12 @@ import signal
 import subprocess
 
 import pytest
-from neovim_editor import PYTHON, REAL, ROOT, STUB, editing
+from common import CALLS, PYTHON, REAL, ROOT, STUB
+from neovim_editor import editing
 from neovim_fixtures import folder, kind
 from neovim_picture import draw
 
 __all__ = ["folder", "kind"]
-
-# The models are sure of what comes next: where they are not, noise of a CPU may decide, and the text is another one
-# the next time.
-CALLS = "first = total(items)\nsecond = total(items)\nthird = total(items)\nif more:\n    last = total\n"
 
 
 def stub_says(folder, text):

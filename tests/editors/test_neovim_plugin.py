@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from neovim_editor import PYTHON, STUB, editing
+from common import PYTHON, STUB
+from neovim_editor import editing
 from neovim_fixtures import folder, kind
 
 __all__ = ["folder", "kind"]

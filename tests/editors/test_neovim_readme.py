@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 import subprocess
 
-from neovim_editor import PLUGIN, PYTHON, ROOT, running
+from common import LOOPS, PYTHON, ROOT
+from neovim_editor import PLUGIN, running
 from neovim_fixtures import folder, kind
 
 __all__ = ["folder", "kind"]
-
-TEXT = "for i in range(10):\n    print(i)\n\nfor j in range(10):\n    print\n"
 
 
 def test_three_steps_to_the_first_ghost_text(kind, folder, monkeypatch):
@@ -37,7 +36,7 @@ def test_three_steps_to_the_first_ghost_text(kind, folder, monkeypatch):
 
     # 3. A Python file, and typing.
     path = folder / "example.py"
-    path.write_text(TEXT)
+    path.write_text(LOOPS)
     with running(kind.program, ["-n", str(path)], path) as editor:
         editor.type("GA(")
         editor.wait(lambda: editor.row(4).startswith("    print(") and editor.row(4) != "    print(")

@@ -12,7 +12,8 @@ import shlex
 import shutil
 import subprocess
 
-from terminal import ROOT, environment, need, program, running
+from common import ROOT
+from terminal import environment, need, program, running
 
 NVIM = program("CODESPEC_NVIM", "nvim")
 

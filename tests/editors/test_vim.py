@@ -13,7 +13,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from terminal import LOOPS, PYTHON, ROOT, Terminal, environment, need, program, recipe, running
+from common import LOOPS, ROOT, STUB
+from terminal import Terminal, environment, need, program, recipe, running
 
 VIM = program("CODESPEC_VIM", "vim")
 SCREEN = (
@@ -22,8 +23,8 @@ SCREEN = (
 
 
 INIT = recipe("Vim", "vim").replace("/path/to/codespec", str(ROOT))
-STUB = f"""
-let g:codespec_cmd = {json.dumps([PYTHON, str(ROOT / "tests" / "lsp" / "stub_server.py")])}
+STUBBED = f"""
+let g:codespec_cmd = {json.dumps(STUB)}
 let g:codespec_settings = {{'max_tokens': 20}}
 """
 """A server that completes a line that ends in ``two lines`` with two, others with ``<its end|20>``."""
@@ -116,7 +117,7 @@ def test_the_embedded_models_complete(tmp_path):
 def test_changes_reach_the_server(tmp_path):
     """The server completes a line with what it ends in, as far as it knows."""
     need(**{NEEDED: VIM_9})
-    with editing(tmp_path, STUB + INIT, "one\ntwo\nthree\nfour\n") as vim:
+    with editing(tmp_path, STUBBED + INIT, "one\ntwo\nthree\nfour\n") as vim:
         vim.type("A!")
         vim.wait(lambda: vim.screen()[0] == "one!<ne!|20>")
         vim.type("\t")
@@ -137,7 +138,7 @@ def test_changes_reach_the_server(tmp_path):
 
 def test_two_lines(tmp_path):
     need(**{NEEDED: VIM_9})
-    with editing(tmp_path, STUB + INIT, "    two\nlast\n") as vim:
+    with editing(tmp_path, STUBBED + INIT, "    two\nlast\n") as vim:
         vim.type("A lines")
         vim.wait(lambda: vim.screen()[:4] == ["    two linesone", "two", "", "last"])
         vim.type("\t!")
@@ -146,7 +147,7 @@ def test_two_lines(tmp_path):
 
 def test_a_server_that_dies(tmp_path):
     need(**{NEEDED: VIM_9})
-    with editing(tmp_path, STUB + INIT, "one\n") as vim:
+    with editing(tmp_path, STUBBED + INIT, "one\n") as vim:
         vim.type("A!")
         vim.wait(lambda: vim.screen()[0] == "one!<ne!|20>")
         vim.ask("job_stop(job_info()[0], 'kill')")

@@ -10,11 +10,8 @@ import re
 import signal
 
 import pytest
-from code_server import REAL
+from common import CALLS, REAL
 
-# The models are sure of what comes next: where they are not, noise of a CPU may decide, and the text is another one
-# the next time.
-CALLS = "first = total(items)\nsecond = total(items)\nthird = total(items)\nif more:\n    last = total\n"
 SEARCHES = """def first(items):
     for item in items:
         if item.ready:

@@ -16,8 +16,9 @@ from pathlib import Path
 
 import code_server
 import pytest
-from code_server import EXTENSION, ROOT
-from test_vscode import CALLS, name, notifications, to_the_last_line
+from code_server import EXTENSION
+from common import CALLS, ROOT
+from test_vscode import name, notifications, to_the_last_line
 from test_vscode_server import press_button
 
 MINUTES = 15

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from code_server import STUB
+from common import STUB
 from test_vscode import name, notifications
 
 STUBBED = {"codespec.max_tokens": 20, "codespec.generate_ahead": False, "codespec.prefetch": False}

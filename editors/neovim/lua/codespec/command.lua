@@ -7,7 +7,6 @@ local M = {}
 
 local api = vim.api
 
-local SOON_MS = 300 -- by then a file that has just been opened has its server
 local CHOICES_MS = 3000 -- how long completing an argument waits for the server at most
 local SCOPES = { 'buffer', 'language', 'all' }
 
@@ -18,13 +17,9 @@ local function language_here()
 end
 
 -- The server's answer to a command, or a message that it has none. One that is starting will answer.
-local function ask(command, arguments, done, again)
+local function ask(command, arguments, done)
   local session = server.session(api.nvim_get_current_buf())
-  if not session and not again then
-    vim.defer_fn(function()
-      ask(command, arguments, done, true)
-    end, SOON_MS)
-  elseif not session then
+  if not session then
     tell.warn('this file has no server: is its type among filetypes? (:checkhealth codespec)')
   elseif vim.tbl_contains({ 'failed', 'stopped' }, session.state) then
     tell.warn(('the server has %s (:Codespec log, :Codespec restart)'):format(session.state))

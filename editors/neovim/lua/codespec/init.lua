@@ -29,22 +29,6 @@ local function attach(buffer)
   require('codespec.server').attach(buffer)
 end
 
--- To start a program takes a moment, and so does what `vim.lsp` needs for it: the file is to be on the screen first, and
--- keys have their turn in between.
-local function attach_soon(buffer)
-  if not api.nvim_buf_is_loaded(buffer) or not concerns(buffer) then
-    return
-  end
-  local more = require('codespec.server').load_some()
-  vim.defer_fn(function()
-    if more then
-      attach_soon(buffer)
-    elseif api.nvim_buf_is_loaded(buffer) then
-      attach(buffer)
-    end
-  end, 0)
-end
-
 -- Complete in files of the chosen types; `user` goes over the defaults, key by key (:help codespec-options).
 function M.setup(user)
   local tell = require('codespec.tell')
@@ -65,11 +49,13 @@ function M.setup(user)
   api.nvim_create_autocmd('FileType', {
     group = api.nvim_create_augroup('codespec', { clear = true }),
     callback = function(event)
-      attach_soon(event.buf)
+      attach(event.buf)
     end,
   })
   for _, buffer in ipairs(api.nvim_list_bufs()) do
-    attach_soon(buffer)
+    if api.nvim_buf_is_loaded(buffer) then
+      attach(buffer)
+    end
   end
 end
 

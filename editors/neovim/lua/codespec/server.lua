@@ -1,5 +1,6 @@
 -- The server of a folder: it is started with the first file, and again when it has died.
 
+local launch = require('codespec.launch')
 local tell = require('codespec.tell')
 
 local M = {}
@@ -21,6 +22,7 @@ local LOADING_MS = 2000 -- after that the user is told what he waits for
 --   state      starting, restarting, failed or stopped, or what the server says: loading, ready, busy, failed, off
 --   status     the latest codespec/status
 --   percent    of loading
+--   soon       whether it is about to be started
 --   buffers    those that are to be attached: buffer -> true
 --   crashes    in a row
 --   commands   that the server knows
@@ -96,27 +98,13 @@ local function handlers_of(session)
   }
 end
 
-local start
-
--- Once a server has ended before it said a word: run it once more without input, and tell what it says.
+-- Once a server has ended before it said a word: tell what it says when it is run once more.
 local function diagnose(session)
   set_state(session, 'failed')
-  local last
-  local job = vim.fn.jobstart(options.cmd, {
-    stderr_buffered = true,
-    on_stderr = function(_, lines)
-      for _, line in ipairs(lines) do
-        last = vim.trim(line) ~= '' and vim.trim(line) or last
-      end
-    end,
-    on_exit = function()
-      local program = vim.fn.fnamemodify(options.cmd[1], ':t')
-      tell.fail(('%s ended at once: %s (:checkhealth codespec)'):format(program, last or 'it says nothing'))
-    end,
-  })
-  if job > 0 then
-    vim.fn.chanclose(job, 'stdin')
-  end
+  launch.last_words(options.cmd, function(last)
+    local program = vim.fn.fnamemodify(options.cmd[1], ':t')
+    tell.fail(('%s ended at once: %s (:checkhealth codespec)'):format(program, last or 'it says nothing'))
+  end)
 end
 
 local function crashed(session, how)
@@ -131,7 +119,7 @@ local function crashed(session, how)
   tell.warn(('the server has crashed (%s); it is started again in %g s'):format(how, seconds))
   session.timer = vim.defer_fn(function()
     session.timer = nil
-    start(session)
+    M.start(session)
   end, seconds * 1000)
 end
 
@@ -226,16 +214,6 @@ local function config_of(session)
   }
 end
 
-local function start_client(config)
-  if vim.fn.has('nvim-0.11') == 1 then
-    local function never()
-      return false
-    end
-    return vim.lsp.start(config, { attach = false, reuse_client = never, silent = true })
-  end
-  return vim.lsp.start_client(config)
-end
-
 local function tell_missing(what)
   if not missing then
     missing = true
@@ -243,7 +221,9 @@ local function tell_missing(what)
   end
 end
 
-function start(session)
+-- Start the server of a folder.
+function M.start(session)
+  session.soon = false
   local program = options.cmd[1]
   if vim.fn.executable(program) == 0 then
     set_state(session, 'failed')
@@ -256,7 +236,7 @@ function start(session)
   set_state(session, 'starting')
   local notify = vim.notify
   vim.notify = function() end -- what Neovim says of a program that cannot be run is long, and names no remedy
-  local started, id = pcall(start_client, config_of(session))
+  local started, id = pcall(launch.client, config_of(session))
   vim.notify = notify
   if not started or not id then
     set_state(session, 'failed')
@@ -281,13 +261,23 @@ function start(session)
   end, LOADING_MS)
 end
 
--- What `vim.lsp` loads when the first server is started.
-local modules = { 'vim.lsp', 'vim.lsp.rpc', 'vim.lsp.client', 'vim.lsp.handlers', 'vim.lsp.inline_completion' }
-
--- Load one of Neovim's own modules, if it has that; whether there are more. All at once take longer than a frame.
-function M.load_some()
-  pcall(require, table.remove(modules, 1))
-  return #modules > 0
+-- To start a program takes a moment, and so does what `vim.lsp` needs for it: the file is to be on the screen first, and
+-- keys have their turn in between.
+local function start_soon(session)
+  session.soon = true
+  set_state(session, 'starting')
+  local function step()
+    if not session.soon then
+      return -- it was started by a command meanwhile
+    elseif not next(session.buffers) then
+      session.soon = false -- nobody wants it any more
+    elseif launch.load_some() then
+      vim.defer_fn(step, 0)
+    else
+      M.start(session)
+    end
+  end
+  vim.defer_fn(step, 0)
 end
 
 -- Attach a buffer to the server of its folder.
@@ -311,8 +301,8 @@ function M.attach(buffer)
   })
   if session.id then
     vim.lsp.buf_attach_client(buffer, session.id)
-  elseif not session.timer and session.state ~= 'failed' then
-    start(session)
+  elseif not session.timer and not session.soon and session.state ~= 'failed' then
+    start_soon(session)
   end
 end
 
@@ -381,7 +371,7 @@ function M.restart()
     if client then
       M.call(client, 'stop', true)
     end
-    start(session)
+    M.start(session)
   end
 end
 

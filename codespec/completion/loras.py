@@ -1,0 +1,50 @@
+"""The LoRA adapters that the settings ask for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from codespec.completion.adapters import Lora
+from codespec.completion.local import LocalEngine
+from codespec.config import Config, LoraConfig
+from codespec.models.registry import find_adapter
+from codespec.protocols import CodespecError
+
+
+class Loras:
+    """Those of one completer, for target and draft; another completer of the same engine may have others.
+
+    Args:
+        problems: grows by a sentence for each that is not found.
+
+    Attributes:
+        told: of ``target_lora`` and ``draft_lora``, where they are set, path, scale and why they are not in use.
+    """
+
+    def __init__(self, engine: LocalEngine, config: Config, problems: list[str]) -> None:
+        self._engine = engine
+        self._problems = problems
+        self._target = self._found(config.target_lora)
+        self._draft = self._found(config.draft_lora)
+        self.told: dict[str, dict[str, Any]] = {}
+
+    def _found(self, settings: LoraConfig) -> Lora | None:
+        try:
+            return Lora(find_adapter(settings.path), settings.scale) if settings.path else None
+        except CodespecError as error:
+            self._problems.append(f"{error}; none is used")
+            return None
+
+    def use(self) -> None:
+        """Have the engine decode with them: another completer may have left others."""
+        engine = self._engine
+        engine.use_adapters(self._target, self._draft)
+        roles = {
+            "target_lora": (self._target, engine.adapter_problem),
+            "draft_lora": (self._draft, engine.drafts.adapter_problem),
+        }
+        self.told = {
+            role: {"path": str(lora.path), "scale": lora.scale, "problem": problem}
+            for role, (lora, problem) in roles.items()
+            if lora is not None
+        }

@@ -1,0 +1,141 @@
+"""Pieces of training that need no trained model: samples, rates, losses, what is refused."""
+
+import argparse
+import json
+import random
+from dataclasses import replace
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="torch is not installed; `make test-train` installs it and runs this file")
+pytest.importorskip("tokenizers", reason="tokenizers is not installed; `make test-train` installs it")
+
+from codespec.cli import main  # noqa: E402
+from codespec.models.info import inspect  # noqa: E402
+from codespec.models.registry import EMBEDDED, EMBEDDED_TARGET  # noqa: E402
+from codespec.train import data, distil, loss_plot, muon, student  # noqa: E402
+from codespec.train.teacher import Lesson, likeliest  # noqa: E402
+from codespec.train.train import IGNORED, Recipe, labels_of, rate_factor  # noqa: E402
+from codespec.train.trim import Trim  # noqa: E402
+
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
+
+
+def test_the_loss_of_a_run_that_was_killed(tmp_path, capsys):
+    loss_plot.announce(tmp_path)
+    assert str(tmp_path / "loss.svg") in capsys.readouterr().err
+    loss_plot.draw(tmp_path)
+    assert not (tmp_path / "loss.svg").exists()
+    lines = [json.dumps({"loss": 4 - i / 500, "tokens": 100 * i}) for i in range(1, 1500)]  # of an older one: no rate
+    (tmp_path / "log.jsonl").write_text("\n".join([*lines, '{"loss": 2.']))
+    loss_plot.draw(tmp_path)
+    [line] = ElementTree.parse(tmp_path / "loss.svg").findall(".//{*}polyline")
+    assert 300 < len(line.get("points").split()) <= loss_plot.POINTS
+
+
+def test_fim_pieces_hold_the_whole_text():
+    rnd = random.Random(3)
+    text = "".join(f"line {n}\n" for n in range(30))
+    orders = set()
+    for _ in range(200):
+        prompt, middle = data.fim(rnd, text)
+        rest = prompt.removeprefix("<|fim_prefix|>")
+        if rest.startswith("<|fim_suffix|>"):
+            orders.add("spm")
+            suffix, prefix = rest.removeprefix("<|fim_suffix|>").split("<|fim_middle|>")
+        else:
+            orders.add("psm")
+            prefix, suffix = rest.removesuffix("<|fim_middle|>").split("<|fim_suffix|>")
+        assert prefix + middle + suffix == text
+    assert orders == {"psm", "spm"}
+
+
+def test_nothing_is_learnt_from_where_samples_meet():
+    batch = torch.tensor([[5, 6, 7, 8]])
+    assert labels_of(batch, (7,)).tolist() == [[6, IGNORED, 8]]
+
+
+def test_rates_warm_up_hold_and_decay():
+    recipe = Recipe(warm_up=0.1, decay=0.2)
+    factors = [rate_factor(p, recipe) for p in (0.0, 0.05, 0.5, 0.79, 0.9, 1.0)]
+    assert factors == pytest.approx([0.02, 0.5, 1.0, 1.0, 0.5, 0.0])
+
+
+@pytest.mark.parametrize("shape", [(3, 8, 8), (2, 16, 4), (1, 4, 16)])
+def test_orthogonalized_matrices_have_singular_values_near_one(shape):
+    torch.manual_seed(0)
+    values = torch.linalg.svdvals(muon.orthogonalize(torch.randn(shape)))
+    assert 0.6 < values.min() <= values.max() < 1.3
+
+
+def test_the_loss_with_all_tokens_is_the_cross_entropy():
+    torch.manual_seed(0)
+    logits, teacher = torch.randn(2, 3, 8), torch.randn(2, 3, 8).softmax(-1)
+    labels, learnt = torch.randint(8, (2, 3)), torch.tensor([[True, True, False], [True, False, True]])
+    shares, ids = teacher.sort(-1, descending=True)
+    own = logits.log_softmax(-1)
+    soft, hard = -(teacher * own).sum(-1), -own.gather(-1, labels[..., None])[..., 0]
+    for weight in (0.0, 0.9, 1.0):
+        expected = float((weight * soft + (1 - weight) * hard)[learnt].mean())
+        assert float(student.distilled(logits, labels, learnt, ids, shares, weight)) == pytest.approx(
+            expected, rel=1e-4
+        )
+        # What is not kept counts as one.
+        few = student.distilled(logits, labels, learnt, ids[..., :3], shares[..., :3], weight)
+        assert few <= expected + 1e-4
+
+
+def test_what_a_trimmed_draft_lacks_is_part_of_the_rest():
+    trim = Trim(np.array([1, 3, 4]), 6)
+    shares = np.array([[[0.5, 0.3, 0.1], [0.6, 0.25, 0.1]]], np.float16)
+    ids = np.array([[[3, 2, 5], [0, 4, 1]]], np.int32)
+    lesson = trim.lesson(Lesson(np.array([[2, 4, 5]], np.int32), np.array([[True, True]]), ids, shares))
+    assert lesson.tokens.tolist() == [[3, 2, 3]]
+    assert lesson.learnt.tolist() == [[True, False]]
+    assert lesson.ids.tolist() == [[[1, 3, 3], [3, 2, 0]]]
+    assert (lesson.shares > 0).tolist() == [[[True, False, False], [False, True, True]]]
+    torch.manual_seed(0)
+    logits = torch.randn(1, 2, 4)
+    own = logits.softmax(-1)[0, 0]
+    loss = student.distilled(
+        logits,
+        torch.tensor([[2, 3]]),
+        torch.from_numpy(lesson.learnt),
+        torch.from_numpy(lesson.ids.astype(np.int64)),
+        torch.from_numpy(lesson.shares.astype(np.float32)),
+        1.0,
+    )
+    assert float(loss) == pytest.approx(float(-0.5 * own[1].log() - 0.5 * (1 - own[1]).log()), rel=1e-3)
+
+
+def test_a_whole_draft_stays_whole_where_no_text_says_what_is_frequent(tmp_path):
+    options = argparse.Namespace(trim=None)
+    info = replace(inspect(EMBEDDED_TARGET), vocabulary_size=50_000)
+    assert distil._trim(options, info, tmp_path, EMBEDDED / "draft-python.gguf", []) is None
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_likeliest_tokens():
+    logits = np.random.default_rng(1).normal(size=(5, 100)).astype(np.float32)
+    ids, shares = likeliest(logits)
+    exact = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
+    assert (ids[:, 0] == logits.argmax(1)).all()
+    assert np.allclose(np.take_along_axis(exact, ids, 1), shares, atol=1e-3)
+    assert (np.diff(shares.astype(np.float32), axis=1) <= 0).all()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "--corpus DIR"),
+        (("--corpus", "nowhere"), "nowhere: no such folder"),
+        (("--target", "nonesuch", "--corpus", "."), "no model 'nonesuch'"),
+    ],
+)
+def test_what_a_draft_cannot_be_trained_from(tmp_path, monkeypatch, capsys, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("CODESPEC_DATA", str(tmp_path / "data"))
+    assert main(["train", "draft", "--language", "python", "--minutes", "0.1", *arguments]) == 2
+    assert message in capsys.readouterr().err
