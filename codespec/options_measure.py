@@ -232,6 +232,11 @@ def add_train(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
         "--trim", type=count, metavar="N",
         help="the N most frequent of the target's tokens only; 0: all (default: 16384 of more than 32,768)",
     )  # fmt: skip
+    draft.add_argument(
+        "--passes", type=positive, default=1, metavar="N",
+        help="in a run folder with a target of its own: how often what the target says to a text is learnt; it is "
+        "kept on disk, and two or three take far less time for as many tokens (default: 1)",
+    )  # fmt: skip
     draft.set_defaults(command="train", model="draft")
     for action, minutes in ((target, 75.0), (draft, 20.0)):
         action.add_argument("--corpus", type=Path, nargs="*", default=[], metavar="DIR", help="source folders")

@@ -4,6 +4,7 @@ import gzip
 import itertools
 import json
 import math
+import shutil
 import sysconfig
 from pathlib import Path
 from xml.etree import ElementTree
@@ -23,9 +24,10 @@ from codespec.models.fim import fim_format  # noqa: E402
 from codespec.models.info import inspect  # noqa: E402
 from codespec.protocols import CodespecError, Limits  # noqa: E402
 from codespec.train import corpus, data, export, imported, judge, pipeline, tokenizer  # noqa: E402
-from codespec.train.model import TINY  # noqa: E402
+from codespec.train.model import TINY, Llama  # noqa: E402
+from codespec.train.reader import Reader  # noqa: E402
 from codespec.train.teacher import Packer  # noqa: E402
-from codespec.train.train import Recipe, Run  # noqa: E402
+from codespec.train.train import Recipe, Run, separators_of  # noqa: E402
 from codespec.train.trim import frequent, trim_of  # noqa: E402
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
@@ -67,7 +69,7 @@ def test_a_resumed_run_goes_on_where_it_was(run_folder):
     steps = [json.loads(line)["tokens"] for line in (run_folder / "target" / "log.jsonl").read_text().splitlines()]
     assert steps == sorted(steps)
     vocabulary = tokenizer.load(run_folder / "tokenizer.json")
-    again = Run(TINY, Recipe(), vocabulary, run_folder / "target")
+    again = Run(Llama(TINY), Recipe(), vocabulary, run_folder / "target")
     assert (again.steps, again.tokens) == (400, 400 * 4 * TINY.context)
     assert again.seconds > 0
 
@@ -75,7 +77,7 @@ def test_a_resumed_run_goes_on_where_it_was(run_folder):
 def test_another_shape_does_not_overwrite_a_run(run_folder):
     vocabulary = tokenizer.load(run_folder / "tokenizer.json")
     with pytest.raises(ValueError, match="another shape of model was trained here"):
-        Run(pipeline.DRAFT, Recipe(), vocabulary, run_folder / "target")
+        Run(Llama(pipeline.DRAFT), Recipe(), vocabulary, run_folder / "target")
 
 
 def test_llama_cpp_computes_the_same_logits(run_folder):
@@ -140,6 +142,35 @@ def test_a_target_goes_on_from_a_gguf_file(run_folder, tmp_path):
         assert old.encode(text).ids == new.encode(text).ids
     [first] = (json.loads(line)["loss"] for line in (out / "target" / "log.jsonl").read_text().splitlines())
     assert first < 0.9 * math.log(TINY.vocabulary)  # a new one begins with about the whole of it
+
+
+def test_what_the_target_said_is_learnt_several_times(run_folder, tmp_path):
+    for name in ("corpus.jsonl.gz", "tokenizer.json"):
+        (tmp_path / name).write_bytes((run_folder / name).read_bytes())
+    shutil.copytree(run_folder / "target", tmp_path / "target")
+    draft = ["train", "draft", "--language", "python", "--out", str(tmp_path), "--size", "tiny", "--minutes", "9"]
+    for steps, lessons in ((60, 2), (80, 3)):  # a lesson is 16 steps long, and learnt twice
+        assert main([*draft, "--passes", "2", "--max-steps", str(steps)]) == 0
+        assert json.loads((tmp_path / "draft-python.json").read_text())["steps"] == steps
+        assert len(list((tmp_path / "draft-python" / "lessons").iterdir())) == lessons
+    log = [json.loads(line) for line in (tmp_path / "draft-python" / "log.jsonl").read_text().splitlines()]
+    assert log[-1]["loss"] < 0.95 * math.log(TINY.vocabulary)
+
+
+def test_lessons_hold_what_the_target_said(run_folder):
+    target = pipeline.load_model(run_folder / "target")
+    vocabulary = tokenizer.load(run_folder / "tokenizer.json")
+    taught = Reader(target, vocabulary, corpus.load(run_folder)[:20], Recipe(weights=(("python", 1.0),)))
+    lesson, again, other = map(taught.lesson, (0, 0, 1))
+    assert (lesson.tokens == again.tokens).all()
+    assert (lesson.tokens != other.tokens).any()
+    inputs = torch.from_numpy(lesson.tokens[:2, :-1].astype(np.int64))
+    shares, ids = target(inputs).float().softmax(-1).topk(8)
+    assert np.allclose(lesson.shares[:2, :, :8], shares, atol=0.01)
+    assert (lesson.ids[:2, :, 0] == ids[:, :, 0].numpy()).mean() > 0.98  # bfloat16 where the processor has it
+    begins = np.isin(lesson.tokens[:, 1:], separators_of(vocabulary))
+    assert (lesson.learnt == ~begins).all()
+    assert begins.any()
 
 
 def test_every_file_is_in_the_manifest_with_its_licence(run_folder):

@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tqdm import tqdm
 
 from codespec.draft.log import language_stem
 from codespec.draft.profiles import model_hash
@@ -37,8 +36,8 @@ from codespec.train.corpus import Document
 from codespec.train.export import write_gguf_like
 from codespec.train.judge import LENGTH, Quality, judge, own_weights
 from codespec.train.pipeline import say
-from codespec.train.student import Student
-from codespec.train.teacher import Lesson, Row, Teacher
+from codespec.train.student import Student, begin
+from codespec.train.teacher import ROWS, Lesson, Teacher, teach
 from codespec.train.texts import Texts, of_files, split
 from codespec.train.trim import KEPT, LARGE, Trim, frequent, trim_of
 
@@ -53,9 +52,6 @@ LATEST = 0.9
 
 USEFUL = 0.05
 """Of first tokens that a draft must guess right to be installed at all: one that has learnt nothing guesses none."""
-
-ROWS = 32
-"""Of a lesson; held-out ones are as many."""
 
 
 def run(options: argparse.Namespace) -> int:
@@ -97,7 +93,7 @@ def _train(options: argparse.Namespace, target: Path, out: Path, texts: Texts, b
             raise CodespecError(f"{start}: has other tokens of the target's; leave out --from or --trim")
         start = None
     rival = rival or start
-    student = Student(options, info, out, start, trim)
+    student = begin(options, info, out, start, trim)
     budget = max(1.0, options.minutes * 60 - min(EVALUATING_S, options.minutes * 6))
     lessons, judged, sizes = apart(lambda: _taught(options, target, texts, student, out, began, budget))
     steps = texts.passes and texts.passes * len(lessons) * ROWS // student.recipe.rows
@@ -139,9 +135,13 @@ def _taught(
 ) -> tuple[list[Path], Lesson, list[int]]:
     """Lessons to learn from, one to judge by, and the sizes of all tokens in bytes."""
     with Teacher(target, student.model.shape.context) as teacher:
-        judged = _lesson(teacher, texts.held_out(teacher, -1))
+        judged = teacher.lesson(list(islice(texts.held_out(teacher, -1), ROWS)))
         most = _least(options.max_steps, texts.tokens and -(-texts.tokens // (ROWS * teacher.length)))
-        lessons = teach(teacher, texts, out / "lessons", began + TEACHING * budget, most)
+
+        def lesson(number: int) -> Lesson:
+            return teacher.lesson(list(islice(texts.train(teacher, number), ROWS)))
+
+        lessons = teach(lesson, out / "lessons", began + TEACHING * budget, most)
         if time.monotonic() > began + LATEST * budget:
             raise CodespecError("the target has read all the time: nothing was learnt; give more --minutes")
         return lessons, judged, [len(teacher.vocabulary.token_bytes(each)) for each in range(teacher.vocabulary.size)]
@@ -294,22 +294,3 @@ def _can_have(start: Path, trim: Trim | None, info: ModelInfo) -> bool:
     """Whether a draft has these tokens, or all."""
     own = trim_of(start, info.vocabulary_size)
     return own is None or (trim is not None and np.array_equal(own.tokens, trim.tokens))
-
-
-def _lesson(teacher: Teacher, rows: Iterator[Row]) -> Lesson:
-    return teacher.lesson(list(islice(rows, ROWS)))
-
-
-def teach(teacher: Teacher, texts: Texts, folder: Path, until: float, most: int | None = None) -> list[Path]:
-    """Files of lessons, one at least: of earlier runs, and new ones until the time ``until`` (of ``monotonic``)."""
-    folder.mkdir(parents=True, exist_ok=True)
-    found = sorted(folder.glob("lesson-*.npz"))
-    began = time.monotonic()
-    with tqdm(total=max(1, round(until - began)), unit="s", desc="the target reads") as bar:
-        while not found or (time.monotonic() < until and (most is None or len(found) < most)):
-            path = folder / f"lesson-{len(found):05d}.npz"
-            _lesson(teacher, texts.train(teacher, len(found))).save(path)
-            found.append(path)
-            bar.update(min(bar.total, round(time.monotonic() - began)) - bar.n)
-            bar.set_postfix_str(f"{len(found) * ROWS * teacher.length / 1e6:.2f}M tokens")
-    return found

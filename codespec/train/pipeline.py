@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import zip_longest
@@ -25,7 +26,10 @@ from codespec.train.corpus import Document
 from codespec.train.export import write_gguf
 from codespec.train.imported import load_gguf
 from codespec.train.model import DRAFT, TARGET, TINY, TINY_DRAFT, Llama, Shape
-from codespec.train.train import SHARES, WORTH_COMPILING, Recipe, Run, bits_per_byte
+from codespec.train.reader import Reader
+from codespec.train.student import Student
+from codespec.train.teacher import ROWS, teach
+from codespec.train.train import SHARES, WORTH_COMPILING, Learner, Recipe, Run, bits_per_byte
 
 TOKENIZER_SAMPLES = 12_000
 
@@ -82,9 +86,8 @@ def train_target(
     shape = begun.shape if begun is not None else shape
     documents, vocabulary = prepare(out, folders, shape, recipe, start)
     train_documents, _ = data.split(documents)
-    run = Run(shape, recipe, vocabulary, out / "target")
-    if run.steps == 0 and begun is not None:
-        run.model.load_state_dict(begun.state_dict())
+    torch.manual_seed(recipe.seed)
+    run = Run(begun or Llama(shape), recipe, vocabulary, out / "target")
     run.train(train_documents, max_steps)
     return run
 
@@ -109,12 +112,14 @@ def shares(language: str) -> tuple[tuple[str, float], ...]:
 
 
 @torch.no_grad()
-def inherit_embeddings(model: Llama, teacher: Llama) -> None:
-    """Start from the teacher's embeddings in their first principal directions, at unit scale: most of a small model."""
+def inheriting(shape: Shape, teacher: Llama) -> Llama:
+    """A new draft with the teacher's embeddings in their first principal directions, at unit scale: most of it."""
+    model = Llama(shape)
     u, s, _ = torch.linalg.svd(teacher.token_embd.weight.float(), full_matrices=False)
     width = min(model.shape.width, len(s))
     embeddings = u[:, :width] * s[:width]
     model.token_embd.weight[:, :width] = (embeddings / embeddings.pow(2).mean().sqrt()).to(model.token_embd.weight)
+    return model
 
 
 def train_draft(
@@ -124,11 +129,14 @@ def train_draft(
     shape: Shape = DRAFT,
     max_steps: int | None = None,
     start: Path | None = None,
-) -> Run:
+    passes: int = 1,
+) -> Learner:
     """Distil, or go on distilling, a draft for a language, or a general one, on the target of the same run folder.
 
     Args:
         start: GGUF file of a draft to begin with, of the same target.
+        passes: how often what the target said to a text is learnt. More than once: it reads first, for so long that
+            the rest of the time is enough for that, and what it said stays on disk.
 
     Raises:
         ValueError: the corpus holds nothing in that language.
@@ -140,23 +148,35 @@ def train_draft(
     if not train_documents:
         raise ValueError(f"no {language} files in {out / 'corpus.jsonl.gz'}; build the corpus with some (--corpus)")
     teacher = load_model(out / "target")
-    run = Run(shape, recipe, vocabulary, out / f"draft-{language}", teacher=teacher)
-    if run.steps == 0 and start is not None:
-        run.model.load_state_dict(load_gguf(start).state_dict())
-    elif run.steps == 0:
-        inherit_embeddings(run.model, teacher)
+    torch.manual_seed(recipe.seed)
+    draft = load_gguf(start) if start is not None else inheriting(shape, teacher)
+    folder = out / f"draft-{language}"
+    if passes > 1:
+        reader = Reader(teacher, vocabulary, train_documents, recipe)
+        return learn_in_passes(Student(draft, recipe, folder), reader, passes, max_steps)
+    run = Run(draft, recipe, vocabulary, folder, teacher)
     run.train(train_documents, max_steps)
     return run
 
 
-def evaluate(run: Run, documents: list[Document]) -> dict[str, float]:
+def learn_in_passes(student: Student, reader: Reader, passes: int, max_steps: int | None) -> Student:
+    """Have the target read first, for so long that the rest of the time is enough for so many passes over it."""
+    began, seconds = time.monotonic(), student.recipe.minutes * 60
+    steps = passes * ROWS // student.recipe.rows  # for a lesson
+    most = -(-max_steps // steps) if max_steps else None
+    lessons = teach(reader.lesson, student.folder / "lessons", began + seconds / (1 + passes), most)
+    student.train(lessons, began + seconds, max_steps or student.steps + steps * len(lessons))
+    return student
+
+
+def evaluate(run: Learner, vocabulary: Tokenizer, documents: list[Document]) -> dict[str, float]:
     """Bits per byte on held-out files, per language."""
     held_out = data.split(documents)[1]
     languages = sorted({d.language for d in held_out} & dict(run.recipe.weights).keys())
     model = load_model(run.folder)
     count = max(10, EVALUATED // max(1, len(languages)))
     return {
-        language: round(bits_per_byte(model, run.tokenizer, spread(held_out, language)[:count]), 3)
+        language: round(bits_per_byte(model, vocabulary, spread(held_out, language)[:count]), 3)
         for language in tqdm(languages, desc="bits per byte")
     }
 
@@ -177,6 +197,7 @@ def run(options: argparse.Namespace) -> int:
     languages: tuple[str, ...] = ()
     tiny = options.size == "tiny"
     start = file_or_model(options.start) if options.start not in ("", "none") else None
+    trained: Learner
     if options.model == "target":
         shape = TINY if tiny else TARGET
         trained = train_target(options.out, options.corpus, recipe, shape, options.max_steps, start)
@@ -184,12 +205,13 @@ def run(options: argparse.Namespace) -> int:
     else:
         shape = TINY_DRAFT if tiny else DRAFT
         recipe = replace(recipe, rows=DRAFT_ROWS)
-        trained = train_draft(options.out, options.language, recipe, shape, options.max_steps, start)
+        trained = train_draft(options.out, options.language, recipe, shape, options.max_steps, start, options.passes)
         name = f"draft-{options.language}"
         languages = sharing_a_draft(options.language)
     path = options.out / f"{name}.gguf"
-    write_gguf(trained.model, trained.tokenizer, path, f"codespec {name}", options.quantization, languages)
-    scores = evaluate(trained, corpus.load(options.out))
+    vocabulary = tokenizer.load(options.out / "tokenizer.json")
+    write_gguf(trained.model, vocabulary, path, f"codespec {name}", options.quantization, languages)
+    scores = evaluate(trained, vocabulary, corpus.load(options.out))
     summary = {
         "parameters": trained.model.parameter_count(),
         "steps": trained.steps,

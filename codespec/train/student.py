@@ -44,35 +44,17 @@ class Student(Learner):
     """A draft that learns from lessons.
 
     Args:
-        trim: which of the target's tokens it has; None: all. One in ``start`` has the same, or all.
+        trim: which of the target's tokens it has; None: all.
     """
 
-    def __init__(
-        self, options: argparse.Namespace, target: ModelInfo, out: Path, start: Path | None, trim: Trim | None = None
-    ) -> None:
+    def __init__(self, model: Llama, recipe: Recipe, out: Path, trim: Trim | None = None) -> None:
         self.trim = trim
-        compiled = options.size != "tiny" and options.minutes >= WORTH_COMPILING
-        recipe = Recipe(minutes=options.minutes, compiled=compiled)
-        torch.manual_seed(recipe.seed)
-        if start is not None:
-            # What is learnt already is not to be forgotten; and nothing but the target counts: a draft that learns a
-            # few texts by heart knows them better than the target, and is refused.
-            slower = {name: GOING_ON * getattr(recipe, name) for name in ("muon_rate", "adam_rate")}
-            recipe = replace(recipe, distillation=1.0, **slower)
-            model = load_gguf(start)
-            if trim is not None and trim_of(start, trim.vocabulary_size) is None:
-                model = with_tokens(model, trim.tokens)
-        else:
-            shape = TINY_DRAFT if options.size == "tiny" else DRAFT
-            context = min(shape.context, target.context or shape.context)
-            size = target.vocabulary_size if trim is None else trim.size
-            model = Llama(replace(shape, vocabulary=size, context=context))
         super().__init__(model, recipe, out)
 
         def loss(tokens: Tensor, learnt: Tensor, ids: Tensor, shares: Tensor) -> Tensor:
             return distilled(self.model(tokens[:, :-1]), tokens[:, 1:], learnt, ids, shares, recipe.distillation)
 
-        self._loss = faster(loss, compiled)
+        self._loss = faster(loss, recipe.compiled)
 
     def train(self, lessons: Sequence[Path], until: float, max_steps: int | None) -> None:
         """Learn until the time ``until`` (of ``monotonic``), or for ``max_steps``."""
@@ -122,3 +104,26 @@ class Student(Learner):
                 torch.from_numpy(lesson.shares[rows].astype(np.float32)).to(self.device),
             )
         return self.descend(loss, factor, len(rows) * (tokens.shape[1] - 1))
+
+
+def begin(
+    options: argparse.Namespace, target: ModelInfo, out: Path, start: Path | None, trim: Trim | None = None
+) -> Student:
+    """A draft for ``target``, new or going on from ``start``, which has the tokens of ``trim``, or all."""
+    compiled = options.size != "tiny" and options.minutes >= WORTH_COMPILING
+    recipe = Recipe(minutes=options.minutes, compiled=compiled)
+    torch.manual_seed(recipe.seed)
+    if start is not None:
+        # What is learnt already is not to be forgotten; and nothing but the target counts: a draft that learns a
+        # few texts by heart knows them better than the target, and is refused.
+        slower = {name: GOING_ON * getattr(recipe, name) for name in ("muon_rate", "adam_rate")}
+        recipe = replace(recipe, distillation=1.0, **slower)
+        model = load_gguf(start)
+        if trim is not None and trim_of(start, trim.vocabulary_size) is None:
+            model = with_tokens(model, trim.tokens)
+    else:
+        shape = TINY_DRAFT if options.size == "tiny" else DRAFT
+        context = min(shape.context, target.context or shape.context)
+        size = target.vocabulary_size if trim is None else trim.size
+        model = Llama(replace(shape, vocabulary=size, context=context))
+    return Student(model, recipe, out, trim)

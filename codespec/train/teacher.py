@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from tqdm import tqdm
 
 from codespec.completion.prompt import file_header
 from codespec.llama.context import Context
@@ -19,6 +21,9 @@ from codespec.train import data
 
 LIKELIEST = 16
 """Tokens whose shares are kept for each place: of code more than 97 % on average."""
+
+ROWS = 32
+"""Of a lesson."""
 
 Row: TypeAlias = "tuple[list[int], list[bool]]"
 """Tokens, and whether each of all but the first is to be learnt."""
@@ -104,6 +109,28 @@ class Teacher:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def teach(lesson: Callable[[int], Lesson], folder: Path, until: float, most: int | None = None) -> list[Path]:
+    """Files of lessons, one at least: of earlier runs, and new ones until the time ``until`` (of ``monotonic``).
+
+    Args:
+        lesson: makes one, the same for the same number.
+        most: how many are wanted, those of earlier runs included; None: as many as there is time for.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    found = sorted(folder.glob("lesson-*.npz"))
+    began, read = time.monotonic(), 0
+    with tqdm(total=max(1, round(until - began)), unit="s", desc="the target reads") as bar:
+        while not found or (time.monotonic() < until and (most is None or len(found) < most)):
+            path = folder / f"lesson-{len(found):05d}.npz"
+            made = lesson(len(found))
+            made.save(path)
+            read += made.learnt.size
+            found.append(path)
+            bar.update(min(bar.total, round(time.monotonic() - began)) - bar.n)
+            bar.set_postfix_str(f"{read / 1e6:.2f}M tokens")
+    return found
 
 
 def likeliest(logits: npt.NDArray[np.float32]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float16]]:

@@ -23,7 +23,7 @@ from tqdm import tqdm
 from codespec.train import data, loss_plot
 from codespec.train import tokenizer as special
 from codespec.train.corpus import Document
-from codespec.train.model import Llama, Shape
+from codespec.train.model import Llama
 from codespec.train.muon import Muon
 
 IGNORED = -100
@@ -94,6 +94,11 @@ def optimizers(model: Llama, recipe: Recipe, bfloat16: bool) -> list[torch.optim
         Muon(matrices, lr=recipe.muon_rate, dtype=torch.bfloat16 if bfloat16 else torch.float32),
         torch.optim.AdamW(others, lr=recipe.adam_rate, betas=(0.9, 0.95), weight_decay=0.0),
     ]
+
+
+def separators_of(tokenizer: Tokenizer) -> tuple[int, ...]:
+    """The tokens that a sample begins with."""
+    return tuple(tokenizer.token_to_id(t) for t in (special.FILE_SEPARATOR, special.REPO_NAME, special.FIM_PREFIX))
 
 
 def labels_of(batch: Tensor, separators: tuple[int, ...]) -> Tensor:
@@ -200,11 +205,10 @@ class Run(Learner):
     """
 
     def __init__(
-        self, shape: Shape, recipe: Recipe, tokenizer: Tokenizer, folder: Path, teacher: Llama | None = None
+        self, model: Llama, recipe: Recipe, tokenizer: Tokenizer, folder: Path, teacher: Llama | None = None
     ) -> None:
-        self.shape, self.tokenizer, self.teacher = shape, tokenizer, teacher
-        torch.manual_seed(recipe.seed)
-        super().__init__(Llama(shape), recipe, folder)
+        self.shape, self.tokenizer, self.teacher = model.shape, tokenizer, teacher
+        super().__init__(model, recipe, folder)
 
         def taught(inputs: Tensor) -> Tensor:
             assert teacher is not None
@@ -215,9 +219,7 @@ class Run(Learner):
             return loss_of(self.model(inputs), labels, taught, recipe.distillation)
 
         self._taught, self._loss = faster(taught, recipe.compiled), faster(loss, recipe.compiled)
-        self.separators = tuple(
-            tokenizer.token_to_id(t) for t in (special.FILE_SEPARATOR, special.REPO_NAME, special.FIM_PREFIX)
-        )
+        self.separators = separators_of(tokenizer)
 
     def step(self, batch: Tensor, factor: float) -> float:
         """One optimizer step on int64 [rows, context + 1]; the loss in nats per token."""

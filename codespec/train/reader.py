@@ -1,0 +1,60 @@
+"""What the target of a run folder says to texts, to be learnt several times: to read takes as long as to learn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from tokenizers import Tokenizer
+from torch import Tensor
+
+from codespec.train import data
+from codespec.train.corpus import Document
+from codespec.train.model import Llama
+from codespec.train.teacher import ROWS, Lesson
+from codespec.train.train import IGNORED, Recipe, device_and_precision, faster, labels_of, separators_of
+
+KEPT = 48
+"""Tokens whose shares are kept for each place, 300 MB for a million of text: a small target is less sure than a large
+one, and these are 82 % of what it says."""
+
+_TOGETHER = 4  # rows
+
+
+class Reader:
+    """A target in torch.
+
+    Args:
+        documents: to draw texts from, in the shares of ``recipe``.
+    """
+
+    def __init__(self, target: Llama, tokenizer: Tokenizer, documents: Sequence[Document], recipe: Recipe) -> None:
+        self._tokenizer, self._documents, self._recipe = tokenizer, documents, recipe
+        self._device, self._use_bfloat16 = device_and_precision()
+        self._target = target.to(self._device)
+        self._separators = separators_of(tokenizer)
+
+        def likeliest(inputs: Tensor) -> Tensor:
+            return self._target(inputs).float().softmax(dim=-1)
+
+        self._shares = faster(likeliest, recipe.compiled)
+
+    @torch.no_grad()
+    def lesson(self, number: int) -> Lesson:
+        """One of ``ROWS`` rows; the same for the same number."""
+        sampler = data.Sampler(self._documents, dict(self._recipe.weights), self._recipe.seed * 1_000_003 + number)
+        tokens = data.Rows(sampler, self._tokenizer, self._target.shape.context).batch(ROWS)
+        said = [self._read(tokens[start : start + _TOGETHER, :-1]) for start in range(0, ROWS, _TOGETHER)]
+        learnt = labels_of(torch.from_numpy(tokens), self._separators) != IGNORED
+        return Lesson(
+            tokens.astype(np.int32),
+            learnt.numpy(),
+            np.concatenate([ids.numpy().astype(np.int32) for ids, _ in said]),
+            np.concatenate([shares.numpy().astype(np.float16) for _, shares in said]),
+        )
+
+    def _read(self, inputs: np.ndarray) -> tuple[Tensor, Tensor]:
+        with torch.autocast(self._device.type, torch.bfloat16, enabled=self._use_bfloat16):
+            shares, ids = self._shares(torch.from_numpy(inputs).to(self._device)).topk(KEPT, dim=-1)
+        return ids.cpu(), shares.cpu()
