@@ -15,7 +15,7 @@ pytest.importorskip("tokenizers", reason="tokenizers is not installed; `make tes
 from codespec.cli import main  # noqa: E402
 from codespec.models.info import inspect  # noqa: E402
 from codespec.models.registry import EMBEDDED, EMBEDDED_TARGET  # noqa: E402
-from codespec.train import data, distil, loss_plot, muon, student  # noqa: E402
+from codespec.train import data, distil, judge, loss_plot, muon, student  # noqa: E402
 from codespec.train.teacher import Lesson, likeliest  # noqa: E402
 from codespec.train.train import IGNORED, Recipe, labels_of, rate_factor  # noqa: E402
 from codespec.train.trim import Trim  # noqa: E402
@@ -139,3 +139,20 @@ def test_what_a_draft_cannot_be_trained_from(tmp_path, monkeypatch, capsys, argu
     monkeypatch.setenv("CODESPEC_DATA", str(tmp_path / "data"))
     assert main(["train", "draft", "--language", "python", "--minutes", "0.1", *arguments]) == 2
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("agreement", "acceptance", "better"),
+    [
+        (0.67, 0.65, True),  # a dozen places are few
+        (0.67, 0.60, False),
+        (0.62, 0.69, False),
+        (None, 0.67, True),
+        (None, 0.65, False),
+    ],
+)
+def test_which_draft_is_better(agreement, acceptance, better):
+    old = judge.Quality(0.63, 0.66, 0.78, 3.5, 1.5, 0.0, 0.7)
+    found = replace(old, agreement=agreement, acceptance=acceptance)
+    assert distil._is_better(found, old, from_logs=False) is better
+    assert distil._is_better(found, old, from_logs=True) is (acceptance > old.acceptance)
