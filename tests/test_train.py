@@ -24,7 +24,7 @@ from codespec.models.fim import fim_format  # noqa: E402
 from codespec.models.info import inspect  # noqa: E402
 from codespec.protocols import CodespecError, Limits  # noqa: E402
 from codespec.train import corpus, data, export, imported, judge, pipeline, tokenizer  # noqa: E402
-from codespec.train.model import TINY, Llama  # noqa: E402
+from codespec.train.model import TINY  # noqa: E402
 from codespec.train.reader import Reader  # noqa: E402
 from codespec.train.teacher import Packer  # noqa: E402
 from codespec.train.train import Recipe, Run, separators_of  # noqa: E402
@@ -69,7 +69,7 @@ def test_a_resumed_run_goes_on_where_it_was(run_folder):
     steps = [json.loads(line)["tokens"] for line in (run_folder / "target" / "log.jsonl").read_text().splitlines()]
     assert steps == sorted(steps)
     vocabulary = tokenizer.load(run_folder / "tokenizer.json")
-    again = Run(Llama(TINY), Recipe(), vocabulary, run_folder / "target")
+    again = Run(TINY, Recipe(), vocabulary, run_folder / "target")
     assert (again.steps, again.tokens) == (400, 400 * 4 * TINY.context)
     assert again.seconds > 0
 
@@ -77,7 +77,7 @@ def test_a_resumed_run_goes_on_where_it_was(run_folder):
 def test_another_shape_does_not_overwrite_a_run(run_folder):
     vocabulary = tokenizer.load(run_folder / "tokenizer.json")
     with pytest.raises(ValueError, match="another shape of model was trained here"):
-        Run(Llama(pipeline.DRAFT), Recipe(), vocabulary, run_folder / "target")
+        Run(pipeline.DRAFT, Recipe(), vocabulary, run_folder / "target")
 
 
 def test_llama_cpp_computes_the_same_logits(run_folder):

@@ -86,8 +86,9 @@ def train_target(
     shape = begun.shape if begun is not None else shape
     documents, vocabulary = prepare(out, folders, shape, recipe, start)
     train_documents, _ = data.split(documents)
-    torch.manual_seed(recipe.seed)
-    run = Run(begun or Llama(shape), recipe, vocabulary, out / "target")
+    run = Run(shape, recipe, vocabulary, out / "target")
+    if run.steps == 0 and begun is not None:
+        run.model.load_state_dict(begun.state_dict())
     run.train(train_documents, max_steps)
     return run
 
@@ -112,14 +113,12 @@ def shares(language: str) -> tuple[tuple[str, float], ...]:
 
 
 @torch.no_grad()
-def inheriting(shape: Shape, teacher: Llama) -> Llama:
-    """A new draft with the teacher's embeddings in their first principal directions, at unit scale: most of it."""
-    model = Llama(shape)
+def inherit_embeddings(model: Llama, teacher: Llama) -> None:
+    """Start from the teacher's embeddings in their first principal directions, at unit scale: most of a small model."""
     u, s, _ = torch.linalg.svd(teacher.token_embd.weight.float(), full_matrices=False)
     width = min(model.shape.width, len(s))
     embeddings = u[:, :width] * s[:width]
     model.token_embd.weight[:, :width] = (embeddings / embeddings.pow(2).mean().sqrt()).to(model.token_embd.weight)
-    return model
 
 
 def train_draft(
@@ -148,25 +147,31 @@ def train_draft(
     if not train_documents:
         raise ValueError(f"no {language} files in {out / 'corpus.jsonl.gz'}; build the corpus with some (--corpus)")
     teacher = load_model(out / "target")
-    torch.manual_seed(recipe.seed)
-    draft = load_gguf(start) if start is not None else inheriting(shape, teacher)
     folder = out / f"draft-{language}"
+    learner: Run | Student
     if passes > 1:
-        reader = Reader(teacher, vocabulary, train_documents, recipe)
-        return learn_in_passes(Student(draft, recipe, folder), reader, passes, max_steps)
-    run = Run(draft, recipe, vocabulary, folder, teacher)
-    run.train(train_documents, max_steps)
-    return run
+        torch.manual_seed(recipe.seed)
+        learner = Student(Llama(shape), recipe, folder)
+    else:
+        learner = Run(shape, recipe, vocabulary, folder, teacher=teacher)
+    if learner.steps == 0 and start is not None:
+        learner.model.load_state_dict(load_gguf(start).state_dict())
+    elif learner.steps == 0:
+        inherit_embeddings(learner.model, teacher)
+    if isinstance(learner, Student):
+        learn_in_passes(learner, Reader(teacher, vocabulary, train_documents, recipe), passes, max_steps)
+    else:
+        learner.train(train_documents, max_steps)
+    return learner
 
 
-def learn_in_passes(student: Student, reader: Reader, passes: int, max_steps: int | None) -> Student:
+def learn_in_passes(student: Student, reader: Reader, passes: int, max_steps: int | None) -> None:
     """Have the target read first, for so long that the rest of the time is enough for so many passes over it."""
     began, seconds = time.monotonic(), student.recipe.minutes * 60
     steps = passes * ROWS // student.recipe.rows  # for a lesson
     most = -(-max_steps // steps) if max_steps else None
     lessons = teach(reader.lesson, student.folder / "lessons", began + seconds / (1 + passes), most)
     student.train(lessons, began + seconds, max_steps or student.steps + steps * len(lessons))
-    return student
 
 
 def evaluate(run: Learner, vocabulary: Tokenizer, documents: list[Document]) -> dict[str, float]:

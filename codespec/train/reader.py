@@ -13,7 +13,7 @@ from codespec.train import data
 from codespec.train.corpus import Document
 from codespec.train.model import Llama
 from codespec.train.teacher import ROWS, Lesson
-from codespec.train.train import IGNORED, Recipe, device_and_precision, faster, labels_of, separators_of
+from codespec.train.train import IGNORED, Recipe, device_and_precision, labels_of, said_by, separators_of
 
 KEPT = 48
 """Tokens whose shares are kept for each place, 300 MB for a million of text: a small target is less sure than a large
@@ -34,11 +34,7 @@ class Reader:
         self._device, self._use_bfloat16 = device_and_precision()
         self._target = target.to(self._device)
         self._separators = separators_of(tokenizer)
-
-        def likeliest(inputs: Tensor) -> Tensor:
-            return self._target(inputs).float().softmax(dim=-1)
-
-        self._shares = faster(likeliest, recipe.compiled)
+        self._said = said_by(self._target, recipe.compiled)
 
     @torch.no_grad()
     def lesson(self, number: int) -> Lesson:
@@ -56,5 +52,5 @@ class Reader:
 
     def _read(self, inputs: np.ndarray) -> tuple[Tensor, Tensor]:
         with torch.autocast(self._device.type, torch.bfloat16, enabled=self._use_bfloat16):
-            shares, ids = self._shares(torch.from_numpy(inputs).to(self._device)).topk(KEPT, dim=-1)
+            shares, ids = self._said(torch.from_numpy(inputs).to(self._device)).topk(KEPT, dim=-1)
         return ids.cpu(), shares.cpu()

@@ -39,7 +39,7 @@ class Lesson:
         tokens: int32 [rows, length + 1].
         learnt: bool [rows, length]: whether the token after this place is to be learnt; where another sample begins is
             chance.
-        ids: int32 [rows, length, LIKELIEST], the likeliest first.
+        ids: int32 [rows, length, kept], the likeliest first; ``LIKELIEST`` of a target in a GGUF file.
         shares: float16 of the same shape: their probabilities.
     """
 
@@ -120,16 +120,15 @@ def teach(lesson: Callable[[int], Lesson], folder: Path, until: float, most: int
     """
     folder.mkdir(parents=True, exist_ok=True)
     found = sorted(folder.glob("lesson-*.npz"))
-    began, read = time.monotonic(), 0
+    began = time.monotonic()
     with tqdm(total=max(1, round(until - began)), unit="s", desc="the target reads") as bar:
         while not found or (time.monotonic() < until and (most is None or len(found) < most)):
             path = folder / f"lesson-{len(found):05d}.npz"
             made = lesson(len(found))
             made.save(path)
-            read += made.learnt.size
             found.append(path)
             bar.update(min(bar.total, round(time.monotonic() - began)) - bar.n)
-            bar.set_postfix_str(f"{read / 1e6:.2f}M tokens")
+            bar.set_postfix_str(f"{len(found) * made.learnt.size / 1e6:.2f}M tokens")
     return found
 
 

@@ -23,7 +23,7 @@ from tqdm import tqdm
 from codespec.train import data, loss_plot
 from codespec.train import tokenizer as special
 from codespec.train.corpus import Document
-from codespec.train.model import Llama
+from codespec.train.model import Llama, Shape
 from codespec.train.muon import Muon
 
 IGNORED = -100
@@ -84,6 +84,16 @@ def faster(function: Callable[..., Tensor], compiled: bool) -> Callable[..., Ten
     if not compiled or sys.platform == "win32" or shutil.which(os.environ.get("CXX", "g++")) is None:
         return function
     return torch.compile(function)
+
+
+def said_by(teacher: Llama, compiled: bool) -> Callable[[Tensor], Tensor]:
+    """What a teacher says to tokens [rows, length]: the probabilities of all tokens, at every place."""
+
+    def said(inputs: Tensor) -> Tensor:
+        out: Tensor = teacher(inputs).float().softmax(dim=-1)
+        return out
+
+    return faster(said, compiled)
 
 
 def optimizers(model: Llama, recipe: Recipe, bfloat16: bool) -> list[torch.optim.Optimizer]:
@@ -205,20 +215,17 @@ class Run(Learner):
     """
 
     def __init__(
-        self, model: Llama, recipe: Recipe, tokenizer: Tokenizer, folder: Path, teacher: Llama | None = None
+        self, shape: Shape, recipe: Recipe, tokenizer: Tokenizer, folder: Path, teacher: Llama | None = None
     ) -> None:
-        self.shape, self.tokenizer, self.teacher = model.shape, tokenizer, teacher
-        super().__init__(model, recipe, folder)
-
-        def taught(inputs: Tensor) -> Tensor:
-            assert teacher is not None
-            out: Tensor = teacher(inputs).float().softmax(dim=-1)
-            return out
+        self.shape, self.tokenizer = shape, tokenizer
+        torch.manual_seed(recipe.seed)
+        super().__init__(Llama(shape), recipe, folder)
+        self._taught = said_by(teacher, recipe.compiled) if teacher is not None else None
 
         def loss(inputs: Tensor, labels: Tensor, taught: Tensor | None) -> Tensor:
             return loss_of(self.model(inputs), labels, taught, recipe.distillation)
 
-        self._taught, self._loss = faster(taught, recipe.compiled), faster(loss, recipe.compiled)
+        self._loss = faster(loss, recipe.compiled)
         self.separators = separators_of(tokenizer)
 
     def step(self, batch: Tensor, factor: float) -> float:
@@ -226,7 +233,7 @@ class Run(Learner):
         inputs, labels = batch[:, :-1], labels_of(batch, self.separators)
         with self.autocast():
             teacher = None
-            if self.teacher is not None:
+            if self._taught is not None:
                 with torch.no_grad():
                     teacher = self._taught(inputs)
             loss = self._loss(inputs, labels, teacher)

@@ -10,6 +10,7 @@ ROOT = Path(__file__).parents[2]
 PYTHON = os.environ.get("CODESPEC_PYTHON", sys.executable)
 REAL = [PYTHON, "-m", "codespec", "serve"]
 STUB = [PYTHON, str(ROOT / "tests" / "lsp" / "stub_server.py")]
+"""Completes a line that ends in ``two lines`` with two, ``nothing`` with nothing, others with ``<its end|20>``."""
 
 LOOPS = "for i in range(10):\n    print(i)\n\nfor j in range(10):\n    print\n"
 """What the embedded models complete behind ``print(`` in the last line."""

@@ -20,7 +20,6 @@ from common import ROOT
 from neovim_screen import GHOST_COLOUR, Screen
 
 PLUGIN = ROOT / "editors" / "neovim"
-"""Completes a line that ends in ``two lines`` with two, ``nothing`` with nothing, others with ``<its end|20>``."""
 
 WITHIN_S = 40.0
 """How long anything may take, on a machine that does much else."""
