@@ -316,6 +316,8 @@ def run_train(options: argparse.Namespace) -> int:
         if options.model == "draft" and (options.target or options.from_logs or not of_run_folder):
             from codespec.config import load
 
+            if options.passes > 1:
+                raise CodespecError("--passes is for a run folder; with a target in a GGUF file --minutes decide")
             options.target = options.target or load()[0].target.path
             return distil.run(options)
         if options.model == "draft" and options.trim:

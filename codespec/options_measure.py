@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from codespec.option_values import LONGEST_PROPOSAL, count, not_negative, positive, sizes
+from codespec.option_values import LONGEST_PROPOSAL, count, not_negative, positive, share, sizes
 
 
 def add_profile(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -212,6 +212,15 @@ def add_train(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     target.add_argument(
         "--from", dest="start", default="", metavar="NAME|PATH", help="target of `codespec train` to go on from"
     )
+    target.add_argument(
+        "--rows", type=positive, default=4, metavar="N",
+        help="of 1,024 tokens in a step; 8 read a third more tokens a second on two cores, in fewer steps (default: 4)",
+    )  # fmt: skip
+    target.add_argument(
+        "--decay", type=share, default=0.3, metavar="SHARE",
+        help="of the budget, at its end, in which the learning rate falls to 0; 0.98 for a run that goes on from one "
+        "that had ended: it begins at a lower rate (default: 0.3)",
+    )  # fmt: skip
     target.set_defaults(command="train", model="target")
     draft = actions.add_parser("draft", help="distil a draft for a language on a target")
     draft.add_argument("--language", required=True, metavar="ID")
@@ -250,7 +259,13 @@ def add_train(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     fetch.set_defaults(command="train", model="fetch")
     compare = actions.add_parser("compare", help="what every draft of a run folder is worth in every language")
     compare.add_argument("--out", type=Path, required=True, metavar="DIR", help="run folder with a target and drafts")
-    compare.add_argument("--places", type=positive, default=60, metavar="N", help="held-out places to complete")
+    compare.add_argument(
+        "--places", type=positive, default=240, metavar="N", help="held-out places to complete (default: 240)"
+    )
+    compare.add_argument(
+        "--tokens", type=positive, default=16, metavar="N",
+        help="at each; behind more a small target repeats itself, which any draft foresees (default: 16)",
+    )  # fmt: skip
     compare.add_argument(
         "--beside", type=Path, nargs="*", default=[], metavar="FILE", help="other targets, for their bits per byte"
     )

@@ -119,6 +119,22 @@ def test_the_pair_completes(run_folder):
         engine.close()
 
 
+def test_drafts_are_compared(run_folder, tmp_path, capsys):
+    for name in ("corpus.jsonl.gz", "tokenizer.json", "target.gguf", "draft-python.gguf"):
+        shutil.copy(run_folder / name, tmp_path)
+    shutil.copytree(run_folder / "target", tmp_path / "target")
+    general = ["train", "draft", "--language", "general", "--out", str(tmp_path), "--size", "tiny"]
+    assert main([*general, "--max-steps", "1"]) == 0
+    capsys.readouterr()
+    assert main(["train", "compare", "--out", str(tmp_path), "--places", "20", "--tokens", "8"]) == 0
+    summary = json.loads((tmp_path / "acceptance.json").read_text())
+    accepted = {name: figures["accepted"] for name, figures in summary["accepted"]["python"].items()}
+    assert accepted["python"] > accepted["general"]  # which has learnt nothing
+    [row] = [line for line in capsys.readouterr().out.splitlines() if line.startswith("| python |")]
+    assert row.startswith(f"| python | {accepted['general']:.1%} | {accepted['python']:.1%} | ")
+    assert row.endswith(" | – |")  # there is no other language's
+
+
 def test_heads_are_compared_with_the_draft(run_folder, capsys):
     heads = ["train", "heads", "--out", str(run_folder), "--heads", "2"]
     assert main([*heads, "--minutes", "9", "--max-steps", "20", "--positions", "6"]) == 0

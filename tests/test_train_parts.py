@@ -3,6 +3,7 @@
 import argparse
 import json
 import random
+import re
 from dataclasses import replace
 from xml.etree import ElementTree
 
@@ -15,7 +16,7 @@ pytest.importorskip("tokenizers", reason="tokenizers is not installed; `make tes
 from codespec.cli import main  # noqa: E402
 from codespec.models.info import inspect  # noqa: E402
 from codespec.models.registry import EMBEDDED, EMBEDDED_TARGET  # noqa: E402
-from codespec.train import data, distil, judge, loss_plot, muon, student  # noqa: E402
+from codespec.train import compare, data, distil, judge, loss_plot, muon, student  # noqa: E402
 from codespec.train.teacher import Lesson, likeliest  # noqa: E402
 from codespec.train.train import IGNORED, Recipe, labels_of, rate_factor  # noqa: E402
 from codespec.train.trim import Trim  # noqa: E402
@@ -132,6 +133,7 @@ def test_the_likeliest_tokens():
         ((), "--corpus DIR"),
         (("--corpus", "nowhere"), "nowhere: no such folder"),
         (("--target", "nonesuch", "--corpus", "."), "no model 'nonesuch'"),
+        (("--passes", "2", "--corpus", "."), "--passes is for a run folder"),
     ],
 )
 def test_what_a_draft_cannot_be_trained_from(tmp_path, monkeypatch, capsys, arguments, message):
@@ -139,6 +141,19 @@ def test_what_a_draft_cannot_be_trained_from(tmp_path, monkeypatch, capsys, argu
     monkeypatch.setenv("CODESPEC_DATA", str(tmp_path / "data"))
     assert main(["train", "draft", "--language", "python", "--minutes", "0.1", *arguments]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_how_sure_a_ratio_is():
+    places = [(4, n % 5) for n in range(240)]  # half of what is proposed
+    worse = [(4, (n % 5) * 3 // 4) for n in range(240)]
+    own, other = judge.Acceptance(places), judge.Acceptance(worse)
+    value, low, high = map(float, re.findall(r"[\d.]+", compare._ratio(own, other)))
+    assert value == pytest.approx(own.share / other.share, abs=0.01)
+    assert 1 < low < value < high
+    few = compare._ratio(judge.Acceptance(places[:20]), judge.Acceptance(worse[:20]))
+    wider = [float(each) for each in re.findall(r"[\d.]+", few)[1:]]
+    assert wider[1] - wider[0] > high - low
+    assert compare._ratio(own, judge.Acceptance([(4, 0)] * 240)) == compare._ratio(own, None) == "–"
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import argparse
 import json
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from time import perf_counter
@@ -23,13 +24,16 @@ from codespec.models.index import GENERAL
 from codespec.protocols import CodespecError, Limits
 from codespec.train import corpus, data
 from codespec.train.corpus import Document
-from codespec.train.judge import LENGTH, accepted_of, judging_engine, line_ends
+from codespec.train.judge import LENGTH, Acceptance, accepted_of, judging_engine, line_ends
 from codespec.train.pipeline import spread
 
 BEGINNING = 1200
 """Characters of a file that are read, of so many files of a language."""
 
 FILES = 40
+
+RESAMPLED = 2000
+"""Times, with replacement: the bootstrap (Efron 1979)."""
 
 MS_TOKENS = 64
 """Written by each draft alone, five times, to tell its milliseconds for a token."""
@@ -47,30 +51,30 @@ def run(options: argparse.Namespace) -> int:
     if not target.exists() or len(drafts) < 2:
         raise CodespecError(f"{out}: needs target.gguf and two drafts at least, draft-LANGUAGE.gguf")
     held_out = data.split(corpus.load(out))[1]
-    table: dict[str, dict[str, dict[str, float]]] = {}
+    table: dict[str, dict[str, Acceptance]] = {}
     engine = judging_engine(target)
     try:
         languages = [each for each in drafts if each != GENERAL]
         with tqdm(total=len(languages) * len(drafts), desc="compare") as bar:
             for language in languages:
                 documents = _documents(held_out, language, options.places)
-                places = line_ends(documents, options.places)
+                places = [replace(each, tokens=options.tokens) for each in line_ends(documents, options.places)]
                 table[language] = {}
                 for name, path in drafts.items():
-                    found = accepted_of(path, engine, places)
-                    table[language][name] = {
-                        "accepted": round(found.share, 4),
-                        "first": round(found.first_share, 4),
-                        "tokens_per_pass": round(found.tokens_per_pass, 3),
-                    }
+                    table[language][name] = accepted_of(path, engine, places)
                     bar.update()
     finally:
         engine.close()
     speed = {name: _ms_per_token(path) for name, path in drafts.items()}
     bits = {path.stem: bits_per_byte(path, held_out) for path in (target, *options.beside)}
     summary: dict[str, Any] = {
-        "length": LENGTH, "places": options.places, "accepted": table, "ms_per_token": speed, "bits_per_byte": bits,
-    }  # fmt: skip
+        "length": LENGTH,
+        "places": options.places,
+        "tokens": options.tokens,
+        "accepted": {language: {name: _figures(each) for name, each in of.items()} for language, of in table.items()},
+        "ms_per_token": speed,
+        "bits_per_byte": bits,
+    }
     (out / "acceptance.json").write_text(json.dumps(summary, indent=1) + "\n", "utf-8")
     print(as_markdown(table, speed))
     for name, values in bits.items():
@@ -100,23 +104,38 @@ def bits_per_byte(path: Path, documents: Sequence[Document]) -> dict[str, float]
     return found
 
 
-def as_markdown(table: dict[str, dict[str, dict[str, float]]], speed: dict[str, float]) -> str:
+def _figures(found: Acceptance) -> dict[str, float]:
+    return {
+        "accepted": round(found.share, 4),
+        "first": round(found.first_share, 4),
+        "tokens_per_pass": round(found.tokens_per_pass, 3),
+    }
+
+
+def as_markdown(table: dict[str, dict[str, Acceptance]], speed: dict[str, float]) -> str:
     """Languages down, drafts across; the share of tokens accepted, and how the language's own does beside others."""
     drafts = list(speed)
     head = ["held-out text", *drafts, "own : general", "own : best wrong"]
     rows = [" | ".join(head), "|".join(["---"] * len(head))]
     for language, found in table.items():
-        shares = {name: found[name]["accepted"] for name in drafts}
-        own = shares[language]
-        wrong = max((share for name, share in shares.items() if name not in (language, GENERAL)), default=0.0)
-        cells = [f"{share:.1%}" for share in shares.values()]
-        rows.append(" | ".join([language, *cells, _ratio(own, shares.get(GENERAL, 0.0)), _ratio(own, wrong)]))
+        own, general = found[language], found.get(GENERAL)
+        wrong = [each for name, each in found.items() if name not in (language, GENERAL)]
+        best_wrong = max(wrong, key=lambda each: each.share, default=None)
+        cells = [f"{found[name].share:.1%}" for name in drafts]
+        rows.append(" | ".join([language, *cells, _ratio(own, general), _ratio(own, best_wrong)]))
     rows.append(" | ".join(["ms for a token", *(f"{ms:.2f}" for ms in speed.values()), "", ""]))
     return "\n".join(f"| {row} |" for row in rows)
 
 
-def _ratio(own: float, other: float) -> str:
-    return f"{own / other:.2f}" if other else "–"
+def _ratio(own: Acceptance, other: Acceptance | None) -> str:
+    """Of what is accepted, with the interval that holds it nine times of ten, had other places been chosen."""
+    if other is None or not other.share:
+        return "–"
+    chosen = np.random.default_rng(1).integers(len(own.at_places), size=(RESAMPLED, len(own.at_places)))
+    ours, others = (np.array(each.at_places)[chosen].sum(1) for each in (own, other))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        low, high = np.nanquantile(ours[:, 1] / ours[:, 0] / (others[:, 1] / others[:, 0]), (0.05, 0.95))
+    return f"{own.share / other.share:.2f} ({low:.2f}–{high:.2f})"
 
 
 def _documents(held_out: Sequence[Document], language: str, count: int) -> list[Document]:

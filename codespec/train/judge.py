@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from time import perf_counter
@@ -54,12 +54,12 @@ class Acceptance:
     """Greedy decoding with ``LENGTH`` tokens proposed at a time, counted.
 
     Attributes:
+        at_places: tokens proposed and accepted at each place.
         tries, first: rounds, and those whose first token was accepted.
         passes, tokens: of the target.
     """
 
-    proposed: int = 0
-    accepted: int = 0
+    at_places: list[tuple[int, int]] = field(default_factory=list)
     tries: int = 0
     first: int = 0
     passes: int = 0
@@ -68,7 +68,7 @@ class Acceptance:
     @property
     def share(self) -> float:
         """Of the proposed tokens, how many were accepted."""
-        return self.accepted / max(1, self.proposed)
+        return sum(accepted for _, accepted in self.at_places) / max(1, sum(proposed for proposed, _ in self.at_places))
 
     @property
     def first_share(self) -> float:
@@ -193,7 +193,7 @@ def accepted_of(path: Path, engine: LocalEngine, places: Sequence[Place]) -> Acc
                 found.tries += 1
                 found.first += chunk.round.accepted > 0
         counts = engine.statistics
-        found.proposed, found.accepted = found.proposed + counts.drafted, found.accepted + counts.accepted
+        found.at_places.append((counts.drafted, counts.accepted))
         found.passes, found.tokens = found.passes + counts.target_calls, found.tokens + counts.tokens
     return found
 

@@ -205,6 +205,7 @@ def run(options: argparse.Namespace) -> int:
     trained: Learner
     if options.model == "target":
         shape = TINY if tiny else TARGET
+        recipe = replace(recipe, rows=options.rows, decay=options.decay)
         trained = train_target(options.out, options.corpus, recipe, shape, options.max_steps, start)
         name = "target"
     else:
