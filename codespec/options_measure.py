@@ -212,15 +212,6 @@ def add_train(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     target.add_argument(
         "--from", dest="start", default="", metavar="NAME|PATH", help="target of `codespec train` to go on from"
     )
-    target.add_argument(
-        "--rows", type=positive, default=4, metavar="N",
-        help="of 1,024 tokens in a step; 8 read a third more tokens a second on two cores, in fewer steps (default: 4)",
-    )  # fmt: skip
-    target.add_argument(
-        "--decay", type=share, default=0.3, metavar="SHARE",
-        help="of the budget, at its end, in which the learning rate falls to 0; 0.98 for a run that goes on from one "
-        "that had ended: it begins at a lower rate (default: 0.3)",
-    )  # fmt: skip
     target.set_defaults(command="train", model="target")
     draft = actions.add_parser("draft", help="distil a draft for a language on a target")
     draft.add_argument("--language", required=True, metavar="ID")
@@ -251,6 +242,19 @@ def add_train(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
         action.add_argument("--corpus", type=Path, nargs="*", default=[], metavar="DIR", help="source folders")
         action.add_argument("--minutes", type=float, default=minutes, metavar="M", help=f"(default: {minutes:g})")
         action.add_argument("--max-steps", type=positive, default=None, metavar="N")
+        action.add_argument(
+            "--rows", type=positive, metavar="N",
+            help="of text in a step: more make fewer steps of more tokens a second (default: 4; 2 for a draft of a run "
+            "folder)",
+        )  # fmt: skip
+        action.add_argument(
+            "--rate", type=not_negative, default=1.0, metavar="FACTOR",
+            help="of the learning rates; less than 1 to go on from a model that knows much (default: 1)",
+        )  # fmt: skip
+        action.add_argument(
+            "--decay", type=share, default=0.3, metavar="SHARE",
+            help="of the budget, at its end, in which the learning rates fall to 0 (default: 0.3)",
+        )  # fmt: skip
         action.add_argument("--size", choices=["small", "tiny"], default="small", help="tiny is for trying things out")
         action.add_argument("--quantization", default="q8_0", choices=["q8_0", "q4_0", "f16", "f32"])
     fetch = actions.add_parser("fetch", help="fetch the packages that a corpus was made of (PyPI, npm, Debian)")
@@ -266,6 +270,9 @@ def add_train(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
         "--tokens", type=positive, default=16, metavar="N",
         help="at each; behind more a small target repeats itself, which any draft foresees (default: 16)",
     )  # fmt: skip
+    compare.add_argument(
+        "--also", nargs="*", default=[], metavar="ID", help="languages without a draft, which the general one is for"
+    )
     compare.add_argument(
         "--beside", type=Path, nargs="*", default=[], metavar="FILE", help="other targets, for their bits per byte"
     )

@@ -14,11 +14,13 @@ torch = pytest.importorskip("torch", reason="torch is not installed; `make test-
 pytest.importorskip("tokenizers", reason="tokenizers is not installed; `make test-train` installs it")
 
 from codespec.cli import main  # noqa: E402
+from codespec.languages import by_id  # noqa: E402
 from codespec.models.info import inspect  # noqa: E402
 from codespec.models.registry import EMBEDDED, EMBEDDED_TARGET  # noqa: E402
-from codespec.train import compare, data, distil, judge, loss_plot, muon, student  # noqa: E402
+from codespec.options import build_parser  # noqa: E402
+from codespec.train import compare, data, distil, judge, loss_plot, muon, pipeline, student  # noqa: E402
 from codespec.train.teacher import Lesson, likeliest  # noqa: E402
-from codespec.train.train import IGNORED, Recipe, labels_of, rate_factor  # noqa: E402
+from codespec.train.train import IGNORED, SHARES, Recipe, labels_of, rate_factor, recipe_of  # noqa: E402
 from codespec.train.trim import Trim  # noqa: E402
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
@@ -56,6 +58,22 @@ def test_fim_pieces_hold_the_whole_text():
 def test_nothing_is_learnt_from_where_samples_meet():
     batch = torch.tensor([[5, 6, 7, 8]])
     assert labels_of(batch, (7,)).tolist() == [[6, IGNORED, 8]]
+
+
+def test_a_recipe_by_options():
+    usual = recipe_of(build_parser().parse_args(["train", "draft", "--language", "c"]))
+    assert usual == Recipe(minutes=20.0, compiled=True)
+    options = ["--minutes", "3", "--rows", "8", "--rate", "0.5", "--decay", "0.98"]
+    asked = recipe_of(build_parser().parse_args(["train", "target", "--out", "x", *options]))
+    assert asked == Recipe(3.0, 8, muon_rate=usual.muon_rate / 2, adam_rate=usual.adam_rate / 2, decay=0.98)
+
+
+def test_a_general_draft_learns_most_from_languages_without_one():
+    shares = dict(pipeline.shares("general"))
+    assert set(shares) == set(SHARES)
+    without = sum(share for name, share in shares.items() if not by_id(name).draft)
+    assert 0.5 < without / sum(shares.values()) < 0.75
+    assert set(dict(pipeline.shares("cpp"))) == {"c", "cpp"}
 
 
 def test_rates_warm_up_hold_and_decay():

@@ -50,14 +50,18 @@ def run(options: argparse.Namespace) -> int:
     drafts = {path.stem.removeprefix("draft-"): path for path in sorted(out.glob("draft-*.gguf"))}
     if not target.exists() or len(drafts) < 2:
         raise CodespecError(f"{out}: needs target.gguf and two drafts at least, draft-LANGUAGE.gguf")
+    if options.also and GENERAL not in drafts:
+        raise CodespecError(f"--also {' '.join(options.also)}: needs the draft that is for them, draft-{GENERAL}.gguf")
     held_out = data.split(corpus.load(out))[1]
     table: dict[str, dict[str, Acceptance]] = {}
     engine = judging_engine(target)
     try:
-        languages = [each for each in drafts if each != GENERAL]
+        languages = [*(each for each in drafts if each != GENERAL), *options.also]
         with tqdm(total=len(languages) * len(drafts), desc="compare") as bar:
             for language in languages:
                 documents = _documents(held_out, language, options.places)
+                if not documents:
+                    raise CodespecError(f"{out}: no {language} files are held out")
                 places = [replace(each, tokens=options.tokens) for each in line_ends(documents, options.places)]
                 table[language] = {}
                 for name, path in drafts.items():
@@ -113,13 +117,16 @@ def _figures(found: Acceptance) -> dict[str, float]:
 
 
 def as_markdown(table: dict[str, dict[str, Acceptance]], speed: dict[str, float]) -> str:
-    """Languages down, drafts across; the share of tokens accepted, and how the language's own does beside others."""
+    """Languages down, drafts across; the share of tokens accepted, and how the language's own does beside others, or
+    the general one where it has none."""
     drafts = list(speed)
     head = ["held-out text", *drafts, "own : general", "own : best wrong"]
     rows = [" | ".join(head), "|".join(["---"] * len(head))]
     for language, found in table.items():
-        own, general = found[language], found.get(GENERAL)
-        wrong = [each for name, each in found.items() if name not in (language, GENERAL)]
+        name_of_own = language if language in found else GENERAL
+        own = found[name_of_own]
+        general = found.get(GENERAL) if name_of_own != GENERAL else None
+        wrong = [each for name, each in found.items() if name not in (name_of_own, GENERAL)]
         best_wrong = max(wrong, key=lambda each: each.share, default=None)
         cells = [f"{found[name].share:.1%}" for name in drafts]
         rows.append(" | ".join([language, *cells, _ratio(own, general), _ratio(own, best_wrong)]))

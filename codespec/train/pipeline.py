@@ -18,7 +18,7 @@ import torch
 from tokenizers import Tokenizer
 from tqdm import tqdm
 
-from codespec.languages import sharing_a_draft
+from codespec.languages import by_id, sharing_a_draft
 from codespec.models.index import GENERAL
 from codespec.models.registry import file_or_model
 from codespec.train import corpus, data, tokenizer
@@ -29,7 +29,7 @@ from codespec.train.model import DRAFT, TARGET, TINY, TINY_DRAFT, Llama, Shape
 from codespec.train.reader import Reader
 from codespec.train.student import Student
 from codespec.train.teacher import ROWS, teach
-from codespec.train.train import SHARES, WORTH_COMPILING, Learner, Recipe, Run, bits_per_byte
+from codespec.train.train import SHARES, SPOKEN_FOR, Learner, Recipe, Run, bits_per_byte, recipe_of
 
 TOKENIZER_SAMPLES = 12_000
 
@@ -108,7 +108,7 @@ def load_model(folder: Path) -> Llama:
 def shares(language: str) -> tuple[tuple[str, float], ...]:
     """Of the languages, in what a draft for one learns from."""
     if language == GENERAL:
-        return tuple(SHARES.items())
+        return tuple((each, share * (SPOKEN_FOR if by_id(each).draft else 1)) for each, share in SHARES.items())
     return tuple((each, SHARES.get(each, 1.0)) for each in sharing_a_draft(language))
 
 
@@ -198,19 +198,18 @@ def spread(documents: Sequence[Document], language: str) -> list[Document]:
 
 def run(options: argparse.Namespace) -> int:
     """``codespec train target|draft``: train within the time budget, evaluate, export."""
-    recipe = Recipe(minutes=options.minutes, compiled=options.size != "tiny" and options.minutes >= WORTH_COMPILING)
+    recipe = recipe_of(options)
     languages: tuple[str, ...] = ()
     tiny = options.size == "tiny"
     start = file_or_model(options.start) if options.start not in ("", "none") else None
     trained: Learner
     if options.model == "target":
         shape = TINY if tiny else TARGET
-        recipe = replace(recipe, rows=options.rows, decay=options.decay)
         trained = train_target(options.out, options.corpus, recipe, shape, options.max_steps, start)
         name = "target"
     else:
         shape = TINY_DRAFT if tiny else DRAFT
-        recipe = replace(recipe, rows=DRAFT_ROWS)
+        recipe = replace(recipe, rows=options.rows or DRAFT_ROWS)
         trained = train_draft(options.out, options.language, recipe, shape, options.max_steps, start, options.passes)
         name = f"draft-{options.language}"
         languages = sharing_a_draft(options.language)

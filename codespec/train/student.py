@@ -20,7 +20,7 @@ from codespec.train import loss_plot
 from codespec.train.imported import load_gguf, with_tokens
 from codespec.train.model import DRAFT, TINY_DRAFT, Llama
 from codespec.train.teacher import Lesson
-from codespec.train.train import WORTH_COMPILING, Learner, Recipe, faster, rate_factor
+from codespec.train.train import Learner, Recipe, faster, rate_factor, recipe_of
 from codespec.train.trim import Trim, trim_of
 
 GOING_ON = 0.1
@@ -110,14 +110,12 @@ def begin(
     options: argparse.Namespace, target: ModelInfo, out: Path, start: Path | None, trim: Trim | None = None
 ) -> Student:
     """A draft for ``target``, new or going on from ``start``, which has the tokens of ``trim``, or all."""
-    compiled = options.size != "tiny" and options.minutes >= WORTH_COMPILING
-    recipe = Recipe(minutes=options.minutes, compiled=compiled)
+    recipe = recipe_of(options)
     torch.manual_seed(recipe.seed)
     if start is not None:
         # What is learnt already is not to be forgotten; and nothing but the target counts: a draft that learns a
         # few texts by heart knows them better than the target, and is refused.
-        slower = {name: GOING_ON * getattr(recipe, name) for name in ("muon_rate", "adam_rate")}
-        recipe = replace(recipe, distillation=1.0, **slower)
+        recipe = replace(recipe.slower(GOING_ON), distillation=1.0)
         model = load_gguf(start)
         if trim is not None and trim_of(start, trim.vocabulary_size) is None:
             model = with_tokens(model, trim.tokens)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import json
 import math
@@ -10,7 +11,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,11 @@ SHARES = {
     "go": 10, "rust": 10, "java": 6, "shellscript": 2, "sql": 1.5, "html": 2, "css": 1.5, "scss": 0.5, "json": 2,
     "yaml": 1.5, "toml": 0.5, "markdown": 2,
 }  # fmt: skip
-"""Of the languages, in what a target and a general draft learn from."""
+"""Of the languages, in what a target learns from."""
+
+SPOKEN_FOR = 1 / 6
+"""Weight, in what a general draft learns from, of a language that has an embedded draft of its own: it writes them
+where that one is missing, and learns from them what languages have in common."""
 
 WORTH_COMPILING = 5.0
 """Minutes of training from which the compiler's half a minute comes back."""
@@ -60,6 +65,21 @@ class Recipe:
     checkpoint_minutes: float = 3.0
     seed: int = 1
     weights: tuple[tuple[str, float], ...] = tuple(SHARES.items())
+
+    def slower(self, factor: float) -> Recipe:
+        """This one with both learning rates times ``factor``."""
+        return replace(self, muon_rate=factor * self.muon_rate, adam_rate=factor * self.adam_rate)
+
+
+def recipe_of(options: argparse.Namespace) -> Recipe:
+    """That of ``codespec train target|draft``."""
+    recipe = Recipe(
+        minutes=options.minutes,
+        rows=options.rows or Recipe.rows,
+        compiled=options.size != "tiny" and options.minutes >= WORTH_COMPILING,
+        decay=options.decay,
+    )
+    return recipe.slower(options.rate)
 
 
 def rate_factor(progress: float, recipe: Recipe) -> float:
