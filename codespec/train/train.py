@@ -240,7 +240,7 @@ class Run(Learner):
         self.shape, self.tokenizer = shape, tokenizer
         torch.manual_seed(recipe.seed)
         super().__init__(Llama(shape), recipe, folder)
-        self._taught = said_by(teacher, recipe.compiled) if teacher is not None else None
+        self._taught = said_by(teacher.to(self.device), recipe.compiled) if teacher else None
 
         def loss(inputs: Tensor, labels: Tensor, taught: Tensor | None) -> Tensor:
             return loss_of(self.model(inputs), labels, taught, recipe.distillation)
