@@ -23,6 +23,7 @@ from codespec.models.fim import fim_format
 from codespec.models.index import GENERAL
 from codespec.protocols import CodespecError, Limits
 from codespec.train import corpus, data
+from codespec.train.apart import apart
 from codespec.train.corpus import Document
 from codespec.train.judge import LENGTH, Acceptance, accepted_of, judging_engine, line_ends
 from codespec.train.pipeline import spread
@@ -53,24 +54,13 @@ def run(options: argparse.Namespace) -> int:
     if options.also and GENERAL not in drafts:
         raise CodespecError(f"--also {' '.join(options.also)}: needs the draft that is for them, draft-{GENERAL}.gguf")
     held_out = data.split(corpus.load(out))[1]
-    table: dict[str, dict[str, Acceptance]] = {}
-    engine = judging_engine(target)
-    try:
-        languages = [*(each for each in drafts if each != GENERAL), *options.also]
-        with tqdm(total=len(languages) * len(drafts), desc="compare") as bar:
-            for language in languages:
-                documents = _documents(held_out, language, options.places)
-                if not documents:
-                    raise CodespecError(f"{out}: no {language} files are held out")
-                places = [replace(each, tokens=options.tokens) for each in line_ends(documents, options.places)]
-                table[language] = {}
-                for name, path in drafts.items():
-                    table[language][name] = accepted_of(path, engine, places)
-                    bar.update()
-    finally:
-        engine.close()
-    speed = {name: _ms_per_token(path) for name, path in drafts.items()}
-    bits = {path.stem: bits_per_byte(path, held_out) for path in (target, *options.beside)}
+
+    def measured() -> tuple[dict[str, dict[str, Acceptance]], dict[str, float], dict[str, dict[str, float]]]:
+        speed = {name: _ms_per_token(path) for name, path in drafts.items()}
+        bits = {path.stem: bits_per_byte(path, held_out) for path in (target, *options.beside)}
+        return _acceptance(options, target, drafts, held_out), speed, bits
+
+    table, speed, bits = apart(measured)
     summary: dict[str, Any] = {
         "length": LENGTH,
         "places": options.places,
@@ -84,6 +74,29 @@ def run(options: argparse.Namespace) -> int:
     for name, values in bits.items():
         print(f"\nbits per byte, {name}: " + ", ".join(f"{language} {value:.2f}" for language, value in values.items()))
     return 0
+
+
+def _acceptance(
+    options: argparse.Namespace, target: Path, drafts: dict[str, Path], held_out: Sequence[Document]
+) -> dict[str, dict[str, Acceptance]]:
+    """Of each draft in each language."""
+    table: dict[str, dict[str, Acceptance]] = {}
+    engine = judging_engine(target)
+    try:
+        languages = [*(each for each in drafts if each != GENERAL), *options.also]
+        with tqdm(total=len(languages) * len(drafts), desc="compare") as bar:
+            for language in languages:
+                documents = _documents(held_out, language, options.places)
+                if not documents:
+                    raise CodespecError(f"{options.out}: no {language} files are held out")
+                places = [replace(each, tokens=options.tokens) for each in line_ends(documents, options.places)]
+                table[language] = {}
+                for name, path in drafts.items():
+                    table[language][name] = accepted_of(path, engine, places)
+                    bar.update()
+    finally:
+        engine.close()
+    return table
 
 
 def bits_per_byte(path: Path, documents: Sequence[Document]) -> dict[str, float]:
