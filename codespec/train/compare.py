@@ -56,9 +56,9 @@ def run(options: argparse.Namespace) -> int:
     held_out = data.split(corpus.load(out))[1]
 
     def measured() -> tuple[dict[str, dict[str, Acceptance]], dict[str, float], dict[str, dict[str, float]]]:
+        table = _acceptance(options, target, drafts, held_out)
         speed = {name: _ms_per_token(path) for name, path in drafts.items()}
-        bits = {path.stem: bits_per_byte(path, held_out) for path in (target, *options.beside)}
-        return _acceptance(options, target, drafts, held_out), speed, bits
+        return table, speed, {path.stem: bits_per_byte(path, held_out) for path in (target, *options.beside)}
 
     table, speed, bits = apart(measured)
     summary: dict[str, Any] = {

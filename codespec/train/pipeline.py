@@ -198,7 +198,7 @@ def spread(documents: Sequence[Document], language: str) -> list[Document]:
 
 def run(options: argparse.Namespace) -> int:
     """``codespec train target|draft``: train within the time budget, evaluate, export."""
-    recipe = recipe_of(options)
+    recipe = recipe_of(options, Recipe.rows if options.model == "target" else DRAFT_ROWS)
     languages: tuple[str, ...] = ()
     tiny = options.size == "tiny"
     start = file_or_model(options.start) if options.start not in ("", "none") else None
@@ -209,7 +209,6 @@ def run(options: argparse.Namespace) -> int:
         name = "target"
     else:
         shape = TINY_DRAFT if tiny else DRAFT
-        recipe = replace(recipe, rows=options.rows or DRAFT_ROWS)
         trained = train_draft(options.out, options.language, recipe, shape, options.max_steps, start, options.passes)
         name = f"draft-{options.language}"
         languages = sharing_a_draft(options.language)

@@ -71,11 +71,11 @@ class Recipe:
         return replace(self, muon_rate=factor * self.muon_rate, adam_rate=factor * self.adam_rate)
 
 
-def recipe_of(options: argparse.Namespace) -> Recipe:
-    """That of ``codespec train target|draft``."""
+def recipe_of(options: argparse.Namespace, rows: int = Recipe.rows) -> Recipe:
+    """That of ``codespec train target|draft``, with so many ``rows`` unless the options say how many."""
     recipe = Recipe(
         minutes=options.minutes,
-        rows=options.rows or Recipe.rows,
+        rows=options.rows or rows,
         compiled=options.size != "tiny" and options.minutes >= WORTH_COMPILING,
         decay=options.decay,
     )
@@ -240,7 +240,7 @@ class Run(Learner):
         self.shape, self.tokenizer = shape, tokenizer
         torch.manual_seed(recipe.seed)
         super().__init__(Llama(shape), recipe, folder)
-        self._taught = said_by(teacher.to(self.device), recipe.compiled) if teacher else None
+        self._taught = said_by(teacher.to(self.device), recipe.compiled) if teacher is not None else None
 
         def loss(inputs: Tensor, labels: Tensor, taught: Tensor | None) -> Tensor:
             return loss_of(self.model(inputs), labels, taught, recipe.distillation)
