@@ -134,6 +134,8 @@ def test_drafts_are_compared(run_folder, tmp_path, capsys):
     [row] = [line for line in capsys.readouterr().out.splitlines() if line.startswith("| python |")]
     assert row.startswith(f"| python | {accepted['general']:.1%} | {accepted['python']:.1%} | ")
     assert row.endswith(" | – |")  # there is no other language's
+    assert main(["train", "compare", "--out", str(tmp_path), "--also", "sql", "markdown"]) == 2
+    assert "no files are held out in sql, markdown" in capsys.readouterr().err
 
 
 def test_heads_are_compared_with_the_draft(run_folder, capsys):

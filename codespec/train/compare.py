@@ -54,9 +54,12 @@ def run(options: argparse.Namespace) -> int:
     if options.also and GENERAL not in drafts:
         raise CodespecError(f"--also {' '.join(options.also)}: needs the draft that is for them, draft-{GENERAL}.gguf")
     held_out = data.split(corpus.load(out))[1]
+    languages = [*(each for each in drafts if each != GENERAL), *options.also]
+    if none := [each for each in languages if not _documents(held_out, each, 1)]:
+        raise CodespecError(f"{out}: no files are held out in {', '.join(none)}")
 
     def measured() -> tuple[dict[str, dict[str, Acceptance]], dict[str, float], dict[str, dict[str, float]]]:
-        table = _acceptance(options, target, drafts, held_out)
+        table = _acceptance(options, target, drafts, languages, held_out)
         speed = {name: _ms_per_token(path) for name, path in drafts.items()}
         return table, speed, {path.stem: bits_per_byte(path, held_out) for path in (target, *options.beside)}
 
@@ -77,18 +80,19 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _acceptance(
-    options: argparse.Namespace, target: Path, drafts: dict[str, Path], held_out: Sequence[Document]
+    options: argparse.Namespace,
+    target: Path,
+    drafts: dict[str, Path],
+    languages: Sequence[str],
+    held_out: Sequence[Document],
 ) -> dict[str, dict[str, Acceptance]]:
     """Of each draft in each language."""
     table: dict[str, dict[str, Acceptance]] = {}
     engine = judging_engine(target)
     try:
-        languages = [*(each for each in drafts if each != GENERAL), *options.also]
         with tqdm(total=len(languages) * len(drafts), desc="compare") as bar:
             for language in languages:
                 documents = _documents(held_out, language, options.places)
-                if not documents:
-                    raise CodespecError(f"{options.out}: no {language} files are held out")
                 places = [replace(each, tokens=options.tokens) for each in line_ends(documents, options.places)]
                 table[language] = {}
                 for name, path in drafts.items():

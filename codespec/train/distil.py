@@ -191,13 +191,17 @@ def _tell(found: Quality, old: Quality | None) -> None:
     for name, each in rows:
         print(
             f"{name:8} {_share(each.agreement):>6} {each.acceptance:14.0%} {each.first:6.0%} "
-            f"{each.tokens_per_pass:14.2f} {each.bits_per_byte or float('nan'):12.2f} "
+            f"{each.tokens_per_pass:14.2f} {_number(each.bits_per_byte):>12} "
             f"{each.exact_match:12.0%} {each.ms_per_token:11.2f}"
         )
 
 
 def _share(value: float | None) -> str:
     return "–" if value is None else f"{value:.0%}"
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.2f}"
 
 
 def _in_short(language: str, found: Quality, old: Quality, better: bool) -> str:
