@@ -80,7 +80,7 @@ def test_with_the_suffix_first_a_key_reads_no_suffix(engine, order, most, least)
     completer = Completer(engine, replace(BASE, target=replace(BASE.target, fim=order)))
     offset = TEXT.index("raise ")
     completer.prefill(Request(TEXT, offset, "python", "main.py"))
-    read = completer.prefill(Request(TEXT[:offset] + "(" + TEXT[offset:], offset + 1, "python", "main.py"))
+    read = completer.prefill(Request(TEXT[:offset] + "x(" + TEXT[offset:], offset + 2, "python", "main.py"))
     assert least <= read <= most
 
 

@@ -1,4 +1,4 @@
-"""A completion behind half a word is one of the whole word."""
+"""A completion behind half a word, or a sign, is one of the whole word, and of what the sign begins."""
 
 import re
 from dataclasses import replace
@@ -34,6 +34,7 @@ def größe(breite, höhe):
     return fläche
 """
 PLACES = [match.start() + 1 + len(match[0]) // 2 for match in re.finditer(r"[^\W\d]\w{2,}", TEXT)]
+SIGNS = [match.end() for match in re.finditer(r"[^\w\s]+", TEXT)]
 
 
 @pytest.fixture(scope="module")
@@ -48,11 +49,17 @@ def engine():
         ("", ""),
         ("import ar", " ar"),
         ("    retu", " retu"),
-        ("foo(sel", "sel"),
-        ("self.wi", "wi"),
+        ("foo(sel", "(sel"),
+        ("self.wi", ".wi"),
+        ("self.", "."),
+        ("for x in y:", ":"),
+        ('f("', '("'),
+        ("=" * 8, "=" * 8),
+        ("=" * 9, ""),
+        ("# " + "-" * 9 + "wo", "wo"),
         ("x = ", " "),
         ("x =  ", " "),
-        ("x = (", ""),
+        ("x = (", " ("),
         ("\n", ""),
         ("\n    ", " "),
         ("word", "word"),
@@ -67,7 +74,7 @@ def engine():
         (" " + "x" * 5000, ""),
     ],
 )
-def test_a_completion_begins_with_the_word_and_the_space_before_it(prefix, lead):
+def test_a_completion_begins_with_the_word_the_signs_and_the_space_before_it(prefix, lead):
     assert lead_of(prefix) == lead
     assert prefix.endswith(lead)
 
@@ -83,7 +90,8 @@ def whole(completer, offset, text=TEXT, language="python", **options):
 def test_what_is_generated_begins_with_the_lead_and_what_is_inserted_does_not_repeat_it(engine, grammar, gate):
     completer = Completer(engine, replace(BASE, grammar=grammar, gate=gate))
     filled = 0
-    for offset in PLACES[::3]:
+    places = PLACES[::3] + SIGNS[::2]
+    for offset in places:
         lead = lead_of(TEXT[:offset])
         end = TEXT.find("\n", offset)
         completion, generated = whole(completer, offset, TEXT[:offset] + TEXT[end:])
@@ -95,7 +103,16 @@ def test_what_is_generated_begins_with_the_lead_and_what_is_inserted_does_not_re
             said = completion.text.rstrip(")]}\"'")
             assert generated[len(lead) :].startswith(said) or completion.report["gate"] == "passed"
             filled += 1
-    assert filled > len(PLACES[::3]) // 3
+    assert filled > len(places) // 3
+
+
+@pytest.mark.parametrize("gate", ["off", "window"])
+def test_behind_what_opens_a_block_comes_its_first_line(engine, gate):
+    completer = Completer(engine, replace(BASE, gate=gate))
+    text = "def first(items):\n    for item in items:"
+    completion, _ = whole(completer, len(text), text + "\n")
+    assert completion.text.startswith("\n        ")
+    assert completion.text.strip()
 
 
 def test_drafts_change_nothing(engine):
@@ -151,12 +168,12 @@ def test_a_document_is_judged_with_its_word(engine):
 def test_trimming_leaves_the_word(engine):
     text = "print(fo)\n"
     spot = OpenDocuments(engine).spot("a.py", by_id("python"), "none", text, 8, "window")
-    assert spot.lead == "fo"
-    assert spot.gate.fit("foo)") == "foo"
+    assert spot.lead == "(fo"
+    assert spot.gate.fit("(foo)") == "(foo"
     # What follows the cursor begins with the word itself.
     spot = OpenDocuments(engine).spot("a.py", by_id("python"), "none", "print(value_value_a)\n", 12, "window")
-    assert spot.lead == "value_"
-    assert spot.gate.fit("value_") == "value_"
+    assert spot.lead == "(value_"
+    assert spot.gate.fit("(value_") == "(value_"
 
 
 def test_a_vocabulary_without_the_letters_heals_nothing(engine):

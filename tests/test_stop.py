@@ -70,6 +70,35 @@ def test_a_cut_does_not_depend_on_how_the_text_arrives(prefix, suffix, generated
             assert rule.cut(generated + more) == first
 
 
+@pytest.mark.parametrize(("prefix", "suffix", "generated", "expected"), CASES)
+def test_a_cut_does_not_depend_on_how_much_before_the_cursor_is_said_again(prefix, suffix, generated, expected):
+    language = JAVASCRIPT if "{" in prefix else PYTHON
+    for size in range(1, len(prefix.rsplit("\n", 1)[-1]) + 1):
+        lead = prefix[-size:]
+        rule = StopRule.at(prefix, suffix, language, lead=lead)
+        cut = rule.cut(lead + generated)
+        if lead[-1].isalnum() and generated.startswith("\n"):
+            assert cut == size  # behind half a word nothing comes on another line
+        else:
+            assert (None if cut is None else (lead + generated)[size:cut]) == expected
+        assert rule.cut(lead[:-1]) is None
+
+
+@pytest.mark.parametrize(
+    ("prefix", "lead", "generated", "expected"),
+    [
+        ('x = f("', '("', 'a.txt")\ny', 'a.txt")'),
+        ("f(x)", ")", ";\ng", ";"),
+        ("function f() {", " {", "\n  g();\n}\n", "\n  g();\n}"),
+        ("if (x) {", ") {", "\n  g();\n}\nh", "\n  g();\n}"),
+    ],
+)
+def test_brackets_and_quotes_before_the_cursor_stay_there_when_they_are_said_again(prefix, lead, generated, expected):
+    cut = StopRule.at(prefix, "\n", JAVASCRIPT, lead=lead).cut(lead + generated)
+    assert cut is not None
+    assert (lead + generated)[len(lead) : cut] == expected
+
+
 # fmt: off
 PIECES = {
     "rust": "fn f<'a>(x: &'a str) -> char {\n    let c = ')';\n    match c { '\\'' => 'a' }\n}\n\n// a\nfn g() {}\n",

@@ -392,7 +392,7 @@ class Completer:
 
 
 def _without_lead(prefix: str) -> str:
-    """What the model is shown before the cursor: nothing of a word that is being typed."""
+    """What the model is shown before the cursor: nothing of what the completion begins with again."""
     return prefix[: len(prefix) - len(lead_of(prefix))]
 
 

@@ -171,8 +171,7 @@ class Ending:
 
     def _says_something(self, text: str) -> bool:
         """More than the document has already, and more than blanks."""
-        lead = self._tidy.lead if self._tidy is not None else ""
-        return bool(text.removeprefix(lead).strip())
+        return bool(text[len(self._tidy.lead) if self._tidy is not None else 0 :].strip())
 
 
 def line_ends(text: str) -> Sequence[int]:

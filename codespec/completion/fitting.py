@@ -26,7 +26,8 @@ LONGEST_LEAD = 32
 MOST_GRAMMARS = 24
 """Compiled grammars, one for each start symbol and set of levels, that are kept."""
 
-_WORD = re.compile(r"\w+\Z")
+_SIGN = r"[!-/:-@\[-^`{-~]"
+_LEAD = re.compile(rf" ?(?:(?<!{_SIGN}){_SIGN}{{1,8}})?\w*\Z")
 
 
 @dataclass(frozen=True)
@@ -177,15 +178,13 @@ class OpenDocuments:
 def lead_of(prefix: str) -> str:
     """The end of what stands before the cursor that a completion begins with again.
 
-    A word that is being typed, for the model would cut it into other tokens if it were whole, and the space before it,
-    for tokens begin with it: behind a space that stands alone a model would add a second one. Nothing of a word longer
-    than ``LONGEST_LEAD``.
+    A word that is being typed, the signs before it and the space before those: the model would cut them into other
+    tokens if they were whole. ``.name``, ``("`` and ``:`` with the line break behind it are one token each, so that
+    behind a sign that stands alone, or a space, a model goes on as if that token were not what comes.
+    Nothing of what is longer than ``LONGEST_LEAD``.
     """
-    word = _WORD.search(prefix, max(0, len(prefix) - LONGEST_LEAD - 1))
-    start = word.start() if word is not None else len(prefix)
-    if len(prefix) - start > LONGEST_LEAD:
-        return ""
-    return prefix[start - (prefix[start - 1 : start] == " ") :]
+    lead = _LEAD.search(prefix, max(0, len(prefix) - LONGEST_LEAD - 2))
+    return lead[0] if lead is not None and len(lead[0].lstrip(" ")) <= LONGEST_LEAD else ""
 
 
 class Grammars:

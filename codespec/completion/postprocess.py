@@ -77,7 +77,7 @@ class Tidy:
         """Whether brackets may match when ``text`` is put in. Parsers would say the same, but take their time."""
         if not self._balanced:
             return True
-        read = scan(text, self._language)
+        read = scan(text.removeprefix(self.lead), self._language)
         return not read.open and not read.unmatched
 
     def new(self, text: str) -> int:

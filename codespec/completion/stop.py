@@ -103,7 +103,7 @@ class StopRule:
     Attributes:
         base_indentation: columns; a line with less ends a block.
         next_line: the first line behind the cursor's that is not blank.
-        line: what stands on the cursor's line before the text.
+        line: what stands on the cursor's line before it.
         middle: whether something follows the cursor on its line.
         closer: what ends the comment or text that the cursor is in; empty in code.
         closed: whether what follows the cursor has that already; in a block, whether it has the closing bracket.
@@ -111,6 +111,7 @@ class StopRule:
         one_line: whether a comment or text is completed no further than its line.
         code: whether a line is one of code.
         opens: whether the text begins with the line that opens the block.
+        lead: characters at the end of ``line`` that texts begin with again.
     """
 
     extent: Extent
@@ -125,6 +126,7 @@ class StopRule:
     one_line: bool = False
     code: bool = False
     opens: bool = False
+    lead: int = 0
 
     @classmethod
     def at(
@@ -134,10 +136,14 @@ class StopRule:
 
         Args:
             found: what the parser says of the place.
-            lead: the end of ``prefix`` that the text repeats.
+            lead: the end of ``prefix`` that texts begin with again.
         """
+        return replace(cls._at(prefix, suffix, language, found), lead=len(lead))
+
+    @classmethod
+    def _at(cls, prefix: str, suffix: str, language: Language, found: Surroundings | None) -> StopRule:
         around = surroundings_of(prefix, suffix, language, found)
-        line = prefix.rsplit("\n", 1)[-1].removesuffix(lead)
+        line = prefix.rsplit("\n", 1)[-1]
         rest = suffix.split("\n", 1)[0]
         following, middle = next_line(suffix), bool(rest.strip())
         if around.kind in ("comment", "string"):
@@ -168,12 +174,19 @@ class StopRule:
 
     def cut(self, text: str) -> int | None:
         """Length to cut ``text`` to, None where it is to go on."""
+        if len(text) < self.lead:
+            return None
+        length = self._cut(text[self.lead :])
+        return None if length is None else self.lead + length
+
+    def _cut(self, text: str) -> int | None:
         if self.extent == "line":
             return self._end_of_line(text)
         return self._end_of_text(text) if self.extent == "text" else self._end_of_block(text)
 
     def may_end(self, text: str, seen: int) -> bool:
         """Whether ``cut`` may say of ``text`` what it did not say of its first ``seen`` characters."""
+        text, seen = text[self.lead :], max(0, seen - self.lead)
         start = max(0, seen - UNDECIDED)
         if not text[text.rfind("\n", 0, seen) + 1 : seen].strip():
             return True  # where a line begins
@@ -218,8 +231,12 @@ class StopRule:
         return opened._end_of_block(text)
 
     def _newline(self, text: str) -> int:
-        """Where the line ends, which may be the one behind the cursor's if nothing is added to that; -1 if nowhere."""
-        return text.find("\n", 0 if self.middle else len(text) - len(text.lstrip()))
+        """Where the line ends, which may be the one behind the cursor's if nothing is added to that; -1 if nowhere.
+
+        Behind a word that is being typed nothing comes on another line: it is hardly ever the last one already.
+        """
+        typing = self.lead > 0 and re.search(r"\w\Z", self.line) is not None
+        return text.find("\n", 0 if self.middle or typing else len(text) - len(text.lstrip()))
 
     def _end_of_text(self, text: str) -> int | None:
         end = end_of(self.closer, text)

@@ -16,7 +16,7 @@ export interface Trace {
   readonly language: string;
   readonly text: string;
   readonly finish_reason: string;
-  /** How many characters before the cursor the tokens begin: half a word is written anew. */
+  /** How many characters before the cursor the tokens begin: half a word, and the signs before it, are written anew. */
   readonly backed_up: number;
   readonly tokens: number;
   readonly target_calls: number;
@@ -66,7 +66,7 @@ export function tracePage(trace: Trace): string {
     ['Grammar', trace.grammar],
     ['Prompt', `${trace.prefill_tokens} tokens read, ${trace.reused_tokens} known already`],
     ...(trace.backed_up > 0
-      ? [['Began', `${trace.backed_up} characters before the cursor, where the word begins`] as [string, string]]
+      ? [['Began', `${trace.backed_up} characters before the cursor, so that they may be parts of longer tokens`] as [string, string]]
       : []),
     ['Ended because', REASONS[trace.finish_reason] ?? trace.finish_reason],
   ];
