@@ -22,7 +22,7 @@ from codespec.syntax import Problems, Surroundings, SyntaxTree, syntax_tree, wel
 MOST_DOCUMENTS = 8
 """Open documents whose states are kept."""
 LONGEST_LEAD = 32
-"""Characters of a word that a completion begins with again."""
+"""Characters that a completion begins with again, at most."""
 MOST_GRAMMARS = 24
 """Compiled grammars, one for each start symbol and set of levels, that are kept."""
 
