@@ -13,7 +13,7 @@ pytest.importorskip(
 
 from codespec.cli import main
 from codespec.privacy import SECRET, holds_key
-from codespec.train import corpus
+from codespec.train import corpus, fetch
 
 STANDARD_LIBRARY = Path(sysconfig.get_path("stdlib"))
 
@@ -125,6 +125,17 @@ def test_fetching_leaves_the_running_interpreter_s_library_alone(tmp_path, capsy
     assert main(["train", "fetch", "--manifest", str(manifest), "--out", str(tmp_path / "out")]) == 0
     assert capsys.readouterr().out.startswith("1 of 1 packages")
     assert not (tmp_path / "out").exists()
+
+
+def test_a_program_s_package_is_not_its_source(tmp_path):
+    listed = frozenset({"src/capnp/any.h", "src/capnp/arena.h", "README.md"})
+    for name in ("usr/bin/capnp", "usr/share/doc/capnproto/README.md", "arena.h"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    assert not fetch.holds(tmp_path, listed)
+    (tmp_path / "capnproto-0.9" / "src" / "capnp").mkdir(parents=True)
+    (tmp_path / "capnproto-0.9" / "src" / "capnp" / "any.h").touch()
+    assert fetch.holds(tmp_path, listed)
 
 
 @pytest.mark.parametrize("content", [b"", b"{}", gzip.compress(b"[{}]"), gzip.compress(b"{")])

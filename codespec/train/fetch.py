@@ -12,6 +12,7 @@ import tempfile
 import zipfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,12 +33,12 @@ def run(options: argparse.Namespace) -> int:
     """
     try:
         packages = json.loads(gzip.decompress(options.manifest.read_bytes()))
-        wanted = [(str(each["package"]), str(each["version"])) for each in packages]
+        wanted = [(str(each["package"]), str(each["version"]), frozenset(each.get("files", ()))) for each in packages]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise CodespecError(f"{options.manifest}: no manifest of a corpus ({error})") from error
     failed = []
 
-    def fetch(package: tuple[str, str]) -> None:
+    def fetch(package: tuple[str, str, frozenset[str]]) -> None:
         try:
             _fetch(*package, options.out)
         except (OSError, subprocess.SubprocessError, zipfile.BadZipFile, StopIteration) as error:
@@ -52,9 +53,9 @@ def run(options: argparse.Namespace) -> int:
     return 1 if failed else 0
 
 
-def _fetch(name: str, version: str, out: Path) -> None:
+def _fetch(name: str, version: str, files: frozenset[str], out: Path) -> None:
     kind, _, rest = name.partition("/")
-    ways: dict[str, Callable[[str, str, Path, Path], None]] = {"npm": _npm, "debian": _debian}
+    ways: dict[str, Callable[[str, str, Path, Path], None]] = {"npm": _npm, "debian": partial(_debian, files)}
     if kind == "cpython":
         return  # the running interpreter's
     way, own_name = (ways[kind], rest) if kind in ways else (_pypi, name)
@@ -83,7 +84,7 @@ def _npm(name: str, version: str, work: Path, out: Path) -> None:
     _put(next(each for each in work.iterdir() if each.is_dir()), place)
 
 
-def _debian(name: str, version: str, work: Path, out: Path) -> None:
+def _debian(files: frozenset[str], name: str, version: str, work: Path, out: Path) -> None:
     place = out / "debian" / f"{name}_{version}"
     if place.exists():
         return
@@ -91,11 +92,24 @@ def _debian(name: str, version: str, work: Path, out: Path) -> None:
     try:
         _call(work, "apt-get", "download", wanted)
         _call(work, "dpkg", "-x", str(next(work.glob("*.deb"))), str(work / "unpacked"))
+        found = holds(work / "unpacked", files)
     except (subprocess.SubprocessError, StopIteration):
-        # Not every source has a package of its name; sources need a deb-src line in apt's list.
+        found = False
+    if not found:
+        # A source, which often has a package of its name: it needs a deb-src line in apt's list.
+        shutil.rmtree(work / "unpacked", ignore_errors=True)
         _call(work, "apt-get", "source", "--download-only", wanted)
         _call(work, "dpkg-source", "--no-check", "-x", next(work.glob("*.dsc")).name, "unpacked")
     _put(work / "unpacked", place)
+
+
+def holds(folder: Path, files: frozenset[str]) -> bool:
+    """Whether half of these files are somewhere in a folder: a program's package and its source have a README each."""
+    found = set()
+    for path in folder.rglob("*"):
+        parts = path.relative_to(folder).parts
+        found |= {"/".join(parts[start:]) for start in range(len(parts))} & files
+    return 2 * len(found) >= len(files)
 
 
 def _call(folder: Path, *command: str) -> None:
