@@ -95,8 +95,9 @@ def device_and_precision() -> tuple[torch.device, bool]:
     """Where to train, and whether bfloat16 is faster there."""
     if torch.cuda.is_available():
         return torch.device("cuda"), True
-    capability = torch.backends.cpu.get_cpu_capability()
-    return torch.device("cpu"), capability == "AVX512" and torch.cpu._is_amx_tile_supported()
+    # Without such instructions it is emulated, and slower.
+    can = torch.cpu._is_amx_tile_supported() or torch.cpu._is_avx512_bf16_supported()
+    return torch.device("cpu"), torch.backends.cpu.get_cpu_capability() == "AVX512" and can
 
 
 def faster(function: Callable[..., Tensor], compiled: bool) -> Callable[..., Tensor]:
