@@ -66,7 +66,8 @@ class Link:
         self._numbers = count(1)
         self._expected = False
         self.alive = True
-        threading.Thread(target=self._receive_all, name="model process", daemon=True).start()
+        self._receiver = threading.Thread(target=self._receive_all, name="model process", daemon=True)
+        self._receiver.start()
 
     def ask(
         self,
@@ -107,6 +108,10 @@ class Link:
         self.alive = False
         self._channel.close()
 
+    def join(self, timeout_s: float) -> None:
+        """Wait until all that the process has said is heard and the connection is lost."""
+        self._receiver.join(timeout_s)
+
     def _send(self, message: Mapping[str, Any], request: Request | None) -> None:
         """Lock held: the other side must see texts in the order in which they were packed."""
         if not self.alive:
@@ -115,8 +120,11 @@ class Link:
             message = {**message, "request": pack_request(request, self._texts)}
         try:
             self._channel.send(message)
-        except (OSError, ValueError) as error:
-            self.alive = False  # at once: the thread that receives may notice later
+        except OSError as error:
+            self.alive = False  # at once: the thread that receives has perhaps yet to read why
+            raise Lost from error
+        except ValueError as error:
+            self.alive = False
             self._channel.close()
             raise Lost from error
 

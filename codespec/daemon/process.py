@@ -40,6 +40,7 @@ _FIRST_S = 30.0  # for whoever has started this process
 _LOCK_S = 0.5  # somebody may just be looking whether the lock is free
 _CHECK_S = 1.0
 _END_S = 30.0  # what was read is saved
+_BYE_S = 1.0  # for a window to take what is said to it last
 _STUCK_S = 60.0
 """After which a request that was to stop, within one pass, is taken to hang for ever."""
 
@@ -106,6 +107,8 @@ class ModelProcess:
             self._where.key.unlink()
         self._say({"bye": self._reason})  # now whoever hears it cannot come back to this process
         self._decode.close(_END_S)
+        for session in self._sessions:
+            session.finish(_BYE_S)
 
     def stop(self, reason: str) -> None:
         """End soon; from any thread."""
@@ -160,11 +163,13 @@ class ModelProcess:
             logger.warning("a connection was refused: %s", error)
             channel.close()
             return
-        session = Session(next(self._numbers), channel, self._decode, self._models, self._about, self.stop)
         with self._changed:
             if self._reason:
+                with contextlib.suppress(OSError):
+                    channel.send({"bye": self._reason})
                 channel.close()
                 return
+            session = Session(next(self._numbers), channel, self._decode, self._models, self._about, self.stop)
             self._sessions = self._sessions | {session}
         try:
             session.run()

@@ -60,6 +60,8 @@ class Session:
         self._completer: Completer | None = None
         self._jobs: dict[Any, Job] = {}
         self._outgoing: queue.Queue[Mapping[str, Any] | None] = queue.Queue(MOST_UNSENT)
+        self._sender = threading.Thread(target=self._send_all, name=f"{self._name} sends", daemon=True)
+        self._sender.start()
         self._handlers: dict[str, Callable[[Any, dict[str, Any]], None]] = {
             "open": self._open,
             "complete": self._complete,
@@ -74,8 +76,6 @@ class Session:
 
     def run(self) -> None:
         """Serve until the connection is lost."""
-        sender = threading.Thread(target=self._send_all, name=f"{self._name} sends", daemon=True)
-        sender.start()
         try:
             while True:
                 message = self._channel.receive()
@@ -94,6 +94,12 @@ class Session:
         except queue.Full:
             logger.warning("%s does not read what it asked for", self._name)
             self._channel.close()
+
+    def finish(self, timeout_s: float) -> None:
+        """Send what is still to be said, and nothing behind it; for so long at most."""
+        with contextlib.suppress(queue.Full):
+            self._outgoing.put_nowait(None)
+        self._sender.join(timeout_s)
 
     def _end(self) -> None:
         for document in (self._name, f"{self._name} opens", f"{self._name} learns"):

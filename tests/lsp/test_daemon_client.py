@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import sys
 import threading
-from multiprocessing.connection import Listener
+from functools import partial
+from multiprocessing.connection import Listener, Pipe
 
 import pytest
 
 from codespec.config import Config
-from codespec.daemon.client import SharedCompleter
+from codespec.daemon.client import Link, Lost, SharedCompleter
 from codespec.daemon.place import Place
 from codespec.daemon.wire import Channel
 
@@ -116,6 +118,22 @@ def test_what_comes_while_the_process_ends_is_asked_again(here, op):
         asking.join(WAIT_S)
         assert not asking.is_alive()
         completer.close()
+
+
+def test_an_end_that_was_announced_is_no_accident():
+    """Also where the window finds that nobody listens before it has read why."""
+    accidents: list[str] = []
+    for _ in range(20):
+        near, far = (Channel(each) for each in Pipe())
+        link = Link(near, partial(accidents.append, "it has ended"))
+        for number in range(100):
+            far.send({"log": [logging.DEBUG, "codespec", f"{number}"]})
+        far.send({"bye": "as asked"})
+        far.close()
+        with pytest.raises(Lost):
+            link.tell("learn")
+        link.join(WAIT_S)
+    assert not accidents
 
 
 def test_a_process_that_reads_nothing_holds_up_nobody_who_stops_a_request(here):
