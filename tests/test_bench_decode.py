@@ -295,3 +295,13 @@ def test_peers_stand_beside_ours(tmp_path, monkeypatch):
     assert "1 of 3 settings failed" in printed
     assert "replayed" in replayed["peers"]["skipped"]
     assert "llama.cpp&#x27;s best" in (tmp_path / "decode.svg").read_text("utf-8")
+
+
+def test_progress_where_nobody_watches_is_a_line_now_and_then(monkeypatch, capsys):
+    say = decode_report.progress()
+    say("1/3")
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(decode_report, "SELDOM_S", 0.0)
+    for message in ("2/3", "3/3", ""):
+        say(message)
+    assert capsys.readouterr().err == "2/3\n3/3\n"

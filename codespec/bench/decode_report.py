@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Sequence
 from datetime import date
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 from codespec.bench import decode_peers, plot, trace
@@ -25,6 +26,9 @@ from codespec.protocols import CodespecError
 from codespec.show import text_of
 
 Say = Callable[[str], None]
+
+SELDOM_S = 30.0
+"""Between lines of progress where standard error is no terminal."""
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -127,10 +131,18 @@ def python_files(paths: Sequence[Path]) -> tuple[Path, ...]:
 
 
 def progress() -> Say:
-    """Says one line in place of the last on a terminal, nothing elsewhere."""
-    if not sys.stderr.isatty():
-        return lambda message: None
-    return lambda message: print(f"\r\033[K{message[:100]}", end="", file=sys.stderr, flush=True)
+    """Says one line in place of the last on a terminal, and now and then a line elsewhere."""
+    if sys.stderr.isatty():
+        return lambda message: print(f"\r\033[K{message[:100]}", end="", file=sys.stderr, flush=True)
+    latest = monotonic()
+
+    def now_and_then(message: str) -> None:
+        nonlocal latest
+        if message and monotonic() - latest >= SELDOM_S:
+            latest = monotonic()
+            print(message, file=sys.stderr, flush=True)
+
+    return now_and_then
 
 
 def describe(bench: Bench, load: float | None, costs: Path | None) -> dict[str, Any]:

@@ -12,13 +12,13 @@ from __future__ import annotations
 import json
 import random
 import statistics
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+from codespec.bench.decode_report import progress
 from codespec.completion.completer import Completer
 from codespec.completion.local import LocalEngine
 from codespec.completion.request import Completion, Request
@@ -94,14 +94,15 @@ def run(
     # One thread: two would wait for each other wherever something else runs, and times are no more than a side result.
     engine = LocalEngine(EMBEDDED_TARGET, context_length=CONTEXT, threads=1)
     outcomes: dict[str, list[Outcome]] = {mode: [] for mode in MODES}
+    say = progress()
     try:
         completers = {mode: Completer(engine, replace(config, gate=mode)) for mode in MODES}
         for index, cut in enumerate(cuts_of(files_of(known, paths), judge, cuts, random.Random(seed))):
             # The second of the two finds the prompt in the KV cache, so they take turns.
             for mode in MODES if index % 2 else MODES[::-1]:
                 outcomes[mode].append(_outcome(completers[mode], known, cut, judge))
-            if sys.stderr.isatty():
-                print(f"\r{index + 1}/{cuts}", end="", file=sys.stderr, flush=True)
+            say(f"{index + 1}/{cuts} cuts")
+        say("")
     finally:
         engine.close()
     summary: dict[str, Any] = {

@@ -7,13 +7,13 @@ import keyword
 import random
 import re
 import shutil
-import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from codespec.bench.decode_report import progress
 from codespec.bench.replay import ReplayTarget
 from codespec.completion.drafts import SOURCES
 from codespec.completion.local import LocalEngine
@@ -168,6 +168,7 @@ def measure(step: Pass, positions: int, sources: frozenset[str]) -> dict[str, An
     engine = LocalEngine(EMBEDDED_TARGET, learnt_folder=step.folder, wrap=wrap)
     total = Statistics()
     texts = 0
+    say = progress()
     try:
         engine.drafts.sources = sources
         if "model" in sources:
@@ -177,8 +178,8 @@ def measure(step: Pass, positions: int, sources: frozenset[str]) -> dict[str, An
             for prefix, suffix in cursors(text, positions, path.name):
                 texts += session.complete(path, text, prefix, suffix, total)
             session.learn(path, text)
-            if sys.stderr.isatty():
-                print(f"\r{step.name}: {index + 1}/{len(step.texts)}\033[K", end="\r", file=sys.stderr, flush=True)
+            say(f"{step.name}: {index + 1}/{len(step.texts)}")
+        say("")
     finally:
         engine.close()
     return summarize(total, texts)
