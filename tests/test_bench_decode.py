@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import codespec
-from codespec.bench import decode, decode_peers, decode_report, trace
+from codespec.bench import decode, decode_peers, decode_report, progress, trace
 from codespec.bench.decode import Bench, Measured, Options, Oracle, Sample
 from codespec.bench.llama_peers import SERVER, default_settings
 from codespec.bench.prompts import SETS, Prompt, prompts
@@ -298,10 +298,10 @@ def test_peers_stand_beside_ours(tmp_path, monkeypatch):
 
 
 def test_progress_where_nobody_watches_is_a_line_now_and_then(monkeypatch, capsys):
-    say = decode_report.progress()
+    say = progress.progress()
     say("1/3")
     assert capsys.readouterr().err == ""
-    monkeypatch.setattr(decode_report, "SELDOM_S", 0.0)
+    monkeypatch.setattr(progress, "SELDOM_S", 0.0)
     for message in ("2/3", "3/3", ""):
         say(message)
     assert capsys.readouterr().err == "2/3\n3/3\n"

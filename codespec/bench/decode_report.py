@@ -8,15 +8,14 @@ import json
 import os
 import platform
 import statistics
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
-from time import monotonic
 from typing import Any
 
 from codespec.bench import decode_peers, plot, trace
 from codespec.bench.decode import ARMS, Bench, Measured, Options, load_curve, measure_all, per_token, summarize
+from codespec.bench.progress import progress
 from codespec.bench.prompts import SETS
 from codespec.draft.costs import CostCurve
 from codespec.languages import by_id
@@ -24,11 +23,6 @@ from codespec.models.registry import find_draft, find_target
 from codespec.options import version
 from codespec.protocols import CodespecError
 from codespec.show import text_of
-
-Say = Callable[[str], None]
-
-SELDOM_S = 30.0
-"""Between lines of progress where standard error is no terminal."""
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -128,21 +122,6 @@ def python_files(paths: Sequence[Path]) -> tuple[Path, ...]:
     if paths and not found:
         raise CodespecError(f"{paths[0]}: no Python files in it")
     return tuple(found)
-
-
-def progress() -> Say:
-    """Says one line in place of the last on a terminal, and now and then a line elsewhere."""
-    if sys.stderr.isatty():
-        return lambda message: print(f"\r\033[K{message[:100]}", end="", file=sys.stderr, flush=True)
-    latest = monotonic()
-
-    def now_and_then(message: str) -> None:
-        nonlocal latest
-        if message and monotonic() - latest >= SELDOM_S:
-            latest = monotonic()
-            print(message, file=sys.stderr, flush=True)
-
-    return now_and_then
 
 
 def describe(bench: Bench, load: float | None, costs: Path | None) -> dict[str, Any]:

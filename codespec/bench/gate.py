@@ -18,7 +18,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from codespec.bench.decode_report import progress
+from codespec.bench.progress import progress
 from codespec.completion.completer import Completer
 from codespec.completion.local import LocalEngine
 from codespec.completion.request import Completion, Request

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from codespec.bench.decode_report import progress
+from codespec.bench.progress import progress
 from codespec.bench.replay import ReplayTarget
 from codespec.completion.drafts import SOURCES
 from codespec.completion.local import LocalEngine

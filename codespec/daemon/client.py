@@ -66,8 +66,7 @@ class Link:
         self._numbers = count(1)
         self._expected = False
         self.alive = True
-        self._receiver = threading.Thread(target=self._receive_all, name="model process", daemon=True)
-        self._receiver.start()
+        threading.Thread(target=self._receive_all, name="model process", daemon=True).start()
 
     def ask(
         self,
@@ -107,10 +106,6 @@ class Link:
         self._expected = True
         self.alive = False
         self._channel.close()
-
-    def join(self, timeout_s: float) -> None:
-        """Wait until all that the process has said is heard and the connection is lost."""
-        self._receiver.join(timeout_s)
 
     def _send(self, message: Mapping[str, Any], request: Request | None) -> None:
         """Lock held: the other side must see texts in the order in which they were packed."""

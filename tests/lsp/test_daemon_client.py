@@ -126,13 +126,14 @@ def test_an_end_that_was_announced_is_no_accident():
     for _ in range(20):
         near, far = (Channel(each) for each in Pipe())
         link = Link(near, partial(accidents.append, "it has ended"))
+        reply = link.ask("status")[1]
         for number in range(100):
             far.send({"log": [logging.DEBUG, "codespec", f"{number}"]})
         far.send({"bye": "as asked"})
         far.close()
         with pytest.raises(Lost):
             link.tell("learn")
-        link.join(WAIT_S)
+        assert isinstance(reply.exception(WAIT_S), Lost)  # all is read by then
     assert not accidents
 
 
