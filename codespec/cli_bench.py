@@ -12,6 +12,7 @@ from codespec import show
 def run_bench_latency(options: argparse.Namespace) -> int:
     """``codespec bench latency``."""
     from codespec.bench.latency import Plan, run
+    from codespec.bench.progress import progress
 
     target = {"path": options.target, "threads": options.threads, "context": options.context}
     settings: dict[str, Any] = {"target": {key: value for key, value in target.items() if value}}
@@ -28,19 +29,16 @@ def run_bench_latency(options: argparse.Namespace) -> int:
         options.llama_server,
         shlex.split(options.llama_server_arguments),
     )
-    report = show.progress() or (lambda _message, _percent: None)
-    return run(plan, settings, lambda message: report(message, 0))
+    return run(plan, settings, progress())
 
 
 def run_bench_quality(options: argparse.Namespace) -> int:
     """``codespec bench quality``."""
+    from codespec.bench.progress import progress
     from codespec.bench.quality import run, settings
 
     config = settings(options.target or "", options.draft or "", options.gate or "", options.grammar or "")
-    report = show.progress() or (lambda _message, _percent: None)
-    return run(
-        options.paths, options.requests, options.seed, options.out, config, lambda text: report(text, 0), options.show
-    )
+    return run(options.paths, options.requests, options.seed, options.out, config, progress(), options.show)
 
 
 def run_bench_learning(options: argparse.Namespace) -> int:

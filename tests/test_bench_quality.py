@@ -108,7 +108,7 @@ def test_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     told: list[str] = []
     assert run([tmp_path], 12, 1, tmp_path / "out", config, told.append, shown=1) == 0
     report = json.loads((tmp_path / "out" / "quality.json").read_text())
-    assert (report["count"], len(told)) == (12, 12)
+    assert (report["count"], len(told), told[-1]) == (12, 13, "")  # the last empties the line
     assert report["with_text"] > 0
     assert report["target_has_text"] > 0
     assert set(report["languages"]) == {"json", "python"}

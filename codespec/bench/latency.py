@@ -258,6 +258,7 @@ def _arms(
         say(arm)
         settings = {**options, **ARMS[arm]}
         logs[arm] = asyncio.run(measure(settings, chosen, plan.debounce_ms, plan.seed, say))
+        say("")
         yield arm, _show(arm, logs[arm])
     if plan.llama_server is not None:
         say(LLAMA_VIM)
@@ -266,6 +267,7 @@ def _arms(
         try:
             with Server(line, environment(None), SERVER_TIMEOUT_S) as server:
                 log = asyncio.run(measure_llama_vim(server, chosen, plan.seed, say))
+                say("")
         except (RuntimeError, OSError) as error:
             raise CodespecError(f"{plan.llama_server}: {error}") from None
         same = {arm: on_the_same_keys(each, log) for arm, each in logs.items()}

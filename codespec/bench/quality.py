@@ -122,6 +122,7 @@ def run(
                 outcomes.append(judge(completer, prompted, session, number, count))
                 left = (perf_counter() - began) / len(outcomes) * (requests - len(outcomes))
                 say(f"{len(outcomes)}/{requests} requests, {left:.0f} s left")
+        say("")
     finally:
         engine.close()
     found = {"requests": len(outcomes), "seed": seed, "paths": [str(path) for path in paths], **figures(outcomes)}
