@@ -91,9 +91,10 @@ class OpenDocuments:
             grammar: a name, a file, ``auto`` (the language's own) or ``none``.
             gate: ``window``, ``whole`` or ``off``.
             whole: whether ``text`` begins where the document does, and ends there.
-            stopped: whether nobody wants to know any more: the gate then raises ``Aborted``.
+            stopped: whether nobody wants to know any more: this, or the gate, then raises ``Aborted``.
 
         Raises:
+            Aborted: ``stopped`` said True.
             CodespecError: the grammar cannot be used.
         """
         lead = lead_of(text[:offset])
@@ -102,11 +103,11 @@ class OpenDocuments:
         if self._tree[0] != (language.id, text):
             self._tree = (language.id, text), syntax_tree(language, text)
         tree = self._tree[1]
-        place = self._place(path, language, grammar, text, offset - len(lead), tree, whole[0])
+        place = self._place(path, language, grammar, text, offset - len(lead), tree, whole[0], stopped)
         if place.state is not None and lead and not self._takes(place.state.copy(), lead):
             # The grammar has nothing to say where the word is, or says that it is wrong.
             lead = ""
-            place = self._place(path, language, grammar, text, offset, tree, whole[0])
+            place = self._place(path, language, grammar, text, offset, tree, whole[0], stopped)
         prefix, suffix = text[:offset], text[offset:]
         around, closer = _surroundings(tree, offset, language)
         rule = StopRule.at(prefix, suffix, language, around, lead)
@@ -154,6 +155,7 @@ class OpenDocuments:
         offset: int,
         tree: SyntaxTree | None,
         begins: bool,
+        stopped: Callable[[], bool],
     ) -> Place:
         name = (language.grammar or "none") if grammar == "auto" else grammar
         if name == "none":
@@ -164,7 +166,7 @@ class OpenDocuments:
             if len(self._documents) > MOST_DOCUMENTS:
                 self._documents.popitem(last=False)
         self._documents.move_to_end(key)
-        return self._documents[key].at(text, offset, tree.starts if tree is not None else None, begins)
+        return self._documents[key].at(text, offset, tree.starts if tree is not None else None, begins, stopped)
 
 
 def lead_of(prefix: str) -> str:
