@@ -31,6 +31,7 @@ LISTS = frozenset(
         "module", "program", "source_file", "translation_unit", "document", "stream",
         "block", "statement_block", "compound_statement", "statement_list", "declaration_list",
         "class_body", "object_type", "interface_body", "field_declaration_list", "switch_body",
+        "block_node", "block_mapping", "block_sequence",
     }
 )  # fmt: skip
 """Nodes that hold statements or declarations, in the grammars of tree-sitter."""
@@ -160,11 +161,15 @@ def new_parser(name: str) -> tree_sitter.Parser | None:
 
 
 class SyntaxTree:
-    """The tree of one version of a document. One thread at a time."""
+    """The tree of one version of a document. One thread at a time.
+
+    Attributes:
+        text: of the document.
+    """
 
     def __init__(self, parser: tree_sitter.Parser, text: str, old: tree_sitter.Tree | None = None) -> None:
         """``old`` is a tree of which the parser takes over what has not changed."""
-        self._parser, self._text = parser, text
+        self._parser, self.text = parser, text
         self._data = _encode(text)
         self._tree = parser.parse(self._data, old) if old is not None else parser.parse(self._data)
         self._root = self._tree.root_node
@@ -175,7 +180,7 @@ class SyntaxTree:
         It says what a parse from the beginning would say (``tests/test_syntax.py``): the lines around the position are
         read anew, too, and where errors meet, which the parser reckons with one another, everything is.
         """
-        new = self._text[:offset] + text + self._text[offset:]
+        new = self.text[:offset] + text + self.text[offset:]
         added, place = len(_encode(text)), self._byte(offset)
         start = self._data.rfind(b"\n", 0, max(0, self._data.rfind(b"\n", 0, place))) + 1
         end = _line_end(self._data, _line_end(self._data, place))
@@ -236,6 +241,18 @@ class SyntaxTree:
             for leaf, role in _leaves(self._root, "code", start, end)
         ]
 
+    def part_at(self, offset: int) -> tuple[str, str]:
+        """What begins with the first sign behind ``offset``: the type of the largest node that does, lists of
+        statements aside, and of the one around it; empty where nothing follows."""
+        text = self.text[offset:]
+        start = self._byte(offset + len(text) - len(text.lstrip()))
+        node = self._root.descendant_for_byte_range(start, start + 1)
+        if start == len(self._data) or node is None or node.start_byte < start:
+            return "", ""
+        while node.parent is not None and node.parent.start_byte == start and node.parent.type not in LISTS:
+            node = node.parent
+        return node.type, node.parent.type if node.parent is not None else ""
+
     def starts(self, offset: int) -> Iterator[Start]:
         """Where text that leads up to ``offset`` (in characters) may be read on its own, outermost first.
 
@@ -286,7 +303,7 @@ class SyntaxTree:
         return start if not self._data[start:byte].strip() else byte
 
     def _byte(self, offset: int) -> int:
-        return len(_encode(self._text[:offset]))
+        return len(_encode(self.text[:offset]))
 
 
 _STRING = re.compile(r"string$|string_literal$|char_literal$|rune_literal$|^template_string$")

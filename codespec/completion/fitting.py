@@ -17,7 +17,7 @@ from codespec.grammar.document import ROOT, GrammarDocument, Place
 from codespec.grammar.fit import FittedState, FreeState, SuffixGate, window
 from codespec.languages import Language
 from codespec.protocols import CodespecError, GrammarState
-from codespec.syntax import Problems, Surroundings, SyntaxTree, Token, syntax_tree, well_formed
+from codespec.syntax import LISTS, Problems, Surroundings, SyntaxTree, Token, syntax_tree, well_formed
 
 MOST_DOCUMENTS = 8
 """Open documents whose states are kept."""
@@ -267,9 +267,17 @@ class TreeCheck:
         if tree.problems.count and not tree.problems.no_worse_than(allowed, size, strict):
             return False
         # Beside errors the parser cuts text into other tokens; there `Tidy` alone looks after what follows.
-        return bool(self._closed.problems.count) or keep_roles(
-            self._tokens, tree.tokens(self._offset + len(added), self._window)
-        )
+        return bool(self._closed.problems.count) or self._keeps_roles(tree, self._offset + len(added), added)
+
+    def _keeps_roles(self, tree: SyntaxTree, end: int, added: str) -> bool:
+        """Whether what follows ``added``, which ends at ``end``, is in ``tree`` what it was."""
+        if not keep_roles(self._tokens, tree.tokens(end, self._window)):
+            return False
+        # A statement on the next line becomes no part of one that the text leaves unfinished; only decorators and the
+        # like belong to what follows them.
+        if self._next is None or added.rpartition("\n")[2].lstrip().startswith("@"):
+            return True
+        return tree.part_at(end) == self._next
 
     @cached_property
     def _elsewhere(self) -> Problems:
@@ -283,6 +291,14 @@ class TreeCheck:
     @cached_property
     def _tokens(self) -> list[Token]:
         return self._closed.tokens(self._offset + len(self._closer), self._window)
+
+    @cached_property
+    def _next(self) -> tuple[str, str] | None:
+        """What begins on the next line; None where that is no statement, or where the cursor's own line goes on."""
+        if self._tree.text[self._offset :].partition("\n")[0].strip():
+            return None
+        found = self._closed.part_at(self._offset + len(self._closer))
+        return found if found[1] in LISTS else None
 
 
 def keep_roles(before: list[Token], after: list[Token]) -> bool:

@@ -50,6 +50,7 @@ class Tidy:
         self._rest = suffix.split("\n", 1)[0].strip()
         self._following = [line.strip() for line in suffix[:READ].split("\n")[1:] if line.strip()][:NEAR_LINES]
         self._code = rule is None or not rule.closer
+        self._before_a_line = rule is not None and rule.before_a_line
         self._begins_in_code = self._code and (rule is None or rule.extent != "line" or rule.code)
         # Of a long text or comment that nothing closes, so that its completion does.
         self._closer = rule.closer if rule is not None and rule.extent == "text" and not rule.closed else ""
@@ -68,7 +69,15 @@ class Tidy:
             body = self._without_trailing_blanks(indented(body, self._prefix, self._style, self._language))
         kept = (self._without_duplicates(each) for each in dict.fromkeys(self._trimmed(body)))
         closed = (self._with_closer(each) for each in kept if each is not None)
-        return [self.lead + each for each in closed if not self._swallows(each)]
+        placed = (each for body in closed for each in self._before_the_line(body))
+        return [self.lead + each for each in placed if not self._swallows(each)]
+
+    def _before_the_line(self, body: str) -> Sequence[str]:
+        """``body``; before a line, also with the line break that keeps it from what stands there."""
+        if not self._before_a_line or not body.strip():
+            return (body,)
+        line = body.rstrip("\n") + "\n" + self._line
+        return (line,) if body.endswith("\n") else (body, line)
 
     def _swallows(self, body: str) -> bool:
         """Whether what follows the cursor becomes part of the last word, comment, string or line of ``body``."""
