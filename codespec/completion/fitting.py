@@ -273,9 +273,12 @@ class TreeCheck:
         """Whether what follows ``added``, which ends at ``end``, is in ``tree`` what it was."""
         if not keep_roles(self._tokens, tree.tokens(end, self._window)):
             return False
-        # A statement on the next line becomes no part of one that the text leaves unfinished; only decorators and the
-        # like belong to what follows them.
-        if self._next is None or added.rpartition("\n")[2].lstrip().startswith("@"):
+        # A statement on a line of its own becomes no part of one that the text leaves unfinished; only decorators and
+        # the like belong to what follows them.
+        last = added.rpartition("\n")[2]
+        rest = self._tree.text[self._offset :].partition("\n")[0]
+        own_line = not rest.strip() or ("\n" in added and not last.strip())
+        if not own_line or self._next[1] not in LISTS or added.strip().rpartition("\n")[2].startswith("@"):
             return True
         return tree.part_at(end) == self._next
 
@@ -293,12 +296,9 @@ class TreeCheck:
         return self._closed.tokens(self._offset + len(self._closer), self._window)
 
     @cached_property
-    def _next(self) -> tuple[str, str] | None:
-        """What begins on the next line; None where that is no statement, or where the cursor's own line goes on."""
-        if self._tree.text[self._offset :].partition("\n")[0].strip():
-            return None
-        found = self._closed.part_at(self._offset + len(self._closer))
-        return found if found[1] in LISTS else None
+    def _next(self) -> tuple[str, str]:
+        """What begins behind the cursor."""
+        return self._closed.part_at(self._offset + len(self._closer))
 
 
 def keep_roles(before: list[Token], after: list[Token]) -> bool:
