@@ -44,6 +44,14 @@ DEFINITIONS = frozenset(
 )  # fmt: skip
 """Those of ``LISTS`` that hold definitions rather than statements."""
 
+ITEMS = LISTS | {
+    "dictionary", "list", "set", "tuple", "argument_list", "parameters", "object", "array", "arguments",
+    "formal_parameters", "named_imports", "export_clause", "object_pattern", "literal_value", "parameter_list",
+    "import_spec_list", "initializer_list", "enumerator_list", "enum_body", "field_initializer_list",
+    "enum_variant_list", "use_list", "match_block", "array_initializer", "element_value_array_initializer",
+}  # fmt: skip
+"""Nodes that hold statements, declarations, or values side by side."""
+
 # The first line of something at the top level: not indented, not what opens or closes a block, no label of C, and no
 # directive of its preprocessor, which may stand anywhere.
 _TOP_LEVEL = re.compile(rb"^(?:[A-Za-z_\x80-\xff](?!\w*:[ \t]*$)|[@<$])", re.MULTILINE)

@@ -17,7 +17,7 @@ from codespec.grammar.document import ROOT, GrammarDocument, Place
 from codespec.grammar.fit import FittedState, FreeState, SuffixGate, window
 from codespec.languages import Language
 from codespec.protocols import CodespecError, GrammarState
-from codespec.syntax import LISTS, Problems, Surroundings, SyntaxTree, Token, syntax_tree, well_formed
+from codespec.syntax import ITEMS, Problems, Surroundings, SyntaxTree, Token, syntax_tree, well_formed
 
 MOST_DOCUMENTS = 8
 """Open documents whose states are kept."""
@@ -273,12 +273,12 @@ class TreeCheck:
         """Whether what follows ``added``, which ends at ``end``, is in ``tree`` what it was."""
         if not keep_roles(self._tokens, tree.tokens(end, self._window)):
             return False
-        # A statement on a line of its own becomes no part of one that the text leaves unfinished; only decorators and
-        # the like belong to what follows them.
+        # A statement or value on a line of its own becomes no part of one that the text leaves unfinished; only
+        # decorators and the like belong to what follows them.
         last = added.rpartition("\n")[2]
         rest = self._tree.text[self._offset :].partition("\n")[0]
         own_line = not rest.strip() or ("\n" in added and not last.strip())
-        if not own_line or self._next[1] not in LISTS or added.strip().rpartition("\n")[2].startswith("@"):
+        if not own_line or self._next[1] not in ITEMS or added.strip().rpartition("\n")[2].startswith("@"):
             return True
         return tree.part_at(end) == self._next
 
