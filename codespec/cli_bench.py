@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import shlex
+from dataclasses import replace
 from typing import Any
 
 from codespec import show
@@ -65,16 +66,16 @@ def run_bench_sources(options: argparse.Namespace) -> int:
 def run_bench_gate(options: argparse.Namespace) -> int:
     """``codespec bench gate``."""
     from codespec.bench.gate import run
+    from codespec.bench.quality import settings
 
-    return run(
-        options.language,
-        options.files,
-        options.cuts,
-        options.seed,
-        options.out,
-        grammar=not options.no_grammar,
-        max_tokens=options.max_tokens,
+    config = settings(options.target or "", options.draft or "", options.gate or "", options.grammar or "")
+    config = replace(
+        config,
+        max_tokens=options.max_tokens or config.max_tokens,
+        target=replace(config.target, threads=options.threads or config.target.threads),
     )
+    languages = options.languages.split(",")
+    return run(options.paths, languages, options.positions, options.seed, options.out, config)
 
 
 def run_bench_inflate(options: argparse.Namespace) -> int:

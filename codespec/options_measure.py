@@ -41,15 +41,7 @@ def add_bench(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     grammar.add_argument("--tokens", type=positive, default=200, metavar="N", help="with --decode (default: 200)")
     grammar.add_argument("--out", type=Path, metavar="DIR", help="write grammar.json and grammar.svg there")
     grammar.set_defaults(command="bench grammar")
-    gate = actions.add_parser("gate", help="do completions leave files that parse, with the suffix gate and without")
-    gate.add_argument("--language", metavar="ID", required=True, help="LSP language identifier")
-    gate.add_argument("files", nargs="+", type=Path, metavar="PATH", help="files and folders to cut pieces out of")
-    gate.add_argument("--cuts", type=positive, default=1000, metavar="N")
-    gate.add_argument("--seed", type=int, default=1, metavar="N")
-    gate.add_argument("--max-tokens", type=positive, default=48, metavar="N")
-    gate.add_argument("--no-grammar", action="store_true", help="gate by tree-sitter alone")
-    gate.add_argument("--out", type=Path, metavar="DIR", help="write gate-LANGUAGE.json and .md there")
-    gate.set_defaults(command="bench gate")
+    _add_gate(actions)
     learning = actions.add_parser("learning", help="what n-grams gain from having seen the files of a workspace")
     learning.add_argument("paths", nargs="*", type=Path, metavar="PATH", help="files and folders (default: codespec's)")
     learning.add_argument("--passes", type=positive, default=2, metavar="N", help="over the files (default: 2)")
@@ -66,6 +58,26 @@ def add_bench(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     sources.add_argument("--out", type=Path, metavar="DIR", help="write sources-GRAMMAR.json there")
     sources.add_argument("--no-judge", action="store_true", help="count files that the language's own parser refuses")
     sources.set_defaults(command="bench sources")
+
+
+def _add_gate(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = actions.add_parser("gate", help="do completions leave files well formed, at every kind of position")
+    parser.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="files and folders to complete in")
+    parser.add_argument(
+        "--languages", default="python,json", metavar="ID,ID…",
+        help="javascript, typescript, go, rust, c and others need programs that judge them: make judges "
+        "(default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument("--positions", type=positive, default=100, metavar="N", help="of each kind (default: 100)")
+    parser.add_argument("--target", metavar="NAME|PATH", default=None, help="target model (default: embedded)")
+    parser.add_argument("--draft", metavar="NAME|PATH|auto|none", default=None, help="draft model (default: auto)")
+    parser.add_argument("--gate", choices=["window", "whole", "off"], default=None, help="(default: window)")
+    parser.add_argument("--grammar", metavar="NAME|PATH|auto|none", default=None, help="(default: auto)")
+    parser.add_argument("--max-tokens", type=positive, default=None, metavar="N", help="(default: 128)")
+    parser.add_argument("--threads", type=positive, default=None, metavar="N", help="(default: by the model's size)")
+    parser.add_argument("--seed", type=int, default=1, metavar="N")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="write gate.json, with all that was wrong, there")
+    parser.set_defaults(command="bench gate")
 
 
 def _add_latency(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -110,7 +122,7 @@ def _add_quality(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -
     parser.add_argument("--target", metavar="NAME|PATH", default=None, help="target model (default: embedded)")
     parser.add_argument("--draft", metavar="NAME|PATH|auto|none", default=None, help="draft model (default: auto)")
     parser.add_argument("--gate", choices=["window", "whole", "off"], default=None, help="(default: window)")
-    parser.add_argument("--grammar", metavar="NAME|PATH|auto|none", default=None, help="(default: none)")
+    parser.add_argument("--grammar", metavar="NAME|PATH|auto|none", default=None, help="(default: auto)")
     parser.add_argument("--seed", type=int, default=1, metavar="N")
     parser.add_argument("--show", type=positive, default=0, metavar="N", help="print N examples of each failure")
     parser.add_argument("--out", type=Path, metavar="DIR", help="write quality.json there")

@@ -1,10 +1,11 @@
-"""``codespec bench gate``: do completions leave a file that parses, with the suffix gate and without.
+"""``codespec bench gate``: is a file with a completion in it as well formed as without, at every kind of position.
 
-A cut is a real file with a piece taken out. The cursor is, with equal odds, at a random character of a random line
-that is not blank (behind its indentation), or at the end of a random line, blank ones included. What is taken out is,
-with equal odds, nothing, the rest of the line, or that and one, two or three further lines with their line breaks.
-Files have 50 bytes to 150 KB; those that the parsers of Python and JSON refuse are passed over. The completer sees what
-is left (the model at most 2,048 tokens of it), and a whole-file parser judges the file with the completion in the gap.
+A position is a place in a real file that is well formed: at the start of a line that is not blank, behind its
+indentation, within it, at its end, or on a new line behind it, with the indentation that an editor gives it. Nothing is
+taken out of the file. The settings are those of a new user, except that nothing is learnt and time is no limit: texts
+would depend on their order and on the machine. Programs and libraries that share nothing with codespec judge
+(``judges``) whether the file with the text is well formed, and (``roles``) whether what follows the cursor is still
+code, comment or string as before.
 """
 
 from __future__ import annotations
@@ -12,152 +13,155 @@ from __future__ import annotations
 import json
 import random
 import statistics
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Any, cast
 
+from codespec.bench.asked import Prompted, says_anything
+from codespec.bench.judges import Judge, judge_of
 from codespec.bench.progress import progress
+from codespec.bench.roles import Roles, changed, roles_of
 from codespec.completion.completer import Completer
 from codespec.completion.local import LocalEngine
-from codespec.completion.request import Completion, Request
+from codespec.completion.request import Request
 from codespec.config import Config
-from codespec.languages import Language, by_id
-from codespec.models.registry import EMBEDDED_TARGET
+from codespec.languages import Language, by_path
+from codespec.models.registry import find_target
 from codespec.protocols import CodespecError
-from codespec.syntax import syntax_tree, well_formed
 
-LARGEST_FILE = 150_000
-"""Bytes."""
-CUTS_PER_FILE = 5
+SMALLEST, LARGEST = 200, 60_000
+"""Bytes of a file."""
 CONTEXT = 2048
 """Tokens, so that most of the time does not go into prompts."""
-MODES = ("window", "off")
-
-Judge = Callable[[str], int]
-"""How many errors a text has; Python's and JSON's parsers stop at the first."""
+EXCERPT = 100
+KINDS = ("start", "indentation", "middle", "end", "new line")
 
 
 @dataclass(frozen=True)
-class Cut:
-    """A file with a gap.
+class Position:
+    """A place in a file.
 
     Attributes:
-        kind: where the cursor is and what was taken out, such as ``inside, rest of line and 2 lines``.
+        prefix, suffix: the document before and behind the cursor.
     """
 
     path: Path
-    prefix: str
-    middle: str
-    suffix: str
     kind: str
+    prefix: str
+    suffix: str
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one cut in one mode."""
+    """What became of one position.
+
+    Attributes:
+        before, after: the end of the text before the cursor, and the beginning of what follows.
+        raw: whether the target alone says anything to the same prompt.
+        errors: of the file with the text.
+        changed: whether what follows the cursor is something else with the text.
+    """
 
     path: str
-    line: int
     kind: str
+    line: int
+    before: str
     text: str
-    middle: str
+    after: str
+    raw: bool
+    errors: Sequence[str]
+    changed: bool
     reason: str
     gate: str
     grammar: str
-    good: bool
-    total_ms: float
+    ms: float
     grammar_ms: float
-    wall_ms: float
 
 
-def run(
-    language: str,
-    paths: list[Path],
-    cuts: int,
-    seed: int,
-    out: Path | None,
-    grammar: bool = True,
-    max_tokens: int = 48,
-) -> int:
-    """Measure both ways on the same cuts, print a table, write ``gate-LANGUAGE.json`` and ``.md`` under ``out``.
+def run(paths: list[Path], languages: Sequence[str], count: int, seed: int, out: Path | None, config: Config) -> int:
+    """Measure ``count`` positions of each kind in each language, print a table, write ``gate.json`` under ``out``.
 
     Raises:
-        CodespecError: no parser to judge by, or no files.
+        CodespecError: no files, or a judge is missing.
     """
-    known = by_id(language)
-    judge = judge_of(known)
-    config = replace(
-        Config(), max_tokens=max_tokens, time_budget_ms=0, grammar="auto" if grammar else "none", language={}
-    )
-    # One thread: two would wait for each other wherever something else runs, and times are no more than a side result.
-    engine = LocalEngine(EMBEDDED_TARGET, context_length=CONTEXT, threads=1)
-    outcomes: dict[str, list[Outcome]] = {mode: [] for mode in MODES}
+    files = files_of(paths, languages)
+    judges = {language: (judge_of(language), roles_of(language)) for language in files}
+    target = config.target
+    engine = LocalEngine(find_target(target.path), context_length=target.context or CONTEXT, threads=target.set_threads)
+    found: dict[str, list[Outcome]] = {}
     say = progress()
     try:
-        completers = {mode: Completer(engine, replace(config, gate=mode)) for mode in MODES}
-        for index, cut in enumerate(cuts_of(files_of(known, paths), judge, cuts, random.Random(seed))):
-            # The second of the two finds the prompt in the KV cache, so they take turns.
-            for mode in MODES if index % 2 else MODES[::-1]:
-                outcomes[mode].append(_outcome(completers[mode], known, cut, judge))
-            say(f"{index + 1}/{cuts} cuts")
+        prompted = Prompted(engine)
+        completer = Completer(cast("LocalEngine", prompted), config)
+        for language, of in files.items():
+            judge, roles = judges[language]
+            outcomes = found[language.id] = []
+            for position in positions(of, judge, count, random.Random(f"{seed} {language.id}")):
+                outcomes.append(_outcome(completer, prompted, language, position, judge, roles))
+                say(f"{language.id}: {len(outcomes)}/{count * len(KINDS)} positions")
         say("")
     finally:
         engine.close()
-    summary: dict[str, Any] = {
-        "language": language,
-        "cuts": len(outcomes["off"]),
-        "seed": seed,
-        "max_tokens": max_tokens,
-        "grammar": (known.grammar or "none") if grammar else "none",
-        **{_name(mode): summarize(outcomes[mode]) for mode in MODES},
-    }
-    summary["non_empty_ratio"] = _share(summary["gate"]["non_empty"], summary["no_gate"]["non_empty"])
-    _write(summary, outcomes, out)
+    print(f"seed {seed}, grammar {config.grammar}, gate {config.gate}\n{table(found)}")
+    if out is not None:
+        out.mkdir(parents=True, exist_ok=True)
+        report = {"seed": seed, "grammar": config.grammar, "gate": config.gate, "languages": {}}
+        for name, outcomes in found.items():
+            report["languages"][name] = {  # type: ignore[index]
+                "figures": {kind: figures(of) for kind, of in by_kind(outcomes).items()},
+                "bad": [asdict(each) for each in outcomes if each.errors or each.changed],
+                "empty": [asdict(each) for each in outcomes if each.raw and not each.text.strip()],
+                "texts": [asdict(each) for each in outcomes if each.text.strip()][:: max(1, len(outcomes) // 40)],
+            }
+        (out / "gate.json").write_text(json.dumps(report, indent=1) + "\n", "utf-8")
+        print(f"wrote gate.json to {out}")
     return 0
 
 
-def files_of(language: Language, paths: list[Path]) -> list[Path]:
-    """The files of a language under ``paths``.
+def files_of(paths: Iterable[Path], languages: Sequence[str]) -> dict[Language, list[Path]]:
+    """The files under ``paths`` by language; where ``languages`` names some, only theirs.
 
     Raises:
         CodespecError: there are none.
     """
-    found = [path for each in paths for path in (sorted(each.rglob("*")) if each.is_dir() else [each])]
-    files = [path for path in found if path.suffix.lower() in language.suffixes and path.is_file()]
-    if not files:
-        raise CodespecError(f"no {language.id} files ({', '.join(language.suffixes)}) in what was named; name others")
-    return files
+    found: dict[Language, list[Path]] = {}
+    for path in paths:
+        for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
+            language = by_path(file.name)
+            if language.id in languages and file.is_file() and SMALLEST <= file.stat().st_size <= LARGEST:
+                found.setdefault(language, []).append(file)
+    missing = set(languages) - {language.id for language in found}
+    if missing:
+        raise CodespecError(f"no files of {SMALLEST} to {LARGEST:,} bytes in {', '.join(sorted(missing))}")
+    return found
 
 
-def cuts_of(files: list[Path], judge: Judge, count: int, chooser: random.Random) -> Iterator[Cut]:
-    """``count`` random cuts, a few in each of randomly chosen files.
-
-    Python and JSON files that do not parse are passed over, since their parsers cannot count errors.
+def positions(files: Sequence[Path], judge: Judge, count: int, chooser: random.Random) -> Iterator[Position]:
+    """``count`` positions of each kind, one of each kind in a file at a time, in random files that are well formed.
 
     Raises:
         CodespecError: hardly any of the files can be used.
     """
-    given = misses = 0
-    while given < count:
+    given = dict.fromkeys(KINDS, 0)
+    misses = 0
+    while min(given.values()) < count:
         path = chooser.choice(files)
         text = _read(path)
-        if text is None or judge(text) < 0:
+        if text is None or judge(text, path):
             misses += 1
             if misses > 20 * (count + 50):
-                raise CodespecError(
-                    "hardly any of these files can be used; name files of 50 bytes to 150 KB that parse"
-                )
+                raise CodespecError(f"hardly any file such as {path} is well formed")
             continue
-        for _ in range(min(CUTS_PER_FILE, count - given)):
-            yield cut_at_random(path, text, chooser)
-            given += 1
+        for kind in KINDS:
+            found = position_in(path, text, kind, chooser) if given[kind] < count else None
+            if found is not None and not judge(found.prefix + found.suffix, path):
+                given[kind] += 1
+                yield found
 
 
 def _read(path: Path) -> str | None:
-    if not 50 <= path.stat().st_size <= LARGEST_FILE:
-        return None
     try:
         text = path.read_bytes().decode()
     except UnicodeDecodeError:
@@ -166,133 +170,116 @@ def _read(path: Path) -> str | None:
     return text if text.strip() and "\r" not in text and "\0" not in text else None
 
 
-def cut_at_random(path: Path, text: str, chooser: random.Random) -> Cut:
-    """As the module's documentation says."""
+def position_in(path: Path, text: str, kind: str, chooser: random.Random) -> Position | None:
+    """A random position of a kind; None where the file has none."""
     lines = text.split("\n")
-    inside = chooser.random() < 0.5
-    if inside:
-        row = chooser.choice([index for index, line in enumerate(lines) if line.strip()])
-        line = lines[row]
-        column = chooser.randrange(len(line) - len(line.lstrip()), len(line.rstrip()))
-    else:
-        row = chooser.randrange(len(lines))
-        column = len(lines[row])
-    more = chooser.choice((None, 0, 1, 2, 3))
-    start = sum(len(line) + 1 for line in lines[:row]) + column
-    last = min(row + (more or 0), len(lines) - 1)
-    end = start if more is None else sum(len(line) + 1 for line in lines[: last + 1]) - 1
-    what = "nothing" if more is None else "rest of line" + (f" and {more} lines" if more else "")
-    kind = f"{'inside' if inside else 'line end'}, {what}"
-    return Cut(path, text[:start], text[start:end], text[end:], kind)
+    rows = [row for row, line in enumerate(lines) if _fits(line, kind)]
+    if not rows:
+        return None
+    row = chooser.choice(rows)
+    line, start = lines[row], sum(len(each) + 1 for each in lines[:row])
+    indentation = len(line) - len(line.lstrip())
+    column = {
+        "start": 0,
+        "indentation": indentation,
+        "middle": chooser.randrange(indentation + 1, max(indentation + 2, len(line.rstrip()))),
+    }.get(kind, len(line))
+    prefix, suffix = text[: start + column], text[start + column :]
+    if kind == "new line":
+        step = "\t" if line[:1] == "\t" or "\n\t" in text else "    " if "\n    " in text else "  "
+        prefix += "\n" + line[:indentation] + (step if line.rstrip().endswith(("{", ":", "(", "[")) else "")
+    return Position(path, kind, prefix, suffix)
 
 
-def judge_of(language: Language) -> Judge:
-    """Python's ``ast``, ``json``, or tree-sitter's count of ERROR and MISSING nodes.
-
-    Raises:
-        CodespecError: no parser for this language is installed.
-    """
-    if language.id in ("python", "json"):
-        return lambda text: 0 if well_formed(language, text) else -1
-    if syntax_tree(language, "") is None:
-        raise CodespecError(f"no parser to judge {language.id} by; pip install 'codespec[syntax]', or take another")
-
-    def judge(text: str) -> int:
-        tree = syntax_tree(language, text)
-        return tree.problems.count if tree is not None else -1
-
-    return judge
-
-
-def _outcome(completer: Completer, language: Language, cut: Cut, judge: Judge) -> Outcome:
-    began = perf_counter()
-    # Every cut is a new version of one document, as an editor would send it.
-    request = Request(cut.prefix + cut.suffix, len(cut.prefix), language.id, str(cut.path))
-    completion: Completion = completer.complete(request)[0]
-    wall_ms = (perf_counter() - began) * 1e3
-    before, after = judge(cut.prefix + cut.middle + cut.suffix), judge(cut.prefix + completion.text + cut.suffix)
-    report = completion.report
-    return Outcome(
-        path=str(cut.path),
-        line=cut.prefix.count("\n") + 1,
-        kind=cut.kind,
-        text=completion.text,
-        middle=cut.middle,
-        reason=completion.finish_reason,
-        gate=report["gate"],
-        grammar=report["grammar"],
-        good=0 <= after <= before,
-        total_ms=report["timings_ms"]["total"],
-        grammar_ms=report["timings_ms"]["grammar"],
-        wall_ms=wall_ms,
+def _fits(line: str, kind: str) -> bool:
+    text = line.strip()
+    return (
+        len(text) > 1
+        if kind == "middle"
+        else line[:1].isspace() and bool(text)
+        if kind == "indentation"
+        else bool(text)
     )
 
 
-def summarize(outcomes: list[Outcome]) -> dict[str, Any]:
-    """Counts and medians of one mode."""
-    stops = [each for each in outcomes if each.reason == "stop"]
-    filled = [each for each in outcomes if each.text.strip()]
+def _outcome(
+    completer: Completer, prompted: Prompted, language: Language, position: Position, judge: Judge, roles: Roles
+) -> Outcome:
+    prefix, suffix = position.prefix, position.suffix
+    prompted.prompt = None
+    began = perf_counter()
+    # Every position is a new version of one document, as an editor would send it.
+    completion = completer.complete(Request(prefix + suffix, len(prefix), language.id, str(position.path)))[0]
+    ms = (perf_counter() - began) * 1e3
+    text, report = completion.text, completion.report
+    lead = prefix[len(prefix) - completion.backed_up :]
+    shown = bool(text.strip())
+    return Outcome(
+        path=str(position.path),
+        kind=position.kind,
+        line=prefix.count("\n") + 1,
+        before=prefix[-EXCERPT:],
+        text=text,
+        after=suffix[:EXCERPT],
+        raw=says_anything(prompted, lead),
+        errors=judge(prefix + text + suffix, position.path) if shown else (),
+        changed=shown and changed(roles, prefix, text, suffix),
+        reason=completion.finish_reason,
+        gate=report["gate"],
+        grammar=report["grammar"],
+        ms=round(ms, 2),
+        grammar_ms=report["timings_ms"]["grammar"],
+    )
+
+
+def by_kind(outcomes: Sequence[Outcome]) -> dict[str, list[Outcome]]:
+    """Those of each kind, and all."""
+    return {**{kind: [each for each in outcomes if each.kind == kind] for kind in KINDS}, "all": list(outcomes)}
+
+
+def figures(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    """Counts, shares and medians."""
+    shown = [each for each in outcomes if each.text.strip()]
+    raw = [each for each in outcomes if each.raw]
+    worse = sum(bool(each.errors) for each in shown)
     return {
-        "stops": len(stops),
-        "stops_good_percent": _percent(each.good for each in stops),
-        "non_empty_stops_good_percent": _percent(each.good for each in stops if each.text.strip()),
-        "non_empty": len(filled),
-        "non_empty_good_percent": _percent(each.good for each in filled),
-        "all_good_percent": _percent(each.good for each in outcomes),
-        "median_ms": round(statistics.median(each.total_ms for each in outcomes), 1),
-        "median_wall_ms": round(statistics.median(each.wall_ms for each in outcomes), 1),
-        "median_grammar_ms": round(statistics.median(each.grammar_ms for each in outcomes), 2),
-        "gate": _count(each.gate for each in outcomes),
-        "grammar": _count(
-            "from a block" if "(from" in each.grammar else each.grammar.split(" (")[0] for each in outcomes
-        ),
+        "positions": len(outcomes),
+        "target_has_text": len(raw),
+        "shown": len(shown),
+        "shown_where_target_has_text": _share(sum(bool(each.text.strip()) for each in raw), len(raw)),
+        "worse": worse,
+        "worse_share": _share(worse, len(shown)),
+        "changed": sum(each.changed for each in shown),
+        "median_ms": round(statistics.median(each.ms for each in outcomes), 1) if outcomes else None,
+        "median_grammar_ms": round(statistics.median(each.grammar_ms for each in outcomes), 1) if outcomes else None,
     }
 
 
-def _count(values: Iterable[str]) -> dict[str, int]:
-    listed = list(values)
-    return {value: listed.count(value) for value in sorted(set(listed))}
+def _share(part: int, whole: int) -> float | None:
+    return round(part / whole, 4) if whole else None
 
 
-def _percent(values: Iterable[bool]) -> float:
-    listed = list(values)
-    return round(100 * sum(listed) / len(listed), 2) if listed else 100.0
-
-
-def _share(part: int, whole: int) -> float:
-    return round(part / whole, 3) if whole else 1.0
-
-
-def _name(mode: str) -> str:
-    return "no_gate" if mode == "off" else "gate"
-
-
-def table(summary: dict[str, Any]) -> str:
-    """Markdown."""
-    rows = [
-        ("completions that finish with stop", "stops"),
-        ("of those leave a file as good (%)", "stops_good_percent"),
-        ("of those that are not empty (%)", "non_empty_stops_good_percent"),
-        ("completions that are not empty", "non_empty"),
-        ("of those leave a file as good (%)", "non_empty_good_percent"),
-        ("median time (ms)", "median_ms"),
-        ("median time in grammar and gate (ms)", "median_grammar_ms"),
+def table(found: dict[str, list[Outcome]]) -> str:
+    """Markdown: a row for each language and kind."""
+    head = [
+        "language",
+        "cursor",
+        "positions",
+        "shown",
+        "of those where the target says anything",
+        "worse",
+        "",
+        "changed",
     ]
-    head = f"| {summary['language']}, {summary['cuts']} cuts, grammar {summary['grammar']} | with gate | without |"
-    lines = [head, "|---|---|---|"]
-    lines += [f"| {title} | {summary['gate'][key]} | {summary['no_gate'][key]} |" for title, key in rows]
-    lines.append(f"| not empty, relative to no gate | {summary['non_empty_ratio']} | 1 |")
+    lines = [f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
+    for name, outcomes in found.items():
+        for kind, of in by_kind(outcomes).items():
+            each = figures(of)
+            shares = [_percent(each["shown_where_target_has_text"], 1), _percent(each["worse_share"], 2)]
+            cells = [name, kind, each["positions"], each["shown"], shares[0], each["worse"], shares[1], each["changed"]]
+            lines.append(f"| {' | '.join(map(str, cells))} |")
     return "\n".join(lines)
 
 
-def _write(summary: dict[str, Any], outcomes: dict[str, list[Outcome]], out: Path | None) -> None:
-    print(table(summary))
-    if out is None:
-        return
-    out.mkdir(parents=True, exist_ok=True)
-    name = f"gate-{summary['language']}" + ("" if summary["grammar"] != "none" else "-no-grammar")
-    bad = [asdict(each) for each in outcomes["window"] if each.reason == "stop" and not each.good]
-    dropped = [asdict(each) for each in outcomes["window"] if not each.text.strip()]
-    content = {**summary, "bad_stops": bad, "empty": dropped}
-    (out / f"{name}.json").write_text(json.dumps(content, indent=1) + "\n", "utf-8")
-    (out / f"{name}.md").write_text(table(summary) + "\n", "utf-8")
+def _percent(share: float | None, digits: int) -> str:
+    return "–" if share is None else f"{100 * share:.{digits}f} %"

@@ -3,8 +3,9 @@
 A session is an insertion from the history of a git repository, or a run of lines of a file, that is being typed into
 the text around it; requests come at a few random keys of each. Every request goes to a completer with the settings as
 they are, and what the target says to the same prompt, with neither rules nor gate, tells whether there was anything to
-say at all. Judged is: whether a text came, whether it repeats the line behind the cursor, and tree-sitter's count of
-errors with the text, beside that of the document without it and that of the file as its author left it.
+say at all. Judged is: whether a text came, whether it repeats the line behind the cursor, and the errors that programs
+which share nothing with codespec (``judges``) find with the text, beside those of the document without it and those of
+the file as its author left it.
 """
 
 from __future__ import annotations
@@ -13,12 +14,14 @@ import json
 import random
 import statistics
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any, cast
 
+from codespec.bench.asked import Prompted, says_anything
+from codespec.bench.judges import JUDGED, Judge, judge_of
 from codespec.bench.typing import LONGEST, SHORTEST, Session, sessions
 from codespec.completion.completer import Completer
 from codespec.completion.local import LocalEngine
@@ -26,13 +29,10 @@ from codespec.completion.request import Completion, Request
 from codespec.config import Config
 from codespec.languages import Language, by_path
 from codespec.models.registry import find_target
-from codespec.protocols import Chunk, CodespecError, Limits, Sampling
-from codespec.syntax import syntax_tree
+from codespec.protocols import CodespecError
 
 PER_SESSION = 5  # requests
 LARGEST_FILE = 100_000  # bytes
-RAW_TOKENS = 32
-"""How far the target is asked for something that is not blank."""
 SHORT = 2
 """Characters of a line that may be there twice, such as a closing bracket."""
 KEPT_FAILURES = 200  # of each kind, in the report
@@ -48,7 +48,7 @@ class Outcome:
         wanted: the beginning of what its author wrote there.
         raw: whether the target says anything at all to the prompt.
         duplicate: whether the text repeats the line behind the cursor; ``authors`` is the same of what was written.
-        errors: with the text; -1 where nothing can be parsed.
+        errors: with the text; -1 where nothing judges the language.
         document_errors, finished_errors: of the document without the text, and of the finished file.
     """
 
@@ -70,23 +70,6 @@ class Outcome:
     ms: float
 
 
-class Prompted:
-    """An engine that remembers the prompt of the first generation since it was told to forget."""
-
-    def __init__(self, engine: LocalEngine) -> None:
-        self._engine = engine
-        self.prompt: Sequence[int] | None = None
-
-    def generate(self, prompt: Sequence[int], *arguments: Any, **more: Any) -> Iterator[Chunk]:
-        """As the engine does."""
-        if self.prompt is None:
-            self.prompt = list(prompt)
-        return self._engine.generate(prompt, *arguments, **more)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._engine, name)
-
-
 def run(
     paths: Sequence[Path],
     requests: int,
@@ -103,6 +86,7 @@ def run(
     """
     chooser = random.Random(seed)
     chosen = typed_sessions(paths, -(-requests // PER_SESSION), chooser)
+    judges = {session.language.id: _judge_of(session.language) for session in chosen}
     target = config.target
     engine = LocalEngine(
         find_target(target.path),
@@ -119,7 +103,8 @@ def run(
         completer = Completer(cast("LocalEngine", prompted), config)
         for number, session in enumerate(chosen):
             for count in places(session, min(PER_SESSION, requests - len(outcomes)), chooser):
-                outcomes.append(judge(completer, prompted, session, number, count))
+                judged = judges[session.language.id]
+                outcomes.append(judge(completer, prompted, session, number, count, judged))
                 left = (perf_counter() - began) / len(outcomes) * (requests - len(outcomes))
                 say(f"{len(outcomes)}/{requests} requests, {left:.0f} s left")
         say("")
@@ -136,6 +121,15 @@ def run(
         (out / "quality.json").write_text(json.dumps({**found, "failures": listed}, indent=1) + "\n", "utf-8")
         print(f"wrote quality.json to {out}")
     return 0
+
+
+def _judge_of(language: Language) -> Judge | None:
+    """What counts the errors of files; None where nothing is known that does.
+
+    Raises:
+        CodespecError: a program that would is missing.
+    """
+    return judge_of(language) if language.id in JUDGED else None
 
 
 def typed_sessions(paths: Sequence[Path], count: int, chooser: random.Random) -> list[Session]:
@@ -221,8 +215,10 @@ def places(session: Session, count: int, chooser: random.Random) -> list[int]:
     return sorted(chooser.sample(ends, min(count, len(ends))))
 
 
-def judge(completer: Completer, prompted: Prompted, session: Session, number: int, count: int) -> Outcome:
-    """Complete behind ``count`` typed characters."""
+def judge(
+    completer: Completer, prompted: Prompted, session: Session, number: int, count: int, judged: Judge | None
+) -> Outcome:
+    """Complete behind ``count`` typed characters; ``judged`` counts the errors of a file."""
     prefix, suffix = session.before + session.typed[:count], session.after
     request = Request(prefix + suffix, len(prefix), session.language.id, f"{number}/{session.path}")
     prompted.prompt = None
@@ -231,8 +227,9 @@ def judge(completer: Completer, prompted: Prompted, session: Session, number: in
     ms = (perf_counter() - began) * 1e3
     text, wanted = completion.text, session.typed[count:]
     lead = prefix[len(prefix) - completion.backed_up :]
+    path = Path(session.path)
     errors, document, finished = (
-        problems(session.language, each)
+        len(judged(each, path)) if judged is not None else -1
         for each in (prefix + text + suffix, prefix + suffix, session.before + session.typed + session.after)
     )
     return Outcome(
@@ -253,23 +250,6 @@ def judge(completer: Completer, prompted: Prompted, session: Session, number: in
         finished_errors=finished,
         ms=round(ms, 2),
     )
-
-
-def says_anything(prompted: Prompted, lead: str) -> bool:
-    """Whether the target alone goes on with anything that is not blank, behind ``lead`` where it writes that again."""
-    text = ""
-    assert prompted.prompt is not None
-    for chunk in prompted.generate(prompted.prompt, None, Sampling(), Limits(RAW_TOKENS, None)):
-        text += chunk.text
-        if text.removeprefix(lead).strip() and not lead.startswith(text):
-            return True
-    return False
-
-
-def problems(language: Language, text: str) -> int:
-    """tree-sitter's ERROR and MISSING nodes; -1 without a parser, or where it gives up."""
-    tree = syntax_tree(language, text)
-    return tree.problems.count if tree is not None else -1
 
 
 def duplicates(prefix: str, text: str, suffix: str) -> bool:
