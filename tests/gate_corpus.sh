@@ -11,6 +11,7 @@ javascript=(hexo@8.1.2 nodemon@3.1.14 kafkajs@2.2.4 mocha@12.0.3 karma@6.4.4 kne
 typescript=(@grpc/grpc-js@1.14.7 bson@7.3.4 mongodb@7.9.0 fp-ts@2.16.11 langium@4.4.0 effect@4.1.0)
 go=(golang-github-spf13-viper-dev golang-github-gin-gonic-gin-dev golang-github-labstack-echo-dev golang-github-go-chi-chi-dev)
 rust=(librust-tokio-dev librust-serde-json-dev librust-hyper-dev librust-ignore-dev librust-nom-dev librust-petgraph-dev)
+json=(mdn-data@2.23.0 cldr-core@48.2.0 i18n-iso-countries@7.14.0 emojibase-data@17.0.0 moment-timezone@0.6.6 world-atlas@2.0.2)
 c=(tcc nano less tmux figlet bc mawk pv calcurse sl)
 
 mkdir -p python javascript typescript go rust c json
@@ -32,7 +33,9 @@ for language in go rust; do
   (cd $language && apt-get download "${packages[@]}" && for each in *.deb; do dpkg -x "$each" . && rm "$each"; done)
 done
 (cd c && apt-get source --download-only "${c[@]}" && for each in *.dsc; do dpkg-source --no-check -x "$each"; done) >/dev/null
-# JSON comes with the packages of the others.
-find python javascript typescript -name '*.json' -size +1k -size -60k | head -2000 | while read -r file; do
+rm -rf c/tcc*/tests # what a compiler is tested with is no ordinary C
+mkdir -p data && for package in "${json[@]}"; do (cd data && npm pack --silent "$package" >/dev/null); done
+for each in data/*.tgz; do tar xzf "$each" -C data --one-top-level; done
+find data javascript typescript -name '*.json' -size +1k -size -60k | while read -r file; do
   cp "$file" "json/$(echo "$file" | tr / _)"
 done
