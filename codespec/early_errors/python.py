@@ -1,0 +1,2 @@
+HANDLERS = {}
+def check(walk, root, path): pass
