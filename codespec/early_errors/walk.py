@@ -13,6 +13,9 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 
+_EXTRAS = frozenset({"comment", "html_comment", "line_comment", "block_comment", "line_continuation"})
+
+
 class Node(Protocol):
     """What is needed of a ``tree_sitter.Node``."""
 
@@ -151,7 +154,7 @@ class Walk:
 
 def named(node: Node) -> Iterable[Node]:
     """The children that are no signs, keywords or comments."""
-    return (child for child in node.children if child.is_named and "comment" not in child.type)
+    return (child for child in node.children if child.is_named and child.type not in _EXTRAS)
 
 
 def has_token(node: Node, *types: str) -> bool:
