@@ -86,9 +86,8 @@ def _number(walk: Walk, node: Node, context: Context) -> None:
 def _regular_expression(walk: Walk, node: Node, context: Context) -> None:
     pattern, flags = node.child_by_field_name("pattern"), node.child_by_field_name("flags")
     letters = walk.text(flags) if flags is not None else b""
-    if len(set(letters)) < len(letters) or set(letters) - set(b"dgimsuvy"):
-        walk.report("regular expression", node)
-    elif pattern is not None and b"v" not in letters and not _well_formed(walk.text(pattern)):
+    fine = len(set(letters)) == len(letters) and set(letters) <= set(b"dgimsuvy")
+    if not fine or (pattern is not None and b"v" not in letters and not _well_formed(walk.text(pattern))):
         walk.report("regular expression", node)
 
 
@@ -104,10 +103,9 @@ def _well_formed(pattern: bytes) -> bool:
 
 
 def _super(walk: Walk, node: Node, context: Context) -> None:
-    parent = node.parent
-    if parent is None or parent.type not in ("call_expression", "member_expression", "subscript_expression"):
-        walk.report("super", node)
-    elif not (context.super_call if parent.type == "call_expression" else context.super_property):
+    parent = node.parent.type if node.parent is not None else ""
+    member = parent in ("member_expression", "subscript_expression") and context.super_property
+    if not member and not (parent == "call_expression" and context.super_call):
         walk.report("super", node)
 
 

@@ -41,7 +41,9 @@ def method(walk: Walk, node: Node, context: Context, super_call: bool = False) -
     if name is not None and name.type == "computed_property_name":
         walk.visit(name, context)
     parameters = list(named(node.child_by_field_name("parameters") or node))
-    own = [each for each in parameters if each.type != "required_parameter" or walk.text(each).split(b":")[0] != b"this"]
+    own = [
+        each for each in parameters if each.type != "required_parameter" or walk.text(each).split(b":")[0] != b"this"
+    ]
     if (has_token(node, "get") and own) or (has_token(node, "set") and len(own) != 1):
         walk.report("parameters of a getter or setter", name or node)
     inner = context.inside(awaits=has_token(node, "async"), yields=has_token(node, "*"))

@@ -191,7 +191,7 @@ def _raise(walk: Walk, node: Node, context: Context) -> None:
 
 def _match(walk: Walk, node: Node, context: Context) -> None:
     body = node.child_by_field_name("body")
-    cases = [case for case in named(body)] if body is not None else []
+    cases = list(named(body)) if body is not None else []
     if body is not None and not cases:
         walk.report("empty block", body)
     for case in cases[:-1]:

@@ -17,7 +17,7 @@ _GROUPS = frozenset(
     {"pattern_list", "tuple_pattern", "list_pattern", "expression_list", "tuple", "list", "parenthesized_expression"}
 )
 _SPLATS = frozenset({"list_splat", "list_splat_pattern"})
-# Where ``*x`` may not stand; elsewhere it does, or is a part of what it is said of (``*a.b`` is an attribute of ``*a``).
+# Where ``*x`` may not stand; elsewhere it does, or is a part of what it is said of (``*a.b``: an attribute of ``*a``).
 _TAKES_NO_SPLAT = frozenset({"expression_statement", "assignment", "return_statement", "parenthesized_expression"})
 # Where ``x := y`` may not stand without parentheses.
 _TAKES_NO_NAMED = frozenset(
@@ -52,17 +52,25 @@ def _assignment(walk: Walk, node: Node, context: Context) -> None:
     if left is not None:
         check_stored(walk, left)
         typed = node.child_by_field_name("type") is not None
-        several = left.type in ("pattern_list", "list_pattern") or (left.type == "tuple_pattern" and has_token(left, ","))
+        several = left.type in ("pattern_list", "list_pattern") or (
+            left.type == "tuple_pattern" and has_token(left, ",")
+        )
         if typed and (several or (right is not None and right.type == "assignment")):
             walk.report("annotation of several targets", left)
     walk.visit_children(node, context)
 
 
+def _is_several(target: Node) -> bool:
+    """Whether a target is a tuple or a list, and not only in parentheses."""
+    return target.type in ("pattern_list", "list_pattern") or (
+        target.type == "tuple_pattern" and has_token(target, ",")
+    )
+
+
 def _augmented(walk: Walk, node: Node, context: Context) -> None:
     left = node.child_by_field_name("left")
-    if left is not None and left.type not in _STORED:
-        if not (left.type == "tuple_pattern" and not has_token(left, ",")):
-            walk.report("assigned to", left)
+    if left is not None and (_is_several(left) or left.type not in (*_STORED, "tuple_pattern")):
+        walk.report("assigned to", left)
     walk.visit_children(node, context)
 
 

@@ -12,7 +12,6 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
-
 _EXTRAS = frozenset({"comment", "html_comment", "line_comment", "block_comment", "line_continuation"})
 
 
