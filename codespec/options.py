@@ -70,7 +70,9 @@ def _add_complete(commands: argparse._SubParsersAction[argparse.ArgumentParser])
     parser = commands.add_parser("complete", help="complete a file at a position")
     parser.add_argument("position", metavar="FILE:LINE[:COL]", help="both count from 1; no COL is the end of the line")
     parser.add_argument("--language", metavar="ID", help="LSP language identifier (default: by the file's name)")
-    parser.add_argument("--grammar", metavar="NAME|PATH|auto|none", default=None, help="constrain (default: none)")
+    parser.add_argument(
+        "--grammar", metavar="NAME|PATH|auto|none", default=None, help="constrain (default: auto, the language's own)"
+    )
     gate = parser.add_mutually_exclusive_group()
     gate.add_argument(
         "--gate", choices=["window", "whole", "off"], default=None,

@@ -279,9 +279,7 @@ def test_without_a_grammar_the_syntax_tree_is_the_judge(engine):
         completion, whole = fill(completer, text, offset, "python", "a.py")
         assert completion.report["grammar"] == "none"
         if completion.finish_reason == "stop" and completion.report["gate"] == "passed":
-            tree = syntax_tree(by_id("python"))
-            assert tree.update(whole)
-            assert tree.problems().count == 0
+            assert syntax_tree(by_id("python"), whole).problems.count == 0
 
 
 def test_a_file_that_is_broken_further_up_is_read_from_a_block_on(engine):
