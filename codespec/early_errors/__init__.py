@@ -8,14 +8,15 @@ imported here.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 
 from codespec.early_errors import javascript, python
 from codespec.early_errors.walk import EarlyError, Handler, Node, Walk
 
-__all__ = ["EarlyError", "EarlyErrors", "checks", "early_errors"]
+__all__ = ["EarlyError", "EarlyErrors", "early_errors"]
 
 Start = Callable[[Walk, Node, str], None]
-"""Begins a walk at the root of a tree, given the suffix of the file's name."""
+"""Begins a walk at the root of a tree, given the file's path in small letters."""
 
 _CHECKERS: dict[str, tuple[dict[str, Handler], Start]] = {
     "javascript": (javascript.HANDLERS, javascript.check),
@@ -26,19 +27,17 @@ _CHECKERS: dict[str, tuple[dict[str, Handler], Start]] = {
 }
 
 
-def checks(language_id: str) -> bool:
-    """Whether anything is known of a language."""
-    return language_id in _CHECKERS
-
-
 def early_errors(language_id: str, root: Node, data: bytes, path: str = "") -> set[EarlyError]:
-    """Those of a whole document.
+    """Those of a whole document; none where its nesting is too deep.
 
     Args:
         root: of its tree.
         path: of the file, where its name tells more of the language (``.mjs``).
     """
-    walk = _walk(language_id, root, data, None, path)
+    try:
+        walk = _walk(language_id, root, data, None, path)
+    except RecursionError:
+        return set()
     return walk.errors if walk else set()
 
 
@@ -52,26 +51,40 @@ class EarlyErrors:
             place: where texts are put in, in bytes.
         """
         self._language_id, self._place, self._path = language_id, place, path
-        self._before = None if root.has_error else _walk(language_id, root, data, (place, place), path)
+        self._root, self._data = root, data
 
-    def added(self, root: Node, data: bytes, size: int, strict: bool = True) -> list[EarlyError]:
-        """The errors that the document has with a text and not without it.
+    def added(self, root: Node, data: bytes, strict: bool = True) -> list[EarlyError]:
+        """The errors that the document has with a text and not without it; none where its nesting is too deep.
 
         Args:
             root: of the tree of the document with the text.
-            size: of the text, in bytes.
             strict: whether those count, too, that were there before, if the text touches them.
         """
+        try:
+            return self._added(root, data, strict)
+        except RecursionError:
+            return []
+
+    def _added(self, root: Node, data: bytes, strict: bool) -> list[EarlyError]:
+        size = len(data) - len(self._data)
         after = _walk(self._language_id, root, data, (self._place, self._place + size), self._path)
         if after is None:
             return []
-        if self._before is None:
+        before = self._before
+        if before is None:
             # Where the document is broken as it is, nobody knows what surrounded what the text does not touch.
             return [error for error in after.errors if after.touches(error)]
-        after.settle(self._before)
-        self._before.settle(after)
-        known = {place for _, place in self._before.placed()}
+        after.settle(before)
+        before.settle(after)
+        known = {place for _, place in before.placed()}
         return [error for error, place in after.placed() if place not in known or (strict and after.touches(error))]
+
+    @cached_property
+    def _before(self) -> Walk | None:
+        """Over the document as it is; None where that is broken."""
+        if self._root.has_error:
+            return None
+        return _walk(self._language_id, self._root, self._data, (self._place, self._place), self._path)
 
 
 def _walk(language_id: str, root: Node, data: bytes, touched: tuple[int, int] | None, path: str) -> Walk | None:

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 from codespec.early_errors.walk import Node, Walk
 
 RESERVED = frozenset(
-    b"break case catch class const continue debugger default delete do else enum export extends false finally for function "
+    b"break case catch class const continue debugger default delete do else enum export extends false finally for "
+    b"function "
     b"if import in instanceof new null return super switch this throw true try typeof var void while with".split()
 )
 _STRICT = frozenset(b"implements interface let package private protected public static yield".split())

@@ -23,7 +23,7 @@ def check(walk: Walk, root: Node, path: str) -> None:
         start = statement.start_byte
         if start and walk.data[start - 1] not in b"\n\r" and _indentation(walk, statement):
             walk.report("indentation", statement)
-        walk.visit(statement, Context(top=True, awaits=path.endswith(".ipynb")))
+        walk.visit(statement, Context(top=True, awaits=".ipynb" in path))
 
 
 def _indentation(walk: Walk, statement: Node) -> bytes | None:
