@@ -70,10 +70,11 @@ class EarlyErrors:
         after = _walk(self._language_id, root, data, (self._place, self._place + size), self._path)
         if after is None:
             return []
+        touched = [error for error in after.errors if after.touches(error)]
         before = self._before
-        if before is None:
+        if before is None or (strict and touched):
             # Where the document is broken as it is, nobody knows what surrounded what the text does not touch.
-            return [error for error in after.errors if after.touches(error)]
+            return touched
         after.settle(before)
         before.settle(after)
         known = {place for _, place in before.placed()}

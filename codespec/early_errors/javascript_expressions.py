@@ -17,7 +17,7 @@ _TARGETS = frozenset(
 _GOES_ON = (b"(", b"[", b"+", b"-", b"/", b"`", b"*")
 _OCTAL = re.compile(rb"0\d+")
 _SKIPPED = re.compile(rb"\\.|\[(?:\\.|[^\]\\])*\]", re.DOTALL)
-_REPEATS_NOTHING = re.compile(rb"(?:^|[(|])(?:[*+]|(?<!\()\?)")
+_REPEATS_NOTHING = re.compile(rb"(?:^|[(|])(?:[*+]|(?<!\()\?)|[*+]\??[*+]|\?\?[*+?]")
 
 
 def _outside(walk: Walk, node: Node, kind: str, reserved: bool) -> None:
@@ -75,6 +75,44 @@ def _unary(walk: Walk, node: Node, context: Context) -> None:
     operand = node.child_by_field_name("argument")
     if context.strict and has_token(node, "delete") and operand is not None and operand.type == "identifier":
         walk.report("name deleted", node)
+    walk.visit_children(node, context)
+
+
+def _binary(walk: Walk, node: Node, context: Context) -> None:
+    operator, left = node.child_by_field_name("operator"), node.child_by_field_name("left")
+    kind = operator.type if operator is not None else ""
+    if kind == "**" and left is not None and left.type in ("unary_expression", "await_expression"):
+        walk.report("operators without parentheses", left)
+    mixed = {"??": ("||", "&&"), "||": ("??",), "&&": ("??",)}.get(kind, ())
+    for child in named(node) if mixed else ():
+        inner = child.child_by_field_name("operator") if child.type == "binary_expression" else None
+        if inner is not None and inner.type in mixed:
+            walk.report("operators without parentheses", child)
+    walk.visit_children(node, context)
+
+
+def _new(walk: Walk, node: Node, context: Context) -> None:
+    constructor = node.child_by_field_name("constructor")
+    if _optional(constructor):
+        walk.report("optional chain", constructor or node)
+    walk.visit_children(node, context)
+
+
+def _pattern(walk: Walk, node: Node, context: Context) -> None:
+    for child in list(named(node))[:-1]:
+        if child.type == "rest_pattern":
+            walk.report("pattern behind a rest pattern", child)
+    walk.visit_children(node, context)
+
+
+def _statement(walk: Walk, node: Node, context: Context) -> None:
+    """A statement that begins with a function or class declares it."""
+    first = next(iter(named(node)), None)
+    while first is not None and first.child_count and first.start_byte == node.start_byte:
+        if first.type in ("function_expression", "generator_function", "class"):
+            walk.report("function or class without a name", first, first.children[0])
+            break
+        first = first.children[0]
     walk.visit_children(node, context)
 
 
@@ -138,6 +176,11 @@ HANDLERS: dict[str, Handler] = {
     "augmented_assignment_expression": _assignment,
     "update_expression": _update,
     "unary_expression": _unary,
+    "binary_expression": _binary,
+    "new_expression": _new,
+    "object_pattern": _pattern,
+    "array_pattern": _pattern,
+    "expression_statement": _statement,
     "number": _number,
     "regex": _regular_expression,
     "super": _super,

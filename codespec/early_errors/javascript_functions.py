@@ -31,6 +31,9 @@ def function(walk: Walk, node: Node, context: Context) -> None:
     if name is not None:
         check_binding(walk, name, context)
         walk.visit(name, context)
+    for before, sign in zip(node.children, node.children[1:], strict=False):
+        if sign.type == "=>" and b"\n" in walk.data[before.end_byte : sign.start_byte]:
+            walk.report("line break before =>", sign)
     generator = node.type.startswith("generator")
     _code(walk, node, outer.inside(awaits=has_token(node, "async"), yields=generator), unique=arrow)
 
@@ -44,7 +47,8 @@ def method(walk: Walk, node: Node, context: Context, super_call: bool = False) -
     own = [
         each for each in parameters if each.type != "required_parameter" or walk.text(each).split(b":")[0] != b"this"
     ]
-    if (has_token(node, "get") and own) or (has_token(node, "set") and len(own) != 1):
+    wrong = len(own) != 1 or own[0].type == "rest_pattern"
+    if (has_token(node, "get") and own) or (has_token(node, "set") and wrong):
         walk.report("parameters of a getter or setter", name or node)
     inner = context.inside(awaits=has_token(node, "async"), yields=has_token(node, "*"))
     inner = inner._replace(super_property=True, super_call=super_call, new_target=True)
@@ -149,6 +153,9 @@ def _check_members(walk: Walk, node: Node, members: list[Node], context: Context
         kind = _kind(member)
         if text in _CONSTRUCTOR and not static and (kind in ("get", "set", "field") or has_token(member, "async", "*")):
             walk.report("constructor that is none", name)
+        if text == b"#constructor" or (static and text == b"prototype"):
+            walk.report("name that no member may have", name)
+        text = _CONSTRUCTOR[0] if text in _CONSTRUCTOR else text
         once = (text in _CONSTRUCTOR and not static) or text.startswith(b"#") or context.typescript
         if not once or kind == "signature" or name.type == "computed_property_name":
             continue

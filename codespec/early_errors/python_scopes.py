@@ -62,10 +62,7 @@ def _is_followed(parameters: list[Node]) -> bool:
 
 def check_global_statements(walk: Walk, scope: Node, body: Node) -> None:
     """Report names that a scope uses before it says that they are of another one, or that are its parameters."""
-    text = walk.text(body)
-    if b"global" not in text and b"nonlocal" not in text:
-        return
-    statements = [node for node in _own(body) if node.type in ("global_statement", "nonlocal_statement")]
+    statements = list(_global_statements(walk, body))
     if not statements:
         return
     parameters = scope.child_by_field_name("parameters") if scope is not body else None
@@ -81,6 +78,17 @@ def check_global_statements(walk: Walk, scope: Node, body: Node) -> None:
                 walk.report("used before its declaration", name)
             elif statement.type == "nonlocal_statement" and not _is_bound(walk, scope, text):
                 walk.report("nonlocal that is unknown", name)
+
+
+def _global_statements(walk: Walk, node: Node) -> Iterator[Node]:
+    text = walk.text(node)
+    if b"global" not in text and b"nonlocal" not in text:
+        return
+    if node.type in ("global_statement", "nonlocal_statement"):
+        yield node
+    for child in node.children:
+        if child.is_named and child.type not in _SCOPES:
+            yield from _global_statements(walk, child)
 
 
 def _own(node: Node) -> Iterator[Node]:
