@@ -7,7 +7,7 @@ CommonJS. In TypeScript types are not looked at, nor what is only described (``d
 from __future__ import annotations
 
 from codespec.early_errors import javascript_expressions, javascript_functions
-from codespec.early_errors.javascript_context import Context, check_binding
+from codespec.early_errors.javascript_context import Context, check_binding, check_name
 from codespec.early_errors.javascript_expressions import check_target
 from codespec.early_errors.javascript_functions import BODIES, uses_strict
 from codespec.early_errors.javascript_modules import check_exports
@@ -165,6 +165,7 @@ def _labeled(walk: Walk, node: Node, context: Context) -> None:
     label, body = node.child_by_field_name("label"), node.child_by_field_name("body")
     if label is None or body is None:
         return
+    check_name(walk, label, context)
     name, inner = walk.text(label), body
     if name in context.labels:
         walk.report("label twice", label)
@@ -216,6 +217,8 @@ def _export(walk: Walk, node: Node, context: Context) -> None:
 
 def _namespace(walk: Walk, node: Node, context: Context) -> None:
     body = node.child_by_field_name("body")
+    if not context.top and context.returns:
+        walk.report("namespace in a block", node, node.children[0])
     if body is not None:
         redeclared(walk, body.children, "function", [], context.typescript)
         walk.visit(body, context.inside(returns=False)._replace(top=True))

@@ -88,6 +88,12 @@ def _check_parameters(walk: Walk, node: Node, names: list[Name], inner: Context,
             walk.report("parameter behind a rest parameter", each)
     for name in names:
         check_binding(walk, name.node, inner)
+    optional = False
+    for each in listed:
+        optional = optional or each.type == "optional_parameter"
+        pattern = each.child_by_field_name("pattern") if each.type == "required_parameter" else None
+        if optional and pattern is not None and pattern.type != "rest_pattern" and not has_token(each, "="):
+            walk.report("parameter behind an optional one", each)
 
 
 def _rest(parameter: Node) -> bool:

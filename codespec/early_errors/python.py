@@ -7,6 +7,7 @@ import re
 from codespec.early_errors import python_expressions
 from codespec.early_errors.python_context import Context
 from codespec.early_errors.python_expressions import check_stored
+from codespec.early_errors.python_lines import check_lines
 from codespec.early_errors.python_scopes import check_global_statements, check_parameters
 from codespec.early_errors.walk import EarlyError, Handler, Node, Walk, has_token, named
 
@@ -23,6 +24,7 @@ def check(walk: Walk, root: Node, path: str) -> None:
         start = statement.start_byte
         if start and walk.data[start - 1] not in b"\n\r" and _indentation(walk, statement):
             walk.report("indentation", statement)
+        check_lines(walk, statement)
         walk.visit(statement, Context(top=True, awaits=".ipynb" in path))
 
 
@@ -65,6 +67,7 @@ def _block(walk: Walk, node: Node, context: Context) -> None:
         before = _indentation(walk, statement)
         if before is not None and before != first:
             walk.report("indentation", statement)
+        check_lines(walk, statement)
         walk.visit(statement, context)
 
 

@@ -88,13 +88,15 @@ class Walk:
 
     def visit(self, node: Node, context: Any) -> None:
         """Look into a node, or put that off where the range does not touch it."""
-        if self.touched is not None:
-            start, end = node.start_byte, node.end_byte
-            if end < self.touched[0] or start > self.touched[1]:
-                if node.is_named:
-                    self.deferred[_Deferred(self._before(start), self._before(end), node.type, context)] = node
-                return
-        self.enter(node, context)
+        if self.is_touched(node):
+            self.enter(node, context)
+        elif node.is_named:
+            place = self._before(node.start_byte), self._before(node.end_byte)
+            self.deferred[_Deferred(*place, node.type, context)] = node
+
+    def is_touched(self, node: Node) -> bool:
+        """Whether the range touches a node."""
+        return self.touched is None or (node.end_byte >= self.touched[0] and node.start_byte <= self.touched[1])
 
     def enter(self, node: Node, context: Any) -> None:
         """Look into a node. Nothing is said about what the parser did not understand."""
