@@ -76,12 +76,14 @@ class Walk:
         data: the document.
         handlers: what is done with a node, by its type; the children of all others are visited.
         touched: start and end of the range of interest; None looks into everything.
+        inspect: what is done with every node.
         errors: found so far.
     """
 
     data: bytes
     handlers: dict[str, Handler]
     touched: tuple[int, int] | None = None
+    inspect: Callable[[Walk, Node], None] | None = None
     errors: set[EarlyError] = field(default_factory=set)
     deferred: dict[_Deferred, Node] = field(default_factory=dict)
     settled: set[_Deferred] = field(default_factory=set)
@@ -102,6 +104,8 @@ class Walk:
         """Look into a node. Nothing is said about what the parser did not understand."""
         if node.is_error or node.is_missing:
             return
+        if self.inspect is not None:
+            self.inspect(self, node)
         handler = self.handlers.get(node.type)
         if handler is not None:
             handler(self, node, context)
