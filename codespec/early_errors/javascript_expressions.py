@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from codespec.early_errors.javascript_context import Context, check_binding, check_name
-from codespec.early_errors.walk import Handler, Node, Walk, has_token, named
+from codespec.early_errors.walk import Handler, Node, Walk, has_token, named, repeated
 
 _TARGETS = frozenset(
     {
@@ -169,6 +170,27 @@ def _nothing(walk: Walk, node: Node, context: Context) -> None:
     """Types and the like, of which nothing is known."""
 
 
+def _object(walk: Walk, node: Node, context: Context) -> None:
+    """Of an object literal, or of its type."""
+    if context.typescript:
+        members = [(kind, name) for child in named(node) for kind, name in _property(child)]
+        for kind in ("get", "set"):
+            for name in repeated((walk.text(name), name) for own, name in members if own in (kind, "property")):
+                walk.report("property twice", name)
+    walk.visit_children(node, context)
+
+
+def _property(member: Node) -> Iterator[tuple[str, Node]]:
+    """The name of a property: ``get`` and ``set`` may have the same one, signatures of methods anyway."""
+    if member.type == "shorthand_property_identifier":
+        yield "property", member
+    name = member.child_by_field_name("key" if member.type == "pair" else "name")
+    if name is None or name.type not in ("property_identifier", "string", "number"):
+        return
+    if member.type in ("pair", "property_signature", "method_definition"):
+        yield next((child.type for child in member.children if child.type in ("get", "set")), "property"), name
+
+
 HANDLERS: dict[str, Handler] = {
     "await_expression": _await,
     "yield_expression": _yield,
@@ -178,6 +200,9 @@ HANDLERS: dict[str, Handler] = {
     "unary_expression": _unary,
     "binary_expression": _binary,
     "new_expression": _new,
+    "object": _object,
+    "object_type": _object,
+    "interface_body": _object,
     "object_pattern": _pattern,
     "array_pattern": _pattern,
     "expression_statement": _statement,
@@ -195,8 +220,8 @@ HANDLERS: dict[str, Handler] = {
     "jsx_attribute": _nothing,
     **dict.fromkeys(
         (
-            "type_annotation", "type_arguments", "type_parameters", "type_alias_declaration", "interface_declaration",
-            "implements_clause", "type_predicate_annotation", "asserts_annotation", "object_type", "comment",
+            "type_annotation", "type_arguments", "type_parameters", "implements_clause", "type_predicate_annotation",
+            "asserts_annotation", "comment",
             "ambient_declaration", "function_signature", "import_alias", "enum_body", "import_statement",
         ),
         _nothing,
