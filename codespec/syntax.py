@@ -18,6 +18,7 @@ from importlib import import_module
 from itertools import takewhile
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from codespec.early_errors import EarlyError, EarlyErrors
 from codespec.languages import Language
 
 if TYPE_CHECKING:
@@ -202,6 +203,23 @@ class SyntaxTree:
     def problems(self) -> Problems:
         """The errors of the document."""
         return _sum(_problem_nodes(self._root))
+
+    def early_errors(self, language: Language, offset: int, path: str) -> EarlyErrors:
+        """What judges the texts put in at ``offset`` (in characters) as the compiler of the language does.
+
+        Args:
+            path: of the file, which may tell more of the language.
+        """
+        return EarlyErrors(language.id, self._root, self._data, self._byte(offset), path)
+
+    def early_errors_added(self, before: EarlyErrors, strict: bool = True) -> list[EarlyError]:
+        """The errors that came with the text of ``with_text``.
+
+        Args:
+            before: what judges texts at that position.
+            strict: whether those count, too, that were there before, if the text touches them.
+        """
+        return before.added(self._root, self._data, strict)
 
     def problems_elsewhere(self, offset: int, window: int) -> Problems:
         """The errors that what is missing at ``offset`` (in characters) did not cause.

@@ -12,6 +12,7 @@ LAYERS = [
     {"errors", "exit_codes", "heap", "ignore", "places", "privacy"},
     {"protocols"},
     {"languages", "option_values", "options", "options_measure", "show"},
+    {"early_errors"},
     {"syntax", "syntax_names"},
     {"llama"},
     {"grammar", "models"},

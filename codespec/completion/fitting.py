@@ -12,6 +12,7 @@ from codespec.completion.local import LocalEngine
 from codespec.completion.postprocess import Tidy
 from codespec.completion.scan import closer_of
 from codespec.completion.stop import StopRule
+from codespec.early_errors import EarlyErrors
 from codespec.grammar import Grammar, GrammarError
 from codespec.grammar.document import ROOT, GrammarDocument, Place
 from codespec.grammar.fit import FittedState, FreeState, SuffixGate, window
@@ -117,7 +118,8 @@ class OpenDocuments:
         # Where a part of a document ends its blocks are still open: that fits behind nothing, and is no error.
         to_the_end = gate == "whole" and whole[1]
         size = len(suffix) if to_the_end else len(window(suffix))
-        check = TreeCheck(tree, offset, lead, size, closer, part=not whole[1]) if tree is not None else None
+        early = tree.early_errors(language, offset, path) if tree is not None and all(whole) else None
+        check = TreeCheck(tree, offset, lead, size, closer, not whole[1], early) if tree is not None else None
 
         state = place.state.copy() if place.state is not None else None
         fit = SuffixGate(
@@ -251,13 +253,21 @@ class TreeCheck:
 
     Args:
         closer: what closes the comment or string that the cursor is in and that nothing closes yet.
+        early: what judges the text as the compiler of the language does; None where that cannot be known.
     """
 
     def __init__(
-        self, tree: SyntaxTree, offset: int, lead: str, window: int, closer: str = "", part: bool = False
+        self,
+        tree: SyntaxTree,
+        offset: int,
+        lead: str,
+        window: int,
+        closer: str = "",
+        part: bool = False,
+        early: EarlyErrors | None = None,
     ) -> None:
         self._tree, self._offset, self._lead, self._window = tree, offset, len(lead), window
-        self._closer, self._part = closer, part
+        self._closer, self._part, self._early = closer, part, early
 
     def __call__(self, text: str, strict: bool = True) -> bool:
         added = text[self._lead :]
@@ -265,6 +275,8 @@ class TreeCheck:
         allowed = self._elsewhere if strict and not self._part else self._tree.problems
         size = len(added.encode("utf-8", "replace"))
         if tree.problems.count and not tree.problems.no_worse_than(allowed, size, strict):
+            return False
+        if self._early is not None and tree.early_errors_added(self._early, strict):
             return False
         # Beside errors the parser cuts text into other tokens; there `Tidy` alone looks after what follows.
         return bool(self._closed.problems.count) or self._keeps_roles(tree, self._offset + len(added), added)

@@ -1,0 +1,100 @@
+"""What a language's own compiler refuses early, although a parser takes it: names declared twice, ``await`` outside an
+async function, ``break`` outside a loop.
+
+Only what a file alone tells is judged, and what is in doubt is taken. The nodes are those of tree-sitter, which is not
+imported here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+
+from codespec.early_errors import go, javascript, python, rust
+from codespec.early_errors.walk import EarlyError, Handler, Node, Walk
+
+__all__ = ["EarlyError", "EarlyErrors", "early_errors"]
+
+Start = Callable[[Walk, Node, str], None]
+"""Begins a walk at the root of a tree, given the file's path in small letters."""
+
+_CHECKERS: dict[str, tuple[dict[str, Handler], Start]] = {
+    "javascript": (javascript.HANDLERS, javascript.check),
+    "javascriptreact": (javascript.HANDLERS, javascript.check),
+    "typescript": (javascript.HANDLERS, javascript.check_typescript),
+    "typescriptreact": (javascript.HANDLERS, javascript.check_typescript),
+    "python": (python.HANDLERS, python.check),
+    "go": (go.HANDLERS, go.check),
+    "rust": (rust.HANDLERS, rust.check),
+}
+
+
+def early_errors(language_id: str, root: Node, data: bytes, path: str = "") -> set[EarlyError]:
+    """Those of a whole document; none where its nesting is too deep.
+
+    Args:
+        root: of its tree.
+        path: of the file, where its name tells more of the language (``.mjs``).
+    """
+    try:
+        walk = _walk(language_id, root, data, None, path)
+    except RecursionError:
+        return set()
+    return walk.errors if walk else set()
+
+
+class EarlyErrors:
+    """Those that texts put in at one place of a document bring with them."""
+
+    def __init__(self, language_id: str, root: Node, data: bytes, place: int, path: str = "") -> None:
+        """
+        Args:
+            root: of the tree of the document as it is.
+            place: where texts are put in, in bytes.
+        """
+        self._language_id, self._place, self._path = language_id, place, path
+        self._root, self._data = root, data
+
+    def added(self, root: Node, data: bytes, strict: bool = True) -> list[EarlyError]:
+        """The errors that the document has with a text and not without it; none where its nesting is too deep.
+
+        Args:
+            root: of the tree of the document with the text.
+            strict: whether those count, too, that were there before, if the text touches them.
+        """
+        try:
+            return self._added(root, data, strict)
+        except RecursionError:
+            return []
+
+    def _added(self, root: Node, data: bytes, strict: bool) -> list[EarlyError]:
+        size = len(data) - len(self._data)
+        after = _walk(self._language_id, root, data, (self._place, self._place + size), self._path)
+        if after is None:
+            return []
+        touched = [error for error in after.errors if after.touches(error)]
+        before = self._before
+        if before is None or (strict and touched):
+            # Where the document is broken as it is, nobody knows what surrounded what the text does not touch.
+            return touched
+        after.settle(before)
+        before.settle(after)
+        known = {place for _, place in before.placed()}
+        return [error for error, place in after.placed() if place not in known or (strict and after.touches(error))]
+
+    @cached_property
+    def _before(self) -> Walk | None:
+        """Over the document as it is; None where that is broken."""
+        if self._root.has_error:
+            return None
+        return _walk(self._language_id, self._root, self._data, (self._place, self._place), self._path)
+
+
+def _walk(language_id: str, root: Node, data: bytes, touched: tuple[int, int] | None, path: str) -> Walk | None:
+    """None where nothing can be said."""
+    if language_id not in _CHECKERS or any(child.is_error or child.is_missing for child in root.children):
+        return None
+    handlers, check = _CHECKERS[language_id]
+    walk = Walk(data, handlers, touched)
+    check(walk, root, path.lower())
+    return walk

@@ -1,0 +1,248 @@
+"""JavaScript and TypeScript: statements where they may not stand (ECMA-262, Static Semantics: Early Errors).
+
+What only some programs refuse is taken: ``await`` and ``return`` outside functions in a file that may be a module, or
+CommonJS. In TypeScript types are not looked at, nor what is only described (``declare``).
+"""
+
+from __future__ import annotations
+
+from codespec.early_errors import javascript_expressions, javascript_functions
+from codespec.early_errors.javascript_context import Context, check_binding, check_name
+from codespec.early_errors.javascript_expressions import check_target
+from codespec.early_errors.javascript_functions import BODIES, uses_strict
+from codespec.early_errors.javascript_modules import check_exports
+from codespec.early_errors.javascript_names import CLASSES, FUNCTIONS, LEXICAL, Name, bound, redeclared
+from codespec.early_errors.walk import Handler, Node, Walk, has_token, named, overloaded
+
+_LOOPS = frozenset({"for_statement", "for_in_statement", "while_statement", "do_statement"})
+
+
+def check(walk: Walk, root: Node, path: str) -> None:
+    """Walk over a file of JavaScript."""
+    _program(walk, root, path, typescript=False)
+
+
+def check_typescript(walk: Walk, root: Node, path: str) -> None:
+    """Walk over a file of TypeScript, unless it only describes what is elsewhere."""
+    if not path.endswith((".d.ts", ".d.mts", ".d.cts")):
+        _program(walk, root, path, typescript=True)
+
+
+def _program(walk: Walk, root: Node, path: str, typescript: bool) -> None:
+    statements = root.children
+    module = path.endswith((".mjs", ".mts")) or any(
+        child.type in ("import_statement", "export_statement") for child in statements
+    )
+    script = not module and not typescript
+    context = Context(
+        strict=module or uses_strict(walk, root),
+        module=module,
+        typescript=typescript,
+        top=True,
+        returns=script,
+        awaits=not path.endswith(".cjs"),
+        new_target=script,
+    )
+    redeclared(walk, statements, "module" if module else "function", [], typescript)
+    if module and not typescript:
+        check_exports(walk, statements)
+    _statements(walk, statements, context)
+
+
+def _statements(walk: Walk, statements: list[Node], context: Context) -> None:
+    for statement in statements:
+        if statement.is_named:
+            walk.visit(statement, context)
+    if context.typescript:
+        plain = [_exported(each) for each in statements if each.is_named and each.type != "comment"]
+        for signature in overloaded(walk, plain, "function_signature", "function_declaration"):
+            walk.report("function without a body", signature)
+
+
+def _exported(statement: Node) -> Node:
+    if statement.type != "export_statement":
+        return statement
+    return statement.child_by_field_name("declaration") or statement
+
+
+def _block(walk: Walk, node: Node, context: Context) -> None:
+    parent = node.parent
+    if parent is None or parent.type not in _BODIES:
+        redeclared(walk, node.children, "strict" if context.strict else "block", [], context.typescript)
+        context = context._replace(top=False)
+    _statements(walk, node.children, context)
+
+
+def _declaration(walk: Walk, node: Node, context: Context) -> None:
+    constant = has_token(node, "const")
+    for declarator in named(node):
+        name = declarator.child_by_field_name("name")
+        if declarator.type != "variable_declarator" or name is None:
+            continue
+        pattern = name.type in ("object_pattern", "array_pattern")
+        if (constant or pattern) and declarator.child_by_field_name("value") is None:
+            walk.report("declared without a value", declarator)
+        for each in bound(name):
+            check_binding(walk, each, context)
+            if node.type == "lexical_declaration" and walk.text(each) == b"let":
+                walk.report("reserved word", each)
+    walk.visit_children(node, context)
+
+
+def _loop(walk: Walk, node: Node, context: Context) -> None:
+    body, left = node.child_by_field_name("body"), node.child_by_field_name("left")
+    first = node.child_by_field_name("initializer")
+    context = context._replace(top=False)
+    if first is not None and first.type in LEXICAL and body is not None:
+        redeclared(walk, [first, body], "block", [], context.typescript)
+    if left is not None and body is not None and has_token(node, "let", "const"):
+        names = [Name(walk.text(each), "let", each) for each in bound(left)]
+        redeclared(walk, [body], "block", names, context.typescript)
+    elif left is not None and not has_token(node, "var"):
+        check_target(walk, left, context)
+    if has_token(node, "await") and not context.awaits:
+        walk.report("await outside an async function", node, node.children[0])
+    if body is not None:
+        _check_single(walk, body, functions=False)
+    for child in named(node):
+        inside = body is not None and child.start_byte == body.start_byte
+        walk.visit(child, context._replace(loop=True) if inside else context)
+
+
+def _check_single(walk: Walk, body: Node, functions: bool) -> None:
+    """Report a declaration that stands where only a statement may."""
+    declares = body.type in CLASSES or (body.type == "lexical_declaration" and not has_token(body, "var"))
+    plain = body.type == "function_declaration" and not has_token(body, "async")
+    if declares or (body.type in FUNCTIONS and not (functions and plain)):
+        walk.report("declaration where a statement is wanted", body)
+
+
+def _if(walk: Walk, node: Node, context: Context) -> None:
+    context = context._replace(top=False)
+    alternative = node.child_by_field_name("alternative")
+    branches = [node.child_by_field_name("consequence"), *(named(alternative) if alternative is not None else [])]
+    for branch in branches:
+        if branch is not None:
+            _check_single(walk, branch, functions=not context.strict)
+    walk.visit_children(node, context)
+
+
+def _with(walk: Walk, node: Node, context: Context) -> None:
+    if context.strict:
+        walk.report("with in strict mode", node, node.children[0])
+    walk.visit_children(node, context._replace(top=False))
+
+
+def _switch(walk: Walk, node: Node, context: Context) -> None:
+    cases = list(named(node))
+    statements = [each for case in cases for each in case.children_by_field_name("body")]
+    redeclared(walk, statements, "strict" if context.strict else "block", [], context.typescript)
+    for default in [case for case in cases if case.type == "switch_default"][1:]:
+        walk.report("default twice", default, default.children[0])
+    for case in cases:
+        walk.visit(case, context._replace(switch=True, top=False))
+
+
+def _try(walk: Walk, node: Node, context: Context) -> None:
+    if node.child_by_field_name("handler") is None and node.child_by_field_name("finalizer") is None:
+        walk.report("try without catch", node, node.children[0])
+    walk.visit_children(node, context._replace(top=False))
+
+
+def _catch(walk: Walk, node: Node, context: Context) -> None:
+    body, parameter = node.child_by_field_name("body"), node.child_by_field_name("parameter")
+    if parameter is not None:
+        # A plain name may be declared again by ``var`` (ECMA-262, B.3.4).
+        kind = "parameter" if parameter.type == "identifier" else "let"
+        names = [Name(walk.text(each), kind, each) for each in bound(parameter)]
+    if body is not None:
+        mode = "strict" if context.strict else "block"
+        redeclared(walk, body.children, mode, names if parameter is not None else [], context.typescript)
+    walk.visit_children(node, context)
+
+
+def _labeled(walk: Walk, node: Node, context: Context) -> None:
+    label, body = node.child_by_field_name("label"), node.child_by_field_name("body")
+    if label is None or body is None:
+        return
+    check_name(walk, label, context)
+    name, inner = walk.text(label), body
+    if name in context.labels:
+        walk.report("label twice", label)
+    _check_single(walk, body, functions=not context.strict)
+    while inner is not None and inner.type == "labeled_statement":
+        inner = inner.child_by_field_name("body")
+    loops = {name} if inner is not None and inner.type in _LOOPS else set()
+    walk.visit(
+        body,
+        context._replace(top=False, labels=context.labels | {name}, loop_labels=context.loop_labels | loops),
+    )
+
+
+def _jump(walk: Walk, node: Node, context: Context) -> None:
+    label = node.child_by_field_name("label")
+    goes_on = node.type == "continue_statement"
+    if label is not None:
+        if walk.text(label) not in (context.loop_labels if goes_on else context.labels):
+            walk.report("unknown label", label)
+    elif not (context.loop or (context.switch and not goes_on)):
+        walk.report(f"{'continue' if goes_on else 'break'} outside a loop", node)
+
+
+def _return(walk: Walk, node: Node, context: Context) -> None:
+    if not context.returns:
+        walk.report("return outside a function", node, node.children[0])
+    walk.visit_children(node, context)
+
+
+def _throw(walk: Walk, node: Node, context: Context) -> None:
+    thrown = next(iter(named(node)), None)
+    if thrown is not None and b"\n" in walk.data[node.start_byte : thrown.start_byte]:
+        walk.report("line break behind throw", node, node.children[0])
+    walk.visit_children(node, context)
+
+
+def _import(walk: Walk, node: Node, context: Context) -> None:
+    if not context.top:
+        walk.report("import in a block", node, node.children[0])
+
+
+def _export(walk: Walk, node: Node, context: Context) -> None:
+    if not context.top:
+        walk.report("export in a block", node, node.children[0])
+    for child in named(node):
+        if child.type != "export_clause":
+            walk.visit(child, context._replace(top=False))
+
+
+def _namespace(walk: Walk, node: Node, context: Context) -> None:
+    body = node.child_by_field_name("body")
+    if not context.top and context.returns:
+        walk.report("namespace in a block", node, node.children[0])
+    if body is not None:
+        redeclared(walk, body.children, "function", [], context.typescript)
+        walk.visit(body, context.inside(returns=False)._replace(top=True))
+
+
+HANDLERS: dict[str, Handler] = {
+    **javascript_expressions.HANDLERS,
+    **javascript_functions.HANDLERS,
+    **dict.fromkeys(("lexical_declaration", "variable_declaration"), _declaration),
+    **dict.fromkeys(_LOOPS, _loop),
+    "statement_block": _block,
+    "if_statement": _if,
+    "with_statement": _with,
+    "switch_body": _switch,
+    "try_statement": _try,
+    "catch_clause": _catch,
+    "labeled_statement": _labeled,
+    "break_statement": _jump,
+    "continue_statement": _jump,
+    "return_statement": _return,
+    "throw_statement": _throw,
+    "import_statement": _import,
+    "export_statement": _export,
+    "internal_module": _namespace,
+    "module": _namespace,
+}
+_BODIES = BODIES | {"catch_clause", "internal_module", "module"}

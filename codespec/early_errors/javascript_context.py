@@ -1,0 +1,65 @@
+"""JavaScript and TypeScript: what surrounds a node, and which words may not be names there."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from codespec.early_errors.walk import Node, Walk
+
+RESERVED = frozenset(
+    b"break case catch class const continue debugger default delete do else enum export extends false finally for "
+    b"function "
+    b"if import in instanceof new null return super switch this throw true try typeof var void while with".split()
+)
+_STRICT = frozenset(b"implements interface let package private protected public static yield".split())
+_UNASSIGNABLE = frozenset((b"eval", b"arguments"))
+
+
+class Context(NamedTuple):
+    """What surrounds a node.
+
+    Attributes:
+        top: whether imports and exports may stand there.
+        returns: whether ``return`` may.
+        awaits: whether ``await`` may, for certain or as far as anybody knows.
+        yields: whether ``yield`` may.
+        labels: of statements around.
+        loop_labels: those of them that are of loops.
+        super_call: whether ``super()`` may stand there, as in the constructor of a derived class.
+        privates: the names with ``#`` of the classes around.
+    """
+
+    strict: bool = False
+    module: bool = False
+    typescript: bool = False
+    top: bool = False
+    returns: bool = False
+    awaits: bool = False
+    yields: bool = False
+    loop: bool = False
+    switch: bool = False
+    labels: frozenset[bytes] = frozenset()
+    loop_labels: frozenset[bytes] = frozenset()
+    super_property: bool = False
+    super_call: bool = False
+    new_target: bool = False
+    privates: frozenset[bytes] = frozenset()
+
+    def inside(self, **changes: Any) -> Context:
+        """Within a function or the like, of which ``changes`` tell: it has nothing of the statements around it."""
+        fresh = {"returns": True, "awaits": False, "yields": False, **changes}
+        nothing = frozenset[bytes]()
+        return self._replace(top=False, loop=False, switch=False, labels=nothing, loop_labels=nothing, **fresh)
+
+
+def check_name(walk: Walk, node: Node, context: Context) -> None:
+    """Report a word that is no name."""
+    text = walk.text(node)
+    if text in RESERVED or (context.strict and text in _STRICT) or (context.module and text == b"await"):
+        walk.report("reserved word", node)
+
+
+def check_binding(walk: Walk, node: Node, context: Context) -> None:
+    """Report a name that may not be given a value."""
+    if context.strict and not context.typescript and walk.text(node) in _UNASSIGNABLE:
+        walk.report("reserved word", node)

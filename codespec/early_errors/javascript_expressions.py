@@ -1,0 +1,229 @@
+"""JavaScript and TypeScript: expressions that only some places allow."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from codespec.early_errors.javascript_context import Context, check_binding, check_name
+from codespec.early_errors.walk import Handler, Node, Walk, has_token, named, repeated
+
+_TARGETS = frozenset(
+    {
+        "identifier", "member_expression", "subscript_expression", "object_pattern", "array_pattern", "undefined",
+        "non_null_expression", "as_expression", "satisfies_expression", "type_assertion", "call_expression",
+    }
+)  # fmt: skip
+# What goes on with a call, an index or an operator where ``await`` and ``yield`` are names.
+_GOES_ON = (b"(", b"[", b"+", b"-", b"/", b"`", b"*")
+_OCTAL = re.compile(rb"0\d+")
+_SKIPPED = re.compile(rb"\\.|\[(?:\\.|[^\]\\])*\]", re.DOTALL)
+_REPEATS_NOTHING = re.compile(rb"(?:^|[(|])(?:[*+]|(?<!\()\?)|[*+]\??[*+]|\?\?[*+?]")
+
+
+def _outside(walk: Walk, node: Node, kind: str, reserved: bool) -> None:
+    """Report an operator that may not stand there, unless it may be a name."""
+    operand = next(iter(named(node)), None)
+    if reserved or (operand is not None and not walk.text(operand).startswith(_GOES_ON) and not has_token(node, "*")):
+        walk.report(kind, node)
+
+
+def _await(walk: Walk, node: Node, context: Context) -> None:
+    if not context.awaits:
+        _outside(walk, node, "await outside an async function", context.module)
+    walk.visit_children(node, context)
+
+
+def _yield(walk: Walk, node: Node, context: Context) -> None:
+    if not context.yields:
+        _outside(walk, node, "yield outside a generator", context.strict)
+    walk.visit_children(node, context)
+
+
+def check_target(walk: Walk, node: Node | None, context: Context) -> None:
+    """Report what cannot be assigned to."""
+    while node is not None and node.type == "parenthesized_expression":
+        node = next(iter(named(node)), None)
+    if node is None:
+        return
+    if node.type not in _TARGETS or (node.type == "call_expression" and context.typescript) or _optional(node):
+        walk.report("assigned to", node)
+    elif node.type == "identifier":
+        check_binding(walk, node, context)
+
+
+def _optional(node: Node | None) -> bool:
+    """Whether a chain of members has ``?.`` in it."""
+    while node is not None and node.type in ("member_expression", "subscript_expression", "call_expression"):
+        if node.child_by_field_name("optional_chain") is not None or has_token(node, "?."):
+            return True
+        node = node.child_by_field_name("object") or node.child_by_field_name("function")
+    return False
+
+
+def _assignment(walk: Walk, node: Node, context: Context) -> None:
+    check_target(walk, node.child_by_field_name("left"), context)
+    walk.visit_children(node, context)
+
+
+def _update(walk: Walk, node: Node, context: Context) -> None:
+    argument = node.child_by_field_name("argument")
+    check_target(walk, argument, context)
+    walk.visit_children(node, context)
+
+
+def _unary(walk: Walk, node: Node, context: Context) -> None:
+    operand = node.child_by_field_name("argument")
+    if context.strict and has_token(node, "delete") and operand is not None and operand.type == "identifier":
+        walk.report("name deleted", node)
+    walk.visit_children(node, context)
+
+
+def _binary(walk: Walk, node: Node, context: Context) -> None:
+    operator, left = node.child_by_field_name("operator"), node.child_by_field_name("left")
+    kind = operator.type if operator is not None else ""
+    if kind == "**" and left is not None and left.type in ("unary_expression", "await_expression"):
+        walk.report("operators without parentheses", left)
+    mixed = {"??": ("||", "&&"), "||": ("??",), "&&": ("??",)}.get(kind, ())
+    for child in named(node) if mixed else ():
+        inner = child.child_by_field_name("operator") if child.type == "binary_expression" else None
+        if inner is not None and inner.type in mixed:
+            walk.report("operators without parentheses", child)
+    walk.visit_children(node, context)
+
+
+def _new(walk: Walk, node: Node, context: Context) -> None:
+    constructor = node.child_by_field_name("constructor")
+    if _optional(constructor):
+        walk.report("optional chain", constructor or node)
+    walk.visit_children(node, context)
+
+
+def _pattern(walk: Walk, node: Node, context: Context) -> None:
+    for child in list(named(node))[:-1]:
+        if child.type == "rest_pattern":
+            walk.report("pattern behind a rest pattern", child)
+    walk.visit_children(node, context)
+
+
+def _statement(walk: Walk, node: Node, context: Context) -> None:
+    """A statement that begins with a function or class declares it."""
+    first = next(iter(named(node)), None)
+    while first is not None and first.child_count and first.start_byte == node.start_byte:
+        if first.type in ("function_expression", "generator_function", "class"):
+            walk.report("function or class without a name", first, first.children[0])
+            break
+        first = first.children[0]
+    walk.visit_children(node, context)
+
+
+def _number(walk: Walk, node: Node, context: Context) -> None:
+    if context.strict and _OCTAL.fullmatch(walk.text(node)):
+        walk.report("octal number", node)
+
+
+def _regular_expression(walk: Walk, node: Node, context: Context) -> None:
+    pattern, flags = node.child_by_field_name("pattern"), node.child_by_field_name("flags")
+    letters = walk.text(flags) if flags is not None else b""
+    fine = len(set(letters)) == len(letters) and set(letters) <= set(b"dgimsuvy")
+    if not fine or (pattern is not None and b"v" not in letters and not _well_formed(walk.text(pattern))):
+        walk.report("regular expression", node)
+
+
+def _well_formed(pattern: bytes) -> bool:
+    """Whether groups are closed, and nothing is repeated that is not there."""
+    plain = _SKIPPED.sub(b"x", pattern)
+    depth = 0
+    for sign in plain:
+        depth += (sign == ord("(")) - (sign == ord(")"))
+        if depth < 0:
+            return False
+    return depth == 0 and not _REPEATS_NOTHING.search(plain)
+
+
+def _super(walk: Walk, node: Node, context: Context) -> None:
+    parent = node.parent.type if node.parent is not None else ""
+    member = parent in ("member_expression", "subscript_expression") and context.super_property
+    if not member and not (parent == "call_expression" and context.super_call):
+        walk.report("super", node)
+
+
+def _meta_property(walk: Walk, node: Node, context: Context) -> None:
+    if walk.text(node).startswith(b"new") and not context.new_target:
+        walk.report("new.target outside a function", node)
+
+
+def _private_name(walk: Walk, node: Node, context: Context) -> None:
+    if walk.text(node) not in context.privates:
+        walk.report("private name that no class declares", node)
+
+
+def _jsx_element(walk: Walk, node: Node, context: Context) -> None:
+    """The names of elements are no names of variables."""
+    name = node.child_by_field_name("name")
+    for child in named(node):
+        if name is None or child.start_byte != name.start_byte:
+            walk.visit(child, context)
+
+
+def _nothing(walk: Walk, node: Node, context: Context) -> None:
+    """Types and the like, of which nothing is known."""
+
+
+def _object(walk: Walk, node: Node, context: Context) -> None:
+    """Of an object literal, or of its type."""
+    if context.typescript:
+        members = [(kind, name) for child in named(node) for kind, name in _property(child)]
+        for kind in ("get", "set"):
+            for name in repeated((walk.text(name), name) for own, name in members if own in (kind, "property")):
+                walk.report("property twice", name)
+    walk.visit_children(node, context)
+
+
+def _property(member: Node) -> Iterator[tuple[str, Node]]:
+    """The name of a property: ``get`` and ``set`` may have the same one, signatures of methods anyway."""
+    if member.type == "shorthand_property_identifier":
+        yield "property", member
+    name = member.child_by_field_name("key" if member.type == "pair" else "name")
+    if name is None or name.type not in ("property_identifier", "string", "number"):
+        return
+    if member.type in ("pair", "property_signature", "method_definition"):
+        yield next((child.type for child in member.children if child.type in ("get", "set")), "property"), name
+
+
+HANDLERS: dict[str, Handler] = {
+    "await_expression": _await,
+    "yield_expression": _yield,
+    "assignment_expression": _assignment,
+    "augmented_assignment_expression": _assignment,
+    "update_expression": _update,
+    "unary_expression": _unary,
+    "binary_expression": _binary,
+    "new_expression": _new,
+    "object": _object,
+    "object_type": _object,
+    "interface_body": _object,
+    "object_pattern": _pattern,
+    "array_pattern": _pattern,
+    "expression_statement": _statement,
+    "number": _number,
+    "regex": _regular_expression,
+    "super": _super,
+    "meta_property": _meta_property,
+    "private_property_identifier": _private_name,
+    "identifier": check_name,
+    "shorthand_property_identifier": check_name,
+    "shorthand_property_identifier_pattern": check_name,
+    "jsx_opening_element": _jsx_element,
+    "jsx_closing_element": _jsx_element,
+    "jsx_self_closing_element": _jsx_element,
+    "jsx_attribute": _nothing,
+    **dict.fromkeys(
+        (
+            "type_annotation", "type_arguments", "type_parameters", "implements_clause", "type_predicate_annotation",
+            "asserts_annotation", "comment",
+            "ambient_declaration", "function_signature", "import_alias", "enum_body", "import_statement",
+        ),
+        _nothing,
+    ),
+}  # fmt: skip
