@@ -76,14 +76,16 @@ def test_exact_and_rejection_contradict_each_other(capsys):
 
 def test_bench_gate_judges_files_and_writes_its_table(capsys, tmp_path):
     out = tmp_path / "out"
-    (tmp_path / "a.json").write_text(json.dumps({"name": "x", "values": [1, 2, 3], "more": {"a": None}}, indent=1))
-    arguments = ["bench", "gate", "--language", "json", str(tmp_path), "--cuts", "6", "--max-tokens", "8"]
-    assert main([*arguments, "--out", str(out)]) == 0
-    summary = json.loads((out / "gate-json.json").read_text())
-    assert summary["cuts"] == 6
-    assert summary["gate"]["stops_good_percent"] == 100
-    assert (out / "gate-json.md").read_text() in capsys.readouterr().out + "\n"
-    assert main(["bench", "gate", "--language", "go", str(tmp_path)]) == 2
+    values = {f"key {n}": [n, {"more": None}] for n in range(20)}
+    (tmp_path / "a.json").write_text(json.dumps(values, indent=1))
+    arguments = ["bench", "gate", str(tmp_path), "--positions", "2", "--max-tokens", "8"]
+    assert main([*arguments, "--languages", "json", "--out", str(out)]) == 0
+    found = json.loads((out / "gate.json").read_text())["languages"]["json"]["figures"]["all"]
+    assert (found["positions"], found["worse"], found["changed"]) == (10, 0, 0)
+    assert "| json | new line | 2 |" in capsys.readouterr().out
+    assert main([*arguments, "--languages", "go"]) == 2
+    assert "no files" in capsys.readouterr().err
+    assert main([*arguments, "--languages", "json,markdown"]) == 2
 
 
 def test_complete_shows_where_tokens_came_from(capsys):

@@ -28,6 +28,7 @@ import shutil
 import subprocess
 import sys
 import warnings
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -139,6 +140,7 @@ class _Worker:
 
     def __init__(self, command: list[str]) -> None:
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        weakref.finalize(self, _end, self._process)
 
     def __call__(self, text: str, path: Path) -> list[str]:
         assert self._process.stdin is not None
@@ -151,6 +153,11 @@ class _Worker:
             raise CodespecError(f"{' '.join(self._process.args)} ended with {self._process.wait()}")  # type: ignore[arg-type]
         errors: list[str] = json.loads(line)
         return errors
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    process.kill()
+    process.communicate()
 
 
 def _node(script: str, *arguments: str) -> Callable[[], Judge]:

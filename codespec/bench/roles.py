@@ -45,12 +45,12 @@ def roles_of(language: Language) -> Roles:
 def changed(roles: Roles, before: str, text: str, after: str) -> bool:
     """Whether ``text`` between ``before`` and ``after`` makes of the next line of these, or of what else follows in the
     window, something else than it was; or of the word that begins there a part of another one."""
-    joined = (before[-1:] + text)[-1:] + after[:1]
-    if _is_word(joined) and not _is_word(before[-1:] + after[:1]):
-        return True
     window = after[:WINDOW]
     was = roles(before + after)[len(before) :][: len(window)]
     now = roles(before + text + after)[len(before + text) :][: len(window)]
+    joined = (before[-1:] + text)[-1:] + after[:1]
+    if was[:1] == "x" and _is_word(joined) and not _is_word(before[-1:] + after[:1]):
+        return True
     return any(one != other for one, other, sign in zip(was, now, window, strict=True) if not sign.isspace())
 
 
