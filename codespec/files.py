@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeAlias
 
 from codespec.errors import CodespecError
 
+StrPath: TypeAlias = "str | os.PathLike[str]"
+"""A file or folder, as Python's own functions take one."""
 MAX_TEXT = 64 * 1024 * 1024
 """Bytes of a text to complete or to test."""
 STANDARD_INPUT = "-"

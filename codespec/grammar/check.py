@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from codespec.files import MAX_TEXT, decode, read_bytes
+from codespec.files import MAX_TEXT, StrPath, decode, read_bytes
 from codespec.grammar.diagnose import diagnose
 from codespec.grammar.errors import Diagnostic, GrammarError
 from codespec.grammar.grammar import Grammar, GrammarText
@@ -40,7 +40,7 @@ class Acceptance:
 
 
 def check(
-    name_or_path: str | Path | GrammarText, lenient: bool = False, strict: bool = False, extensions: bool = False
+    name_or_path: StrPath | GrammarText, lenient: bool = False, strict: bool = False, extensions: bool = False
 ) -> list[Diagnostic]:
     """Errors and warnings of a grammar; none means it can be used and nothing in it looks odd.
 
@@ -74,14 +74,15 @@ def _placed(warning: str, name: str) -> Diagnostic:
     return Diagnostic(match[1], int(match[2]), int(match[3]), "warning", match[4])
 
 
-def accepts(grammar: Grammar, path: str | Path) -> Acceptance:
+def accepts(grammar: Grammar, path: StrPath) -> Acceptance:
     """Whether the whole of a UTF-8 file matches ``grammar``.
 
     Raises:
         CodespecError: the file is missing, unreadable, too large or not UTF-8; the grammar needs a model's
             vocabulary; or the engine gave up on so ambiguous a text.
     """
-    return accepts_text(grammar, decode(read_bytes(Path(path), MAX_TEXT), path), str(path))
+    file = Path(path)
+    return accepts_text(grammar, decode(read_bytes(file, MAX_TEXT), file), str(file))
 
 
 def accepts_text(grammar: Grammar, text: str, file: str = "text") -> Acceptance:

@@ -7,9 +7,9 @@ import importlib
 import re
 import sys
 import unicodedata
-from pathlib import Path
 from typing import Any
 
+from codespec.files import StrPath
 from codespec.grammar.errors import GrammarError
 from codespec.grammar.grammar import Grammar, GrammarText
 from codespec.grammar.json_engine import compile_schema
@@ -31,7 +31,7 @@ _SPACE = ((9, 13), (32, 32), (0x85, 0x85), (0xA0, 0xA0), (0x1680, 0x1680), (0x20
 _FOLDED = {"k": "\u212a", "s": "\u017f"}
 
 
-def convert(name_or_path: str | Path | GrammarText, to: str, lenient: bool = False) -> tuple[str, list[str]]:
+def convert(name_or_path: StrPath | GrammarText, to: str, lenient: bool = False) -> tuple[str, list[str]]:
     """A grammar, written in the notation ``to``, and warnings of what may differ.
 
     Args:

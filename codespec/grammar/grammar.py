@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import threading
 import weakref
@@ -13,7 +14,7 @@ from typing import Any
 import llguidance
 import numpy as np
 
-from codespec.files import read_text
+from codespec.files import StrPath, read_text
 from codespec.grammar import cache, gbnf, lark_expand, python_types, sandbox
 from codespec.grammar.deep import with_deep_stack
 from codespec.grammar.errors import GrammarError, did_you_mean
@@ -62,7 +63,7 @@ class GrammarText:
     shipped: bool = False
 
     @classmethod
-    def find(cls, name_or_path: str | Path | GrammarText, start: str | None = None) -> GrammarText:
+    def find(cls, name_or_path: StrPath | GrammarText, start: str | None = None) -> GrammarText:
         """The text of a shipped grammar by its name, or of a file; one that is found already is returned as it is.
 
         Args:
@@ -75,7 +76,7 @@ class GrammarText:
         if isinstance(name_or_path, GrammarText):
             return name_or_path
         known = shipped()
-        name, start = split_start(str(name_or_path), start, known)
+        name, start = split_start(os.fspath(name_or_path), start, known)
         path = known.get(name) or Path(name)
         if not _is_file(path):
             hint = did_you_mean(name, known) or "shipped: " + ", ".join(known)
@@ -183,7 +184,7 @@ class Grammar:
 
     @classmethod
     def from_lark(
-        cls, text: str, name: str = "grammar", folder: Path | str | None = None, start: str | None = None
+        cls, text: str, name: str = "grammar", folder: StrPath | None = None, start: str | None = None
     ) -> Grammar:
         """A Lark grammar, standard or in llguidance's dialect; its terminals match as much as they can.
 
@@ -217,7 +218,7 @@ class Grammar:
     @classmethod
     def load(
         cls,
-        name_or_path: str | Path | GrammarText,
+        name_or_path: StrPath | GrammarText,
         start: str | None = None,
         levels: tuple[str, ...] | None = None,
         strict: bool = False,
