@@ -187,15 +187,12 @@ def _show_completion(completer: Completer, completion: object, prefix: str, suff
     after = "\n".join(suffix.split("\n")[:6]).rstrip()
     vocabulary = completer.engine.vocabulary
     shown = show.completion(completion.rounds, vocabulary, completion.backed_up, completion.text, colour)
-    report = completion.report
     print(show.paint(before, "dim", colour) + shown + show.paint(after, "dim", colour))
     print()
     print(show.legend(colour))
-    print(
-        f"{report['tokens']} tokens in {report['target_calls']} target calls, "
-        f"{report['accepted']} of {report['drafted']} drafted tokens accepted, "
-        f"{report['timings_ms']['total']:.0f} ms; finished: {completion.finish_reason}; grammar: {report['grammar']}"
-    )
+    pass_ms = completer.status()["pass_ms"]
+    for line in show.summary(completion.report, completion.finish_reason, completion.rounds, pass_ms):
+        print(line)
 
 
 def run_generate(options: argparse.Namespace) -> int:

@@ -8,15 +8,18 @@ import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
-from codespec import Completer, Config, LocalEngine, Request, load_completer
+from codespec import Completer, Config, LocalEngine, Request, load_completer, show
 from codespec.bench import learning
 from codespec.cli import main, read_position
+from codespec.completion.report import report_of
 from codespec.draft.profiles import Profiles
 from codespec.errors import CodespecError
 from codespec.models.registry import EMBEDDED_TARGET
+from codespec.protocols import FinishReason, Round, Statistics
 
 EXAMPLE = Path(__file__).parent.parent / "examples" / "shapes.py"
 
@@ -100,6 +103,36 @@ def test_complete_shows_what_it_would_insert(capsys):
     assert main([*arguments, "--show"]) == 0
     assert text
     assert f"            raise {text}\n" in re.sub("⟦.*?⟧", "", capsys.readouterr().out)
+
+
+def test_drafts_carry_text_that_resembles_what_is_there(capsys):
+    path = EXAMPLE.with_name("figures.py")
+    assert main(["complete", f"{path}:26", "--grammar", "auto", "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["accepted"] > answer["tokens"] / 2
+    program: dict = {}
+    exec(path.read_text().rstrip("\n") + answer["text"], program)
+    assert str(program["Circle"](1.0)) == "area: 3.14"
+
+
+@pytest.mark.parametrize(
+    ("reason", "gate", "said"),
+    [("stop", "passed", "complete"), ("length", "off", "at the limit of tokens"), ("length", "cut", "cut back to")],
+)
+def test_the_summary_says_why_a_text_has_ended(reason, gate, said):
+    report = report_of(Statistics(), "none", gate, None, EMBEDDED_TARGET)
+    assert f"finished: {said}" in show.summary(report, reason, (), 1.5)[0]
+    assert set(show.ENDS) == set(get_args(FinishReason))
+
+
+def test_the_summary_says_why_nothing_was_drafted():
+    alone, drafted = Round((1,)), Round((1, 2), (1,), 1, ("ngram",))
+    by_model = report_of(Statistics(), "none", "passed", Path("draft-python.gguf"), EMBEDDED_TARGET)
+    assert len(show.summary(by_model, "stop", (alone, drafted), 1.5)) == 1
+    (_, why) = show.summary(by_model, "stop", (alone, drafted, alone), 1.5)
+    assert why == "no draft in 2 of 3 target calls, which take 1.5 ms each: none was expected to save time"
+    without = report_of(Statistics(), "none", "passed", None, EMBEDDED_TARGET)
+    assert show.summary(without, "stop", (alone,), 1.5)[1].endswith("there is no draft model")
 
 
 def test_seeds_and_samples_give_different_texts(capsys):
