@@ -170,7 +170,7 @@ def read_position(position: str) -> tuple[Path, str, int]:
     lines = text.split("\n")
     row = numbers[0]
     if not 1 <= row <= len(lines):
-        raise CodespecError(f"{path}:{row}: the file has {len(lines)} lines")
+        raise CodespecError(f"{path}:{row}: the last line is {len(lines)}")
     line = lines[row - 1].removesuffix("\r")
     column = numbers[1] if len(numbers) > 1 else len(line) + 1
     if not 1 <= column <= len(line) + 1:

@@ -254,10 +254,11 @@ def test_models_list(capsys):
 ERRORS = [
     (["complete", "nowhere.py:1"], "nowhere.py: no such file; check the path"),
     (["complete", str(EXAMPLE)], "no line given; write FILE:LINE or FILE:LINE:COL"),
-    (["complete", f"{EXAMPLE}:999"], "shapes.py:999: the file has "),
-    (["complete", f"{EXAMPLE}:0"], "shapes.py:0: the file has "),
+    (["complete", f"{EXAMPLE}:999"], "shapes.py:999: the last line is 30"),
+    (["complete", f"{EXAMPLE}:0"], "shapes.py:0: the last line is 30"),
     (["complete", f"{EXAMPLE}:3:99"], "line 3 has 11 characters"),
     (["complete", f"{EXAMPLE}:3", "--target", "nonesuch"], "no target model 'nonesuch'; give the path of a .gguf file"),
+    (["complete", f"{EXAMPLE}:3", "--target", "./nonesuch.gguf"], "./nonesuch.gguf: no such model file; "),
     (["complete", f"{EXAMPLE}:3", "--draft", "nonesuch"], "no draft model 'nonesuch'"),
     (["complete", f"{EXAMPLE}:3", "--grammar", "jsn"], "jsn: no such grammar; "),
     (["generate", "--grammar", "none.gbnf"], "none.gbnf: no such grammar"),
@@ -293,6 +294,20 @@ def test_bad_usage(arguments, capsys):
     with pytest.raises(SystemExit) as caught:
         main(arguments)
     assert caught.value.code == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--n", "x"], "argument --n: 'x' is no whole number"),
+        (["--seed", "1.5"], "argument --seed: '1.5' is no whole number"),
+        (["--temperature", "x"], "argument --temperature: 'x' is no number"),
+    ],
+)
+def test_what_is_no_number_is_named(arguments, message, capsys):
+    with pytest.raises(SystemExit):
+        main(["generate", *arguments])
+    assert message in capsys.readouterr().err
 
 
 def test_not_utf8(tmp_path, capsys):

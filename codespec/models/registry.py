@@ -95,9 +95,11 @@ def _find(name: StrPath, role: str) -> Path:
     # Never a bare name: the current folder may be a workspace that somebody else has filled.
     if path.is_absolute():
         return path
-    name = name.removesuffix(".gguf")
+    given, name = name, name.removesuffix(".gguf")
     places = [EMBEDDED / f"{name}.gguf", EMBEDDED / f"{role}-{name}.gguf", models_folder() / f"{name}.gguf"]
     found = next((p for p in places if p.is_file()), None)
+    if found is None and path.name != given:
+        raise CodespecError(f"{given}: no such model file; check the path, and give it from the root on")
     if found is None:
         what = f"{role} model" if role else "model"
         names = [other for other in known() if role != "draft" or other != EMBEDDED_TARGET.stem]
