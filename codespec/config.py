@@ -197,7 +197,7 @@ class Config:
     draft: str = _option("auto", Rule(file="model"))
     target_lora: LoraConfig = field(default_factory=LoraConfig)
     draft_lora: LoraConfig = field(default_factory=LoraConfig)
-    grammar: str = _option("none", Rule(file="grammar"))
+    grammar: str = _option("auto", Rule(file="grammar"))
     gate: str = _option("window", Rule(choices=("window", "whole", "off")))
     enabled: bool = _option(True)
     max_tokens: int = _option(128, Rule(minimum=1, maximum=8192))

@@ -77,7 +77,9 @@ def _add_complete(commands: argparse._SubParsersAction[argparse.ArgumentParser])
         "-:", dest="in_standard_input", metavar="LINE[:COL]", help="the same in standard input: `-:10 --language go`"
     )
     parser.add_argument("--language", metavar="ID", help="LSP identifier (default: by FILE, else plain text)")
-    parser.add_argument("--grammar", metavar="NAME|PATH|auto|none", default=None, help="constrain (default: none)")
+    parser.add_argument(
+        "--grammar", metavar="NAME|PATH|auto|none", default=None, help="constrain (default: auto, the language's own)"
+    )
     gate = parser.add_mutually_exclusive_group()
     gate.add_argument(
         "--gate", choices=["window", "whole", "off"], default=None,

@@ -11,11 +11,12 @@ import functools
 import json
 import re
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from importlib import import_module
 from itertools import takewhile
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from codespec.languages import Language
 
@@ -30,6 +31,7 @@ LISTS = frozenset(
         "module", "program", "source_file", "translation_unit", "document", "stream",
         "block", "statement_block", "compound_statement", "statement_list", "declaration_list",
         "class_body", "object_type", "interface_body", "field_declaration_list", "switch_body",
+        "block_node", "block_mapping", "block_sequence",
     }
 )  # fmt: skip
 """Nodes that hold statements or declarations, in the grammars of tree-sitter."""
@@ -41,6 +43,14 @@ DEFINITIONS = frozenset(
     }
 )  # fmt: skip
 """Those of ``LISTS`` that hold definitions rather than statements."""
+
+ITEMS = LISTS | {
+    "dictionary", "list", "set", "tuple", "argument_list", "parameters", "object", "array", "arguments",
+    "formal_parameters", "named_imports", "export_clause", "object_pattern", "literal_value", "parameter_list",
+    "import_spec_list", "initializer_list", "enumerator_list", "enum_body", "field_initializer_list",
+    "enum_variant_list", "use_list", "match_block", "array_initializer", "element_value_array_initializer",
+}  # fmt: skip
+"""Nodes that hold statements, declarations, or values side by side."""
 
 # The first line of something at the top level: not indented, not what opens or closes a block, no label of C, and no
 # directive of its preprocessor, which may stand anywhere.
@@ -102,6 +112,22 @@ class Surroundings:
     definitions: bool = False
 
 
+Role = Literal["code", "comment", "string"]
+
+
+class Token(NamedTuple):
+    """A token behind a position.
+
+    Attributes:
+        start, end: in bytes behind the position; a token that the position is inside of starts at -1.
+        role: what it is part of.
+    """
+
+    start: int
+    end: int
+    role: Role
+
+
 def well_formed(language: Language, text: str) -> bool:
     """Whether the parser of the language's own makers takes ``text`` whole, which is stricter than tree-sitter's:
     ``ast`` for Python, ``json`` for JSON. True for other languages."""
@@ -116,10 +142,12 @@ def well_formed(language: Language, text: str) -> bool:
     return True
 
 
-def syntax_tree(language: Language) -> SyntaxTree | None:
-    """A tree for one document of a language; None without a parser for it."""
+def syntax_tree(language: Language, text: str) -> SyntaxTree | None:
+    """The tree of a document; None without a parser for its language, or where it is too large."""
     found = _parser(language.parser) if language.parser else None
-    return SyntaxTree(found) if found else None
+    if found is None or len(text) > LARGEST:
+        return None
+    return SyntaxTree(found, text)
 
 
 @functools.cache
@@ -141,49 +169,49 @@ def new_parser(name: str) -> tree_sitter.Parser | None:
 
 
 class SyntaxTree:
-    """The tree of one document, parsed again incrementally as the document changes. One thread at a time."""
+    """The tree of one version of a document. One thread at a time.
 
-    def __init__(self, parser: tree_sitter.Parser) -> None:
-        self._parser = parser
-        self._data = b""
-        self._tree: tree_sitter.Tree | None = None
+    Attributes:
+        text: of the document.
+    """
 
-    def update(self, text: str) -> bool:
-        """Parse the current version; False where the document is too large, and the tree must not be asked."""
-        data = _encode(text)
-        if len(data) > LARGEST:
-            return False
-        if self._tree is None:
-            self._tree = self._parser.parse(data)
-        elif data != self._data:
-            start, old_end, new_end = _difference(self._data, data)
-            self._tree = self._parse(data, start, old_end, new_end)
-        self._data = data
-        return True
+    def __init__(self, parser: tree_sitter.Parser, text: str, old: tree_sitter.Tree | None = None) -> None:
+        """``old`` is a tree of which the parser takes over what has not changed."""
+        self._parser, self.text = parser, text
+        self._data = _encode(text)
+        self._tree = parser.parse(self._data, old) if old is not None else parser.parse(self._data)
+        self._root = self._tree.root_node
 
-    def _parse(self, data: bytes, start: int, old_end: int, new_end: int) -> tree_sitter.Tree:
-        """The tree of ``data``, which has ``start..new_end`` where this one has ``start..old_end``."""
-        assert self._tree is not None
+    def with_text(self, offset: int, text: str) -> SyntaxTree:
+        """The tree of the document with ``text`` put in at ``offset``, in characters.
+
+        It says what a parse from the beginning would say (``tests/test_syntax.py``): the lines around the position are
+        read anew, too, and where errors meet, which the parser reckons with one another, everything is.
+        """
+        new = self.text[:offset] + text + self.text[offset:]
+        added, place = len(_encode(text)), self._byte(offset)
+        start = self._data.rfind(b"\n", 0, max(0, self._data.rfind(b"\n", 0, place))) + 1
+        end = _line_end(self._data, _line_end(self._data, place))
         old = self._tree.copy()
-        points = (_point(self._data, start), _point(self._data, old_end), _point(data, new_end))
-        old.edit(start, old_end, new_end, *points)
-        return self._parser.parse(data, old)
+        points = (_point(self._data, start), _point(self._data, end), _point(_encode(new), end + added))
+        old.edit(start, end, end + added, *points)
+        found = SyntaxTree(self._parser, new, old)
+        return SyntaxTree(self._parser, new) if found._root.has_error and self._root.has_error else found
 
+    @cached_property
     def problems(self) -> Problems:
-        """Of the current version."""
-        assert self._tree is not None
-        return _problems(self._tree.root_node)
+        """The errors of the document."""
+        return _sum(_problem_nodes(self._root))
 
     def problems_elsewhere(self, offset: int, window: int) -> Problems:
-        """Those of the current version that what is missing at ``offset`` (in characters) did not cause.
+        """The errors that what is missing at ``offset`` (in characters) did not cause.
 
         They lie before the part of the file that ``offset`` is in, or show when what follows that part (and the next
         one, if that begins right behind ``offset``) is parsed on its own, or lie in the part more than ``window``
         characters on and are not what an open bracket leaves there: something missing, a closing bracket too many,
         and whatever comes after one.
         """
-        assert self._tree is not None
-        root = self._tree.root_node
+        root = self._root
         if not root.has_error:
             return NO_PROBLEMS
         place = self._byte(offset)
@@ -213,12 +241,25 @@ class SyntaxTree:
         root = self._parser.parse(self._data[start:]).root_node
         return {(start + node.start_byte, start + node.end_byte) for node in _problem_nodes(root)}
 
-    def problems_with(self, offset: int, text: str) -> Problems:
-        """Of the current version with ``text`` put in at ``offset``, in characters; the tree stays as it is."""
-        added = _encode(text)
-        place = self._byte(offset)
-        data = self._data[:place] + added + self._data[place:]
-        return _problems(self._parse(data, place, place, place + len(added)).root_node)
+    def tokens(self, offset: int, length: int) -> list[Token]:
+        """The tokens in ``length`` characters behind ``offset``, also in part."""
+        start, end = self._byte(offset), self._byte(offset + length)
+        return [
+            Token(max(leaf.start_byte - start, -1), leaf.end_byte - start, role)
+            for leaf, role in _leaves(self._root, "code", start, end)
+        ]
+
+    def part_at(self, offset: int) -> tuple[str, str]:
+        """What begins with the first sign behind ``offset``: the type of the largest node that does, lists of
+        statements aside, and of the one around it; empty where nothing follows."""
+        text = self.text[offset:]
+        start = self._byte(offset + len(text) - len(text.lstrip()))
+        node = self._root.descendant_for_byte_range(start, start + 1)
+        if start == len(self._data) or node is None or node.start_byte < start:
+            return "", ""
+        while node.parent is not None and node.parent.start_byte == start and node.parent.type not in LISTS:
+            node = node.parent
+        return node.type, node.parent.type if node.parent is not None else ""
 
     def starts(self, offset: int) -> Iterator[Start]:
         """Where text that leads up to ``offset`` (in characters) may be read on its own, outermost first.
@@ -226,9 +267,8 @@ class SyntaxTree:
         For each list of statements around it: its first statement (not of the file, where that is the whole text),
         then the statement that ``offset`` is in.
         """
-        assert self._tree is not None
         place = self._byte(offset)
-        node: tree_sitter.Node | None = self._tree.root_node
+        node: tree_sitter.Node | None = self._root
         seen = {0}
         while node is not None:
             inner = [child for child in node.children if child.start_byte < place and not child.is_missing]
@@ -244,9 +284,8 @@ class SyntaxTree:
 
     def surroundings(self, offset: int) -> Surroundings:
         """Of ``offset``, in characters."""
-        assert self._tree is not None
         place = self._byte(offset)
-        root = self._tree.root_node
+        root = self._root
         # A comment of one line holds the place behind its last character, too.
         node = root.descendant_for_byte_range(max(0, place - 1), place) or root
         # Beside an open quote the parser goes on as if it were not there, so errors anywhere make code doubtful.
@@ -272,12 +311,27 @@ class SyntaxTree:
         return start if not self._data[start:byte].strip() else byte
 
     def _byte(self, offset: int) -> int:
-        return len(self._data.decode()[:offset].encode())
+        return len(_encode(self.text[:offset]))
 
 
 _STRING = re.compile(r"string$|string_literal$|char_literal$|rune_literal$|^template_string$")
 # Code in the middle of a string.
 _IN_STRINGS = frozenset({"interpolation", "template_substitution", "format_expression"})
+
+
+def _leaves(node: tree_sitter.Node, role: Role, start: int, end: int) -> Iterator[tuple[tree_sitter.Node, Role]]:
+    """The leaves of ``node`` that share a byte with ``start..end``, with what they are part of."""
+    if "comment" in node.type:
+        role = "comment"
+    elif _STRING.search(node.type):
+        role = "string"
+    elif node.type in _IN_STRINGS:
+        role = "code"
+    if not node.child_count and node.end_byte > node.start_byte:
+        yield node, role
+    for child in node.children:
+        if child.end_byte > start and child.start_byte < end:
+            yield from _leaves(child, role, start, end)
 
 
 def _holds_definitions(node: tree_sitter.Node) -> bool:
@@ -294,35 +348,16 @@ def _point(data: bytes, byte: int) -> tuple[int, int]:
     return data.count(b"\n", 0, byte), byte - data.rfind(b"\n", 0, byte) - 1
 
 
-def _difference(old: bytes, new: bytes) -> tuple[int, int, int]:
-    """Start, end in ``old`` and end in ``new`` of what differs."""
-    shorter = min(len(old), len(new))
-    start = _common(lambda size: old[:size] == new[:size], shorter)
-    end = _common(lambda size: old[len(old) - size :] == new[len(new) - size :], shorter - start)
-    return start, len(old) - end, len(new) - end
-
-
-def _common(equal: Callable[[int], bool], limit: int) -> int:
-    """The largest size up to ``limit`` for which ``equal`` holds; it holds for all smaller ones."""
-    low, high = 0, limit
-    while low < high:
-        middle = (low + high + 1) // 2
-        if equal(middle):
-            low = middle
-        else:
-            high = middle - 1
-    return low
-
-
-def _problems(root: tree_sitter.Node) -> Problems:
-    return _sum(_problem_nodes(root))
+def _line_end(data: bytes, byte: int) -> int:
+    """Behind the line break that follows."""
+    return data.find(b"\n", byte) + 1 or len(data)
 
 
 def _sum(nodes: Iterable[tree_sitter.Node]) -> Problems:
     count = extent = 0
     for node in nodes:
         count += 1
-        extent += node.end_byte - node.start_byte
+        extent += node.end_byte - node.start_byte if node.is_error else 0
     return Problems(count, extent)
 
 
@@ -333,4 +368,7 @@ def _problem_nodes(root: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
         if node.is_missing or node.is_error:
             yield node
         elif node.has_error:
-            waiting += node.children
+            inner = [child for child in node.children if child.has_error or child.is_missing or child.is_error]
+            waiting += inner
+            if not inner:  # something is missing that has no node, such as the line end of a statement
+                yield node

@@ -16,7 +16,7 @@ from codespec.models.registry import EMBEDDED_TARGET
 from codespec.protocols import Snippet
 from codespec.syntax import syntax_tree
 
-BASE = replace(Config(), max_tokens=24, time_budget_ms=0)
+BASE = replace(Config(), max_tokens=24, time_budget_ms=0, grammar="none")
 TEXT = "import os\n\n\ndef main(argv):\n    if not argv:\n        raise \n    return os.path.join(*argv)\n"
 
 
@@ -279,9 +279,7 @@ def test_without_a_grammar_the_syntax_tree_is_the_judge(engine):
         completion, whole = fill(completer, text, offset, "python", "a.py")
         assert completion.report["grammar"] == "none"
         if completion.finish_reason == "stop" and completion.report["gate"] == "passed":
-            tree = syntax_tree(by_id("python"))
-            assert tree.update(whole)
-            assert tree.problems().count == 0
+            assert syntax_tree(by_id("python"), whole).problems.count == 0
 
 
 def test_a_file_that_is_broken_further_up_is_read_from_a_block_on(engine):

@@ -125,9 +125,9 @@ def test_languages_follow_the_general_settings():
     options = {"draft": "tiny", "language": {"python": {"enabled": False}, "json": {"grammar": "auto"}}}
     config, _ = Config().apply(options)
     config, _ = config.apply({"language": {"python": {"draft": "none"}}})
-    assert config.for_language("python") == LanguageConfig("none", "none", enabled=False)
+    assert config.for_language("python") == LanguageConfig("none", "auto", enabled=False)
     assert config.for_language("json") == LanguageConfig("tiny", "auto", enabled=True)
-    assert config.for_language("cobol") == LanguageConfig("tiny", "none", enabled=True)
+    assert config.for_language("cobol") == LanguageConfig("tiny", "auto", enabled=True)
     config, _ = config.apply({"enabled": False, "language": {"json": {"enabled": True}}})
     assert config.for_language("json").enabled is False
 
@@ -221,7 +221,7 @@ def test_a_workspace_may_have_grammars_of_its_own(home):
     (workspace / "link.gbnf").symlink_to(home)
     for bad in ("../own.gbnf", "/etc/own.gbnf", "link.gbnf"):
         config, messages = Config().apply({"grammar": bad}, "w", workspace, trusted=False)
-        assert config.grammar == "none"
+        assert config.grammar == "auto"
         assert "outside the workspace" in messages[0]
 
 

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from codespec.errors import CodespecError
+from codespec.errors import Aborted, CodespecError
 from codespec.grammar import Grammar, GrammarError, byte_tokenizer
 from codespec.grammar.document import Feed, GrammarDocument
 from codespec.syntax import Start
@@ -110,6 +110,23 @@ def test_only_what_changed_is_fed_again():
     assert feed.reach([*lines[:4], '    "x": 1']) is None
     assert feed.reach([*lines[:3], "  "]) is None
     assert fed == ['    "x": 1', "  "]
+
+
+def test_what_was_read_before_nobody_wanted_it_any_more_stays_read():
+    fed, asked = [], []
+
+    def counting(text):
+        fed.append(text)
+        return tokenize(text)
+
+    grammar = Grammar.load("json")
+    found = GrammarDocument("json", lambda symbol, levels: grammar.state(byte_tokenizer()), counting)
+    with pytest.raises(Aborted):
+        found.at(JSON, len(JSON), stopped=lambda: asked.append(1) or len(asked) > 4)
+    lines = JSON.splitlines(keepends=True)
+    assert fed == lines[:4]
+    assert found.at(JSON, len(JSON)).state.can_end
+    assert fed == [*lines, ""]
 
 
 def test_restarts_at_the_outermost_statement_that_matches():

@@ -10,9 +10,8 @@ from codespec.syntax import syntax_tree
 def at(language, document):
     """What the parser says of the place of █, then what is made of it."""
     prefix, _, suffix = document.partition("█")
-    tree = syntax_tree(by_id(language))
+    tree = syntax_tree(by_id(language), prefix + suffix)
     assert tree is not None
-    assert tree.update(prefix + suffix)
     found = tree.surroundings(len(prefix))
     return found, surroundings_of(prefix, suffix, by_id(language), found)
 

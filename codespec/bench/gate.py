@@ -194,13 +194,12 @@ def judge_of(language: Language) -> Judge:
     """
     if language.id in ("python", "json"):
         return lambda text: 0 if well_formed(language, text) else -1
-    if syntax_tree(language) is None:
+    if syntax_tree(language, "") is None:
         raise CodespecError(f"no parser to judge {language.id} by; pip install 'codespec[syntax]', or take another")
 
     def judge(text: str) -> int:
-        tree = syntax_tree(language)
-        assert tree is not None
-        return tree.problems().count if tree.update(text) else -1
+        tree = syntax_tree(language, text)
+        return tree.problems.count if tree is not None else -1
 
     return judge
 

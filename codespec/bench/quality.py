@@ -268,8 +268,8 @@ def says_anything(prompted: Prompted, lead: str) -> bool:
 
 def problems(language: Language, text: str) -> int:
     """tree-sitter's ERROR and MISSING nodes; -1 without a parser, or where it gives up."""
-    tree = syntax_tree(language)
-    return tree.problems().count if tree is not None and tree.update(text) else -1
+    tree = syntax_tree(language, text)
+    return tree.problems.count if tree is not None else -1
 
 
 def duplicates(prefix: str, text: str, suffix: str) -> bool:

@@ -196,5 +196,6 @@ def places(text: str) -> Sequence[int]:
 
 
 def _places(text: str) -> Iterator[int]:
-    for match in re.finditer(r"\w+|[^\w\s]", text):
+    # Signs that are repeated are one, such as those of a comment; brackets never are.
+    for match in re.finditer(r"\w+|([^\w\s()\[\]{}])\1*|\S", text):
         yield match.end()

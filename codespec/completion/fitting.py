@@ -17,7 +17,7 @@ from codespec.grammar.document import ROOT, GrammarDocument, Place
 from codespec.grammar.fit import FittedState, FreeState, SuffixGate, window
 from codespec.languages import Language
 from codespec.protocols import CodespecError, GrammarState
-from codespec.syntax import Problems, Surroundings, SyntaxTree, syntax_tree, well_formed
+from codespec.syntax import ITEMS, Problems, Surroundings, SyntaxTree, Token, syntax_tree, well_formed
 
 MOST_DOCUMENTS = 8
 """Open documents whose states are kept."""
@@ -72,7 +72,7 @@ class OpenDocuments:
         self._engine = engine
         self._grammars = Grammars(engine)
         self._documents: OrderedDict[tuple[str, str, str], GrammarDocument] = OrderedDict()
-        self._trees: OrderedDict[tuple[str, str], SyntaxTree | None] = OrderedDict()
+        self._tree: tuple[tuple[str, str], SyntaxTree | None] = (("", ""), None)
 
     def spot(
         self,
@@ -91,31 +91,33 @@ class OpenDocuments:
             grammar: a name, a file, ``auto`` (the language's own) or ``none``.
             gate: ``window``, ``whole`` or ``off``.
             whole: whether ``text`` begins where the document does, and ends there.
-            stopped: whether nobody wants to know any more: the gate then raises ``Aborted``.
+            stopped: whether nobody wants to know any more: this, or the gate, then raises ``Aborted``.
 
         Raises:
+            Aborted: ``stopped`` said True.
             CodespecError: the grammar cannot be used.
         """
         lead = lead_of(text[:offset])
         if not self._spells(lead):
             lead = ""
-        tree = self._tree(path, language)
-        if tree is not None and not tree.update(text):
-            tree = None
-        place = self._place(path, language, grammar, text, offset - len(lead), tree, whole[0])
+        if self._tree[0] != (language.id, text):
+            self._tree = (language.id, text), syntax_tree(language, text)
+        tree = self._tree[1]
+        place = self._place(path, language, grammar, text, offset - len(lead), tree, whole[0], stopped)
         if place.state is not None and lead and not self._takes(place.state.copy(), lead):
             # The grammar has nothing to say where the word is, or says that it is wrong.
             lead = ""
-            place = self._place(path, language, grammar, text, offset, tree, whole[0])
+            place = self._place(path, language, grammar, text, offset, tree, whole[0], stopped)
         prefix, suffix = text[:offset], text[offset:]
-        rule = StopRule.at(prefix, suffix, language, _surroundings(tree, offset, language), lead)
+        around, closer = _surroundings(tree, offset, language)
+        rule = StopRule.at(prefix, suffix, language, around, lead)
         tidy = Tidy(prefix, suffix, language, rule, lead)
         if gate == "off":
             return Spot(place, None, lead, False, rule, tidy)
         # Where a part of a document ends its blocks are still open: that fits behind nothing, and is no error.
         to_the_end = gate == "whole" and whole[1]
         size = len(suffix) if to_the_end else len(window(suffix))
-        check = TreeCheck(tree, offset, lead, size, part=not whole[1]) if tree is not None else None
+        check = TreeCheck(tree, offset, lead, size, closer, part=not whole[1]) if tree is not None else None
 
         state = place.state.copy() if place.state is not None else None
         fit = SuffixGate(
@@ -144,15 +146,6 @@ class OpenDocuments:
         except CodespecError:
             return False
 
-    def _tree(self, path: str, language: Language) -> SyntaxTree | None:
-        key = (path, language.id)
-        if key not in self._trees:
-            self._trees[key] = syntax_tree(language)
-            if len(self._trees) > MOST_DOCUMENTS:
-                self._trees.popitem(last=False)
-        self._trees.move_to_end(key)
-        return self._trees[key]
-
     def _place(
         self,
         path: str,
@@ -162,6 +155,7 @@ class OpenDocuments:
         offset: int,
         tree: SyntaxTree | None,
         begins: bool,
+        stopped: Callable[[], bool],
     ) -> Place:
         name = (language.grammar or "none") if grammar == "auto" else grammar
         if name == "none":
@@ -172,7 +166,7 @@ class OpenDocuments:
             if len(self._documents) > MOST_DOCUMENTS:
                 self._documents.popitem(last=False)
         self._documents.move_to_end(key)
-        return self._documents[key].at(text, offset, tree.starts if tree is not None else None, begins)
+        return self._documents[key].at(text, offset, tree.starts if tree is not None else None, begins, stopped)
 
 
 def lead_of(prefix: str) -> str:
@@ -229,38 +223,87 @@ class Grammars:
         return self._loaded[key]
 
 
-def _surroundings(tree: SyntaxTree | None, offset: int, language: Language) -> Surroundings | None:
-    """What the parser says of a place. A long string or comment that is not closed yet seems to reach to where the next
-    one begins: if closing it at the place mends more than it breaks, nothing of what follows belongs to it."""
+def _surroundings(tree: SyntaxTree | None, offset: int, language: Language) -> tuple[Surroundings | None, str]:
+    """What the parser says of a position, and what closes the comment or string there if it is not closed yet.
+
+    One that is still open seems to reach to where the next one begins: if closing it at the position mends more than it
+    breaks, nothing of what follows belongs to it.
+    """
     if tree is None:
-        return None
+        return None, ""
     found = tree.surroundings(offset)
-    if found.kind in ("comment", "string") and tree.problems().count:
+    if found.kind in ("comment", "string") and tree.problems.count:
         closer = closer_of(found.before, language)
-        long = closer in (*language.long_quotes, *language.block_comment[1:])
-        if long and tree.problems_with(offset, closer).count < tree.problems().count:
-            return replace(found, after="")
-    return found
+        if tree.with_text(offset, closer).problems.count < tree.problems.count:
+            long = closer in (*language.long_quotes, *language.block_comment[1:])
+            return replace(found, after="") if long else found, closer
+    return found, ""
 
 
 def _sound(tree: SyntaxTree, language: Language, text: str) -> bool:
     """Whether a document has no errors as it is; ``tree`` is its own."""
-    return not tree.problems().count and well_formed(language, text)
+    return not tree.problems.count and well_formed(language, text)
 
 
 class TreeCheck:
-    """Whether a text put in at the cursor leaves the document as free of syntax errors as what it does not touch; or,
-    where only a ``part`` of the document is known, as free as it was."""
+    """Whether a text put in at the cursor leaves what follows it what it was, and the document as free of syntax errors
+    as what the text does not touch; or, where only a ``part`` of the document is known, as free as it was.
 
-    def __init__(self, tree: SyntaxTree, offset: int, lead: str, window: int, part: bool = False) -> None:
-        self._tree, self._offset, self._lead, self._window, self._part = tree, offset, len(lead), window, part
+    Args:
+        closer: what closes the comment or string that the cursor is in and that nothing closes yet.
+    """
+
+    def __init__(
+        self, tree: SyntaxTree, offset: int, lead: str, window: int, closer: str = "", part: bool = False
+    ) -> None:
+        self._tree, self._offset, self._lead, self._window = tree, offset, len(lead), window
+        self._closer, self._part = closer, part
 
     def __call__(self, text: str, strict: bool = True) -> bool:
         added = text[self._lead :]
-        problems = self._tree.problems_with(self._offset, added)
-        allowed = self._elsewhere if strict and not self._part else self._tree.problems()
-        return not problems.count or problems.no_worse_than(allowed, len(added.encode("utf-8", "replace")), strict)
+        tree = self._tree.with_text(self._offset, added)
+        allowed = self._elsewhere if strict and not self._part else self._tree.problems
+        size = len(added.encode("utf-8", "replace"))
+        if tree.problems.count and not tree.problems.no_worse_than(allowed, size, strict):
+            return False
+        # Beside errors the parser cuts text into other tokens; there `Tidy` alone looks after what follows.
+        return bool(self._closed.problems.count) or self._keeps_roles(tree, self._offset + len(added), added)
+
+    def _keeps_roles(self, tree: SyntaxTree, end: int, added: str) -> bool:
+        """Whether what follows ``added``, which ends at ``end``, is in ``tree`` what it was."""
+        if not keep_roles(self._tokens, tree.tokens(end, self._window)):
+            return False
+        # A statement or value on a line of its own becomes no part of one that the text leaves unfinished; only
+        # decorators and the like belong to what follows them.
+        last = added.rpartition("\n")[2]
+        rest = self._tree.text[self._offset :].partition("\n")[0]
+        own_line = not rest.strip() or ("\n" in added and not last.strip())
+        if not own_line or self._next[1] not in ITEMS or added.strip().rpartition("\n")[2].startswith("@"):
+            return True
+        return tree.part_at(end) == self._next
 
     @cached_property
     def _elsewhere(self) -> Problems:
         return self._tree.problems_elsewhere(self._offset, self._window)
+
+    @cached_property
+    def _closed(self) -> SyntaxTree:
+        """The document, where a comment or string that is still open ends at the cursor."""
+        return self._tree.with_text(self._offset, self._closer) if self._closer else self._tree
+
+    @cached_property
+    def _tokens(self) -> list[Token]:
+        return self._closed.tokens(self._offset + len(self._closer), self._window)
+
+    @cached_property
+    def _next(self) -> tuple[str, str]:
+        """What begins behind the cursor."""
+        return self._closed.part_at(self._offset + len(self._closer))
+
+
+def keep_roles(before: list[Token], after: list[Token]) -> bool:
+    """Whether what follows the cursor has the tokens that it had, in code, comments and strings as before; of a token
+    that the cursor was inside of, only the end counts."""
+    if before and after and before[0].start < 0:
+        return before[0][1:] == after[0][1:] and before[1:] == after[1:]
+    return before == after

@@ -50,6 +50,8 @@ class Tidy:
         self._rest = suffix.split("\n", 1)[0].strip()
         self._following = [line.strip() for line in suffix[:READ].split("\n")[1:] if line.strip()][:NEAR_LINES]
         self._code = rule is None or not rule.closer
+        self._before_a_line = rule is not None and rule.before_a_line
+        self._begins_in_code = self._code and (rule is None or rule.extent != "line" or rule.code)
         # Of a long text or comment that nothing closes, so that its completion does.
         self._closer = rule.closer if rule is not None and rule.extent == "text" and not rule.closed else ""
         self._balanced = self._code and rule is not None and balanced(prefix, suffix, language)
@@ -66,7 +68,28 @@ class Tidy:
         if self._code:
             body = self._without_trailing_blanks(indented(body, self._prefix, self._style, self._language))
         kept = (self._without_duplicates(each) for each in dict.fromkeys(self._trimmed(body)))
-        return [self.lead + self._with_closer(each) for each in kept if each is not None]
+        closed = (self._with_closer(each) for each in kept if each is not None)
+        placed = (each for body in closed for each in self._before_the_line(body))
+        return [self.lead + each for each in placed if not self._swallows(each)]
+
+    def _before_the_line(self, body: str) -> Sequence[str]:
+        """``body``; before a line, also with the line break that keeps it from what stands there."""
+        if not self._before_a_line or not body.strip():
+            return (body,)
+        line = body.rstrip("\n") + "\n" + self._line
+        return (line,) if body.endswith("\n") else (body, line)
+
+    def _swallows(self, body: str) -> bool:
+        """Whether what follows the cursor becomes part of the last word, comment, string or line of ``body``."""
+        before, after = (self._prefix[-1:] + body)[-1:], self._suffix[:1]
+        if _is_word(before + after) and not _is_word(self._prefix[-1:] + after):
+            return True
+        if not self._begins_in_code:
+            return False
+        if not self._rest and body.rstrip(" \t").endswith("\\"):
+            return True
+        opened = scan(body, self._language).broken_off
+        return bool(opened) and (bool(self._rest) or closer_of(opened, self._language) != "\n")
 
     def _with_closer(self, body: str) -> str:
         if not self._closer or self._closer in body or not body.strip():
@@ -154,6 +177,11 @@ class Tidy:
         if not open_ or "\n" in text[open_[0] :] or self._rest[:1] in CLOSERS or text[-1:] in OPENERS:
             return text
         return text + "".join(OPENERS[text[at]] for at in reversed(open_))
+
+
+def _is_word(joined: str) -> bool:
+    """Whether two characters belong to one word."""
+    return re.fullmatch(r"\w\w", joined) is not None
 
 
 def balanced(prefix: str, suffix: str, language: Language) -> bool:

@@ -168,6 +168,11 @@ class StopRule:
         return cls(kind, base, following, language, line, middle, "", closed, definitions)
 
     @property
+    def before_a_line(self) -> bool:
+        """Whether the cursor stands before all of a line, where texts that end with their lines bring a line break."""
+        return self.extent != "block" and self.middle and not self.line.strip()
+
+    @property
     def line_seems_complete(self) -> bool:
         """Whether the cursor is behind a line to which nothing more may belong."""
         return self.extent == "line" and not self.middle and self.line.rstrip().endswith((";", ",", "}", ")", "]"))
@@ -205,7 +210,7 @@ class StopRule:
         last = max(first, after)
         newline = text.find("\n", first)
         while newline >= 0:
-            length = len(text[:newline].rstrip())
+            length = newline + 1 if self.before_a_line else len(text[:newline].rstrip())
             if length > last:
                 last = length
                 yield length
@@ -215,7 +220,7 @@ class StopRule:
         newline = self._newline(text)
         if newline < 0:
             return None
-        return self._end_of_opened(text) if self._opens_block(text[:newline]) else newline
+        return self._end_of_opened(text) if self._opens_block(text[:newline]) else newline + self.before_a_line
 
     def _opens_block(self, text: str) -> bool:
         """Whether the line that ``text`` completes opens a block by its colon, whose lines are not there yet."""
@@ -242,7 +247,7 @@ class StopRule:
         end = end_of(self.closer, text)
         newline = self._newline(text) if self.one_line else _blank_lines(text)
         if newline >= 0 and (end < 0 or newline < end):
-            return len(text[:newline].rstrip())
+            return newline + 1 if self.before_a_line else len(text[:newline].rstrip())
         if end < 0:
             return None
         return (

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Protocol
 
 from codespec.grammar.levels import detect, inside, opener, opens
-from codespec.protocols import CodespecError, GrammarState
+from codespec.protocols import Aborted, CodespecError, GrammarState
 
 LONGEST_PREFIX = 200_000
 """Characters before the cursor that are fed from the start of the file; beyond, only the enclosing block is."""
@@ -63,7 +63,7 @@ class Feed:
         self._counts = [0]
         self._partial = 0
 
-    def reach(self, lines: Sequence[str]) -> int | None:
+    def reach(self, lines: Sequence[str], stopped: Callable[[], bool] = lambda: False) -> int | None:
         """Bring the state behind ``lines`` (with their ends; the last one, up to the cursor, is not kept).
 
         Returns:
@@ -71,6 +71,7 @@ class Feed:
 
         Raises:
             CodespecError: the engine gave up; this object is of no use any more.
+            Aborted: ``stopped`` said True; the lines up to there are kept.
         """
         whole = lines[:-1]
         kept = _common_lines(self._lines, whole)
@@ -78,6 +79,8 @@ class Feed:
         self._partial = 0
         del self._lines[kept:], self._counts[kept + 1 :]
         for index in range(kept, len(whole)):
+            if stopped():
+                raise Aborted
             if not self._take(whole[index]):
                 return index
         tokens = self._tokenize(lines[-1])
@@ -131,21 +134,26 @@ class GrammarDocument:
         offset: int,
         starts: Callable[[int], Iterable[Start]] | None = None,
         begins: bool = True,
+        stopped: Callable[[], bool] = lambda: False,
     ) -> Place:
         """The grammar at ``offset`` (in characters) of the current version.
 
         Args:
             starts: the places where the text that leads up to an offset may be read on its own, outermost first.
             begins: whether ``text`` begins where the document does; where not, only ``starts`` count.
+            stopped: asked at every line; the first time a document takes some milliseconds for each kilobyte.
+
+        Raises:
+            Aborted: ``stopped`` said True; what was read until then stays read.
         """
         prefix = text[:offset]
         levels = self._levels(text, offset)
         refused: int | None = None
         if begins and len(prefix) <= LONGEST_PREFIX:
-            state, refused = self._try(ROOT, 0, prefix, levels)
+            state, refused = self._try(ROOT, 0, prefix, levels, stopped)
             if state is not None:
                 return Place(state, self._name)
-        found = self._restart(prefix, levels, starts) if starts is not None else None
+        found = self._restart(prefix, levels, starts, stopped) if starts is not None else None
         if found is not None:
             return found
         if refused is None:
@@ -163,7 +171,9 @@ class GrammarDocument:
             self._detected = others, detect(others)
         return self._detected[1]
 
-    def _try(self, symbol: str, start: int, text: str, levels: Levels) -> tuple[GrammarState | None, int | None]:
+    def _try(
+        self, symbol: str, start: int, text: str, levels: Levels, stopped: Callable[[], bool]
+    ) -> tuple[GrammarState | None, int | None]:
         """The state behind ``text`` read as ``symbol``, or the index of the line that it refused."""
         key = (symbol, start, levels)
         refused = self._refused.get(key)
@@ -178,7 +188,11 @@ class GrammarDocument:
                 if fresh is None:
                     return None, None
                 feed = Feed(fresh, self._tokenize)
-            row = feed.reach(lines)
+            row = feed.reach(lines, stopped)
+        except Aborted:
+            if feed is not None:
+                self._feeds[key] = feed
+            raise
         except CodespecError:
             feed = None
         if feed is not None and (row is None or (symbol, start) == (ROOT, 0)):
@@ -200,7 +214,9 @@ class GrammarDocument:
         for key in (*whole[:-1], *others[:-MOST_FEEDS]):
             del self._feeds[key]
 
-    def _restart(self, prefix: str, levels: Levels, starts: Callable[[int], Iterable[Start]]) -> Place | None:
+    def _restart(
+        self, prefix: str, levels: Levels, starts: Callable[[int], Iterable[Start]], stopped: Callable[[], bool]
+    ) -> Place | None:
         """The state from the outermost enclosing block, or statement in one, whose text up to the cursor matches."""
         near = [start for start in starts(len(prefix)) if len(prefix) - start.offset <= LONGEST_PREFIX]
         for start in near[-MOST_STARTS:]:
@@ -208,7 +224,7 @@ class GrammarDocument:
             indent = text[: len(text) - len(text.lstrip(" \t"))]
             deeper = inside(levels, indent) if levels else None
             for symbol in (ROOT, BLOCK) if start.top_level else (BLOCK,):
-                state, _ = self._try(symbol, start.offset, text, deeper)
+                state, _ = self._try(symbol, start.offset, text, deeper, stopped)
                 if state is not None:
                     row = prefix.count("\n", 0, start.offset) + 1
                     return Place(state, f"{self._name} (from line {row})", self._outside(indent, start.top_level))
