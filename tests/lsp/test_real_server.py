@@ -85,7 +85,7 @@ async def test_another_draft_and_grammar_for_the_session(real):
         assert found["draft"] == ("draft-python" if name == "json" else "none")
     assert sum("is loaded" in each.message for each in real.client.log_messages) == 1
     found = await status(real, "python")
-    assert (found["draft"], found["grammar"]) == ("draft-python", "none")
+    assert (found["draft"], found["grammar"]) == ("draft-python", "auto")
 
 
 @pytest.mark.asyncio
