@@ -25,7 +25,15 @@ LLAMA_FLAGS := -DCMAKE_CXX_FLAGS='-fno-tree-dse -fno-dse' -DLLAVA_BUILD=OFF
 
 demo: $(VENV)/installed
 	@echo
-	@$(BIN)/codespec complete examples/shapes.py:22 --grammar auto --show
+	@echo "1. Text that resembles what is there: drafts carry it, several tokens in a call of the target."
+	@echo
+	@$(BIN)/codespec complete examples/figures.py:26 --show
+	@echo
+	@echo "2. Text that drafts cannot foresee: the target writes it alone where drafting is not expected to pay."
+	@echo
+	@$(BIN)/codespec complete examples/shapes.py:22 --show
+	@echo
+	@echo "3. Text held to a JSON Schema."
 	@echo
 	@$(BIN)/codespec generate --json-schema examples/project.schema.json --temperature 0.8 --seed 2 --show
 

@@ -21,7 +21,14 @@ from codespec.cli_bench import (
     run_bench_quality,
     run_bench_sources,
 )
-from codespec.cli_grammar import run_grammar_accepts, run_grammar_check, run_grammar_convert, warned
+from codespec.cli_grammar import (
+    grammar_in,
+    read_grammar,
+    run_grammar_accepts,
+    run_grammar_check,
+    run_grammar_convert,
+    warned,
+)
 from codespec.cli_learnt import run_learnt_clear, run_learnt_list
 from codespec.cli_models import (
     run_models_inspect,
@@ -33,6 +40,7 @@ from codespec.cli_models import (
 )
 from codespec.errors import CodespecError
 from codespec.exit_codes import ANSWER_IS_NO, BAD_INPUT, DONE, INTERNAL
+from codespec.files import MAX_TEXT, STANDARD_INPUT, read_input
 from codespec.options import build_parser
 
 if TYPE_CHECKING:
@@ -118,7 +126,7 @@ def run_complete(options: argparse.Namespace) -> int:
     from codespec.completion.request import Request
     from codespec.languages import by_path
 
-    path, text, offset = read_position(options.position)
+    path, text, offset = read_position(options.position or f"{STANDARD_INPUT}:{options.in_standard_input}")
     config = load_config(options)
     language = options.language or by_path(str(path)).id
     completer = load_completer(config, show.progress(), exact=options.exact, sampling=sampling_of(options, config))
@@ -149,7 +157,7 @@ def read_position(position: str) -> tuple[Path, str, int]:
     """The file, its text and the offset of ``FILE:LINE[:COL]``.
 
     Raises:
-        CodespecError: no such file or place.
+        CodespecError: no such file or place, or no text.
     """
     name = position
     numbers: list[int] = []
@@ -158,22 +166,16 @@ def read_position(position: str) -> tuple[Path, str, int]:
         numbers.insert(0, int(number))
     if not numbers:
         raise CodespecError(f"{position}: no line given; write FILE:LINE or FILE:LINE:COL")
-    path = Path(name)
-    try:
-        text = path.read_bytes().decode("utf-8")
-    except OSError as error:
-        raise CodespecError(f"{path}: cannot be read ({error.strerror})") from None
-    except UnicodeDecodeError as error:
-        raise CodespecError(f"{path}: not UTF-8 (byte {error.start}); convert the file") from None
+    path, text = read_input(name, MAX_TEXT)
     lines = text.split("\n")
     row = numbers[0]
     if not 1 <= row <= len(lines):
-        raise CodespecError(f"{path}:{row}: the file has {len(lines)} lines")
+        raise CodespecError(f"{path}:{row}: the last line is {len(lines)}")
     line = lines[row - 1].removesuffix("\r")
     column = numbers[1] if len(numbers) > 1 else len(line) + 1
     if not 1 <= column <= len(line) + 1:
         raise CodespecError(f"{path}:{row}:{column}: line {row} has {len(line)} characters")
-    return path, text, sum(len(each) + 1 for each in lines[: row - 1]) + column - 1
+    return Path(path), text, sum(len(each) + 1 for each in lines[: row - 1]) + column - 1
 
 
 def _show_completion(completer: Completer, completion: object, prefix: str, suffix: str) -> None:
@@ -185,15 +187,12 @@ def _show_completion(completer: Completer, completion: object, prefix: str, suff
     after = "\n".join(suffix.split("\n")[:6]).rstrip()
     vocabulary = completer.engine.vocabulary
     shown = show.completion(completion.rounds, vocabulary, completion.backed_up, completion.text, colour)
-    report = completion.report
     print(show.paint(before, "dim", colour) + shown + show.paint(after, "dim", colour))
     print()
     print(show.legend(colour))
-    print(
-        f"{report['tokens']} tokens in {report['target_calls']} target calls, "
-        f"{report['accepted']} of {report['drafted']} drafted tokens accepted, "
-        f"{report['timings_ms']['total']:.0f} ms; finished: {completion.finish_reason}; grammar: {report['grammar']}"
-    )
+    pass_ms = completer.status()["pass_ms"]
+    for line in show.summary(completion.report, completion.finish_reason, completion.rounds, pass_ms):
+        print(line)
 
 
 def run_generate(options: argparse.Namespace) -> int:
@@ -201,7 +200,7 @@ def run_generate(options: argparse.Namespace) -> int:
     from codespec.completion.load import load_completer
     from codespec.protocols import Limits
 
-    prompt = sys.stdin.read() if options.prompt == "-" else options.prompt
+    prompt = read_input(STANDARD_INPUT, MAX_TEXT)[1] if options.prompt == STANDARD_INPUT else options.prompt
     grammar = _grammar_of(options)
     options.grammar = None  # the settings' key is about documents
     config = load_config(options)
@@ -239,17 +238,15 @@ def _file_name(options: argparse.Namespace, grammar: Grammar | None) -> str:
 
 def _grammar_of(options: argparse.Namespace) -> Grammar | None:
     from codespec.grammar import Grammar
-    from codespec.grammar.grammar import MAX_FILE, read_text, to_generate
+    from codespec.grammar.grammar import to_generate
 
     if options.grammar:
-        name = to_generate(options.grammar)
-        return warned(Grammar.load(name, lenient=options.lenient, extensions=options.extensions))
+        source = read_grammar(to_generate(options.grammar), "gbnf")
+        return warned(Grammar.load(source, lenient=options.lenient, extensions=options.extensions))
     if options.json_schema:
-        text = read_text(Path(options.json_schema), MAX_FILE)
-        return warned(Grammar.from_outside("json", text, options.json_schema, lenient=options.lenient))
+        return warned(Grammar.load(grammar_in("json", options.json_schema), lenient=options.lenient))
     if options.lark:
-        text = read_text(Path(options.lark), MAX_FILE)
-        return warned(Grammar.from_outside("lark", text, options.lark, folder=str(Path(options.lark).parent)))
+        return warned(Grammar.load(grammar_in("lark", options.lark)))
     if options.regex is not None:
         return Grammar.from_outside("regex", options.regex, "regex")
     return None

@@ -5,13 +5,16 @@ from __future__ import annotations
 import argparse
 import json
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from codespec import show
 from codespec.exit_codes import ANSWER_IS_NO, DONE
+from codespec.files import MAX_TEXT, STANDARD_INPUT, read_input
 
 if TYPE_CHECKING:
     from codespec.grammar import Grammar
+    from codespec.grammar.grammar import GrammarText
 
 MOST_SPLITS = 60
 
@@ -23,25 +26,50 @@ def warned(grammar: Grammar) -> Grammar:
     return grammar
 
 
+def read_grammar(name: str, notation: str) -> GrammarText:
+    """The text of a grammar by its name, in a file, or in standard input, which is in ``notation``.
+
+    Raises:
+        CodespecError: there is none, or it cannot be read.
+    """
+    from codespec.grammar.grammar import GrammarText
+
+    return grammar_in(notation, name) if name == STANDARD_INPUT else GrammarText.find(name)
+
+
+def grammar_in(notation: str, name: str) -> GrammarText:
+    """The text of a grammar in a file of any name, or in standard input.
+
+    Raises:
+        CodespecError: it cannot be read.
+    """
+    from codespec.grammar.grammar import MAX_FILE, GrammarText
+
+    shown, text = read_input(name, MAX_FILE)
+    folder = None if name == STANDARD_INPUT else str(Path(name).parent)
+    return GrammarText(notation, text.removeprefix("\ufeff"), shown, folder=folder)
+
+
 def run_grammar_check(options: argparse.Namespace) -> int:
     """``codespec grammar check``."""
     from codespec.grammar.check import check
 
-    problems = check(options.file, options.lenient, options.strict, options.extensions)
+    source = read_grammar(options.file, options.notation)
+    problems = check(source, options.lenient, options.strict, options.extensions)
     for problem in problems:
         print(problem)
     if not problems:
-        print(f"{options.file}: no problems found")
+        print(f"{source.name}: no problems found")
     if options.lexemes:
-        _print_lexemes(options.file, options.extensions)
+        _print_lexemes(source, options.extensions)
     return ANSWER_IS_NO if problems else DONE
 
 
-def _print_lexemes(name: str, extensions: bool) -> None:
+def _print_lexemes(source: GrammarText, extensions: bool) -> None:
     from codespec.grammar import Grammar
     from codespec.grammar.lower import lexemes
 
-    rules = Grammar.load(name, extensions=extensions).rules
+    rules = Grammar.load(source, extensions=extensions).rules
     if rules is None:
         return
     whole, splits, given_up = lexemes(rules)
@@ -68,10 +96,12 @@ def _short(pattern: str) -> str:
 def run_grammar_accepts(options: argparse.Namespace) -> int:
     """``codespec grammar accepts``."""
     from codespec.grammar import Grammar
-    from codespec.grammar.check import accepts
+    from codespec.grammar.check import accepts_text
 
-    grammar = warned(Grammar.load(options.grammar, lenient=options.lenient, extensions=options.extensions))
-    answers = [accepts(grammar, path) for path in options.files]
+    source = read_grammar(options.grammar, options.notation)
+    grammar = warned(Grammar.load(source, lenient=options.lenient, extensions=options.extensions))
+    texts = (read_input(path, MAX_TEXT) for path in options.files)
+    answers = [accepts_text(grammar, text, name) for name, text in texts]
     if options.json:
         fields = ("file", "accepted", "line", "column")
         print(json.dumps([{name: getattr(answer, name) for name in fields} for answer in answers], default=str))
@@ -89,8 +119,9 @@ def run_grammar_convert(options: argparse.Namespace) -> int:
     """``codespec grammar convert``."""
     from codespec.grammar.convert import convert
 
-    text, warnings = convert(options.file, options.to, options.lenient)
+    source = read_grammar(options.file, options.notation)
+    text, warnings = convert(source, options.to, options.lenient)
     for warning in warnings:
-        show.error(f"{options.file}: {warning}")
+        show.error(f"{source.name}: {warning}")
     print(text, end="" if text.endswith("\n") else "\n")
     return DONE

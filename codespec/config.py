@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 
 import platformdirs
 
+from codespec.files import StrPath
 from codespec.languages import LANGUAGES
 from codespec.models.registry import adapters_folder, models_folder
 
@@ -232,7 +233,7 @@ class Config:
         self,
         options: Mapping[str, Any],
         source: str = "",
-        folder: Path | None = None,
+        folder: StrPath | None = None,
         trusted: bool = True,
     ) -> tuple[Config, list[str]]:
         """These settings with ``options`` over them, and a message for every option that does not count.
@@ -243,7 +244,7 @@ class Config:
             folder: where relative paths start; None leaves them as they are.
             trusted: False for a workspace's own file, which may not choose files outside the known folders.
         """
-        reader = _Reader(source, folder, trusted)
+        reader = _Reader(source, Path(folder) if folder is not None else None, trusted)
         return reader.config(self, options), reader.messages
 
 
@@ -257,12 +258,12 @@ def user_file() -> Path:
     return Path(platformdirs.user_config_dir("codespec")) / FILE_NAME
 
 
-def files(workspace: Path | None = None) -> list[Path]:
+def files(workspace: StrPath | None = None) -> list[Path]:
     """The configuration files that count, the user's first; they need not exist."""
-    return [user_file(), *([workspace / FILE_NAME] if workspace else [])]
+    return [user_file(), *([Path(workspace) / FILE_NAME] if workspace else [])]
 
 
-def load(workspace: Path | None = None) -> tuple[Config, list[str]]:
+def load(workspace: StrPath | None = None) -> tuple[Config, list[str]]:
     """The defaults, the user's file over them, and over that the file of ``workspace``, which is not trusted."""
     config = Config()
     messages: list[str] = []

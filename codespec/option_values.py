@@ -8,9 +8,25 @@ LONGEST_PROPOSAL = 32
 """Tokens."""
 
 
+def whole(text: str) -> int:
+    """A whole number."""
+    try:
+        return int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number") from None
+
+
+def number(text: str) -> float:
+    """A number."""
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number") from None
+
+
 def positive(text: str) -> int:
     """A whole number from 1 on."""
-    value = int(text)
+    value = whole(text)
     if value < 1:
         raise argparse.ArgumentTypeError("must be at least 1")
     return value
@@ -18,7 +34,7 @@ def positive(text: str) -> int:
 
 def count(text: str) -> int:
     """A whole number from 0 on."""
-    value = int(text)
+    value = whole(text)
     if value < 0:
         raise argparse.ArgumentTypeError("must be 0 or more")
     return value
@@ -26,7 +42,7 @@ def count(text: str) -> int:
 
 def not_negative(text: str) -> float:
     """A number from 0 on."""
-    value = float(text)
+    value = number(text)
     if not 0 <= value < float("inf"):
         raise argparse.ArgumentTypeError("must be 0 or more")
     return value
@@ -34,7 +50,7 @@ def not_negative(text: str) -> float:
 
 def share(text: str) -> float:
     """A number from 0 to 1."""
-    value = float(text)
+    value = number(text)
     if not 0 <= value <= 1:
         raise argparse.ArgumentTypeError("must be between 0 and 1")
     return value

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from codespec.option_values import not_negative, positive, share
+from codespec.option_values import not_negative, positive, share, whole
 from codespec.options_measure import add_bench, add_profile, add_train
 
 
@@ -49,13 +49,13 @@ def _add_sampling(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--draft", default=None, metavar="NAME|PATH|auto|none", help="draft model (default: auto)")
     group.add_argument("--max-tokens", type=positive, default=None, metavar="N", help="tokens at most (default: 128)")
     group.add_argument("--temperature", type=not_negative, default=None, metavar="T", help="0 is greedy (default: 0)")
-    group.add_argument("--top-k", type=int, default=40, metavar="K", help="0 is off (default: 40)")
+    group.add_argument("--top-k", type=whole, default=40, metavar="K", help="0 is off (default: 40)")
     group.add_argument("--top-p", type=share, default=0.95, metavar="P", help="1 is off (default: 0.95)")
     group.add_argument("--min-p", type=share, default=0.05, metavar="P", help="0 is off (default: 0.05)")
-    group.add_argument("--seed", type=int, default=None, metavar="N", help="same seed, same text (default: 0)")
+    group.add_argument("--seed", type=whole, default=None, metavar="N", help="same seed, same text (default: 0)")
     group.add_argument("--n", type=positive, default=1, metavar="N", help="how many different texts (default: 1)")
     group.add_argument(
-        "--draft-length", type=int, default=None, metavar="K", help="tokens drafted at a time (default: 4)"
+        "--draft-length", type=whole, default=None, metavar="K", help="tokens drafted at a time (default: 4)"
     )
     group.add_argument(
         "--verify", choices=["gumbel", "rejection"], default="gumbel",
@@ -68,8 +68,15 @@ def _add_sampling(parser: argparse.ArgumentParser) -> None:
 
 def _add_complete(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser("complete", help="complete a file at a position")
-    parser.add_argument("position", metavar="FILE:LINE[:COL]", help="both count from 1; no COL is the end of the line")
-    parser.add_argument("--language", metavar="ID", help="LSP language identifier (default: by the file's name)")
+    places = parser.add_mutually_exclusive_group(required=True)
+    places.add_argument(
+        "position", nargs="?", metavar="FILE:LINE[:COL]", help="both count from 1; no COL is the end of the line"
+    )
+    # To argparse what begins with - is an option.
+    places.add_argument(
+        "-:", dest="in_standard_input", metavar="LINE[:COL]", help="the same in standard input: `-:10 --language go`"
+    )
+    parser.add_argument("--language", metavar="ID", help="LSP identifier (default: by FILE, else plain text)")
     parser.add_argument(
         "--grammar", metavar="NAME|PATH|auto|none", default=None, help="constrain (default: auto, the language's own)"
     )
@@ -86,11 +93,15 @@ def _add_complete(commands: argparse._SubParsersAction[argparse.ArgumentParser])
 
 def _add_generate(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser("generate", help="generate text that matches a grammar")
-    parser.add_argument("prompt", nargs="?", default="", metavar="PROMPT | -", help="text to go on from; - reads it")
+    parser.add_argument(
+        "prompt", nargs="?", default="", metavar="PROMPT | -", help="text to go on from; - is standard input"
+    )
     kinds = parser.add_mutually_exclusive_group()
-    kinds.add_argument("--grammar", metavar="NAME|FILE", help="a shipped grammar, .gbnf, .lark or .json (schema)")
-    kinds.add_argument("--json-schema", metavar="FILE", help="a JSON Schema")
-    kinds.add_argument("--lark", metavar="FILE", help="a grammar in Lark's notation")
+    kinds.add_argument(
+        "--grammar", metavar="NAME|FILE", help="a shipped grammar, .gbnf, .lark or .json (schema), - (GBNF)"
+    )
+    kinds.add_argument("--json-schema", metavar="FILE", help="a JSON Schema (- is standard input)")
+    kinds.add_argument("--lark", metavar="FILE", help="a grammar in Lark's notation (likewise)")
     kinds.add_argument("--regex", metavar="RE", help="a regular expression")
     _add_lenient(parser)
     _add_extensions(parser)
@@ -138,24 +149,29 @@ def _add_grammar(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser = commands.add_parser("grammar", help="check grammars, and files against them")
     actions = parser.add_subparsers(required=True, metavar="ACTION")
     check = actions.add_parser("check", help="say what is wrong with a grammar")
-    check.add_argument("file", metavar="FILE", help="a shipped name, .gbnf, .lark or .json")
+    check.add_argument("file", metavar="FILE", help="a shipped name, .gbnf, .lark or .json; - is standard input")
     check.add_argument("--strict", action="store_true", help="refuse what llama.cpp refuses")
     check.add_argument("--lexemes", action="store_true", help="list what is read as one unit, and what had to be split")
     _add_lenient(check)
     _add_extensions(check)
     check.set_defaults(command="grammar check")
     accepts = actions.add_parser("accepts", help="say whether files match a grammar, and where not")
-    accepts.add_argument("grammar", metavar="GRAMMAR")
-    accepts.add_argument("files", nargs="+", metavar="FILE")
+    accepts.add_argument("grammar", metavar="GRAMMAR", help="as FILE of `check`")
+    accepts.add_argument("files", nargs="+", metavar="FILE", help="- is standard input")
     accepts.add_argument("--json", action="store_true", help="a list of {file, accepted, line, column}")
     _add_lenient(accepts)
     _add_extensions(accepts)
     accepts.set_defaults(command="grammar accepts")
     convert = actions.add_parser("convert", help="write a grammar in another notation")
-    convert.add_argument("file", metavar="FILE", help=".gbnf, .lark or .json")
+    convert.add_argument("file", metavar="FILE", help="as of `check`")
     convert.add_argument("--to", choices=("gbnf", "lark"), required=True, help="the notation to write")
     _add_lenient(convert)
     convert.set_defaults(command="grammar convert")
+    for action in (check, accepts, convert):
+        action.add_argument(
+            "--from", dest="notation", choices=("gbnf", "lark", "json"), default="gbnf",
+            help="notation of a grammar in standard input; json is a JSON Schema (default: gbnf)",
+        )  # fmt: skip
 
 
 def _add_extensions(parser: argparse.ArgumentParser) -> None:

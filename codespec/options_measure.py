@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from codespec.option_values import LONGEST_PROPOSAL, count, not_negative, positive, share, sizes
+from codespec.option_values import LONGEST_PROPOSAL, count, not_negative, number, positive, share, sizes, whole
 
 
 def add_profile(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -75,7 +75,7 @@ def _add_gate(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     parser.add_argument("--grammar", metavar="NAME|PATH|auto|none", default=None, help="(default: auto)")
     parser.add_argument("--max-tokens", type=positive, default=None, metavar="N", help="(default: 128)")
     parser.add_argument("--threads", type=positive, default=None, metavar="N", help="(default: by the model's size)")
-    parser.add_argument("--seed", type=int, default=1, metavar="N")
+    parser.add_argument("--seed", type=whole, default=1, metavar="N")
     parser.add_argument("--out", type=Path, metavar="DIR", help="write gate.json, with all that was wrong, there")
     parser.set_defaults(command="bench gate")
 
@@ -108,7 +108,7 @@ def _add_latency(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -
     parser.add_argument(
         "--llama-server-arguments", default="", metavar="TEXT", help="further arguments of it, such as '-fa off'"
     )
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="of insertions and pauses (default: 1)")
+    parser.add_argument("--seed", type=whole, default=1, metavar="N", help="of insertions and pauses (default: 1)")
     parser.add_argument("--out", type=Path, metavar="DIR", help="write latency.json and latency.svg there")
     parser.set_defaults(command="bench latency")
 
@@ -123,7 +123,7 @@ def _add_quality(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -
     parser.add_argument("--draft", metavar="NAME|PATH|auto|none", default=None, help="draft model (default: auto)")
     parser.add_argument("--gate", choices=["window", "whole", "off"], default=None, help="(default: window)")
     parser.add_argument("--grammar", metavar="NAME|PATH|auto|none", default=None, help="(default: auto)")
-    parser.add_argument("--seed", type=int, default=1, metavar="N")
+    parser.add_argument("--seed", type=whole, default=1, metavar="N")
     parser.add_argument("--show", type=positive, default=0, metavar="N", help="print N examples of each failure")
     parser.add_argument("--out", type=Path, metavar="DIR", help="write quality.json there")
     parser.set_defaults(command="bench quality")
@@ -180,7 +180,7 @@ def _add_decode(actions: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 
 def _at_least_two(text: str) -> int:
-    value = int(text)
+    value = whole(text)
     if value < 2:
         raise argparse.ArgumentTypeError("must be at least 2: the first token comes from the prompt's own pass")
     return value
@@ -189,7 +189,7 @@ def _at_least_two(text: str) -> int:
 def _lengths(text: str) -> tuple[int, ...]:
     """``1,2,4`` or ``1-16``."""
     first, dash, last = text.partition("-")
-    values = range(int(first), int(last) + 1) if dash else [int(part) for part in text.split(",")]
+    values = range(whole(first), whole(last) + 1) if dash else [whole(part) for part in text.split(",")]
     if not values or not all(1 <= value <= LONGEST_PROPOSAL for value in values):
         raise argparse.ArgumentTypeError(f"give lengths from 1 to {LONGEST_PROPOSAL}, such as 1,2,4,8 or 1-16")
     return tuple(dict.fromkeys(values))
@@ -231,7 +231,7 @@ def add_train(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     heads.add_argument("--out", type=Path, required=True, metavar="DIR", help="run folder with a trained target")
     heads.add_argument("--heads", type=positive, default=3, metavar="N", help="how far ahead (default: 3)")
     heads.add_argument("--language", default="python", metavar="ID", help="(default: python)")
-    heads.add_argument("--minutes", type=float, default=10.0, metavar="M")
+    heads.add_argument("--minutes", type=number, default=10.0, metavar="M")
     heads.add_argument("--max-steps", type=positive, default=None, metavar="N")
     heads.add_argument("--positions", type=positive, default=60, metavar="N", help="held-out places to complete")
     heads.set_defaults(command="train", model="heads")
@@ -272,7 +272,7 @@ def _add_learning(actions: argparse._SubParsersAction[argparse.ArgumentParser]) 
     draft.set_defaults(command="train", model="draft")
     for action, minutes in ((target, 75.0), (draft, 20.0)):
         action.add_argument("--corpus", type=Path, nargs="*", default=[], metavar="DIR", help="source folders")
-        action.add_argument("--minutes", type=float, default=minutes, metavar="M", help=f"(default: {minutes:g})")
+        action.add_argument("--minutes", type=number, default=minutes, metavar="M", help=f"(default: {minutes:g})")
         action.add_argument("--max-steps", type=positive, default=None, metavar="N")
         action.add_argument(
             "--rows", type=positive, metavar="N",

@@ -6,10 +6,10 @@ import itertools
 import os
 import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
-    from codespec.protocols import Round, Vocabulary
+    from codespec.protocols import FinishReason, Round, Vocabulary
 
 STYLES = {
     "accepted": "\033[32m",  # green: drafted, and the target agreed
@@ -88,6 +88,37 @@ def legend(colour: bool) -> str:
         paint("closed or indented afterwards", "mended", colour),
     ]
     return " · ".join(parts)
+
+
+ENDS = {
+    "stop": "complete",
+    "length": "at the limit of tokens",
+    "time": "at the limit of time",
+    "cancelled": "stopped",
+    "grammar": "the grammar allows nothing more",
+}
+CUTS = {"cut": "cut back to what fits here", "dropped": "nothing of it fits here"}
+"""By what the gate did: tells more than that the text had no end of its own."""
+
+
+def summary(report: dict[str, Any], reason: FinishReason, steps: Sequence[Round], pass_ms: float) -> list[str]:
+    """What a completion took, and why most passes of the target had nothing to verify, if so.
+
+    Args:
+        report: as of ``--json``.
+        pass_ms: what one over a single token takes.
+    """
+    lines = [
+        f"{report['tokens']} tokens in {report['target_calls']} target calls, "
+        f"{report['accepted']} of {report['drafted']} drafted tokens accepted, "
+        f"{report['timings_ms']['total']:.0f} ms; finished: {CUTS.get(report['gate']) or ENDS[reason]}; "
+        f"grammar: {report['grammar']}"
+    ]
+    alone = sum(1 for step in steps if not step.proposed)
+    if 2 * alone > len(steps):
+        why = "none was expected to save time" if report["draft"] != "none" else "there is no draft model"
+        lines.append(f"no draft in {alone} of {len(steps)} target calls, which take {pass_ms:.1f} ms each: {why}")
+    return lines
 
 
 def error(message: str) -> None:

@@ -8,15 +8,18 @@ import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
-from codespec import Completer, Config, LocalEngine, Request, load_completer
+from codespec import Completer, Config, LocalEngine, Request, load_completer, show
 from codespec.bench import learning
 from codespec.cli import main, read_position
+from codespec.completion.report import report_of
 from codespec.draft.profiles import Profiles
 from codespec.errors import CodespecError
 from codespec.models.registry import EMBEDDED_TARGET
+from codespec.protocols import FinishReason, Round, Statistics
 
 EXAMPLE = Path(__file__).parent.parent / "examples" / "shapes.py"
 
@@ -102,6 +105,36 @@ def test_complete_shows_what_it_would_insert(capsys):
     assert main([*arguments, "--show"]) == 0
     assert text
     assert f"            raise {text}\n" in re.sub("⟦.*?⟧", "", capsys.readouterr().out)
+
+
+def test_drafts_carry_text_that_resembles_what_is_there(capsys):
+    path = EXAMPLE.with_name("figures.py")
+    assert main(["complete", f"{path}:26", "--grammar", "auto", "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["accepted"] > answer["tokens"] / 2
+    program: dict = {}
+    exec(path.read_text().rstrip("\n") + answer["text"], program)
+    assert str(program["Circle"](1.0)) == "area: 3.14"
+
+
+@pytest.mark.parametrize(
+    ("reason", "gate", "said"),
+    [("stop", "passed", "complete"), ("length", "off", "at the limit of tokens"), ("length", "cut", "cut back to")],
+)
+def test_the_summary_says_why_a_text_has_ended(reason, gate, said):
+    report = report_of(Statistics(), "none", gate, None, EMBEDDED_TARGET)
+    assert f"finished: {said}" in show.summary(report, reason, (), 1.5)[0]
+    assert set(show.ENDS) == set(get_args(FinishReason))
+
+
+def test_the_summary_says_why_nothing_was_drafted():
+    alone, drafted = Round((1,)), Round((1, 2), (1,), 1, ("ngram",))
+    by_model = report_of(Statistics(), "none", "passed", Path("draft-python.gguf"), EMBEDDED_TARGET)
+    assert len(show.summary(by_model, "stop", (alone, drafted), 1.5)) == 1
+    (_, why) = show.summary(by_model, "stop", (alone, drafted, alone), 1.5)
+    assert why == "no draft in 2 of 3 target calls, which take 1.5 ms each: none was expected to save time"
+    without = report_of(Statistics(), "none", "passed", None, EMBEDDED_TARGET)
+    assert show.summary(without, "stop", (alone,), 1.5)[1].endswith("there is no draft model")
 
 
 def test_seeds_and_samples_give_different_texts(capsys):
@@ -221,12 +254,13 @@ def test_models_list(capsys):
 
 
 ERRORS = [
-    (["complete", "nowhere.py:1"], "nowhere.py: cannot be read (No such file or directory)"),
+    (["complete", "nowhere.py:1"], "nowhere.py: no such file; check the path"),
     (["complete", str(EXAMPLE)], "no line given; write FILE:LINE or FILE:LINE:COL"),
-    (["complete", f"{EXAMPLE}:999"], "shapes.py:999: the file has "),
-    (["complete", f"{EXAMPLE}:0"], "shapes.py:0: the file has "),
+    (["complete", f"{EXAMPLE}:999"], "shapes.py:999: the last line is 30"),
+    (["complete", f"{EXAMPLE}:0"], "shapes.py:0: the last line is 30"),
     (["complete", f"{EXAMPLE}:3:99"], "line 3 has 11 characters"),
     (["complete", f"{EXAMPLE}:3", "--target", "nonesuch"], "no target model 'nonesuch'; give the path of a .gguf file"),
+    (["complete", f"{EXAMPLE}:3", "--target", "./nonesuch.gguf"], "./nonesuch.gguf: no such model file; "),
     (["complete", f"{EXAMPLE}:3", "--draft", "nonesuch"], "no draft model 'nonesuch'"),
     (["complete", f"{EXAMPLE}:3", "--grammar", "jsn"], "jsn: no such grammar; "),
     (["generate", "--grammar", "none.gbnf"], "none.gbnf: no such grammar"),
@@ -264,11 +298,80 @@ def test_bad_usage(arguments, capsys):
     assert caught.value.code == 2
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--n", "x"], "argument --n: 'x' is no whole number"),
+        (["--seed", "1.5"], "argument --seed: '1.5' is no whole number"),
+        (["--temperature", "x"], "argument --temperature: 'x' is no number"),
+    ],
+)
+def test_what_is_no_number_is_named(arguments, message, capsys):
+    with pytest.raises(SystemExit):
+        main(["generate", *arguments])
+    assert message in capsys.readouterr().err
+
+
 def test_not_utf8(tmp_path, capsys):
     path = tmp_path / "latin.py"
     path.write_bytes(b"x = '\xe9'\n")
     assert main(["complete", f"{path}:1"]) == 2
-    assert "latin.py: not UTF-8 (byte 5); convert the file" in capsys.readouterr().err
+    assert "latin.py:1:6: not UTF-8; save the file as UTF-8" in capsys.readouterr().err
+
+
+def run_on(content: bytes, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+    """A command with ``content`` in its standard input."""
+    return subprocess.run([sys.executable, "-m", "codespec", *arguments], input=content, capture_output=True)
+
+
+SCHEMA = b'{"type": "integer"}'
+READ = [
+    (["complete", "-:22", "--language", "python", "--max-tokens", "8", "--exact"], EXAMPLE.read_bytes(), b"ValueError"),
+    (["generate", "-", "--regex", "é+", "--max-tokens", "4"], "déjà".encode(), "é".encode()),
+    (["generate", "--json-schema", "-", "--max-tokens", "4"], b'{"const": 7}', b"7"),
+    (["generate", "--lark", "-"], b'start: "l" "k"', b"lk"),
+    (["generate", "--grammar", "-"], b'root ::= "gb"', b"gb"),
+    (["grammar", "check", "-"], b'root ::= "a"', b"<stdin>: no problems found"),
+    (["grammar", "check", "-", "--lexemes"], b'\xef\xbb\xbfroot ::= "a"', b"1 lexemes:"),
+    (["grammar", "check", "-", "--from", "json"], SCHEMA, b"<stdin>: no problems found"),
+    (["grammar", "accepts", "json", "-"], b'{"a": 1}', b"<stdin>: accepted"),
+    (["grammar", "accepts", "-", str(EXAMPLE.parent / "project.schema.json"), "--from", "lark"],
+     b"start: /(.|\\n)*/", b"project.schema.json: accepted"),
+    (["grammar", "convert", "-", "--from", "json", "--to", "lark"], SCHEMA, b"start:"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("arguments", "content", "shown"), READ, ids=lambda value: str(value)[:40])
+def test_standard_input_is_read(arguments, content, shown):
+    done = run_on(content, *arguments)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert shown in done.stdout
+
+
+@pytest.mark.parametrize("arguments", [["grammar", "accepts", "json", "-"], ["complete", "-:1"], ["generate", "-"]])
+def test_standard_input_that_is_no_text(arguments):
+    done = run_on(b'["a",\n"\xe9"]', *arguments)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr.decode().splitlines() == ["codespec: <stdin>:2:2: not UTF-8; save the file as UTF-8"]
+
+
+def test_standard_input_is_given_once():
+    done = run_on(b'root ::= "a"', "grammar", "accepts", "-", "-")
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"<stdin>: closed, or read already; give - once" in done.stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals")
+def test_a_terminal_is_told_that_it_is_read():
+    screen, terminal = os.openpty()
+    command = [sys.executable, "-m", "codespec", "grammar", "accepts", "json", "-"]
+    process = subprocess.Popen(command, stdin=terminal, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stderr is not None
+    assert process.stderr.readline() == b"codespec: reads standard input; Ctrl-D ends it\n"
+    os.write(screen, b"[1]\n\x04")
+    assert process.communicate()[0] == b"<stdin>: accepted\n"
+    os.close(screen)
+    os.close(terminal)
 
 
 def test_positions(tmp_path):

@@ -75,6 +75,16 @@ def test_constrained(folder):
     assert accepts == "task.schema.json: accepted\n"
 
 
+def test_demo(folder):
+    lines = re.findall(r"^\t@\$\(BIN\)/(codespec .*)$", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
+    shown = [run(shlex.split(line), folder.parent) for line in lines if "serve" not in line]
+    assert len(shown) == 3
+    tokens, calls = map(int, re.findall(r"^(\d+) tokens in (\d+) target calls", shown[0], re.MULTILINE)[0])
+    assert calls < tokens / 2, "drafts carry it"
+    schema = json.loads((folder / "project.schema.json").read_text())
+    jsonschema.validate(json.loads(re.sub("⟦.*?⟧", "", shown[2].partition("\n\n")[0])), schema)
+
+
 def test_drafts(folder):
     folder /= "drafts"
     compare, use = commands(folder)

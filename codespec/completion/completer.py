@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -16,7 +16,7 @@ from codespec.completion.forks import TOGETHER
 from codespec.completion.local import LocalEngine
 from codespec.completion.loras import Loras
 from codespec.completion.prompt import LEAST_CONTEXT, Prompts, file_header, file_name, relative_path
-from codespec.completion.report import report_of
+from codespec.completion.report import draft_name, report_of
 from codespec.completion.request import Completion, Request
 from codespec.completion.teaching import Teacher
 from codespec.completion.trace import passes
@@ -44,7 +44,7 @@ class _Task:
     spot: Spot
     language: str
     limits: Limits
-    before_ms: float
+    before_ms: float  # to get ready; a language's first grammar takes seconds, which are no part of the time budget
 
     def ending(self) -> Ending:
         """For one text."""
@@ -142,7 +142,7 @@ class Completer:
             if attempt > 0:
                 sampling = _another(sampling)
             state = spot.state(self.engine, attempt)
-            left = replace(task.limits, time_budget_ms=budget and budget - spent.total_ms)
+            left = replace(task.limits, time_budget_ms=budget and budget - (spent.total_ms - task.before_ms))
             chunks = self.engine.generate(task.prompt, state, sampling, left, cancel, language=task.language)
             following = Following(task.ending(), state.wanted if state else ())
             ended = follow(chunks, following)
@@ -151,7 +151,7 @@ class Completer:
             said = completion.text or (attempt == 0 and completion.report["gate"] != "dropped")
             if said or completion.finish_reason == "cancelled":
                 break
-            if budget and spent.total_ms > budget / 2:
+            if budget and spent.total_ms - task.before_ms > budget / 2:
                 break
         return completion
 
@@ -219,9 +219,11 @@ class Completer:
         """Whether a prompt is being read, of which a step is always finished; from any thread."""
         return self.engine.reading
 
-    def status(self) -> dict[str, Any]:
+    def status(self, languages: Iterable[str] = ()) -> dict[str, Any]:
         """What is loaded and how it has done so far, in plain data; from any thread.
 
+        ``draft`` is the model that drafted for the latest request, another one than wanted while that loads; ``drafts``
+        names for each of ``languages`` the model that ``auto`` means.
         ``tokens_per_second`` counts from the first token on; ``prefill_tokens`` were read by completions, also by those
         that were prefetched, ``read_ahead`` by ``prefill``; ``pass_ms`` is what a pass over one token
         takes behind the latest prompt; ``kept_mib`` of ``cache.memory_mib`` are in use. ``settings`` and
@@ -232,7 +234,8 @@ class Completer:
         decoding_s = (totals.total_ms - totals.prefill_ms) / 1e3
         return {
             "target": self.engine.model.path.stem,
-            "draft": draft.stem if draft else "none",
+            "draft": draft_name(draft),
+            "drafts": {each: draft_name(self.engine.find_draft("auto", by_id(each))) for each in languages},
             "grammar": self._config.grammar,
             "completions": self._generated,
             "tokens": totals.tokens,

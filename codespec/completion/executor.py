@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from time import monotonic, perf_counter
 from typing import Any
@@ -132,13 +132,13 @@ class DecodeThread:
             self._changed.notify()
         return task.future
 
-    def status(self) -> dict[str, Any]:
-        """``state`` (``loading``, ``ready``, ``failed``), what the completer says of itself, and how fast jobs stop."""
+    def status(self, languages: Iterable[str] = ()) -> dict[str, Any]:
+        """``state`` (``loading``, ``ready``, ``failed``), how fast jobs stop, and what the completer says."""
         with self._changed:
             completer, failed = self._completer, self._failed
         state = "ready" if completer is not None else "failed" if failed else "loading"
         stopping = {f"stop_{what}_ms": times.figures() for what, times in self._stopping.items()}
-        return {"state": state, **stopping, **(completer.status() if completer is not None else {})}
+        return {"state": state, **stopping, **(completer.status(languages) if completer is not None else {})}
 
     @property
     def accepts_jobs(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future, InvalidStateError
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
@@ -36,8 +36,8 @@ class Worker(Protocol):
         """Whether it reads a prompt just now; from any thread."""
         ...
 
-    def status(self) -> dict[str, Any]:
-        """In plain data; from any thread."""
+    def status(self, languages: Iterable[str] = ()) -> dict[str, Any]:
+        """In plain data, with the ``drafts`` of languages; from any thread."""
         ...
 
     def abort(self) -> None:

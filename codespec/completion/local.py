@@ -17,6 +17,7 @@ from codespec.completion.warm import WarmSettings, WarmTexts
 from codespec.draft.costs import LONGEST
 from codespec.draft.learnt import Learnt, LearntStore
 from codespec.draft.profiles import Profiles, Setup, model_hash
+from codespec.files import StrPath
 from codespec.grammar import Grammar, Tokenizer
 from codespec.languages import Language
 from codespec.llama.context import BATCH, EXACT_CHUNK, Context
@@ -93,7 +94,7 @@ class LocalEngine:
 
     def __init__(
         self,
-        target: Path,
+        target: StrPath,
         *,
         context_length: int = 0,
         threads: int = 0,
@@ -103,7 +104,7 @@ class LocalEngine:
         exact: bool = False,
         kv_type: str = "auto",
         flash_attention: str = "auto",
-        learnt_folder: Path | None = None,
+        learnt_folder: StrPath | None = None,
         progress: Callable[[float], bool] | None = None,
         wrap: Callable[[Target, str], Target] = lambda sequence, role: sequence,
         clock: Callable[[], float] = perf_counter,
@@ -112,6 +113,7 @@ class LocalEngine:
     ) -> None:
         if exact and gpu_layers:
             raise CodespecError("exact decoding works on the CPU only; set gpu_layers = 0")
+        target = Path(target)
         check_file(target)
         longest = context_length or LONGEST_AUTOMATIC_CONTEXT
         self._placed = layers_on_gpus(gpu_layers, target, longest, kv_type, flash_attention, exact)
@@ -138,7 +140,7 @@ class LocalEngine:
         self.drafts = Drafts(self._context, gpu_layers, threads, profiles or Profiles(None), wrap, clock, drafts_bytes)
         self.costs, self.notes = self.drafts.costs, self.drafts.notes
         self._vocabulary_hash = vocabulary_hash(self.vocabulary)
-        self.learnt = LearntStore(self._vocabulary_hash, learnt_folder)
+        self.learnt = LearntStore(self._vocabulary_hash, Path(learnt_folder) if learnt_folder is not None else None)
         self._best: dict[str, tuple[float, Path | None]] = {}  # drafts by language, and when they were looked for
         self._saved = monotonic()
         # FIM markers and the like are no text; the end tokens among the control tokens stay possible.
@@ -184,7 +186,7 @@ class LocalEngine:
         """Of the current or last generation."""
         return self._generator.statistics
 
-    def use_draft(self, path: Path | None, wait: bool = True) -> None:
+    def use_draft(self, path: StrPath | None, wait: bool = True) -> None:
         """Draft with this model from the next generation on; None for no draft model. Loads it the first time.
 
         A draft with another vocabulary than the target's works at a price, which ``notes`` then names.
@@ -195,7 +197,7 @@ class LocalEngine:
         Raises:
             CodespecError: it cannot be loaded; the draft stays what it was.
         """
-        self.drafts.choose(path, wait)
+        self.drafts.choose(Path(path) if path is not None else None, wait)
 
     def use_adapters(self, target: Lora | None, draft: Lora | None) -> None:
         """Decode from the next generation on with these LoRA adapters. One that cannot be used is left out;
@@ -215,7 +217,7 @@ class LocalEngine:
         """Why the target decodes without the LoRA adapter that it was to have; empty where it has it."""
         return self._adapters.problem
 
-    def find_draft(self, name: str, language: Language) -> Path | None:
+    def find_draft(self, name: StrPath, language: Language) -> Path | None:
         """The file of a draft for this target; None where no draft model is wanted or known.
 
         Args:
@@ -234,14 +236,14 @@ class LocalEngine:
             self._best[language.id] = monotonic(), found
         return found
 
-    def use_learnt(self, folder: Path | None, language: str, following: Sequence[int] = ()) -> Learnt:
+    def use_learnt(self, folder: StrPath | None, language: str, following: Sequence[int] = ()) -> Learnt:
         """Draft from the next generation on with what a workspace taught in a language, too.
 
         Args:
             folder: of the workspace; None: what was taught in this session outside any.
             following: tokens behind the cursor, which are no guess of what comes before them.
         """
-        learnt = self.learnt.of(folder, language)
+        learnt = self.learnt.of(Path(folder) if folder is not None else None, language)
         self.drafts.ngrams.learnt = learnt.index
         self.drafts.ngrams.following = list(following)
         return learnt

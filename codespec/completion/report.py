@@ -21,9 +21,14 @@ def report_of(s: Statistics, grammar: str, gate: str, draft: Path | None, target
         "reused_tokens": s.reused_tokens,
         "grammar": grammar,
         "gate": gate,
-        "draft": draft.stem if draft else "none",
+        "draft": draft_name(draft),
         "target": target.stem,
         "timings_ms": {
             name: round(getattr(s, f"{name}_ms"), 3) for name in ("prefill", "draft", "verify", "grammar", "total")
         },
     }
+
+
+def draft_name(path: Path | None) -> str:
+    """The name of a draft model; ``none`` without one, where n-grams and forced text still draft."""
+    return path.stem if path else "none"

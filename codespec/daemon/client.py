@@ -7,7 +7,7 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from itertools import count
@@ -245,13 +245,13 @@ class SharedCompleter:
         """As ``Completer.forget``."""
         self._wait("forget", workspace=workspace)
 
-    def status(self) -> dict[str, Any]:
+    def status(self, languages: Iterable[str] = ()) -> dict[str, Any]:
         """As ``Completer.status``, and ``process``: ``pid``, ``version``, ``windows``, ``targets`` that are loaded.
 
         What it said last where it does not answer soon.
         """
         with contextlib.suppress(Lost, FutureTimeout):
-            self._status = self._link.ask("status")[1].result(STATUS_S)
+            self._status = self._link.ask("status", languages=list(languages))[1].result(STATUS_S)
         return self._status
 
     def idle(self, go_on: Callable[[], bool]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -144,7 +144,7 @@ class Models:
         for engine in engines:
             engine.abort()
 
-    def status(self) -> dict[str, Any]:
+    def status(self, languages: Iterable[str] = ()) -> dict[str, Any]:
         """Nothing: each completer has its own."""
         return {}
 

@@ -170,7 +170,7 @@ class Session:
 
     def _status(self, number: Any, message: dict[str, Any]) -> None:
         completer = self._completer
-        status = completer.status() if completer is not None else {}
+        status = completer.status(message["languages"]) if completer is not None else {}
         self.say({"id": number, "result": {**status, **self._about()}})
 
     def _cancel(self, number: Any, message: dict[str, Any]) -> None:

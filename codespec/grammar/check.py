@@ -8,15 +8,14 @@ from pathlib import Path
 
 import numpy as np
 
+from codespec.files import MAX_TEXT, StrPath, decode, read_bytes
 from codespec.grammar.diagnose import diagnose
 from codespec.grammar.errors import Diagnostic, GrammarError
-from codespec.grammar.grammar import MAX_FILE, Grammar, decode, read_bytes, read_text, shipped, split_start
+from codespec.grammar.grammar import Grammar, GrammarText
 from codespec.grammar.state import LlguidanceState
 from codespec.grammar.tokenizer import byte_tokenizer
 from codespec.protocols import CodespecError
 
-MAX_TEXT = 64 * 1024 * 1024
-"""Bytes of a file to test."""
 _SLICE = 4096  # bytes given to the engine at once
 _SHOWN = 8  # alternatives named in a message
 
@@ -41,7 +40,7 @@ class Acceptance:
 
 
 def check(
-    name_or_path: str | Path, lenient: bool = False, strict: bool = False, extensions: bool = False
+    name_or_path: StrPath | GrammarText, lenient: bool = False, strict: bool = False, extensions: bool = False
 ) -> list[Diagnostic]:
     """Errors and warnings of a grammar; none means it can be used and nothing in it looks odd.
 
@@ -51,16 +50,14 @@ def check(
     Raises:
         CodespecError: there is no such grammar, or the file cannot be read.
     """
-    known = shipped()
-    name, start = split_start(str(name_or_path), None, known)
-    path = known.get(name) or Path(name)
+    source = GrammarText.find(name_or_path)
     found: list[Diagnostic] = []
-    if path.suffix.lower() == ".gbnf" and path.is_file():
-        found = diagnose(read_text(path, MAX_FILE), name, strict, extensions or name in known, start)
+    if source.notation == "gbnf":
+        found = diagnose(source.text, source.name, strict, extensions or source.shipped, source.start)
         if any(each.severity == "error" for each in found):
             return found
     try:
-        grammar = Grammar.load(name_or_path, lenient=lenient, strict=strict, extensions=extensions)
+        grammar = Grammar.load(source, lenient=lenient, strict=strict, extensions=extensions)
         if grammar.rules is not None and not grammar.needs_vocabulary:
             grammar.state(byte_tokenizer())
     except GrammarError as error:
@@ -77,15 +74,15 @@ def _placed(warning: str, name: str) -> Diagnostic:
     return Diagnostic(match[1], int(match[2]), int(match[3]), "warning", match[4])
 
 
-def accepts(grammar: Grammar, path: str | Path) -> Acceptance:
+def accepts(grammar: Grammar, path: StrPath) -> Acceptance:
     """Whether the whole of a UTF-8 file matches ``grammar``.
 
     Raises:
         CodespecError: the file is missing, unreadable, too large or not UTF-8; the grammar needs a model's
             vocabulary; or the engine gave up on so ambiguous a text.
     """
-    content = read_bytes(Path(path), MAX_TEXT)
-    return accepts_text(grammar, decode(content, Path(path)), str(path))
+    file = Path(path)
+    return accepts_text(grammar, decode(read_bytes(file, MAX_TEXT), file), str(file))
 
 
 def accepts_text(grammar: Grammar, text: str, file: str = "text") -> Acceptance:

@@ -7,11 +7,11 @@ import importlib
 import re
 import sys
 import unicodedata
-from pathlib import Path
 from typing import Any
 
+from codespec.files import StrPath
 from codespec.grammar.errors import GrammarError
-from codespec.grammar.grammar import MAX_FILE, Grammar, read_text
+from codespec.grammar.grammar import Grammar, GrammarText
 from codespec.grammar.json_engine import compile_schema
 from codespec.grammar.lark_expand import Expanded, expand, string_value
 from codespec.grammar.lark_source import Definition, Token, is_terminal
@@ -31,31 +31,29 @@ _SPACE = ((9, 13), (32, 32), (0x85, 0x85), (0xA0, 0xA0), (0x1680, 0x1680), (0x20
 _FOLDED = {"k": "\u212a", "s": "\u017f"}
 
 
-def convert(path: str | Path, to: str, lenient: bool = False) -> tuple[str, list[str]]:
-    """The grammar in the file ``path``, written in the notation ``to``, and warnings of what may differ.
+def convert(name_or_path: StrPath | GrammarText, to: str, lenient: bool = False) -> tuple[str, list[str]]:
+    """A grammar, written in the notation ``to``, and warnings of what may differ.
 
     Args:
-        path: ``.gbnf``, ``.lark`` or ``.json`` (a JSON Schema).
+        name_or_path: as for ``Grammar.load``.
         to: ``gbnf`` or ``lark``.
         lenient: of a JSON Schema, ignore what cannot be enforced.
 
     Raises:
-        CodespecError: the file cannot be read, or there is no way from its notation to that one.
+        CodespecError: there is no such grammar, it cannot be read, or there is no way from its notation to that one.
         GrammarError: with the position of what has no equal.
     """
-    file = Path(path)
-    kind = file.suffix.lower().removeprefix(".")
-    if (kind, to) not in (("gbnf", "lark"), ("lark", "gbnf"), ("lark", "lark"), ("json", "lark")):
+    source = GrammarText.find(name_or_path)
+    if (source.notation, to) not in (("gbnf", "lark"), ("lark", "gbnf"), ("lark", "lark"), ("json", "lark")):
         ways = "GBNF to lark, Lark to gbnf, Lark to lark (expanded), JSON Schema to lark"
-        raise CodespecError(f"{path}: no conversion from {file.suffix or 'this file'} to {to}; there are: {ways}")
-    if kind == "gbnf":
-        rules = Grammar.load(path, extensions=True).rules
+        raise CodespecError(f"{source.name}: no conversion from .{source.notation} to {to}; there are: {ways}")
+    if source.notation == "gbnf":
+        rules = Grammar.load(source, extensions=True).rules
         assert rules is not None
         return lower(rules), []
-    text = read_text(file, MAX_FILE)
-    if kind == "json":
-        return compile_schema(text, str(path), lenient)
-    expanded = expand(text, str(path), file.parent)
+    if source.notation == "json":
+        return compile_schema(source.text, source.name, lenient)
+    expanded = expand(source.text, source.name, source.folder)
     return (expanded.text, expanded.warnings) if to == "lark" else lark_to_gbnf(expanded)
 
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import re
 import threading
 import weakref
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import llguidance
 import numpy as np
 
+from codespec.files import StrPath, read_text
 from codespec.grammar import cache, gbnf, lark_expand, python_types, sandbox
 from codespec.grammar.deep import with_deep_stack
 from codespec.grammar.errors import GrammarError, did_you_mean
@@ -25,6 +28,8 @@ from codespec.protocols import CodespecError
 
 MAX_FILE = 4 * 1024 * 1024
 """Bytes of a grammar file."""
+NOTATIONS = ("gbnf", "lark", "json")
+"""What a grammar may be written in, as files are named; ``json`` is a JSON Schema."""
 
 # Where lexemes are single code points a mask visits many more items than llguidance expects; its own limit of 50,000
 # gives up after some milliseconds. This one is for grammars that would take more than 2 s.
@@ -36,6 +41,51 @@ _FREE = '%llguidance {"no_forcing": true}\n'
 _GBNF_OPTIONS = {"strict": False, "extensions": False, "start": None, "levels": None}
 _LEVELED = "leveled"  # first line of what is kept on disk
 _POSITION = re.compile(r"(?:at )?(\d+)\((\d+)\): (.*)", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class GrammarText:
+    """A grammar as somebody wrote it.
+
+    Attributes:
+        notation: one of ``NOTATIONS``.
+        name: file or name, for messages.
+        start: the rule to start at, where the name said one.
+        folder: where a Lark grammar's relative imports are read; None allows none.
+        shipped: whether it comes with codespec.
+    """
+
+    notation: str
+    text: str
+    name: str
+    start: str | None = None
+    folder: str | None = None
+    shipped: bool = False
+
+    @classmethod
+    def find(cls, name_or_path: StrPath | GrammarText, start: str | None = None) -> GrammarText:
+        """The text of a shipped grammar by its name, or of a file; one that is found already is returned as it is.
+
+        Args:
+            name_or_path: ``NAME:RULE`` starts at another rule than ``root``.
+            start: the same; it counts more than the one in the name.
+
+        Raises:
+            CodespecError: no such grammar, an unreadable or unknown kind of file.
+        """
+        if isinstance(name_or_path, GrammarText):
+            return name_or_path
+        known = shipped()
+        name, start = split_start(os.fspath(name_or_path), start, known)
+        path = known.get(name) or Path(name)
+        if not _is_file(path):
+            hint = did_you_mean(name, known) or "shipped: " + ", ".join(known)
+            raise CodespecError(f"{name}: no such grammar; {hint}, or give a file")
+        notation = path.suffix.lower().removeprefix(".")
+        if notation not in NOTATIONS:
+            names = ", ".join(f".{each}" for each in NOTATIONS)
+            raise CodespecError(f"{path}: unknown kind of grammar; name it {names} (a JSON Schema)")
+        return cls(notation, read_text(path, MAX_FILE), name, start, str(path.parent), name in known)
 
 
 class Grammar:
@@ -134,7 +184,7 @@ class Grammar:
 
     @classmethod
     def from_lark(
-        cls, text: str, name: str = "grammar", folder: Path | str | None = None, start: str | None = None
+        cls, text: str, name: str = "grammar", folder: StrPath | None = None, start: str | None = None
     ) -> Grammar:
         """A Lark grammar, standard or in llguidance's dialect; its terminals match as much as they can.
 
@@ -168,7 +218,7 @@ class Grammar:
     @classmethod
     def load(
         cls,
-        name_or_path: str | Path,
+        name_or_path: StrPath | GrammarText,
         start: str | None = None,
         levels: tuple[str, ...] | None = None,
         strict: bool = False,
@@ -178,8 +228,7 @@ class Grammar:
         """A shipped grammar by its name, or a file: ``.gbnf``, ``.lark`` or ``.json`` (a JSON Schema).
 
         Args:
-            name_or_path: ``NAME:RULE`` starts at another rule than ``root``.
-            start: the same; it counts more than the one in the name.
+            name_or_path, start: as for ``GrammarText.find``.
             levels, strict, extensions: as for ``from_gbnf``; shipped grammars always have the extensions.
             lenient: as for ``from_json_schema``; other grammars have nothing to be lenient about.
 
@@ -187,33 +236,24 @@ class Grammar:
             CodespecError: no such grammar, an unreadable or unknown kind of file, or an option that is not for it.
             GrammarError: what the file holds is no grammar.
         """
-        known = shipped()
-        name, start = split_start(str(name_or_path), start, known)
-        path = known.get(name) or Path(name)
-        readers = (".gbnf", ".lark", ".json")
-        if not _is_file(path):
-            hint = did_you_mean(name, known) or "shipped: " + ", ".join(known)
-            raise CodespecError(f"{name}: no such grammar; {hint}, or give a file")
-        suffix = path.suffix.lower()
-        if suffix not in readers:
-            raise CodespecError(f"{path}: unknown kind of grammar; name it {', '.join(readers)} (a JSON Schema)")
-        text = read_text(path, MAX_FILE)
-        if name in known:
+        source = GrammarText.find(name_or_path, start)
+        text, name, start = source.text, source.name, source.start
+        if source.shipped:
             return cls.from_gbnf(text, name, strict, True, start, levels)
-        if suffix == ".gbnf":
+        if source.notation == "gbnf":
             options = {"strict": strict, "extensions": extensions, "start": start, "levels": levels}
             return cls.from_outside("gbnf", text, name, **options)
         given = {
             "strict": strict,
             "extensions": extensions,
             "levels": levels,
-            "start": start if suffix == ".json" else None,
+            "start": start if source.notation == "json" else None,
         }
         if any(given.values()):
-            names = ", ".join(name for name, value in given.items() if value)
-            raise CodespecError(f"{path}: {names}: not for a {suffix} file; leave it out")
-        if suffix == ".lark":
-            return cls.from_outside("lark", text, name, folder=str(path.parent), start=start)
+            names = ", ".join(option for option, value in given.items() if value)
+            raise CodespecError(f"{name}: {names}: not for a .{source.notation} file; leave it out")
+        if source.notation == "lark":
+            return cls.from_outside("lark", text, name, folder=source.folder, start=start)
         return cls.from_outside("json", text, name, lenient=lenient)
 
     @classmethod
@@ -351,42 +391,3 @@ def _is_file(path: Path) -> bool:
         return path.is_file()
     except (OSError, ValueError):
         return False
-
-
-def read_text(path: Path, limit: int) -> str:
-    """The text of a UTF-8 file of at most ``limit`` bytes, a byte order mark dropped.
-
-    Raises:
-        CodespecError: missing, unreadable, too large, or not UTF-8.
-    """
-    return decode(read_bytes(path, limit), path).removeprefix("\ufeff")
-
-
-def read_bytes(path: Path, limit: int) -> bytes:
-    """The content of a file of at most ``limit`` bytes.
-
-    Raises:
-        CodespecError: missing, unreadable or too large.
-    """
-    try:
-        if path.stat().st_size > limit:
-            raise CodespecError(f"{path}: larger than {limit} bytes; give a smaller file")
-        return path.read_bytes()
-    except FileNotFoundError:
-        raise CodespecError(f"{path}: no such file; check the path") from None
-    except OSError as error:
-        raise CodespecError(f"{path}: cannot be read: {error.strerror}; give a readable file") from None
-
-
-def decode(content: bytes, path: Path) -> str:
-    """``content`` as UTF-8.
-
-    Raises:
-        CodespecError: it is not; names line and column of the first wrong byte.
-    """
-    try:
-        return content.decode()
-    except UnicodeDecodeError as error:
-        before = content[: error.start].decode()
-        line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
-        raise CodespecError(f"{path}:{line}:{column}: not UTF-8; save the file as UTF-8") from None

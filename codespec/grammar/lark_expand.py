@@ -13,6 +13,7 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from codespec.files import StrPath
 from codespec.grammar.errors import GrammarError, did_you_mean
 from codespec.grammar.json_engine import compile_schema
 from codespec.grammar.lark_source import Definition, Loader, Module, Token, closing, is_terminal
@@ -51,7 +52,7 @@ class Expanded:
         return before[-1] if before else first
 
 
-def expand(text: str, name: str, folder: Path | str | None = None, start: str | None = None) -> Expanded:
+def expand(text: str, name: str, folder: StrPath | None = None, start: str | None = None) -> Expanded:
     """``text`` with everything that it imports and all instances of its templates.
 
     Args:

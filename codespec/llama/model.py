@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from codespec.files import StrPath
 from codespec.llama import probe
 from codespec.llama.gguf import read_header
 from codespec.llama.runtime import clear_errors, last_errors, library
@@ -128,7 +129,7 @@ class Model:
 
     def __init__(
         self,
-        path: str | Path,
+        path: StrPath,
         *,
         gpu_layers: int = 0,
         plain_buffers: bool = False,

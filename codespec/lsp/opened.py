@@ -18,6 +18,8 @@ LEARNT = 400_000
 
 def did_open(ls: CodespecServer, params: types.DidOpenTextDocumentParams) -> None:
     """Learn the text, which pygls keeps."""
+    ls.languages.add(params.text_document.language_id)
+    ls.reporter.touch()
     learn(ls, params.text_document.uri, ls.surroundings.opened)
 
 

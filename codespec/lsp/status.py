@@ -17,7 +17,17 @@ NOTIFICATION = "codespec/status"
 EVERY_S = 0.5
 """Between two notifications at least."""
 
-_TOLD = ("state", "target", "draft", "grammar", "language", "acceptance", "tokens_per_second", "from_memory_share")
+_TOLD = (
+    "state",
+    "target",
+    "draft",
+    "drafts",
+    "grammar",
+    "language",
+    "acceptance",
+    "tokens_per_second",
+    "from_memory_share",
+)
 
 
 def status_of(ls: CodespecServer, language: str = "") -> dict[str, Any]:
@@ -29,16 +39,18 @@ def status_of(ls: CodespecServer, language: str = "") -> dict[str, Any]:
     config = ls.settings.config
     language = language or ls.language
     own = config.for_language(language)
-    models = ls.decode.status()
+    names = sorted({*config.language, *ls.languages, *([language] if language else [])})
+    models = ls.decode.status(names)
     if models["state"] == "ready":
         models["state"] = "off" if not config.enabled else "busy" if ls.decoding else "ready"
-    used = own.draft == "auto" and language == ls.language and models.get("completions")
-    names = sorted({*config.language, *ls.languages, *([language] if language else [])})
+    drafts = {name: _draft(config.for_language(name).draft, models.get("drafts", {}).get(name)) for name in names}
     drafted, requests = models.get("drafted", 0), ls.requests
     return {
         **models,
         "language": language,
-        "draft": models["draft"] if used else own.draft,  # what ``auto`` means shows once it was used
+        "draft": drafts.get(language, own.draft),
+        "drafts": drafts,
+        "draft_in_use": models.get("draft"),
         "grammar": own.grammar,
         "enabled": own.enabled,
         "languages": {name: _in_force(ls, name) for name in names},
@@ -48,6 +60,11 @@ def status_of(ls: CodespecServer, language: str = "") -> dict[str, Any]:
         "memory_ms": ls.answers.from_memory(),
         "from_memory_share": round(ls.from_memory / requests, 3) if requests else None,
     }
+
+
+def _draft(wanted: str, found: str | None) -> str:
+    """The name of the model that drafts by a setting; ``found`` is what ``auto`` means, None before that is known."""
+    return found or wanted if wanted == "auto" else wanted
 
 
 def _in_force(ls: CodespecServer, language: str) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import functools
 from dataclasses import dataclass
 from pathlib import Path
 
+from codespec.files import StrPath
 from codespec.llama.model import Model
 from codespec.llama.runtime import library
 from codespec.models.fim import FimFormat, fim_format
@@ -64,12 +65,13 @@ class ModelInfo:
         return self.fim.family.name if self.fim is not None else ""
 
 
-def inspect(path: Path) -> ModelInfo:
+def inspect(path: StrPath) -> ModelInfo:
     """Read a file's metadata and vocabulary, but no weights: at most a second or two.
 
     Raises:
         CodespecError: the file is missing, damaged, no GGUF, or of an architecture that this llama.cpp does not know.
     """
+    path = Path(path)
     with Model(path, vocabulary_only=True) as model:
         architecture = model.metadata("general.architecture") or ""
         made_for = printable(model.metadata(VOCABULARY_KEY) or "")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from pathlib import Path
 
+from codespec.files import StrPath
 from codespec.languages import Language
 from codespec.llama.model import LlamaVocabulary
 from codespec.places import data_folder
@@ -25,12 +27,13 @@ def adapters_folder() -> Path:
     return models_folder() / "adapters"
 
 
-def find_adapter(name: str) -> Path:
+def find_adapter(name: StrPath) -> Path:
     """The file of a LoRA adapter: a path, or a name in the adapters folder.
 
     Raises:
         CodespecError: there is none of that name.
     """
+    name = os.fspath(name)
     path = Path(name).expanduser()
     if path.is_absolute():
         return path
@@ -42,7 +45,7 @@ def find_adapter(name: str) -> Path:
     return path
 
 
-def find_target(name: str = "") -> Path:
+def find_target(name: StrPath = "") -> Path:
     """The file of a target: a path, a name in the user's models folder, or the embedded one for an empty name.
 
     Raises:
@@ -51,7 +54,7 @@ def find_target(name: str = "") -> Path:
     return _find(name, "target") if name else EMBEDDED_TARGET
 
 
-def find_draft(name: str, language: Language) -> Path | None:
+def find_draft(name: StrPath, language: Language) -> Path | None:
     """The file of a draft, None where no draft model is wanted or known.
 
     Args:
@@ -68,7 +71,7 @@ def find_draft(name: str, language: Language) -> Path | None:
     return path if language.draft and path.exists() else None
 
 
-def find_model(name: str) -> Path:
+def find_model(name: StrPath) -> Path:
     """The file of a model by its path or name.
 
     Raises:
@@ -77,7 +80,7 @@ def find_model(name: str) -> Path:
     return _find(name, "")
 
 
-def file_or_model(name: str) -> Path:
+def file_or_model(name: StrPath) -> Path:
     """What a person means on a command line: a file of the current folder, or the name of a model at hand.
 
     Raises:
@@ -86,14 +89,17 @@ def file_or_model(name: str) -> Path:
     return Path(name).resolve() if Path(name).is_file() else find_model(name)
 
 
-def _find(name: str, role: str) -> Path:
+def _find(name: StrPath, role: str) -> Path:
+    name = os.fspath(name)
     path = Path(name).expanduser()
     # Never a bare name: the current folder may be a workspace that somebody else has filled.
     if path.is_absolute():
         return path
-    name = name.removesuffix(".gguf")
+    given, name = name, name.removesuffix(".gguf")
     places = [EMBEDDED / f"{name}.gguf", EMBEDDED / f"{role}-{name}.gguf", models_folder() / f"{name}.gguf"]
     found = next((p for p in places if p.is_file()), None)
+    if found is None and path.name != given:
+        raise CodespecError(f"{given}: no such model file; check the path, and give it from the root on")
     if found is None:
         what = f"{role} model" if role else "model"
         names = [other for other in known() if role != "draft" or other != EMBEDDED_TARGET.stem]

@@ -75,10 +75,12 @@ def test_swapping_the_draft(kind, folder):
     with editing(kind, folder, REAL, CALLS) as editor:
         editor.type("GA(")
         ghost = editor.wait_for_ghost()
+        editor.wait(lambda: editor.statusline().startswith("codespec: ready draft-python"))
         editor.type("<Esc>")
-        for draft in ("draft-go", "none"):
+        for draft, shown in (("draft-go", "draft-go"), ("none", "n-grams")):
             editor.type(f":Codespec draft {draft}<CR>")
             editor.wait(lambda draft=draft: editor.status()["draft"] == draft)
+            editor.wait(lambda shown=shown: editor.statusline().startswith(f"codespec: ready {shown}"))
             editor.wait(lambda draft=draft: f"draft {draft} for python" in editor.messages())
             editor.type("A")
             assert editor.wait_for_ghost() == ghost  # a draft never changes the text

@@ -178,7 +178,7 @@ def test_another_draft_the_same_text(editor):
     )
     editor.picture("drafts")
     editor.choose("none")
-    editor.wait(lambda: "no draft" in editor.status(), "the status bar says so")
+    editor.wait(lambda: "n-grams" in editor.status(), "the status bar says so")
     assert editor.server.settings["codespec.language"] == {"python": {"draft": "none"}}
     editor.press("Backspace")
     editor.type("(")
@@ -186,7 +186,7 @@ def test_another_draft_the_same_text(editor):
     editor.picture("without-a-draft")
     open_menu(editor, "Draft for python")
     editor.choose("the language's own")
-    editor.wait(lambda: "no draft" not in editor.status(), "the draft is back")
+    editor.wait(lambda: "n-grams" not in editor.status(), "the draft is back")
     editor.press("Escape")
     editor.save(path)
 

@@ -15,7 +15,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from codespec.completion.request import Completion, Request
@@ -73,7 +73,7 @@ class StubCompleter:
             raise CodespecError(f"{workspace}: cannot be deleted")
         say(f"forgot {workspace}")
 
-    def status(self) -> dict[str, Any]:
+    def status(self, languages: Iterable[str] = ()) -> dict[str, Any]:
         return {"target": "stub"}
 
     def idle(self, go_on: Callable[[], bool]) -> bool:

@@ -82,7 +82,7 @@ class Switcher:
     async def _draft(self) -> str:
         params = types.ExecuteCommandParams("codespec.status", [])
         status: Any = await self._server.client.workspace_execute_command_async(params)
-        return Path(str(status["draft"])).stem
+        return Path(str(status["draft_in_use"])).stem
 
 
 async def swap(switches: int, options: dict[str, Any]) -> Switcher:

@@ -164,7 +164,7 @@ async def test_a_draft_or_grammar_that_does_not_exist(tmp_path):
         bad.write_text("root ::= nothing\n")
         assert "nothing" in await refused(server, "codespec.setGrammar", str(bad))
         found = await status(server, "python")
-        assert (found["draft"], found["grammar"]) == ("auto", "none")
+        assert (found["draft"], found["grammar"]) == ("auto", "auto")
 
 
 async def test_the_status_counts(tmp_path):
@@ -184,7 +184,7 @@ async def test_what_is_chosen_on_the_command_line_holds_at_once(tmp_path):
     async with running(tmp_path) as server:
         server.open("x = 1\n")
         await server.ask(0, 5)
-        assert server.said("uses auto and none")
+        assert server.said("uses auto and auto")
         use = [sys.executable, "-m", "codespec", "models", "use", "none", "--for", "python"]
         environ = environment(tmp_path)
         process = await asyncio.create_subprocess_exec(*use, env=environ, stdout=asyncio.subprocess.DEVNULL)
@@ -195,5 +195,5 @@ async def test_what_is_chosen_on_the_command_line_holds_at_once(tmp_path):
                 break
             await asyncio.sleep(0.05)
         await server.ask(0, 4)
-        assert server.said("uses none and none")
+        assert server.said("uses none and auto")
         assert server.stderr.count("stub: loaded") == 1

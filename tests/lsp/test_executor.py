@@ -34,7 +34,7 @@ class Gate:
     def idle(self, go_on):
         return True
 
-    def status(self):
+    def status(self, languages=()):
         return {}
 
     def abort(self):

@@ -14,7 +14,7 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcRequestCancelled
 
 from .helpers import ROOT, URI, raw, running, until
-from .test_commands import status
+from .test_commands import plain, status
 from .test_lessons import run_command
 
 SERVE = [sys.executable, "-m", "codespec", "serve"]
@@ -85,7 +85,25 @@ async def test_another_draft_and_grammar_for_the_session(real):
         assert found["draft"] == ("draft-python" if name == "json" else "none")
     assert sum("is loaded" in each.message for each in real.client.log_messages) == 1
     found = await status(real, "python")
-    assert (found["draft"], found["grammar"]) == ("auto", "none")
+    assert (found["draft"], found["grammar"]) == ("draft-python", "auto")
+
+
+@pytest.mark.asyncio
+async def test_the_status_names_the_draft_of_each_open_document(tmp_path):
+    def told() -> dict:
+        return plain(server.client.statuses[-1])
+
+    options = {"language": {"csv": {"draft": "none"}}, "prefill": False}
+    async with running(tmp_path, command=SERVE, options=options) as server:
+        server.open("import os\n", "file:///work/some.py")
+        server.open("package main\n", "file:///work/some.go", language="go")
+        server.open("a,b\n", "file:///work/some.csv", language="csv")
+        await until(lambda: bool(server.client.statuses) and told()["state"] == "ready")
+        drafts = {"csv": "none", "go": "draft-go", "python": "draft-python"}
+        await until(lambda: told()["drafts"] == drafts)
+        await server.ask(0, 9, "file:///work/some.py")  # its draft model may still be loading
+        await until(lambda: told()["language"] == "python")
+        assert (told()["draft"], told()["drafts"]) == ("draft-python", drafts)
 
 
 @pytest.mark.asyncio(loop_scope="module")

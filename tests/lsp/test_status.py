@@ -34,7 +34,7 @@ async def test_the_client_is_told_when_the_state_changes(tmp_path):
         await server.ask(0, 9)
         await until(lambda: plain(server.client.statuses[-1])["from_memory_share"] == 0.5)
         found = plain(server.client.statuses[-1])
-        assert (found["target"], found["language"], found["grammar"]) == ("stub", "python", "none")
+        assert (found["target"], found["language"], found["grammar"]) == ("stub", "python", "auto")
         off = types.DidChangeConfigurationParams({"codespec": {"enabled": False}})
         server.client.workspace_did_change_configuration(off)
         await until(lambda: states()[-1] == "off")

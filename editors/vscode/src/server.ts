@@ -15,6 +15,8 @@ export interface Status {
   readonly state: 'loading' | 'ready' | 'busy' | 'failed' | 'off';
   readonly target?: string;
   readonly draft?: string;
+  /** By language. */
+  readonly drafts?: Readonly<Record<string, string>>;
   readonly grammar?: string;
   readonly language?: string;
   readonly acceptance?: number | null;

@@ -87,12 +87,13 @@ export class StatusBar implements vscode.Disposable {
       };
     }
     const document = currentDocument();
-    const models = `${modelName(status.target)} · ${draftName(status.draft)}`;
+    const draft = draftName((document && status.drafts?.[document.languageId]) ?? status.draft);
+    const models = `${modelName(status.target)} · ${draft}`;
     const rate = typeof status.acceptance === 'number' ? ` ${Math.round(status.acceptance * 100)} %` : '';
     const grammar = (document && this.grammarOf(document)) ?? status.grammar;
     const details = [
       `Target: ${modelName(status.target)}`,
-      `Draft: ${draftName(status.draft)}${rate ? `, ${rate.trim()} of its tokens accepted` : ''}`,
+      `Draft: ${draft}${rate ? `, ${rate.trim()} of its tokens accepted` : ''}`,
       `Grammar: ${grammar ?? 'none'}`,
       ...(status.tokens_per_second ? [`${Math.round(status.tokens_per_second)} tokens per second`] : []),
     ];
@@ -120,6 +121,7 @@ export function modelName(name: string | undefined): string {
   return name === undefined || name === 'target' ? 'embedded' : name;
 }
 
+/** N-grams draft without any model, too. */
 function draftName(name: string | undefined): string {
-  return name === undefined || name === 'none' ? 'no draft' : name.replace(/^draft-/, '');
+  return name === undefined || name === 'none' ? 'n-grams' : name.replace(/^draft-/, '');
 }

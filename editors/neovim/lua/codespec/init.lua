@@ -73,6 +73,8 @@ function M.status(buffer)
     return nil
   end
   local status = vim.tbl_extend('keep', { state = session.state }, session.status or {})
+  local drafts = type(status.drafts) == 'table' and status.drafts or {}
+  status.draft = drafts[require('codespec.server').language(vim.bo[buffer].filetype)] or status.draft
   status.percent = session.percent
   status.paused = require('codespec.pause').reason(buffer)
   return status
@@ -90,7 +92,7 @@ function M.statusline()
     table.insert(words, status.percent .. '/100')
   end
   if type(status.draft) == 'string' and vim.tbl_contains({ 'ready', 'busy' }, status.state) then
-    table.insert(words, vim.fn.fnamemodify(status.draft, ':t:r'))
+    table.insert(words, status.draft == 'none' and 'n-grams' or vim.fn.fnamemodify(status.draft, ':t:r'))
     if type(status.acceptance) == 'number' then
       table.insert(words, ('%.2f'):format(status.acceptance))
     end
