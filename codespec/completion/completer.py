@@ -164,14 +164,14 @@ class Completer:
             indices = range(drawn, drawn + min(TOGETHER, count - len(found)))
             samplings = [replace(self._sampling, sample=self._sampling.sample + index) for index in indices]
             samplings = [_warm(each) if index > 0 else each for index, each in zip(indices, samplings, strict=True)]
-            left = replace(task.limits, time_budget_ms=budget and budget - spent.total_ms)
+            left = replace(task.limits, time_budget_ms=budget and budget - (spent.total_ms - task.before_ms))
             completions = self._together(task, samplings, left, cancel, spent)
             if any(each.finish_reason == "cancelled" for each in completions):
                 return []
             for completion in completions:
                 found.setdefault(completion.text, completion)
             drawn = indices.stop
-            if budget and spent.total_ms > budget / 2:
+            if budget and spent.total_ms - task.before_ms > budget / 2:
                 break
         if not any(text for text in found):
             return [self._one(task, _another(self._sampling), cancel, spent)]
