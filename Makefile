@@ -2,6 +2,7 @@
 # make test     run the tests
 # make test-train  run the tests of training (installs torch)
 # make test-editors  run the tests in VS Code, Neovim, Emacs and Vim, which it installs (REPEAT=10: each of them ten times)
+# make judges   what `codespec bench gate` judges by: TypeScript's compiler and libraries; tells of programs that are missing
 # make fuzz     10,000 hostile grammars (half an hour)
 # make lint     ruff and mypy
 # make serve    run the language server over stdio
@@ -21,7 +22,7 @@ endif
 LLAMA := llama-cpp-python==0.3.36
 LLAMA_FLAGS := -DCMAKE_CXX_FLAGS='-fno-tree-dse -fno-dse' -DLLAVA_BUILD=OFF
 
-.PHONY: demo test test-train test-editors fuzz lint format serve clean
+.PHONY: demo test test-train test-editors judges fuzz lint format serve clean
 
 demo: $(VENV)/installed
 	@echo
@@ -53,6 +54,11 @@ REPEAT ?= 1
 test-editors: $(VENV)/installed-test
 	tests/editors/install.sh $(EDITORS) $(BIN)/python
 	CODESPEC_EDITORS=$(EDITORS) CODESPEC_REPEAT=$(REPEAT) $(BIN)/python -m pytest tests/editors
+
+judges: $(VENV)/installed-test
+	$(BIN)/python -m pip install --quiet --editable ".[judges]"
+	npm install --silent --no-save --prefix $(VENV)/judges typescript@5
+	@for each in node gofmt rustfmt gcc g++ java bash; do command -v $$each >/dev/null || echo "missing: $$each"; done
 
 fuzz: $(VENV)/installed-test
 	$(BIN)/python -m tests.fuzz --count 10000

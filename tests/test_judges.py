@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from codespec.bench.asked import is_there
 from codespec.bench.gate import KINDS, Outcome, figures, position_in, positions, table
 from codespec.bench.judges import JUDGED, judge_of
 from codespec.bench.roles import changed, roles_of
@@ -120,16 +121,32 @@ def test_positions_are_in_files_that_are_well_formed(tmp_path: Path) -> None:
         list(positions([bad], judge, 1, random.Random(1)))
 
 
+@pytest.mark.parametrize(
+    ("line", "suffix", "expected"),
+    [
+        ("ber);", "ber);\n", True),
+        ("return a", "\n\n    return a + b\n", True),
+        ("return a + b + c", "\n    return a + b\n", True),
+        ("return b", "\n    return a\n", False),
+        ("x", "", False),
+    ],
+)
+def test_what_stands_there_already_is_nothing_new(line: str, suffix: str, expected: bool) -> None:
+    assert is_there(line, suffix) is expected
+
+
 def test_figures() -> None:
-    plain = Outcome("a.py", "end", 1, "", "x", "", True, (), False, "stop", "passed", "python", 2.0, 1.0)
+    plain = Outcome("a.py", "end", 1, "", "x", "", "x", True, (), False, "stop", "passed", "python", 2.0, 1.0)
     outcomes = [
         plain,
         Outcome(**{**vars(plain), "errors": ["no"]}),
         Outcome(**{**vars(plain), "changed": True, "kind": "start"}),
         Outcome(**{**vars(plain), "text": " "}),
-        Outcome(**{**vars(plain), "text": "", "raw": False}),
+        Outcome(**{**vars(plain), "text": "", "new": False}),
+        Outcome(**{**vars(plain), "text": "", "raw": "", "new": False}),
     ]
     found = figures(outcomes)
-    assert (found["positions"], found["shown"], found["worse"], found["changed"]) == (5, 3, 1, 1)
-    assert (found["shown_where_target_has_text"], found["worse_share"]) == (0.75, 0.3333)
-    assert "| python | all | 5 | 3 | 75.0 % | 1 | 33.33 % | 1 |" in table({"python": outcomes})
+    assert (found["positions"], found["shown"], found["worse"], found["changed"]) == (6, 3, 1, 1)
+    assert (found["target_has_text"], found["target_has_new_text"]) == (5, 4)
+    assert (found["shown_where_target_has_new_text"], found["worse_share"]) == (0.75, 0.3333)
+    assert "| python | all | 6 | 3 | 75.0 % | 1 | 33.33 % | 1 |" in table({"python": outcomes})

@@ -29,12 +29,20 @@ class Prompted:
         return getattr(self._engine, name)
 
 
-def says_anything(prompted: Prompted, lead: str) -> bool:
-    """Whether the target alone goes on with anything that is not blank, behind ``lead`` where it writes that again."""
+def said(prompted: Prompted, lead: str) -> str:
+    """The first line, blank ones aside, that the target alone goes on with, behind ``lead`` where it writes that again;
+    empty where it says nothing, or no more than it needs tokens for the lead."""
     text = ""
     assert prompted.prompt is not None
     for chunk in prompted.generate(prompted.prompt, None, Sampling(), Limits(RAW_TOKENS, None)):
         text += chunk.text
-        if text.removeprefix(lead).strip() and not lead.startswith(text):
-            return True
-    return False
+        if "\n" in text.removeprefix(lead).lstrip():
+            break
+    return "" if lead.startswith(text) else text.removeprefix(lead).strip().partition("\n")[0].rstrip()
+
+
+def is_there(line: str, suffix: str) -> bool:
+    """Whether what follows the cursor begins with ``line``: there is nothing to show of it."""
+    rest, _, following = suffix.partition("\n")
+    candidates = (rest.strip(), following.lstrip().partition("\n")[0].rstrip())
+    return any(each and (each.startswith(line) or line.startswith(each)) for each in candidates)

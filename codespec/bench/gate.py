@@ -19,7 +19,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, cast
 
-from codespec.bench.asked import Prompted, says_anything
+from codespec.bench.asked import Prompted, is_there, said
 from codespec.bench.judges import Judge, judge_of
 from codespec.bench.progress import progress
 from codespec.bench.roles import Roles, changed, roles_of
@@ -59,7 +59,8 @@ class Outcome:
 
     Attributes:
         before, after: the end of the text before the cursor, and the beginning of what follows.
-        raw: whether the target alone says anything to the same prompt.
+        raw: the first line of what the target alone says to the same prompt.
+        new: whether that is anything, and not what follows the cursor.
         errors: of the file with the text.
         changed: whether what follows the cursor is something else with the text.
     """
@@ -70,7 +71,8 @@ class Outcome:
     before: str
     text: str
     after: str
-    raw: bool
+    raw: str
+    new: bool
     errors: Sequence[str]
     changed: bool
     reason: str
@@ -112,7 +114,7 @@ def run(paths: list[Path], languages: Sequence[str], count: int, seed: int, out:
             report["languages"][name] = {  # type: ignore[index]
                 "figures": {kind: figures(of) for kind, of in by_kind(outcomes).items()},
                 "bad": [asdict(each) for each in outcomes if each.errors or each.changed],
-                "empty": [asdict(each) for each in outcomes if each.raw and not each.text.strip()],
+                "empty": [asdict(each) for each in outcomes if each.new and not each.text.strip()],
                 "texts": [asdict(each) for each in outcomes if each.text.strip()][:: max(1, len(outcomes) // 40)],
             }
         (out / "gate.json").write_text(json.dumps(report, indent=1) + "\n", "utf-8")
@@ -130,7 +132,13 @@ def files_of(paths: Iterable[Path], languages: Sequence[str]) -> dict[Language, 
     for path in paths:
         for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
             language = by_path(file.name)
-            if language.id in languages and file.is_file() and SMALLEST <= file.stat().st_size <= LARGEST:
+            # Declarations alone (`.d.ts`) are written by programs.
+            if (
+                language.id in languages
+                and ".d." not in file.name
+                and file.is_file()
+                and SMALLEST <= file.stat().st_size <= LARGEST
+            ):
                 found.setdefault(language, []).append(file)
     missing = set(languages) - {language.id for language in found}
     if missing:
@@ -213,7 +221,7 @@ def _outcome(
     ms = (perf_counter() - began) * 1e3
     text, report = completion.text, completion.report
     lead = prefix[len(prefix) - completion.backed_up :]
-    shown = bool(text.strip())
+    shown, raw = bool(text.strip()), said(prompted, lead)
     return Outcome(
         path=str(position.path),
         kind=position.kind,
@@ -221,7 +229,8 @@ def _outcome(
         before=prefix[-EXCERPT:],
         text=text,
         after=suffix[:EXCERPT],
-        raw=says_anything(prompted, lead),
+        raw=raw,
+        new=bool(raw) and not is_there(raw, suffix),
         errors=judge(prefix + text + suffix, position.path) if shown else (),
         changed=shown and changed(roles, prefix, text, suffix),
         reason=completion.finish_reason,
@@ -240,13 +249,15 @@ def by_kind(outcomes: Sequence[Outcome]) -> dict[str, list[Outcome]]:
 def figures(outcomes: Sequence[Outcome]) -> dict[str, Any]:
     """Counts, shares and medians."""
     shown = [each for each in outcomes if each.text.strip()]
-    raw = [each for each in outcomes if each.raw]
+    raw, new = [each for each in outcomes if each.raw], [each for each in outcomes if each.new]
     worse = sum(bool(each.errors) for each in shown)
     return {
         "positions": len(outcomes),
         "target_has_text": len(raw),
+        "target_has_new_text": len(new),
         "shown": len(shown),
         "shown_where_target_has_text": _share(sum(bool(each.text.strip()) for each in raw), len(raw)),
+        "shown_where_target_has_new_text": _share(sum(bool(each.text.strip()) for each in new), len(new)),
         "worse": worse,
         "worse_share": _share(worse, len(shown)),
         "changed": sum(each.changed for each in shown),
@@ -275,7 +286,7 @@ def table(found: dict[str, list[Outcome]]) -> str:
     for name, outcomes in found.items():
         for kind, of in by_kind(outcomes).items():
             each = figures(of)
-            shares = [_percent(each["shown_where_target_has_text"], 1), _percent(each["worse_share"], 2)]
+            shares = [_percent(each["shown_where_target_has_new_text"], 1), _percent(each["worse_share"], 2)]
             cells = [name, kind, each["positions"], each["shown"], shares[0], each["worse"], shares[1], each["changed"]]
             lines.append(f"| {' | '.join(map(str, cells))} |")
     return "\n".join(lines)

@@ -20,7 +20,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, cast
 
-from codespec.bench.asked import Prompted, says_anything
+from codespec.bench.asked import Prompted, said
 from codespec.bench.judges import JUDGED, Judge, judge_of
 from codespec.bench.typing import LONGEST, SHORTEST, Session, sessions
 from codespec.completion.completer import Completer
@@ -242,7 +242,7 @@ def judge(
         text=text,
         reason=completion.finish_reason,
         gate=completion.report["gate"],
-        raw=says_anything(prompted, lead),
+        raw=bool(said(prompted, lead)),
         duplicate=duplicates(prefix, text, suffix),
         authors=duplicates(prefix, wanted, suffix),
         errors=errors,
