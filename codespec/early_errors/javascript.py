@@ -212,12 +212,12 @@ def _export(walk: Walk, node: Node, context: Context) -> None:
         walk.report("export in a block", node, node.children[0])
     for child in named(node):
         if child.type != "export_clause":
-            walk.visit(child, context._replace(top=False))
+            walk.visit(child, context)
 
 
 def _namespace(walk: Walk, node: Node, context: Context) -> None:
     body = node.child_by_field_name("body")
-    if not context.top and context.returns:
+    if not context.top:
         walk.report("namespace in a block", node, node.children[0])
     if body is not None:
         redeclared(walk, body.children, "function", [], context.typescript)

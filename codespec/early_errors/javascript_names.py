@@ -124,7 +124,7 @@ def redeclared(walk: Walk, statements: list[Node], mode: str, outer: list[Name],
         outer: parameters and the like, which its own names may not take.
     """
     lexical = list(declared(walk, statements))
-    if not any(name.kind != "plain" for name in lexical) and mode == "function":
+    if mode == "function" and not typescript and all(name.kind == "plain" for name in lexical):
         return
     names = defaultdict(list)
     for name in [*outer, *lexical]:
