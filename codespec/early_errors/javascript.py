@@ -10,7 +10,7 @@ from codespec.early_errors import javascript_expressions, javascript_functions
 from codespec.early_errors.javascript_context import Context, check_binding, check_name
 from codespec.early_errors.javascript_expressions import check_target
 from codespec.early_errors.javascript_functions import BODIES, uses_strict
-from codespec.early_errors.javascript_modules import check_exports
+from codespec.early_errors.javascript_modules import check_exports, check_specifiers
 from codespec.early_errors.javascript_names import CLASSES, FUNCTIONS, LEXICAL, Name, bound, redeclared
 from codespec.early_errors.walk import Handler, Node, Walk, has_token, named, overloaded
 
@@ -44,8 +44,8 @@ def _program(walk: Walk, root: Node, path: str, typescript: bool) -> None:
         new_target=script,
     )
     redeclared(walk, statements, "module" if module else "function", [], typescript)
-    if module and not typescript:
-        check_exports(walk, statements)
+    if module:
+        (check_specifiers if typescript else check_exports)(walk, statements)
     _statements(walk, statements, context)
 
 
@@ -145,7 +145,7 @@ def _switch(walk: Walk, node: Node, context: Context) -> None:
 
 def _try(walk: Walk, node: Node, context: Context) -> None:
     if node.child_by_field_name("handler") is None and node.child_by_field_name("finalizer") is None:
-        walk.report("try without catch", node, node.children[0])
+        walk.report("try without catch", node.children[-1])
     walk.visit_children(node, context._replace(top=False))
 
 
@@ -212,12 +212,12 @@ def _export(walk: Walk, node: Node, context: Context) -> None:
         walk.report("export in a block", node, node.children[0])
     for child in named(node):
         if child.type != "export_clause":
-            walk.visit(child, context._replace(top=False))
+            walk.visit(child, context)
 
 
 def _namespace(walk: Walk, node: Node, context: Context) -> None:
     body = node.child_by_field_name("body")
-    if not context.top and context.returns:
+    if not context.top:
         walk.report("namespace in a block", node, node.children[0])
     if body is not None:
         redeclared(walk, body.children, "function", [], context.typescript)

@@ -175,7 +175,9 @@ def _object(walk: Walk, node: Node, context: Context) -> None:
     if context.typescript:
         members = [(kind, name) for child in named(node) for kind, name in _property(child)]
         for kind in ("get", "set"):
-            for name in repeated((walk.text(name), name) for own, name in members if own in (kind, "property")):
+            for name in repeated(
+                (walk.text(name).strip(b"\"'"), name) for own, name in members if own in (kind, "property")
+            ):
                 walk.report("property twice", name)
     walk.visit_children(node, context)
 

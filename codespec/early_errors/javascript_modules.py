@@ -8,6 +8,14 @@ from codespec.early_errors.javascript_names import bound, declared, hoisted
 from codespec.early_errors.walk import Node, Walk, has_token, named, repeated
 
 
+def check_specifiers(walk: Walk, statements: list[Node]) -> None:
+    """Report names in braces that are exported twice, as what is exported with its declaration may be in TypeScript."""
+    exports = [each for each in statements if each.type == "export_statement"]
+    names = [(walk.text(each).split()[-1], each) for statement in exports for each in _specifiers(statement)]
+    for node in repeated(names):
+        walk.report("exported twice", node)
+
+
 def check_exports(walk: Walk, statements: list[Node]) -> None:
     """Report exports of the same name, and of names that a module does not declare."""
     exports = [each for each in statements if each.type == "export_statement"]

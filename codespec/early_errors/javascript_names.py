@@ -22,12 +22,15 @@ _NESTING = frozenset(
 )  # fmt: skip
 
 
+_TYPES = {"enum_declaration": "enum", "type_alias_declaration": "type", "interface_declaration": "interface"}
+
+
 class Name(NamedTuple):
     """Something that is declared.
 
     Attributes:
         kind: ``let`` (and ``const``), ``var``, ``function``, ``plain`` (a function that is neither async nor a
-            generator), ``class``, ``import``, ``parameter``, or ``other``.
+            generator), ``class``, ``import``, ``parameter``, ``enum``, ``type`` or ``interface``.
     """
 
     text: bytes
@@ -69,8 +72,8 @@ def declared(walk: Walk, statements: list[Node]) -> Iterator[Name]:
             yield from _names(walk, "class", _identifier(statement))
         elif statement.type == "import_statement":
             yield from _names(walk, "import", imported(statement))
-        elif statement.type == "enum_declaration":
-            yield from _names(walk, "other", _identifier(statement))
+        elif statement.type in _TYPES:
+            yield from _names(walk, _TYPES[statement.type], _identifier(statement))
 
 
 def _identifier(node: Node) -> list[Node]:
@@ -121,7 +124,7 @@ def redeclared(walk: Walk, statements: list[Node], mode: str, outer: list[Name],
         outer: parameters and the like, which its own names may not take.
     """
     lexical = list(declared(walk, statements))
-    if not any(name.kind != "plain" for name in lexical) and mode == "function":
+    if mode == "function" and not typescript and all(name.kind == "plain" for name in lexical):
         return
     names = defaultdict(list)
     for name in [*outer, *lexical]:
@@ -152,7 +155,10 @@ def _typescript_refuses(kinds: list[str], mode: str) -> bool:
     """As ``_refuses``, where types are merged, and what is imported may be one."""
     if kinds.count("import") > 1:
         return True
-    kinds = [kind for kind in kinds if kind != "import"]
+    types = [kind for kind in kinds if kind in ("class", "enum", "type", "interface")]
+    if "type" in types and len(types) > 1:
+        return True
+    kinds = [kind for kind in kinds if kind not in ("import", "type", "interface")]
     if "let" in kinds:
         return len(kinds) > 1
     functions = kinds.count("plain") + kinds.count("function")

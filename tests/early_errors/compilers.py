@@ -1,0 +1,89 @@
+"""What the languages' own compilers say of a text: the judges of what codespec takes for an early error."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+HERE = Path(__file__).parent
+MODULE = re.compile(r"^(?:export\b|import(?!\s*[(.]))", re.MULTILINE)
+
+Judge = Callable[[str], str | None]
+"""What is wrong with a text; None where nothing is."""
+
+
+def python(text: str) -> str | None:
+    """Python's own, of this process."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            compile(text, "text", "exec", dont_inherit=True)
+        except (SyntaxError, ValueError) as error:
+            return str(error)
+    return None
+
+
+class Node:
+    """A program for node that answers line by line."""
+
+    def __init__(self, script: str, environment: dict[str, str] | None = None) -> None:
+        command = ["node", "--experimental-vm-modules", "--no-warnings", str(HERE / script)]
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={**os.environ, **(environment or {})}
+        )
+
+    def ask(self, question: object) -> str | None:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps(question) + "\n")
+        self._process.stdin.flush()
+        answer: str | None = json.loads(self._process.stdout.readline())
+        return answer
+
+    def javascript(self, text: str) -> str | None:
+        return self.ask({"text": text, "module": bool(MODULE.search(text)) or None})
+
+    def close(self) -> None:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.close()
+        self._process.wait()
+        self._process.stdout.close()
+
+
+def _run(command: list[str], text: str | None = None) -> str | None:
+    done = subprocess.run(command, input=text, capture_output=True, text=True)
+    return (done.stdout + done.stderr).strip() or "refused" if done.returncode else None
+
+
+def go(folder: Path) -> Judge:
+    """Go's compiler, for texts without imports."""
+
+    def judge(text: str) -> str | None:
+        (folder / "text.go").write_text(text, "utf-8")
+        return _run(["go", "tool", "compile", "-o", os.devnull, str(folder / "text.go")])
+
+    return judge
+
+
+def rust(folder: Path) -> Judge:
+    """Rust's compiler, up to the types."""
+    command = ["rustc", "--edition", "2021", "--crate-type", "lib", "--emit=metadata", "-o", str(folder / "text.rmeta")]
+    return lambda text: _run([*command, "-"], text)
+
+
+def typescript_folder() -> Path | None:
+    """Where npm has ``typescript`` (5): in ``CODESPEC_NODE_PATH``, or among what is installed for everybody."""
+    npm = shutil.which("npm")
+    folders = [os.environ.get("CODESPEC_NODE_PATH", "")]
+    if npm:
+        folders.append(subprocess.run([npm, "root", "-g"], capture_output=True, text=True).stdout.strip())
+    return next(
+        (Path(each) for each in folders if each and (Path(each) / "typescript/lib/typescript.js").exists()), None
+    )
