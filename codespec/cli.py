@@ -239,7 +239,8 @@ def _file_name(options: argparse.Namespace, grammar: Grammar | None) -> str:
 
 def _grammar_of(options: argparse.Namespace) -> Grammar | None:
     from codespec.grammar import Grammar
-    from codespec.grammar.grammar import MAX_FILE, read_text, to_generate
+    from codespec.grammar.grammar import MAX_FILE, read_text
+    from codespec.grammar.library import to_generate
 
     if options.grammar:
         name = to_generate(options.grammar)

@@ -19,6 +19,7 @@ class Language:
         long_quotes: around texts of more lines.
         indented: whether blocks are made by indentation.
         grammar: name of the shipped grammar, or empty.
+        grammar_versions: of the language that have a shipped grammar of their own, whose name ends in the version.
         draft: name of the embedded draft, or empty.
         parser: the tree-sitter module, and the function that gives the language where it is not ``language``.
     """
@@ -31,6 +32,7 @@ class Language:
     long_quotes: tuple[str, ...] = ()
     indented: bool = False
     grammar: str = ""
+    grammar_versions: tuple[tuple[int, int], ...] = ()
     draft: str = ""
     parser: str = ""
 
@@ -47,6 +49,7 @@ LANGUAGES = {
             long_quotes=('"""', "'''"),
             indented=True,
             grammar="python",
+            grammar_versions=((3, 14),),
             draft="python",
             parser="tree_sitter_python",
         ),

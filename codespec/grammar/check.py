@@ -10,7 +10,8 @@ import numpy as np
 
 from codespec.grammar.diagnose import diagnose
 from codespec.grammar.errors import Diagnostic, GrammarError
-from codespec.grammar.grammar import MAX_FILE, Grammar, decode, read_bytes, read_text, shipped, split_start
+from codespec.grammar.grammar import MAX_FILE, Grammar, decode, read_bytes, read_text, split_start
+from codespec.grammar.library import shipped, text_of
 from codespec.grammar.state import LlguidanceState
 from codespec.grammar.tokenizer import byte_tokenizer
 from codespec.protocols import CodespecError
@@ -56,7 +57,8 @@ def check(
     path = known.get(name) or Path(name)
     found: list[Diagnostic] = []
     if path.suffix.lower() == ".gbnf" and path.is_file():
-        found = diagnose(read_text(path, MAX_FILE), name, strict, extensions or name in known, start)
+        text = text_of(path) if name in known else read_text(path, MAX_FILE)
+        found = diagnose(text, name, strict, extensions or name in known, start)
         if any(each.severity == "error" for each in found):
             return found
     try:
