@@ -238,7 +238,7 @@ def _file_name(options: argparse.Namespace, grammar: Grammar | None) -> str:
 
 def _grammar_of(options: argparse.Namespace) -> Grammar | None:
     from codespec.grammar import Grammar
-    from codespec.grammar.grammar import to_generate
+    from codespec.grammar.library import to_generate
 
     if options.grammar:
         source = read_grammar(to_generate(options.grammar), "gbnf")

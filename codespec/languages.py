@@ -19,6 +19,7 @@ class Language:
         long_quotes: around texts of more lines.
         indented: whether blocks are made by indentation.
         grammar: name of the shipped grammar, or empty.
+        grammar_versions: of the language that have a shipped grammar of their own, whose name ends in the version.
         draft: name of the embedded draft, or empty.
         parser: the tree-sitter module, and the function that gives the language where it is not ``language``.
     """
@@ -31,6 +32,7 @@ class Language:
     long_quotes: tuple[str, ...] = ()
     indented: bool = False
     grammar: str = ""
+    grammar_versions: tuple[tuple[int, int], ...] = ()
     draft: str = ""
     parser: str = ""
 
@@ -47,6 +49,7 @@ LANGUAGES = {
             long_quotes=('"""', "'''"),
             indented=True,
             grammar="python",
+            grammar_versions=((3, 14),),
             draft="python",
             parser="tree_sitter_python",
         ),
@@ -104,7 +107,7 @@ LANGUAGES = {
             draft="go",
             parser="tree_sitter_go",
         ),
-        Language("rust", (".rs",), "//", _C, quotes=('"',), draft="rust", parser="tree_sitter_rust"),
+        Language("rust", (".rs",), "//", _C, quotes=('"',), grammar="rust", draft="rust", parser="tree_sitter_rust"),
         Language("java", (".java",), "//", _C, quotes=('"',), long_quotes=('"""',), parser="tree_sitter_java"),
         Language("shellscript", (".sh", ".bash"), "#", parser="tree_sitter_bash"),
         Language("sql", (".sql",), "--", _C, grammar="sql", parser="tree_sitter_sql"),

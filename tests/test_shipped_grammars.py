@@ -21,9 +21,9 @@ from codespec.grammar.check import accepts_text
 FOLDER = Path(__file__).parent / "grammars"
 SMALL = 2000
 """Bytes of a file that is fed one by one."""
-HOLDS = {"typescript": "javascript"}
+HOLDS = {"typescript": "javascript", "python3.14": "python"}
 """Languages that hold another."""
-LEVELED = ("python", "yaml")
+LEVELED = ("python", "python3.14", "yaml")
 _STARTS = re.compile(r"^# Start symbols: ([A-Za-z0-9, -]+)\.?$", re.MULTILINE)
 
 

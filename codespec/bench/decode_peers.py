@@ -20,7 +20,7 @@ from codespec.bench.llama_peers import (
     prompt_of,
     sweep,
 )
-from codespec.grammar.grammar import shipped
+from codespec.grammar.library import shipped
 from codespec.protocols import CodespecError
 from codespec.show import text_of
 

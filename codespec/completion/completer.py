@@ -20,6 +20,7 @@ from codespec.completion.report import draft_name, report_of
 from codespec.completion.request import Completion, Request
 from codespec.completion.teaching import Teacher
 from codespec.completion.trace import passes
+from codespec.completion.versions import grammar_for
 from codespec.config import Config
 from codespec.grammar import Grammar
 from codespec.languages import by_id
@@ -120,6 +121,8 @@ class Completer:
         limits = self._limits(request)
         began = perf_counter()
         grammar = request.grammar or settings.grammar
+        if grammar == "auto":
+            grammar = grammar_for(language, request.path, request.workspace) or "none"
         whole = (request.begins, request.ends)
         stopped = cancel.is_set if cancel is not None else lambda: False
         gate = self._config.gate

@@ -89,7 +89,7 @@ class OpenDocuments:
         """What holds at ``offset`` of the current version of a document.
 
         Args:
-            grammar: a name, a file, ``auto`` (the language's own) or ``none``.
+            grammar: a name, a file, ``auto`` (the language's own, whatever its version) or ``none``.
             gate: ``window``, ``whole`` or ``off``.
             whole: whether ``text`` begins where the document does, and ends there.
             stopped: whether nobody wants to know any more: this, or the gate, then raises ``Aborted``.

@@ -79,7 +79,8 @@ def _load(path: Path) -> str | None:
 def lower_beforehand() -> None:
     """Fill ``BEFOREHAND``, as building the package does: each shipped grammar from its root, and from where a document
     is entered in the middle; those of blocks by indentation for the usual ones."""
-    from codespec.grammar.grammar import Grammar, shipped
+    from codespec.grammar.grammar import Grammar
+    from codespec.grammar.library import shipped
 
     shutil.rmtree(BEFOREHAND, ignore_errors=True)
     os.environ[VARIABLE] = str(BEFOREHAND)

@@ -19,6 +19,7 @@ from codespec.grammar import cache, gbnf, lark_expand, python_types, sandbox
 from codespec.grammar.deep import with_deep_stack
 from codespec.grammar.errors import GrammarError, did_you_mean
 from codespec.grammar.json_engine import compile_schema
+from codespec.grammar.library import shipped, text_of
 from codespec.grammar.lower import lower
 from codespec.grammar.regex import RegexError, translate
 from codespec.grammar.rules import Rules, TokenRef, walk
@@ -85,7 +86,8 @@ class GrammarText:
         if notation not in NOTATIONS:
             names = ", ".join(f".{each}" for each in NOTATIONS)
             raise CodespecError(f"{path}: unknown kind of grammar; name it {names} (a JSON Schema)")
-        return cls(notation, read_text(path, MAX_FILE), name, start, str(path.parent), name in known)
+        text = text_of(path) if name in known else read_text(path, MAX_FILE)
+        return cls(notation, text, name, start, str(path.parent), name in known)
 
 
 class Grammar:
@@ -355,23 +357,6 @@ def _matches_only_empty(matcher: llguidance.LLMatcher, tokenizer: Tokenizer) -> 
     for token in tokenizer.end_tokens:
         bits[token >> 5] &= ~np.uint32(1 << (token & 31))
     return not bits.any()
-
-
-def shipped() -> dict[str, Path]:
-    """The grammars that come with codespec, by name."""
-    package = Path(__file__).resolve().parents[1]
-    # In a wheel they lie inside the package, in a checkout beside it.
-    for folder in (package / "grammars", package.parent / "grammars"):
-        found = {path.stem: path for path in sorted(folder.glob("*.gbnf"))}
-        if found:
-            return found
-    return {}
-
-
-def to_generate(name: str) -> str:
-    """``name``, or the rule ``compact`` of a shipped grammar that has one: a weak model comes to an end under it."""
-    path = shipped().get(name)
-    return f"{name}:compact" if path and re.search(r"^compact\s*::=", path.read_text("utf-8"), re.MULTILINE) else name
 
 
 def split_start(name: str, start: str | None = None, known: Iterable[str] = ()) -> tuple[str, str | None]:

@@ -1,0 +1,116 @@
+"""Which version of its language a project is written in, and the grammar for that."""
+
+from __future__ import annotations
+
+import configparser
+import functools
+import re
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from codespec.languages import Language
+from codespec.places import folder_of
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+Version = tuple[int, int]
+
+_LARGEST = 1 << 20
+"""Bytes of a project's file that is read."""
+# What a version must at least be; "^" is Poetry's.
+_AT_LEAST = re.compile(r"(?:>=|~=|===?|\^|~)\s*(\d+)(?:\.(\d+))?")
+
+
+def grammar_for(language: Language, path: str, workspace: str) -> str:
+    """The shipped grammar of a language's own, for the oldest version that the project of a file supports.
+
+    Args:
+        path, workspace: file names or URIs, may be empty: nothing is then known of the version.
+
+    Returns:
+        Its name; empty where the language has none.
+    """
+    if not language.grammar_versions:
+        return language.grammar
+    oldest = _oldest(path, workspace)
+    fitting = [each for each in language.grammar_versions if oldest is not None and each <= oldest]
+    return language.grammar + (".".join(map(str, max(fitting))) if fitting else "")
+
+
+def _oldest(path: str, workspace: str) -> Version | None:
+    """What the project files nearest to ``path`` say, from its folder up to the workspace's."""
+    top, file = folder_of(workspace), folder_of(path)
+    if top is None:
+        return None
+    inside = file is not None and top in file.parents
+    folders = [each for each in file.parents if each == top or top in each.parents] if file and inside else [top]
+    readers: dict[str, Callable[[str], str]] = {
+        "pyproject.toml": _of_pyproject,
+        "setup.cfg": _of_setup,
+        ".python-version": _of_pinned,
+    }
+    for folder in folders:
+        for name, read in readers.items():
+            found = read(_content(folder / name))
+            if found:
+                return _at_least(found)
+    return None
+
+
+def _content(path: Path) -> str:
+    """The text of a file; empty where there is none."""
+    try:
+        status = path.stat()
+    except OSError:
+        return ""
+    return _read(path, status.st_mtime_ns, status.st_size)
+
+
+@functools.lru_cache(64)
+def _read(path: Path, _changed: int, size: int) -> str:
+    try:
+        return path.read_text("utf-8", "replace") if size <= _LARGEST else ""
+    except OSError:
+        return ""
+
+
+@functools.lru_cache(64)
+def _of_pyproject(text: str) -> str:
+    try:
+        project = tomllib.loads(text)
+    except (ValueError, RecursionError):
+        return ""
+    return next(filter(None, _named(project)), "")
+
+
+def _named(project: dict[str, Any]) -> Iterator[str]:
+    for keys in (("project", "requires-python"), ("tool", "poetry", "dependencies", "python")):
+        value: Any = project
+        for key in keys:
+            value = value.get(key) if isinstance(value, dict) else None
+        yield value if isinstance(value, str) else ""
+
+
+def _of_setup(text: str) -> str:
+    parser = configparser.ConfigParser(interpolation=None)
+    try:
+        parser.read_string(text)
+    except configparser.Error:
+        return ""
+    return parser.get("options", "python_requires", fallback="")
+
+
+def _of_pinned(text: str) -> str:
+    match = re.match(r"\s*(\d+\.\d+)", text)
+    return f"=={match[1]}" if match else ""
+
+
+def _at_least(specifiers: str) -> Version | None:
+    """The highest lower bound of PEP 440 specifiers; None where they have none."""
+    bounds = [(int(major), int(minor or 0)) for major, minor in _AT_LEAST.findall(specifiers)]
+    return max(bounds, default=None)

@@ -1,0 +1,6 @@
+try:
+    run()
+except* ValueError, KeyError,:
+    pass
+except* (OSError, TypeError) as error:
+    raise

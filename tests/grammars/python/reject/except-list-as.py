@@ -1,0 +1,4 @@
+try:
+    run()
+except ValueError, KeyError as error:
+    pass

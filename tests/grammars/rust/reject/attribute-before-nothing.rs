@@ -1,0 +1,3 @@
+struct S {
+    #[cfg(x)]
+}

@@ -1,0 +1,3 @@
+mod m {
+    /// Of what?
+}

@@ -1,0 +1,1 @@
+macro_rules! m { ($x:expr) -> { $x } }
