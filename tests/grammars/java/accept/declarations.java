@@ -45,6 +45,7 @@ public sealed abstract class Shapes<T extends Comparable<? super T> & java.io.Se
     enum Alone { ; void f() {} }
     int record, sealed, permits, yield, var, when;
     void record() {}
+    public static<T> @A T of(T x) { return x; }
     List<String>[] bare = new List[0];
     byte[]data;
 };
