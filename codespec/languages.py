@@ -108,7 +108,9 @@ LANGUAGES = {
             parser="tree_sitter_go",
         ),
         Language("rust", (".rs",), "//", _C, quotes=('"',), grammar="rust", draft="rust", parser="tree_sitter_rust"),
-        Language("java", (".java",), "//", _C, quotes=('"',), long_quotes=('"""',), parser="tree_sitter_java"),
+        Language(
+            "java", (".java",), "//", _C, quotes=('"',), long_quotes=('"""',), grammar="java", parser="tree_sitter_java"
+        ),
         Language("shellscript", (".sh", ".bash"), "#", parser="tree_sitter_bash"),
         Language("sql", (".sql",), "--", _C, grammar="sql", parser="tree_sitter_sql"),
         Language("yaml", (".yaml", ".yml"), "#", indented=True, grammar="yaml", parser="tree_sitter_yaml"),

@@ -1,0 +1,5 @@
+    int a = 1;
+    foo(a);
+    if (a > 1) {
+        return;
+    }

@@ -1,0 +1,1 @@
+list.forEach(x -> { use(x); });

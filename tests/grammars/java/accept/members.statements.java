@@ -1,0 +1,6 @@
+    @Override
+    public void f() { }
+
+    private int x = 1;
+
+    static class B { }

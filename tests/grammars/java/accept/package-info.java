@@ -1,0 +1,4 @@
+@NonNull
+package a.b;
+
+import x.Y;

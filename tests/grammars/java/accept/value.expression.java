@@ -1,0 +1,1 @@
+a.b(c) + new D[] {e}.length * 2

@@ -1,0 +1,3 @@
+class A {
+char c = 'ab';
+}

@@ -1,0 +1,5 @@
+class A {
+    void f() {
+        if (a) { } else if { }
+    }
+}

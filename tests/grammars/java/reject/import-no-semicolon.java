@@ -1,0 +1,2 @@
+import a.b
+class A {}

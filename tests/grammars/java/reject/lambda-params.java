@@ -1,0 +1,5 @@
+class A {
+    void f() {
+        x = (a b, c) -> d;
+    }
+}

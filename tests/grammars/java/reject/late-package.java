@@ -1,0 +1,2 @@
+import a.b;
+package c;

@@ -1,0 +1,5 @@
+class A {
+    void f() {
+        x = new int[2] {1, 2};
+    }
+}

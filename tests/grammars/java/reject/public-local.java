@@ -1,0 +1,5 @@
+class A {
+    void f() {
+        public int x = 1;
+    }
+}
