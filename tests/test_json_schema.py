@@ -238,11 +238,30 @@ def test_no_schema_at_all(text: str) -> None:
         ({"properties": {"b": True}, "allOf": [{"properties": {"a": True}}]}, "ba"),
         ({"allOf": [{"properties": {"b": True}}, {"properties": {"a": True}}], "properties": {"c": True}}, "bac"),
         ({"$ref": "#/$defs/x", "properties": {"a": True}, "$defs": {"x": {"properties": {"b": True}}}}, "ba"),
-        ({"properties": {"b": True}, "patternProperties": {"^a": True}}, "ba"),
+        ({"required": ["a"], "anyOf": [{"required": ["b"]}, {"properties": {"c": False}}]}, "ab"),
     ],
 )
-def test_order_of_properties(schema: dict[str, object], keys: str) -> None:
+def test_properties_come_in_any_order_but_not_twice(schema: dict[str, object], keys: str) -> None:
     grammar = Grammar.from_json_schema(json.dumps(schema))
+    assert not grammar.warnings
+    for order in itertools.permutations(keys):
+        text = json.dumps(dict.fromkeys(order, 1))
+        assert accepts_text(grammar, text).accepted, text
+        for key in order:
+            assert not accepts_text(grammar, f'{text[:-1]}, "{key}": 1}}').accepted, (text, key)
+
+
+@pytest.mark.parametrize(
+    ("schema", "keys"),
+    [
+        ({"properties": {"b": True, "a": True}, "patternProperties": {"^c": {"type": "null"}}}, "ba"),
+        ({"properties": dict.fromkeys([*"ba", *map(str, range(70))], True)}, "ba"),
+    ],
+)
+def test_where_the_order_stays_a_warning_says_so(schema: dict[str, object], keys: str) -> None:
+    grammar = Grammar.from_json_schema(json.dumps(schema), "s")
+    (warning,) = grammar.warnings
+    assert warning == "s: some properties must stand in the schema's order"
     for order in itertools.permutations(keys):
         text = json.dumps(dict.fromkeys(order, 1))
         assert accepts_text(grammar, text).accepted == ("".join(order) == keys), text

@@ -160,8 +160,9 @@ class Grammar:
 
     @classmethod
     def from_json_schema(cls, text: str, name: str = "schema", lenient: bool = False) -> Grammar:
-        """The JSON texts that satisfy a JSON Schema, properties in the order of the schema; one space or one line break
-        with its indentation between tokens, none before the first. ``x-guidance`` in the schema sets other rules.
+        """The JSON texts that satisfy a JSON Schema, properties in any order if ``warnings`` do not say otherwise; one
+        space or one line break with its indentation between tokens, none before the first. ``x-guidance`` in the schema
+        sets other rules, and keeps its order.
 
         With ``lenient``, keywords that cannot be enforced are ignored, and ``warnings`` lists them.
 
@@ -316,7 +317,7 @@ class Grammar:
             except GrammarError as error:
                 raise GrammarError(self.name, error.cause, error.remedy, error.line, error.column) from None
             source = _FREE + lark
-        raw = tokenizer.for_json if "start: %json" in source else tokenizer.raw
+        raw = tokenizer.for_json if ": %json" in source else tokenizer.raw
         matcher = with_deep_stack(lambda: llguidance.LLMatcher(raw, source, log_level=0, limits=_LIMITS))
         if matcher.is_error():
             raise self._refused(matcher.get_error())

@@ -12,9 +12,11 @@ import llguidance
 
 from codespec.grammar.deep import with_deep_stack
 from codespec.grammar.errors import GrammarError
+from codespec.grammar.json_order import any_order, several_names
 from codespec.grammar.json_refs import Schema, escape
 from codespec.grammar.json_schema import COUNTS, HANDLERS, parse, rewrite
 
+_ORDERED = "some properties must stand in the schema's order"
 _NOTHING = "Unsatisfiable schema"
 _BLAME_SECONDS = 0.7  # to find the keyword behind an error of the engine
 # Between the tokens of a JSON text: any layout that a printer makes, but no endless run for a weak model to fall into.
@@ -22,8 +24,10 @@ JSON_SPACE = r"( |\r?\n[ \t]{0,60})?"
 _NAMING = ("properties", "patternProperties", "required", "dependentRequired", "propertyNames")
 
 
-def compile_schema(text: str, name: str, lenient: bool = False) -> tuple[str, list[str]]:
+def compile_schema(text: str, name: str, lenient: bool = False, single: bool = False) -> tuple[str, list[str]]:
     """A Lark grammar for llguidance whose ``start`` is what the schema in ``text`` allows, and warnings.
+
+    With ``single`` it is one ``%json``, and properties come in the schema's order.
 
     Raises:
         GrammarError: not JSON, not a schema, or a keyword that cannot be enforced.
@@ -32,9 +36,12 @@ def compile_schema(text: str, name: str, lenient: bool = False) -> tuple[str, li
     warnings: list[str] = []
     while True:
         source, found = _source(schema, name, lenient)
+        free, kept = ("", []) if single else _any_order(source, schema)
+        if free and _refusal(free) is None:
+            return free, [*warnings, *found, *kept]
         cause = _refusal(source)
         if cause is None:
-            return source, warnings + found
+            return source, warnings + found + ([_ORDERED] if free and several_names(schema) else kept)
         where = _blame(schema, name, lenient, cause)
         if cause.startswith(_NOTHING):
             place = f"{where}: " if where else ""
@@ -63,6 +70,17 @@ def _source(schema: Schema, name: str, lenient: bool) -> tuple[str, list[str]]:
     # Last: llguidance takes the options out and moves the schema's last keyword to their place.
     body = {**({} if rewritten is True else rewritten), "x-guidance": options}
     return f"start: %json {json.dumps(body)}", warnings
+
+
+def _any_order(source: str, schema: Schema) -> tuple[str, list[str]]:
+    """The grammar with properties in any order, empty if there is none, and warnings."""
+    body = json.loads(source.removeprefix("start: %json "))
+    options = body.pop("x-guidance")
+    own_options = isinstance(schema, dict) and "x-guidance" in schema
+    found = None if own_options else any_order(body, options)
+    if found is None:
+        return "", [_ORDERED] if several_names(body) else []
+    return found[0], [_ORDERED] if found[1] else []
 
 
 def _mentions(node: Any, keyword: str) -> bool:

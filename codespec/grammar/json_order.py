@@ -1,0 +1,342 @@
+"""A rewritten JSON Schema as Lark rules for llguidance in which an object's properties come in any order.
+
+llguidance's own compiler fixes the order. Its parametric rules carry a 64-bit number: one bit for each property says
+that it has been written, so no property comes twice and the object ends only once the required ones are there. What is
+neither a plain object, nor an array or alternative with one inside, stays a ``%json`` of its own.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from codespec.grammar import json_logic as logic
+from codespec.grammar.json_refs import Schema
+
+MAX_PROPERTIES = 64
+"""The bits of a rule's parameter."""
+_MAX_RULES, _MAX_LEAVES, _MAX_SIZE = 4_000, 1_500, 2_000_000  # per schema; the size in characters
+_MAX_ALTERNATIVES = 24  # of one value, once parts that must hold together are multiplied out
+_MAX_COUNT = 64  # minItems and maxItems of an array whose items are rules
+_TEXT = r'"([^"\\\x00-\x1f\x7f]|\\[nrbtf\\"])*"'
+_OBJECT = frozenset({"type", "properties", "required", "additionalProperties", logic.EVALUATES})
+_ARRAY = frozenset({"type", "items", "minItems", "maxItems", logic.EVALUATES})
+_ONLY_OBJECTS = frozenset({
+    "properties", "required", "additionalProperties", "patternProperties", "minProperties", "maxProperties",
+})  # fmt: skip
+_ONLY_ARRAYS = frozenset({"items", "prefixItems", "minItems", "maxItems"})
+_NAMING = frozenset({"properties", "required"})
+
+
+class TooLarge(Exception):
+    """The rules would be larger than what compiles in a moment."""
+
+
+def any_order(schema: Schema, options: dict[str, Any]) -> tuple[str, int] | None:
+    """A Lark grammar, and how many of its parts keep the schema's order; None where nothing can be reordered.
+
+    ``options`` are what ``x-guidance`` says to every ``%json``; white space is the pattern in it.
+    """
+    if isinstance(schema, bool):
+        return None
+    try:
+        return _Rules(schema, options).run()
+    except (TooLarge, RecursionError):
+        return None
+
+
+def several_names(node: Any) -> bool:
+    """Whether some object in a schema has two properties of its own, and so an order."""
+    if isinstance(node, dict):
+        if len({*node.get("properties", ()), *node.get("required", ())}) > 1:
+            return True
+        node = list(node.values())
+    return isinstance(node, list) and any(map(several_names, node))
+
+
+class _Rules:
+    """Rules being written. A rule that is None takes nothing."""
+
+    def __init__(self, schema: dict[str, Any], options: dict[str, Any]) -> None:
+        self.root = {key: item for key, item in schema.items() if key != "$defs"}
+        self.definitions: dict[str, Schema] = schema.get("$defs", {})
+        self.options = options
+        self.names: dict[str, str | None] = {}  # of a rule, by the schema's text
+        self.lines: list[str] = []
+        self.keys: dict[str, str] = {}  # terminals of property names
+        self.others: dict[str, str] = {}  # terminals of all names but some
+        self.naming: dict[str, bool] = {}  # definitions that name properties, by name
+        self.size = self.leaves = self.ordered = self.objects = self.count = 0
+
+    def run(self) -> tuple[str, int] | None:
+        start = self.rule(self.root)
+        if start is None or not self.objects:
+            return None
+        white = self.options["whitespace_pattern"].removesuffix("?")
+        head = [f"start: {start}", "ws: WS?", f"WS: /{white}/"]
+        return "\n".join([*head, *self.lines]), self.ordered
+
+    # Rules
+
+    def rule(self, schema: Schema) -> str | None:
+        if schema is False:
+            return None
+        text = json.dumps(schema)
+        if text not in self.names:
+            if len(self.names) > _MAX_RULES:
+                raise TooLarge
+            name = self.names[text] = f"r{len(self.names)}"
+            if not self._write(name, {} if schema is True else schema):
+                self.names[text] = None
+        return self.names[text]
+
+    def _write(self, name: str, schema: dict[str, Any]) -> bool:
+        if not self._names_properties(schema, set()):
+            return self._leaf(name, schema)
+        if schema.keys() == {"$ref"}:
+            return self._either(name, [self.rule(self.definitions[logic.definition_of(schema)])])
+        options = self._alternatives(schema)
+        if options is None:
+            return self._leaf(name, schema)
+        if options != [schema]:
+            return self._either(name, [self.rule(option) for option in options])
+        types = logic.types_of(schema)
+        if schema.keys() <= _OBJECT and types == {"object"}:
+            return self._object(name, schema)
+        if schema.keys() <= _ARRAY and types == {"array"} and "integer" not in schema["type"]:
+            return self._array(name, schema)
+        return self._leaf(name, schema)
+
+    def _either(self, name: str, options: Iterable[str | None]) -> bool:
+        found = list(dict.fromkeys(option for option in options if option is not None))
+        if found:
+            self._line(f"{name}: {' | '.join(found)}")
+        return bool(found)
+
+    def _line(self, line: str) -> None:
+        self.size += len(line)
+        if self.size > _MAX_SIZE:
+            raise TooLarge
+        self.lines.append(line)
+
+    def _leaf(self, name: str, schema: dict[str, Any]) -> bool:
+        """The schema as llguidance compiles it, with the definitions that it leads to."""
+        self.leaves += 1
+        if self.leaves > _MAX_LEAVES:
+            raise TooLarge
+        needed: dict[str, Schema] = {}
+        self._reach(schema, needed)
+        self.ordered += several_names([schema, *needed.values()])
+        body = {**schema, **({"$defs": needed} if needed else {}), "x-guidance": self.options}
+        self._line(f"{name}: %json {json.dumps(body)}")
+        return True
+
+    def _reach(self, node: Any, found: dict[str, Schema]) -> None:
+        if isinstance(node, dict):
+            if isinstance(node.get("$ref"), str):
+                name = logic.definition_of(node)
+                if name not in found:
+                    found[name] = self.definitions[name]
+                    self._reach(found[name], found)
+            node = list(node.values())
+        if isinstance(node, list):
+            for item in node:
+                self._reach(item, found)
+
+    def _names_properties(self, node: Any, seen: set[str]) -> bool:
+        """Whether an object with properties of its own is somewhere in a value of the schema."""
+        if isinstance(node, list):
+            return any(self._names_properties(item, seen) for item in node)
+        if not isinstance(node, dict):
+            return False
+        if _NAMING & node.keys():
+            return True
+        name = logic.definition_of(node) if isinstance(node.get("$ref"), str) else None
+        if name is not None and name not in seen:
+            seen.add(name)
+            if self._names_properties(self.definitions[name], seen):
+                return True
+        return any(self._names_properties(item, seen) for item in node.values())
+
+    # Objects and arrays
+
+    def _object(self, name: str, schema: dict[str, Any]) -> bool:
+        rest = schema.get("additionalProperties", True)
+        required = list(dict.fromkeys(schema.get("required", ())))
+        members = schema.get("properties", {})
+        members = {key: members.get(key, rest) for key in [*required, *members]}
+        rules = {key: self.rule(member) for key, member in members.items()}
+        if any(rules[key] is None for key in required):
+            return False
+        written = [key for key in rules if rules[key] is not None]
+        if len(written) > MAX_PROPERTIES:
+            return self._leaf(name, schema)
+        self.objects += len(written) > 1
+        other = self.rule(rest)
+        options = [
+            f'{self._key(key)} ws ":" ws {rules[key]} ws {name}t::set_bit({bit}) %if bit_clear({bit})'
+            for bit, key in enumerate(written)
+        ]
+        if other is not None:
+            options.append(f'{self._other(members)} ws ":" ws {other} ws {name}t::_')
+        empty = '"}"' if not required else ""
+        if not options:
+            self._line(f'{name}: "{{" ws "}}"')
+            return True
+        self._line(f'{name}: "{{" ws {name}m::0x0' + (f' | "{{" ws {empty}' if empty else ""))
+        self._line(f"{name}m::_: " + "\n  | ".join(options))
+        end = f" %if is_ones([0:{len(required)}])" if required else ""
+        self._line(f'{name}t::_: "," ws {name}m::_\n  | "}}"{end}')
+        return True
+
+    def _array(self, name: str, schema: dict[str, Any]) -> bool:
+        low, high = schema.get("minItems", 0), schema.get("maxItems")
+        item = self.rule(schema.get("items", True))
+        if high is not None and high < low:
+            return False
+        if item is None or high == 0:
+            if low == 0:
+                self._line(f'{name}: "[" ws "]"')
+            return bool(low == 0)
+        if max(low, high or 0) > _MAX_COUNT:
+            return self._leaf(name, schema)
+        more = f"{{{max(low - 1, 0)},{'' if high is None else high - 1}}}"
+        empty = "" if low else ' | "[" ws "]"'
+        self._line(f'{name}: "[" ws {item} ws ("," ws {item} ws){more} "]"{empty}')
+        return True
+
+    def _key(self, key: str) -> str:
+        if key not in self.keys:
+            self.keys[key] = f"K{len(self.keys)}"
+            self._line(f"{self.keys[key]}: {_literal(key)}")
+        return self.keys[key]
+
+    def _other(self, keys: Iterable[str]) -> str:
+        text = " | ".join(sorted(map(_literal, keys)))
+        if text not in self.others:
+            self.others[text] = f"O{len(self.others)}"
+            self._line(f"{self.others[text]}: /{_TEXT}/" + (f" & ~({text})" if text else ""))
+        return self.others[text]
+
+    # Parts that must hold together
+
+    def _alternatives(self, schema: dict[str, Any]) -> list[dict[str, Any]] | None:
+        """Schemas of one type each, without ``allOf``, ``anyOf`` and ``$ref`` of their own, of which ``schema`` takes
+        what any takes; None where they are too many, or parts cannot be joined."""
+        found: list[dict[str, Any]] = []
+        parts = self._multiplied(schema, 12)
+        for conjunction in parts or ():
+            joined = _joined(conjunction)
+            if joined is None:
+                return None
+            if isinstance(joined, dict):
+                found += _by_type(joined)
+        return None if parts is None or len(found) > 2 * _MAX_ALTERNATIVES else _listing_all(found)
+
+    def _multiplied(self, schema: Schema, depth: int) -> list[list[dict[str, Any]]] | None:
+        """Every way in which ``schema`` can hold, as parts that hold together."""
+        if isinstance(schema, bool):
+            return [[]] if schema else []
+        if depth == 0:
+            return None
+        own = {key: item for key, item in schema.items() if key not in ("allOf", "anyOf", "$ref")}
+        groups: list[list[list[dict[str, Any]]] | None] = [[[own]]]
+        groups += [self._multiplied(part, depth - 1) for part in schema.get("allOf", ())]
+        if "$ref" in schema:
+            groups.append(self._multiplied(self.definitions[logic.definition_of(schema)], depth - 1))
+        if "anyOf" in schema:
+            options = [self._multiplied(part, depth - 1) for part in schema["anyOf"]]
+            groups.append(None if None in options else [case for option in options for case in option or ()])
+        cases: list[list[dict[str, Any]]] = [[]]
+        for group in groups:
+            if group is None or len(cases) * len(group) > _MAX_ALTERNATIVES:
+                return None
+            cases = [a + b for a, b in itertools.product(cases, group)]
+        return cases
+
+
+def _listing_all(options: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The alternatives, where a name that one of them lists is listed in all: then it cannot come twice in any."""
+    names = {key: None for option in options for key in (*option.get("properties", ()), *option.get("required", ()))}
+    found = []
+    for option in options:
+        rest = option.get("additionalProperties", True)
+        if rest is not False and "patternProperties" not in option and "object" in logic.types_of(option):
+            missing = dict.fromkeys((key for key in names if key not in option.get("properties", ())), rest)
+            option = {**option, "properties": {**option.get("properties", {}), **missing}} if missing else option
+        found.append(option)
+    return found
+
+
+def _literal(key: str) -> str:
+    """A Lark string for a property name in its quotes, as JSON spells it."""
+    return json.dumps(json.dumps(key, ensure_ascii=False), ensure_ascii=False)
+
+
+def _by_type(schema: dict[str, Any]) -> list[dict[str, Any]]:
+    """The schema for objects, for arrays and for everything else, as far as it takes any."""
+    written = schema.get("type", sorted(logic.TYPES))
+    names = [written] if isinstance(written, str) else list(written)
+    if len(names) == 1 or "enum" in schema or "const" in schema:
+        return [schema]
+    rest = [name for name in names if name not in ("object", "array")]
+    groups = [(["object"], _ONLY_ARRAYS), (["array"], _ONLY_OBJECTS), (rest, _ONLY_ARRAYS | _ONLY_OBJECTS)]
+    return [
+        {**{key: item for key, item in schema.items() if key not in drop}, "type": group}
+        for group, drop in groups
+        if group and set(group) <= set(names)
+    ]
+
+
+def _joined(parts: list[dict[str, Any]]) -> dict[str, Any] | bool | None:
+    """What satisfies all parts, in one schema; None if that cannot be said, False if nothing does."""
+    out: dict[str, Any] = {}
+    for part in parts:
+        for keyword, value in part.items():
+            if keyword in ("properties", "additionalProperties", logic.EVALUATES):
+                continue
+            if keyword not in out or out[keyword] == value:
+                out[keyword] = value
+            elif keyword == "required":
+                out[keyword] = list(dict.fromkeys([*out[keyword], *value]))
+            elif keyword == "type":
+                out[keyword] = _common_types(out[keyword], value)
+                if not out[keyword]:
+                    return False
+            elif keyword in ("minItems", "minLength"):
+                out[keyword] = max(out[keyword], value)
+            elif keyword in ("maxItems", "maxLength"):
+                out[keyword] = min(out[keyword], value)
+            elif keyword == "items":
+                out[keyword] = logic.both(out[keyword], value)
+            else:
+                out.setdefault("allOf", []).append({keyword: value})
+    return None if "allOf" in out else _with_members(out, parts)
+
+
+def _common_types(first: list[str] | str, second: list[str] | str) -> list[str]:
+    mine, other = ([types] if isinstance(types, str) else types for types in (first, second))
+    found = [name for name in mine if name in other or (name == "integer" and "number" in other)]
+    return found + [name for name in other if name == "integer" and "number" in mine and name not in found]
+
+
+def _with_members(out: dict[str, Any], parts: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """``out`` with the properties of all parts; a part's ``additionalProperties`` hold for those of the others."""
+    closed = [part for part in parts if "additionalProperties" in part]
+    patterns = any(part.get("patternProperties") for part in parts)
+    if patterns and (len(parts) > 1 and any("additionalProperties" in part or "properties" in part for part in parts)):
+        owners = [part for part in parts if _ONLY_OBJECTS & part.keys() - {"required"}]
+        if len(owners) > 1:
+            return None
+    keys = dict.fromkeys(key for part in parts for key in part.get("properties", ()))
+    if keys or any("properties" in part for part in parts):
+        out["properties"] = {
+            key: logic.both(*(part["properties"][key] for part in parts if key in part.get("properties", ())),
+                            *(part["additionalProperties"] for part in closed if key not in part.get("properties", ())))
+            for key in keys
+        }  # fmt: skip
+    if closed:
+        out["additionalProperties"] = logic.both(*(part["additionalProperties"] for part in closed))
+    return out
