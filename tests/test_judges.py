@@ -30,7 +30,17 @@ FILES = {
     "rust": ("mod other;\nfn f() -> Missing { call!(1) }\n", ["fn f() { let = 1; }\n", "fn f() { a b }\n"]),
     "c": (
         "#include <nowhere.h>\nmissing_t f(other *a) { return g(a, (cast)b); }\n",
-        ["int f(void) { return (1; }\n", "int f(void) { int a }\n", "/* open\n", "int f(void) { case 1: ; }\n"],
+        [
+            "int f(void) { return (1; }\n",
+            "int f(void) { int a }\n",
+            "/* open\n",
+            "int f(void) { case 1: ; }\n",
+            '#include <nowhere.h>\n#include "../nowhere.h"\nint f( { ) = ;\n',
+            "missing_t a b c;\n",
+            "int f(void) {\n  ) missing;\n}\n",
+            "int f(void) {\n  int a = (missing;\n}\n",
+            "int f(void) {\n  missing = ;\n}\n",
+        ],
     ),
     "cpp": ("int f() { return missing<1>(); }\n", ["int f() { return (1; }\n", "class A { int a }\n"]),
     "java": ("class A { Missing f() { return g; } }\n", ["class A { int f() { return } }\n", "class A {\n"]),
@@ -52,6 +62,26 @@ def test_well_formed_files_are_told_from_others(language: str) -> None:
     for number, text in enumerate(bad):
         assert judge(text, Path(f"bad{number}")), text
     assert judge(good, Path("good")) == []
+
+
+def test_a_file_of_the_same_name_may_be_a_module_or_a_script() -> None:
+    try:
+        judge = judge_of(by_id("javascript"))
+    except CodespecError as error:
+        pytest.skip(str(error))
+    assert judge("with (a) b();\n", Path("a/index.js")) == []
+    assert judge("import a from 'b';\n", Path("c/index.js")) == []
+    assert judge("with (a) b();\n", Path("c/index.js"))
+
+
+def test_no_file_is_written_for_a_header_outside_the_folder_of_headers(tmp_path: Path) -> None:
+    try:
+        judge = judge_of(by_id("c"))
+    except CodespecError as error:
+        pytest.skip(str(error))
+    for name in (tmp_path / "a.h", Path("../../../../../../../..") / tmp_path.relative_to("/") / "a.h"):
+        assert judge(f'#include "{name}"\n', Path("a.c"))
+    assert not list(tmp_path.iterdir())
 
 
 def test_every_judge_has_files() -> None:
