@@ -31,9 +31,9 @@ _LITERALS = frozenset(
     {"integer_literal", "float_literal", "string_literal", "char_literal", "boolean_literal", "binary_expression"}
 )
 _RESERVED = frozenset(
-    b"abstract as become break const continue do else enum extern false final fn for if impl in let loop macro match mod "
-    b"move mut override priv pub ref return static struct trait true type typeof unsafe unsized use virtual where "
-    b"while yield".split()
+    b"abstract as become break const continue do else enum extern false final fn for if impl in let loop macro match "
+    b"mod move mut override priv pub ref return static struct trait true type typeof unsafe unsized use virtual "
+    b"where while yield".split()
 )
 
 
@@ -178,7 +178,7 @@ def _check_parameters(walk: Walk, parameters: Node, context: Context) -> None:
             walk.report("self parameter", parameter)
         if pattern is not None:
             bound += _bound(walk, pattern)
-    for node in repeated(bound):
+    for node in repeated(bound) if body is not None else ():
         walk.report("parameter twice", node)
 
 
