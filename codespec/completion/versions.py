@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import configparser
 import functools
-import os
 import re
 import sys
 from collections.abc import Iterator
@@ -50,19 +49,21 @@ def _oldest(path: str, workspace: str) -> Version | None:
         return None
     inside = file is not None and top in file.parents
     folders = [each for each in file.parents if each == top or top in each.parents] if file and inside else [top]
-    readers = {"pyproject.toml": _of_pyproject, "setup.cfg": _of_setup, ".python-version": _of_pinned}
     for folder in folders:
-        for name, read in readers.items():
-            found = read(_content(folder / name))
-            if found:
-                return _at_least(found)
+        found = (
+            _of_pyproject(_content(folder / "pyproject.toml"))
+            or _of_setup(_content(folder / "setup.cfg"))
+            or _of_pinned(_content(folder / ".python-version"))
+        )
+        if found:
+            return _at_least(found)
     return None
 
 
 def _content(path: Path) -> str:
     """The text of a file; empty where there is none."""
     try:
-        status = os.stat(path)
+        status = path.stat()
     except OSError:
         return ""
     return _read(path, status.st_mtime_ns, status.st_size)
