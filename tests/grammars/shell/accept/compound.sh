@@ -24,7 +24,8 @@ case $1 in
     ;;
   *) exit 1
 esac
-case "$x" in a) echo;; esac
+case "$x" in a) echo;; b) ls &
+  ;; c) ls; ;; esac
 f() { echo; }
 g () (
   exit
