@@ -67,7 +67,7 @@ def go(folder: Path) -> Judge:
 
     def judge(text: str) -> str | None:
         (folder / "text.go").write_text(text, "utf-8")
-        return _run(["go", "tool", "compile", "-o", os.devnull, str(folder / "text.go")])
+        return _run(["go", "tool", "compile", "-o", str(folder / "text.o"), str(folder / "text.go")])
 
     return judge
 
