@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import random
+import re
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -163,6 +167,22 @@ def test_positions_are_in_files_that_are_well_formed(tmp_path: Path) -> None:
 )
 def test_what_stands_there_already_is_nothing_new(line: str, suffix: str, expected: bool) -> None:
     assert is_there(line, suffix) is expected
+
+
+def test_no_package_that_the_gate_is_measured_on_was_trained_on() -> None:
+    script = Path(__file__).with_name("gate_corpus.sh").read_text()
+    named = {name: words.split() for name, words in re.findall(r"^(\w+)=\((.*)\)$", script, re.MULTILINE)}
+    folders = {"python": "", "javascript": "npm/", "typescript": "npm/", "json": "npm/"}
+    measured = {
+        folders.get(language, "debian/") + re.sub(r"(==|(?<!^)@).*", "", package).lower()
+        for language, packages in named.items()
+        for package in packages
+    }
+    manifest = Path(str(files("codespec") / "data" / "manifest.json.gz"))
+    trained = {each["package"].lower() for each in json.loads(gzip.decompress(manifest.read_bytes()))}
+    assert {"npm/hexo", "npm/@grpc/grpc-js", "debian/nano", "beets"} <= measured
+    assert {"npm/mocha", "debian/tmux"} <= trained
+    assert measured & trained == set()
 
 
 def test_figures() -> None:
