@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from codespec.early_errors.javascript_names import bound, declared, hoisted
 from codespec.early_errors.walk import Node, Walk, has_token, named, repeated
 
-
 _COMMONJS = re.compile(rb"\bmodule\.exports\b|\bexports\.\w|\brequire\(|\bdefineProperty\(exports\b")
 
 
