@@ -10,7 +10,7 @@ from codespec.early_errors import javascript_expressions, javascript_functions
 from codespec.early_errors.javascript_context import Context, check_binding, check_name
 from codespec.early_errors.javascript_expressions import check_target
 from codespec.early_errors.javascript_functions import BODIES, uses_strict
-from codespec.early_errors.javascript_modules import check_exports, check_specifiers
+from codespec.early_errors.javascript_modules import brought_to_commonjs, check_exports, check_specifiers
 from codespec.early_errors.javascript_names import CLASSES, FUNCTIONS, LEXICAL, Name, bound, redeclared
 from codespec.early_errors.walk import Handler, Node, Walk, has_token, named, overloaded
 
@@ -30,9 +30,11 @@ def check_typescript(walk: Walk, root: Node, path: str) -> None:
 
 def _program(walk: Walk, root: Node, path: str, typescript: bool) -> None:
     statements = root.children
-    module = path.endswith((".mjs", ".mts")) or any(
-        child.type in ("import_statement", "export_statement") for child in statements
-    )
+    links = [child for child in statements if child.type in ("import_statement", "export_statement")]
+    foreign = not typescript and brought_to_commonjs(walk, links)
+    for link in links if foreign else ():
+        walk.report("import or export in a CommonJS module", link)
+    module = path.endswith((".mjs", ".mts")) or (bool(links) and not foreign)
     script = not module and not typescript
     context = Context(
         strict=module or uses_strict(walk, root),

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import subprocess
 import warnings
 from collections.abc import Callable
 from pathlib import Path
+
+from codespec.bench.judges import FOLDER
 
 HERE = Path(__file__).parent
 MODULE = re.compile(r"^(?:export\b|import(?!\s*[(.]))", re.MULTILINE)
@@ -79,11 +80,6 @@ def rust(folder: Path) -> Judge:
 
 
 def typescript_folder() -> Path | None:
-    """Where npm has ``typescript`` (5): in ``CODESPEC_NODE_PATH``, or among what is installed for everybody."""
-    npm = shutil.which("npm")
-    folders = [os.environ.get("CODESPEC_NODE_PATH", "")]
-    if npm:
-        folders.append(subprocess.run([npm, "root", "-g"], capture_output=True, text=True).stdout.strip())
-    return next(
-        (Path(each) for each in folders if each and (Path(each) / "typescript/lib/typescript.js").exists()), None
-    )
+    """Where the judges of ``bench gate`` have ``typescript``; None where it is not installed (``make judges``)."""
+    folder = Path(os.environ.get(FOLDER, ".venv/judges")).resolve() / "node_modules"
+    return folder if (folder / "typescript").is_dir() else None

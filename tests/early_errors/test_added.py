@@ -8,6 +8,7 @@ from codespec.languages import by_id
 from codespec.syntax import new_parser, syntax_tree
 
 AWAIT = "await outside an async function"
+COMMONJS = "import or export in a CommonJS module"
 
 
 def added(language, before, text, after, strict=True, path=""):
@@ -31,6 +32,11 @@ def added(language, before, text, after, strict=True, path=""):
         ("python", "async def f():\n    await a\n", "def g():\n    pass\n", "    await b\n", [AWAIT]),
         ("javascript", "async function f() {\n", "}\nfunction g() {\n", "  await b;\n}", [AWAIT]),
         ("javascript", "async function f() {\n", "}\nasync function g() {\n", "  await b;\n}", []),
+        # What a file is decides what may come to it.
+        ("javascript", "", "import a from 'a';\n", "const b = require('b');\n", [COMMONJS]),
+        ("javascript", "exports.a = 1;\n", "export const b = 2;", "\n", [COMMONJS]),
+        ("javascript", "", "import a from 'a';\n", "import b from 'b';\nconst c = require('c');\n", []),
+        ("javascript", "", "import a from 'a';\n", "let b;\n", []),
         # What is unfinished at the position has to be finished.
         ("javascript", "const a", " = 1;", "\n", []),
         ("javascript", "const a", "bc;", "\n", ["declared without a value"]),
