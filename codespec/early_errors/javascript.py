@@ -126,6 +126,8 @@ def _if(walk: Walk, node: Node, context: Context) -> None:
     for branch in branches:
         if branch is not None:
             _check_single(walk, branch, functions=not context.strict)
+    if context.typescript and branches[0] is not None and branches[0].type == "empty_statement":
+        walk.report("nothing behind if", branches[0])
     walk.visit_children(node, context)
 
 
@@ -226,6 +228,21 @@ def _namespace(walk: Walk, node: Node, context: Context) -> None:
         walk.visit(body, context.inside(returns=False)._replace(top=True))
 
 
+def _ambient(walk: Walk, node: Node, context: Context) -> None:
+    """What is declared to be elsewhere: little is known of it but that nothing runs there."""
+    for module in named(node):
+        body = module.child_by_field_name("body") if module.type in ("internal_module", "module") else None
+        for statement in filter(_runs, body.children if body is not None else ()):
+            walk.report("statement in ambient code", statement)
+
+
+def _runs(statement: Node) -> bool:
+    """Whether a statement does something, instead of declaring it. The parser takes a namespace for an expression."""
+    if statement.type == "expression_statement":
+        return statement.children[0].type not in ("internal_module", "module")
+    return statement.type in _RUN
+
+
 HANDLERS: dict[str, Handler] = {
     **javascript_expressions.HANDLERS,
     **javascript_functions.HANDLERS,
@@ -246,5 +263,7 @@ HANDLERS: dict[str, Handler] = {
     "export_statement": _export,
     "internal_module": _namespace,
     "module": _namespace,
+    "ambient_declaration": _ambient,
 }
+_RUN = _LOOPS | {"if_statement", "switch_statement", "try_statement", "return_statement", "throw_statement"}
 _BODIES = BODIES | {"catch_clause", "internal_module", "module"}

@@ -14,6 +14,7 @@ from codespec.bench.judges import FOLDER
 
 HERE = Path(__file__).parent
 MODULE = re.compile(r"^(?:export\b|import(?!\s*[(.]))", re.MULTILINE)
+SCRIPT = re.compile(r"\brequire\(|\bexports\b")
 
 Judge = Callable[[str], str | None]
 """What is wrong with a text; None where nothing is."""
@@ -47,8 +48,10 @@ class Node:
         answer: str | None = json.loads(self._process.stdout.readline())
         return answer
 
-    def javascript(self, text: str) -> str | None:
-        return self.ask({"text": text, "module": bool(MODULE.search(text)) or None})
+    def javascript(self, text: str, before: str = "") -> str | None:
+        """What is wrong with a text; what it was ``before`` says whether it is a module."""
+        kind = bool(MODULE.search(before or text)) or (False if SCRIPT.search(before) else None)
+        return self.ask({"text": text, "module": kind})
 
     def close(self) -> None:
         assert self._process.stdin is not None
