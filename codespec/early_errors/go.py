@@ -308,7 +308,14 @@ _FUNCTIONS = frozenset({"function_declaration", "method_declaration", "func_lite
 _SWITCHES = frozenset({"expression_switch_statement", "type_switch_statement", "select_statement"})
 _BREAKABLE = _SWITCHES | {"for_statement"}
 
+
+def _import(walk: Walk, node: Node, context: Context) -> None:
+    if walk.text(node).endswith((b'""', b"``")):
+        walk.report("import of nothing", node)
+
+
 HANDLERS: dict[str, Handler] = {
+    "import_spec": _import,
     **dict.fromkeys(_FUNCTIONS, _function),
     **dict.fromkeys(_SWITCHES, _switch),
     **dict.fromkeys(("break_statement", "continue_statement", "goto_statement"), _jump),

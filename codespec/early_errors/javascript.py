@@ -10,7 +10,7 @@ from codespec.early_errors import javascript_expressions, javascript_functions
 from codespec.early_errors.javascript_context import Context, check_binding, check_name
 from codespec.early_errors.javascript_expressions import check_target
 from codespec.early_errors.javascript_functions import BODIES, uses_strict
-from codespec.early_errors.javascript_modules import brought_to_commonjs, check_exports, check_specifiers
+from codespec.early_errors.javascript_modules import brought_to_commonjs, check_exports, check_specifiers, is_commonjs
 from codespec.early_errors.javascript_names import CLASSES, FUNCTIONS, LEXICAL, Name, bound, redeclared
 from codespec.early_errors.walk import Handler, Node, Walk, has_token, named, overloaded
 
@@ -42,7 +42,7 @@ def _program(walk: Walk, root: Node, path: str, typescript: bool) -> None:
         typescript=typescript,
         top=True,
         returns=script,
-        awaits=not path.endswith(".cjs"),
+        awaits=not path.endswith(".cjs") and not (script and is_commonjs(walk.data)),
         new_target=script,
     )
     redeclared(walk, statements, "module" if module else "function", [], typescript)

@@ -17,7 +17,12 @@ def brought_to_commonjs(walk: Walk, links: list[Node]) -> bool:
         return False
     start, end = walk.touched
     others = walk.data[:start] + walk.data[end:]
-    return all(start <= link.start_byte < end for link in links) and _COMMONJS.search(others) is not None
+    return all(start <= link.start_byte < end for link in links) and is_commonjs(others)
+
+
+def is_commonjs(data: bytes) -> bool:
+    """Whether a file without imports and exports requires or exports as CommonJS modules do."""
+    return _COMMONJS.search(data) is not None
 
 
 def check_specifiers(walk: Walk, statements: list[Node]) -> None:

@@ -59,7 +59,15 @@ class Context(NamedTuple):
 
 def check(walk: Walk, root: Node, path: str) -> None:
     """Walk over a file."""
+    walk.inspect = _check_colons
     _items(walk, root.children, Context(), _ITEMS)
+
+
+def _check_colons(walk: Walk, node: Node) -> None:
+    """Report ``:::``, which is ``::`` and ``:`` whatever stands around it."""
+    for one, other in zip(node.children, node.children[1:], strict=False):
+        if one.type == ":" and one.end_byte == other.start_byte and walk.text(other).startswith(b"::"):
+            walk.report("colons in a row", one)
 
 
 def _items(walk: Walk, children: list[Node], context: Context, allowed: frozenset[str]) -> None:

@@ -46,7 +46,7 @@ def added(language, before, text, after, strict=True, path=""):
         ("javascript", "let b; let b;\nfunction f() {\n  ", "g();", "\n}\nlet c; let c;", []),
         ("javascript", "function f() { break; }\n", "g();", "\n", []),
         # The file's name, or what else is in the file, decides.
-        ("javascript", "", "await a;", "\nrequire('b');", []),
+        ("javascript", "", "await a;", "\nrequire('b');", [AWAIT]),
         ("javascript", "import 'b';\n", "return;", "\n", ["return outside a function"]),
         ("javascript", "require('b');\n", "return;", "\n", []),
     ],
