@@ -111,7 +111,7 @@ LANGUAGES = {
         Language(
             "java", (".java",), "//", _C, quotes=('"',), long_quotes=('"""',), grammar="java", parser="tree_sitter_java"
         ),
-        Language("shellscript", (".sh", ".bash"), "#", parser="tree_sitter_bash"),
+        Language("shellscript", (".sh", ".bash"), "#", grammar="shell", parser="tree_sitter_bash"),
         Language("sql", (".sql",), "--", _C, grammar="sql", parser="tree_sitter_sql"),
         Language("yaml", (".yaml", ".yml"), "#", indented=True, grammar="yaml", parser="tree_sitter_yaml"),
         Language("toml", (".toml",), "#", long_quotes=('"""', "'''"), grammar="toml", parser="tree_sitter_toml"),

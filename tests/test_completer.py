@@ -323,6 +323,17 @@ def test_a_request_may_choose_its_draft_and_grammar(engine):
     assert (completion.report["draft"], completion.report["grammar"]) == ("none", "none")
 
 
+def test_the_grammar_is_that_of_the_version_that_a_project_supports(engine, tmp_path):
+    completer = Completer(engine, replace(BASE, grammar="auto"))
+    text = "try:\n    run()\nexcept ValueError, KeyError:\n    \n"
+    request = Request(text, len(text) - 1, "python", str(tmp_path / "main.py"), workspace=str(tmp_path))
+    [completion] = completer.complete(request)
+    assert completion.report["grammar"] != "python"
+    (tmp_path / "pyproject.toml").write_text('[project]\nrequires-python = ">=3.14"')
+    [completion] = completer.complete(request)
+    assert completion.report["grammar"] == "python3.14"
+
+
 def test_a_document_is_followed_through_its_edits(engine):
     completer = Completer(engine, replace(BASE, grammar="auto"))
     for offset in (20, 40, 30, len(JSON) - 4, 5):

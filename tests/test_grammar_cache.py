@@ -153,7 +153,7 @@ def test_the_users_folder_is_not_touched_by_tests(monkeypatch: pytest.MonkeyPatc
 
 def test_shipped_grammars_are_lowered_when_the_package_is_built(tmp_path, monkeypatch):
     grammars = {name: path for name, path in shipped().items() if name in ("csv", "json")}
-    monkeypatch.setattr("codespec.grammar.grammar.shipped", lambda: grammars)
+    monkeypatch.setattr("codespec.grammar.library.shipped", lambda: grammars)
     monkeypatch.setattr(cache, "BEFOREHAND", tmp_path / "lowered")
     monkeypatch.setenv(cache.VARIABLE, "off")
     cache.lower_beforehand()

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import random
+import re
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -30,7 +34,17 @@ FILES = {
     "rust": ("mod other;\nfn f() -> Missing { call!(1) }\n", ["fn f() { let = 1; }\n", "fn f() { a b }\n"]),
     "c": (
         "#include <nowhere.h>\nmissing_t f(other *a) { return g(a, (cast)b); }\n",
-        ["int f(void) { return (1; }\n", "int f(void) { int a }\n", "/* open\n", "int f(void) { case 1: ; }\n"],
+        [
+            "int f(void) { return (1; }\n",
+            "int f(void) { int a }\n",
+            "/* open\n",
+            "int f(void) { case 1: ; }\n",
+            '#include <nowhere.h>\n#include "../nowhere.h"\nint f( { ) = ;\n',
+            "missing_t a b c;\n",
+            "int f(void) {\n  ) missing;\n}\n",
+            "int f(void) {\n  int a = (missing;\n}\n",
+            "int f(void) {\n  missing = ;\n}\n",
+        ],
     ),
     "cpp": ("int f() { return missing<1>(); }\n", ["int f() { return (1; }\n", "class A { int a }\n"]),
     "java": ("class A { Missing f() { return g; } }\n", ["class A { int f() { return } }\n", "class A {\n"]),
@@ -52,6 +66,26 @@ def test_well_formed_files_are_told_from_others(language: str) -> None:
     for number, text in enumerate(bad):
         assert judge(text, Path(f"bad{number}")), text
     assert judge(good, Path("good")) == []
+
+
+def test_a_file_of_the_same_name_may_be_a_module_or_a_script() -> None:
+    try:
+        judge = judge_of(by_id("javascript"))
+    except CodespecError as error:
+        pytest.skip(str(error))
+    assert judge("with (a) b();\n", Path("a/index.js")) == []
+    assert judge("import a from 'b';\n", Path("c/index.js")) == []
+    assert judge("with (a) b();\n", Path("c/index.js"))
+
+
+def test_no_file_is_written_for_a_header_outside_the_folder_of_headers(tmp_path: Path) -> None:
+    try:
+        judge = judge_of(by_id("c"))
+    except CodespecError as error:
+        pytest.skip(str(error))
+    for name in (tmp_path / "a.h", Path("../../../../../../../..") / tmp_path.relative_to("/") / "a.h"):
+        assert judge(f'#include "{name}"\n', Path("a.c"))
+    assert not list(tmp_path.iterdir())
 
 
 def test_every_judge_has_files() -> None:
@@ -133,6 +167,22 @@ def test_positions_are_in_files_that_are_well_formed(tmp_path: Path) -> None:
 )
 def test_what_stands_there_already_is_nothing_new(line: str, suffix: str, expected: bool) -> None:
     assert is_there(line, suffix) is expected
+
+
+def test_no_package_that_the_gate_is_measured_on_was_trained_on() -> None:
+    script = Path(__file__).with_name("gate_corpus.sh").read_text()
+    named = {name: words.split() for name, words in re.findall(r"^(\w+)=\((.*)\)$", script, re.MULTILINE)}
+    folders = {"python": "", "javascript": "npm/", "typescript": "npm/", "json": "npm/"}
+    measured = {
+        folders.get(language, "debian/") + re.sub(r"(==|(?<!^)@).*", "", package).lower()
+        for language, packages in named.items()
+        for package in packages
+    }
+    manifest = Path(str(files("codespec") / "data" / "manifest.json.gz"))
+    trained = {each["package"].lower() for each in json.loads(gzip.decompress(manifest.read_bytes()))}
+    assert {"npm/hexo", "npm/@grpc/grpc-js", "debian/nano", "beets"} <= measured
+    assert {"npm/mocha", "debian/tmux"} <= trained
+    assert measured & trained == set()
 
 
 def test_figures() -> None:

@@ -36,6 +36,8 @@ SMALLEST, LARGEST = 200, 60_000
 CONTEXT = 2048
 """Tokens, so that most of the time does not go into prompts."""
 EXCERPT = 100
+WRITE_EVERY = 50
+"""Positions after which the report is written, also before the end."""
 KINDS = ("start", "indentation", "middle", "end", "new line")
 
 
@@ -103,23 +105,31 @@ def run(paths: list[Path], languages: Sequence[str], count: int, seed: int, out:
             for position in positions(of, judge, count, random.Random(f"{seed} {language.id}")):
                 outcomes.append(_outcome(completer, prompted, language, position, judge, roles))
                 say(f"{language.id}: {len(outcomes)}/{count * len(KINDS)} positions")
+                if out is not None and len(outcomes) % WRITE_EVERY == 0:
+                    _write(out, seed, config, found)
         say("")
     finally:
         engine.close()
     print(f"seed {seed}, grammar {config.grammar}, gate {config.gate}\n{table(found)}")
     if out is not None:
-        out.mkdir(parents=True, exist_ok=True)
-        report = {"seed": seed, "grammar": config.grammar, "gate": config.gate, "languages": {}}
-        for name, outcomes in found.items():
-            report["languages"][name] = {  # type: ignore[index]
-                "figures": {kind: figures(of) for kind, of in by_kind(outcomes).items()},
-                "bad": [asdict(each) for each in outcomes if each.errors or each.changed],
-                "empty": [asdict(each) for each in outcomes if each.new and not each.text.strip()],
-                "texts": [asdict(each) for each in outcomes if each.text.strip()][:: max(1, len(outcomes) // 40)],
-            }
-        (out / "gate.json").write_text(json.dumps(report, indent=1) + "\n", "utf-8")
+        _write(out, seed, config, found)
         print(f"wrote gate.json to {out}")
     return 0
+
+
+def _write(out: Path, seed: int, config: Config, found: dict[str, list[Outcome]]) -> None:
+    languages = {
+        name: {
+            "figures": {kind: figures(of) for kind, of in by_kind(outcomes).items()},
+            "bad": [asdict(each) for each in outcomes if each.errors or each.changed],
+            "empty": [asdict(each) for each in outcomes if each.new and not each.text.strip()],
+            "texts": [asdict(each) for each in outcomes if each.text.strip()][:: max(1, len(outcomes) // 40)],
+        }
+        for name, outcomes in found.items()
+    }
+    report = {"seed": seed, "grammar": config.grammar, "gate": config.gate, "languages": languages}
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "gate.json").write_text(json.dumps(report, indent=1) + "\n", "utf-8")
 
 
 def files_of(paths: Iterable[Path], languages: Sequence[str]) -> dict[Language, list[Path]]:
@@ -141,6 +151,7 @@ def files_of(paths: Iterable[Path], languages: Sequence[str]) -> dict[Language, 
             ):
                 found.setdefault(language, []).append(file)
     missing = set(languages) - {language.id for language in found}
+    found = dict(sorted(found.items(), key=lambda item: languages.index(item[0].id)))
     if missing:
         raise CodespecError(f"no files of {SMALLEST} to {LARGEST:,} bytes in {', '.join(sorted(missing))}")
     return found

@@ -1,5 +1,5 @@
-// A line of a name and a text in base64 in, a list of errors out: what V8 says of a file, as `node --check` does.
-// A file is a module where it can be nothing else; which it was is remembered by its name.
+// A line of a path and a text in base64 in, a list of errors out: what V8 says of a file, as `node --check` does.
+// A file is a module where it can be nothing else; which it was is remembered by its path.
 const vm = require('vm');
 const kinds = new Map();
 

@@ -1,4 +1,4 @@
-// A line of a name and a text in base64 in, a list of errors out: what the TypeScript compiler says of a file on its own.
+// A line of a path and a text in base64 in, a list of errors out: what the TypeScript compiler says of a file on its own.
 // Errors of syntax, and those that need nothing but the file: names declared twice, `const` without a value, `await`,
 // `return`, `break` and the like outside their place. Never types, nor names that come from elsewhere.
 const ts = require(process.argv[2]);
@@ -36,7 +36,8 @@ function errors(text, name) {
 }
 
 require('readline').createInterface({ input: process.stdin }).on('line', (line) => {
-  const [name, encoded] = line.split('\t');
+  const [given, encoded] = line.split('\t');
+  const name = given.replace(/.*\//, '');
   const text = Buffer.from(encoded, 'base64').toString();
   let found;
   try {

@@ -27,6 +27,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import warnings
 import weakref
 from collections.abc import Callable
@@ -52,6 +53,14 @@ _C_SYNTAX = re.compile(
 _C_NAMES = re.compile(
     r"undeclared|unknown type name|has not been declared|was not declared|does not name a type|No such file"
 )
+
+
+# Where `T` is not known to be a type: `(T *)`, `T<1>()`, `(T)a`, `(T)1`, `(T){1}`.
+_AFTER_A_TYPE = re.compile(
+    r"expected (?:primary-)?expression before '[])]'|before '(?:\w+|\{)'|before (?:string|numeric) constant"
+)
+_MISSING = re.compile(r"fatal error: (.+): No such file or directory")
+_TYPE = re.compile(r"error: unknown type name '(\w+)'")
 
 
 def judge_of(language: Language) -> Judge:
@@ -129,14 +138,61 @@ def _lines_with(*marks: str) -> Callable[[str], list[str]]:
 
 
 def _of_c(output: str) -> list[str]:
-    """gcc's errors of syntax: none on a line where a name is not known, since what follows may come from that."""
-    found = [line for line in output.splitlines() if ": error: " in line or "fatal error: " in line]
-    unknown = {line.split(":")[1] for line in found if _C_NAMES.search(line)}
-    return [line for line in found if _C_SYNTAX.search(line) and line.split(":")[1] not in unknown]
+    """gcc's errors of syntax: not those that come from a name before them in the line that may be a type."""
+    errors, unknown = [], set()
+    for line in output.splitlines():
+        if ": error: " in line:
+            where = line.split(": error: ")[0].rpartition(":")[0]
+            if _C_NAMES.search(line):
+                unknown.add(where)
+            elif _C_SYNTAX.search(line) and not (where in unknown and _AFTER_A_TYPE.search(line)):
+                errors.append(line)
+    return errors
+
+
+def _compiler(command: str, language: str) -> Callable[[], Judge]:
+    """gcc, with an empty file for each header that is not there, since it stops at the first of these, and a
+    declaration for each type that is not known, since it reads on badly behind one."""
+
+    def made() -> Judge:
+        folder = Path(tempfile.mkdtemp(prefix="codespec-headers-")).resolve()
+        # Below several others, so that what a name such as `../a.h` means is still in the folder.
+        headers = folder / "1/2/3/4"
+        headers.mkdir(parents=True)
+        options = ["-w", "-fsyntax-only", "-fmax-errors=0", "-I{folder}", "-I{folder}/include", "-I{folder}/../include"]
+        line = [command, "-x", language, *options, f"-I{headers}", "-"]
+        run = _program(line, f"Debian's package {command}", str.splitlines)()
+
+        def errors(text: str, path: Path) -> list[str]:
+            types: set[str] = set()
+            while True:
+                declared = "".join(f"typedef int {name};" for name in sorted(types))
+                output = "\n".join(run(f'{declared}\n# 1 "<stdin>"\n{text}', path))
+                if missing := _MISSING.search(output):
+                    if not _add_header(folder, headers / missing[1]):
+                        return [missing[0]]
+                elif types >= (unknown := set(_TYPE.findall(output))):
+                    return _of_c(output)
+                else:
+                    types |= unknown
+
+        weakref.finalize(errors, shutil.rmtree, folder, ignore_errors=True)
+        return errors
+
+    return made
+
+
+def _add_header(folder: Path, header: Path) -> bool:
+    """An empty file; False where it would be outside the folder, or is there already."""
+    if not Path(os.path.normpath(header)).is_relative_to(folder) or header.exists():
+        return False
+    header.parent.mkdir(parents=True, exist_ok=True)
+    header.touch()
+    return True
 
 
 class _Worker:
-    """A program that reads lines of a file's name and its text in base64, and answers each with a list in JSON."""
+    """A program that reads lines of a file's path and its text in base64, and answers each with a list in JSON."""
 
     def __init__(self, command: list[str]) -> None:
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -146,7 +202,7 @@ class _Worker:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         with contextlib.suppress(BrokenPipeError):
-            self._process.stdin.write(f"{path.name}\t{base64.b64encode(text.encode()).decode()}\n")
+            self._process.stdin.write(f"{path}\t{base64.b64encode(text.encode()).decode()}\n")
             self._process.stdin.flush()
         line = self._process.stdout.readline()
         if not line:
@@ -191,7 +247,6 @@ def _yaml(module: Any) -> Callable[[str], object]:
     return lambda text: list(module.YAML(typ="safe", pure=True).compose_all(text))
 
 
-_C = ["-w", "-fsyntax-only", "-fmax-errors=0", "-I{folder}", "-I{folder}/include", "-I{folder}/../include"]
 _JAVASCRIPT = _node("judge_javascript.js", "--experimental-vm-modules")
 _TYPESCRIPT = _node("judge_typescript.js")
 _JUDGES: dict[str, Callable[[], Judge]] = {
@@ -203,8 +258,8 @@ _JUDGES: dict[str, Callable[[], Judge]] = {
     "typescriptreact": _TYPESCRIPT,
     "go": _program(["gofmt", "-e"], "Debian's package golang-go", _lines_with("standard input")),
     "rust": _program(["rustfmt", "--edition", "2021"], "rustup component add rustfmt", _lines_with("error")),
-    "c": _program(["gcc", "-x", "c", *_C, "-"], "Debian's package gcc", _of_c),
-    "cpp": _program(["g++", "-x", "c++", *_C, "-"], "Debian's package g++", _of_c),
+    "c": _compiler("gcc", "c"),
+    "cpp": _compiler("g++", "c++"),
     "java": _java,
     "shellscript": _program(["bash", "-n"], "Debian's package bash", _lines_with("line")),
     "toml": _toml,

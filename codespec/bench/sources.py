@@ -236,7 +236,7 @@ def _tree_sitter(name: str) -> Judge | None:
     try:
         from tree_sitter import Language, Parser
 
-        module = importlib.import_module(f"tree_sitter_{ {'jsonc': 'json'}.get(name, name) }")
+        module = importlib.import_module(f"tree_sitter_{ {'jsonc': 'json', 'shell': 'bash'}.get(name, name) }")
     except ImportError:
         return None
     language = getattr(module, "language", None) or getattr(module, f"language_{name}")

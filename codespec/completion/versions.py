@@ -6,7 +6,7 @@ import configparser
 import functools
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -49,16 +49,14 @@ def _oldest(path: str, workspace: str) -> Version | None:
         return None
     inside = file is not None and top in file.parents
     folders = [each for each in file.parents if each == top or top in each.parents] if file and inside else [top]
-    readers: dict[str, Callable[[str], str]] = {
-        "pyproject.toml": _of_pyproject,
-        "setup.cfg": _of_setup,
-        ".python-version": _of_pinned,
-    }
     for folder in folders:
-        for name, read in readers.items():
-            found = read(_content(folder / name))
-            if found:
-                return _at_least(found)
+        found = (
+            _of_pyproject(_content(folder / "pyproject.toml"))
+            or _of_setup(_content(folder / "setup.cfg"))
+            or _of_pinned(_content(folder / ".python-version"))
+        )
+        if found:
+            return _at_least(found)
     return None
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cached_property
 
-from codespec.early_errors import go, javascript, python, rust
+from codespec.early_errors import c, go, javascript, python, rust
 from codespec.early_errors.walk import EarlyError, Handler, Node, Walk
 
 __all__ = ["EarlyError", "EarlyErrors", "early_errors"]
@@ -25,6 +25,7 @@ _CHECKERS: dict[str, tuple[dict[str, Handler], Start]] = {
     "typescriptreact": (javascript.HANDLERS, javascript.check_typescript),
     "python": (python.HANDLERS, python.check),
     "go": (go.HANDLERS, go.check),
+    "c": (c.HANDLERS, c.check),
     "rust": (rust.HANDLERS, rust.check),
 }
 

@@ -286,6 +286,17 @@ def _struct(walk: Walk, node: Node, context: Context) -> None:
     walk.visit_children(node, context)
 
 
+def _literal(walk: Walk, node: Node, context: Context) -> None:
+    """Of a map the keys may be variables; those of others are fields."""
+    kind = node.parent.child_by_field_name("type") if node.parent is not None else None
+    kinds = _LITERALS if kind is not None and kind.type == "map_type" else _LITERALS | {"identifier"}
+    keys = [next(iter(named(element)), None) for element in named(node) if element.type == "keyed_element"]
+    inner = [next(iter(named(key)), None) for key in keys if key is not None]
+    for each in repeated((walk.text(key), key) for key in inner if key is not None and key.type in kinds):
+        walk.report("key twice", each)
+    walk.visit_children(node, context)
+
+
 def _interface(walk: Walk, node: Node, context: Context) -> None:
     names = [each.child_by_field_name("name") for each in named(node) if each.type == "method_elem"]
     for each in repeated((walk.text(name), name) for name in names if name is not None):
@@ -297,7 +308,14 @@ _FUNCTIONS = frozenset({"function_declaration", "method_declaration", "func_lite
 _SWITCHES = frozenset({"expression_switch_statement", "type_switch_statement", "select_statement"})
 _BREAKABLE = _SWITCHES | {"for_statement"}
 
+
+def _import(walk: Walk, node: Node, context: Context) -> None:
+    if walk.text(node).endswith((b'""', b"``")):
+        walk.report("import of nothing", node)
+
+
 HANDLERS: dict[str, Handler] = {
+    "import_spec": _import,
     **dict.fromkeys(_FUNCTIONS, _function),
     **dict.fromkeys(_SWITCHES, _switch),
     **dict.fromkeys(("break_statement", "continue_statement", "goto_statement"), _jump),
@@ -313,6 +331,7 @@ HANDLERS: dict[str, Handler] = {
     "short_var_declaration": _short,
     "assignment_statement": _assignment,
     "expression_statement": _expression,
+    "literal_value": _literal,
     "struct_type": _struct,
     "interface_type": _interface,
 }

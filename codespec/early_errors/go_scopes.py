@@ -72,6 +72,8 @@ def _check_short(walk: Walk, known: set[bytes], statement: Node) -> None:
 def check_file(walk: Walk, declarations: list[Node]) -> None:
     """Report names that a file declares twice, methods among them."""
     names: list[tuple[bytes, Node]] = []
+    for node in repeated((walk.text(each), each) for each in _imports(declarations)):
+        walk.report("imported twice", node)
     for declaration in declarations:
         name = declaration.child_by_field_name("name")
         if declaration.type == "function_declaration" and name is not None:
@@ -85,6 +87,15 @@ def check_file(walk: Walk, declarations: list[Node]) -> None:
     anonymous = (b"_", b"init", b",")
     for node in repeated((text, node) for text, node in names if text not in anonymous and not text.endswith(b"._")):
         walk.report("redeclared", node)
+
+
+def _imports(declarations: list[Node]) -> Iterator[Node]:
+    """The imports of a file that have no name of their own."""
+    for declaration in declarations:
+        if declaration.type == "import_declaration":
+            for child in named(declaration):
+                specs = list(named(child)) if child.type == "import_spec_list" else [child]
+                yield from (spec for spec in specs if spec.child_by_field_name("name") is None)
 
 
 def _receiver(walk: Walk, method: Node) -> bytes:

@@ -10,7 +10,7 @@ from codespec.early_errors import javascript_expressions, javascript_functions
 from codespec.early_errors.javascript_context import Context, check_binding, check_name
 from codespec.early_errors.javascript_expressions import check_target
 from codespec.early_errors.javascript_functions import BODIES, uses_strict
-from codespec.early_errors.javascript_modules import check_exports, check_specifiers
+from codespec.early_errors.javascript_modules import brought_to_commonjs, check_exports, check_specifiers, is_commonjs
 from codespec.early_errors.javascript_names import CLASSES, FUNCTIONS, LEXICAL, Name, bound, redeclared
 from codespec.early_errors.walk import Handler, Node, Walk, has_token, named, overloaded
 
@@ -30,9 +30,11 @@ def check_typescript(walk: Walk, root: Node, path: str) -> None:
 
 def _program(walk: Walk, root: Node, path: str, typescript: bool) -> None:
     statements = root.children
-    module = path.endswith((".mjs", ".mts")) or any(
-        child.type in ("import_statement", "export_statement") for child in statements
-    )
+    links = [child for child in statements if child.type in ("import_statement", "export_statement")]
+    foreign = not typescript and brought_to_commonjs(walk, links)
+    for link in links if foreign else ():
+        walk.report("import or export in a CommonJS module", link)
+    module = path.endswith((".mjs", ".mts")) or (bool(links) and not foreign)
     script = not module and not typescript
     context = Context(
         strict=module or uses_strict(walk, root),
@@ -40,7 +42,7 @@ def _program(walk: Walk, root: Node, path: str, typescript: bool) -> None:
         typescript=typescript,
         top=True,
         returns=script,
-        awaits=not path.endswith(".cjs"),
+        awaits=not path.endswith(".cjs") and not (script and is_commonjs(walk.data)),
         new_target=script,
     )
     redeclared(walk, statements, "module" if module else "function", [], typescript)
@@ -124,6 +126,8 @@ def _if(walk: Walk, node: Node, context: Context) -> None:
     for branch in branches:
         if branch is not None:
             _check_single(walk, branch, functions=not context.strict)
+    if context.typescript and branches[0] is not None and branches[0].type == "empty_statement":
+        walk.report("nothing behind if", branches[0])
     walk.visit_children(node, context)
 
 
@@ -224,6 +228,21 @@ def _namespace(walk: Walk, node: Node, context: Context) -> None:
         walk.visit(body, context.inside(returns=False)._replace(top=True))
 
 
+def _ambient(walk: Walk, node: Node, context: Context) -> None:
+    """What is declared to be elsewhere: little is known of it but that nothing runs there."""
+    for module in named(node):
+        body = module.child_by_field_name("body") if module.type in ("internal_module", "module") else None
+        for statement in filter(_runs, body.children if body is not None else ()):
+            walk.report("statement in ambient code", statement)
+
+
+def _runs(statement: Node) -> bool:
+    """Whether a statement does something, instead of declaring it. The parser takes a namespace for an expression."""
+    if statement.type == "expression_statement":
+        return statement.children[0].type not in ("internal_module", "module")
+    return statement.type in _RUN
+
+
 HANDLERS: dict[str, Handler] = {
     **javascript_expressions.HANDLERS,
     **javascript_functions.HANDLERS,
@@ -244,5 +263,7 @@ HANDLERS: dict[str, Handler] = {
     "export_statement": _export,
     "internal_module": _namespace,
     "module": _namespace,
+    "ambient_declaration": _ambient,
 }
+_RUN = _LOOPS | {"if_statement", "switch_statement", "try_statement", "return_statement", "throw_statement"}
 _BODIES = BODIES | {"catch_clause", "internal_module", "module"}

@@ -193,7 +193,15 @@ def _property(member: Node) -> Iterator[tuple[str, Node]]:
         yield next((child.type for child in member.children if child.type in ("get", "set")), "property"), name
 
 
+def _names(walk: Walk, node: Node, context: Context) -> None:
+    """Names of an enumeration, or of parameters that are types."""
+    named_once = ((walk.text(each.child_by_field_name("name") or each), each) for each in named(node))
+    for each in repeated(named_once):
+        walk.report("declared twice", each)
+
+
 HANDLERS: dict[str, Handler] = {
+    **dict.fromkeys(("enum_body", "type_parameters"), _names),
     "await_expression": _await,
     "yield_expression": _yield,
     "assignment_expression": _assignment,
@@ -222,9 +230,9 @@ HANDLERS: dict[str, Handler] = {
     "jsx_attribute": _nothing,
     **dict.fromkeys(
         (
-            "type_annotation", "type_arguments", "type_parameters", "implements_clause", "type_predicate_annotation",
+            "type_annotation", "type_arguments", "implements_clause", "type_predicate_annotation",
             "asserts_annotation", "comment",
-            "ambient_declaration", "function_signature", "import_alias", "enum_body", "import_statement",
+            "ambient_declaration", "function_signature", "import_alias", "import_statement",
         ),
         _nothing,
     ),

@@ -2,10 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from codespec.early_errors.javascript_names import bound, declared, hoisted
 from codespec.early_errors.walk import Node, Walk, has_token, named, repeated
+
+_COMMONJS = re.compile(rb"\bmodule\.exports\b|\bexports\.\w|\brequire\(|\bdefineProperty\(exports\b")
+
+
+def brought_to_commonjs(walk: Walk, links: list[Node]) -> bool:
+    """Whether a text brings the only imports and exports to a file that requires and exports as CommonJS modules do."""
+    if walk.touched is None or not links:
+        return False
+    start, end = walk.touched
+    others = walk.data[:start] + walk.data[end:]
+    return all(start <= link.start_byte < end for link in links) and is_commonjs(others)
+
+
+def is_commonjs(data: bytes) -> bool:
+    """Whether a file without imports and exports requires or exports as CommonJS modules do."""
+    return _COMMONJS.search(data) is not None
 
 
 def check_specifiers(walk: Walk, statements: list[Node]) -> None:

@@ -58,9 +58,11 @@ def _is_docstring(statement: Node) -> bool:
 def _block(walk: Walk, node: Node, context: Context) -> None:
     statements = list(named(node))
     if not statements:
-        blank = _BLANK.match(walk.data, node.start_byte)
+        before = node.parent.children if node.parent is not None else []
+        start = max((sign.end_byte for sign in before if sign.type == ":"), default=node.start_byte)
+        blank = _BLANK.match(walk.data, start)
         assert blank is not None
-        walk.errors.add(EarlyError("empty block", node.start_byte, blank.end()))
+        walk.errors.add(EarlyError("empty block", start, blank.end()))
         return
     first = _indentation(walk, statements[0])
     for statement in statements:

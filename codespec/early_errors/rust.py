@@ -31,10 +31,13 @@ _LITERALS = frozenset(
     {"integer_literal", "float_literal", "string_literal", "char_literal", "boolean_literal", "binary_expression"}
 )
 _RESERVED = frozenset(
-    b"abstract as become break const continue do else enum extern false final fn for if impl in let loop match mod "
-    b"move mut override priv pub ref return static struct trait true type typeof unsafe unsized use virtual where "
-    b"while yield".split()
+    b"abstract as become break const continue do else enum extern false final fn for if impl in let loop macro match "
+    b"mod move mut override priv pub ref return static struct trait true type typeof unsafe unsized use virtual "
+    b"where while yield".split()
 )
+
+
+_PARAMETERS = _COMMENTS | {"parameter", "self_parameter", "variadic_parameter"}
 
 
 class Context(NamedTuple):
@@ -56,7 +59,15 @@ class Context(NamedTuple):
 
 def check(walk: Walk, root: Node, path: str) -> None:
     """Walk over a file."""
+    walk.inspect = _check_colons
     _items(walk, root.children, Context(), _ITEMS)
+
+
+def _check_colons(walk: Walk, node: Node) -> None:
+    """Report ``:::``, which is ``::`` and ``:`` whatever stands around it."""
+    for one, other in zip(node.children, node.children[1:], strict=False):
+        if one.type == ":" and one.end_byte == other.start_byte and walk.text(other).startswith(b"::"):
+            walk.report("colons in a row", one)
 
 
 def _items(walk: Walk, children: list[Node], context: Context, allowed: frozenset[str]) -> None:
@@ -90,12 +101,12 @@ def _check_list(walk: Walk, children: list[Node]) -> None:
         walk.report("attribute of nothing", waiting)
     for node in repeated(names):
         walk.report("redeclared", node)
-    _check_macros(walk, [child for child in children if _role(child) != "nothing" or not child.is_named])
+    _check_macros(walk, [child for child in children if child.type not in _COMMENTS])
 
 
 def _role(node: Node) -> str:
     """Of a part of a list: an attribute of the list (``inner``) or of what follows (``outer``), or something else."""
-    if not node.is_named or node.type == "shebang":
+    if not node.is_named or node.type in ("shebang", "empty_statement"):
         return "nothing"
     if node.type in _COMMENTS:
         fields = (field for field in ("inner", "outer") if node.child_by_field_name(field) is not None)
@@ -165,14 +176,17 @@ def _function(walk: Walk, node: Node, context: Context) -> None:
 def _check_parameters(walk: Walk, parameters: Node, context: Context) -> None:
     bound: list[tuple[bytes, Node]] = []
     listed = [child for child in named(parameters) if child.type != "attribute_item"]
+    body = parameters.parent.child_by_field_name("body") if parameters.parent is not None else None
     for index, parameter in enumerate(listed):
+        if body is not None and parameter.type not in _PARAMETERS:
+            walk.report("parameter without a pattern", parameter)
         pattern = parameter.child_by_field_name("pattern") if parameter.type == "parameter" else None
         is_self = parameter.type == "self_parameter" or (pattern is not None and pattern.type == "self")
         if is_self and (index or not context.selves):
             walk.report("self parameter", parameter)
         if pattern is not None:
             bound += _bound(walk, pattern)
-    for node in repeated(bound):
+    for node in repeated(bound) if body is not None else ():
         walk.report("parameter twice", node)
 
 
@@ -278,6 +292,12 @@ def _nothing(walk: Walk, node: Node, context: Context) -> None:
     """Macros, types and the like, of which nothing is known."""
 
 
+def _impl(walk: Walk, node: Node, context: Context) -> None:
+    if node.child_by_field_name("body") is None:
+        walk.report("implementation without a body", node)
+    walk.visit_children(node, context)
+
+
 HANDLERS: dict[str, Handler] = {
     "declaration_list": _declarations,
     "block": _block,
@@ -292,6 +312,7 @@ HANDLERS: dict[str, Handler] = {
     **dict.fromkeys(("assignment_expression", "compound_assignment_expr"), _assignment),
     **dict.fromkeys(("let_declaration", "match_arm"), _pattern),
     "enum_variant": _variant,
+    "impl_item": _impl,
     "identifier": _identifier,
     "type_identifier": _identifier,
     **dict.fromkeys(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
 _EXTRAS = frozenset({"comment", "html_comment", "line_comment", "block_comment", "line_continuation"})
@@ -88,6 +89,12 @@ class Walk:
     deferred: dict[_Deferred, Node] = field(default_factory=dict)
     settled: set[_Deferred] = field(default_factory=set)
 
+    @cached_property
+    def reach(self) -> int:
+        """Where the text before the range ends, white space aside: a block may be waiting for it there."""
+        assert self.touched is not None
+        return len(self.data[: self.touched[0]].rstrip())
+
     def visit(self, node: Node, context: Any) -> None:
         """Look into a node, or put that off where the range does not touch it."""
         if self.is_touched(node):
@@ -98,7 +105,7 @@ class Walk:
 
     def is_touched(self, node: Node) -> bool:
         """Whether the range touches a node."""
-        return self.touched is None or (node.end_byte >= self.touched[0] and node.start_byte <= self.touched[1])
+        return self.touched is None or (node.end_byte >= self.reach and node.start_byte <= self.touched[1])
 
     def enter(self, node: Node, context: Any) -> None:
         """Look into a node. Nothing is said about what the parser did not understand."""

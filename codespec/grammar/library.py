@@ -21,11 +21,8 @@ def shipped() -> dict[str, Path]:
 
 
 def text_of(path: Path) -> str:
-    """The text of a shipped grammar.
-
-    One that begins with ``# Extends: FILE`` is the one in that file beside it, with its own rules in place of those of
-    the same names.
-    """
+    """The text of a shipped grammar. One that begins with ``# Extends: FILE`` is the one in that file beside it, with
+    its own rules in place of those of the same names."""
     text = path.read_text("utf-8")
     extends = _EXTENDS.match(text)
     if extends is None:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import subprocess
 import warnings
 from collections.abc import Callable
 from pathlib import Path
 
+from codespec.bench.judges import FOLDER
+
 HERE = Path(__file__).parent
 MODULE = re.compile(r"^(?:export\b|import(?!\s*[(.]))", re.MULTILINE)
+SCRIPT = re.compile(r"\brequire\(|\bexports\b")
 
 Judge = Callable[[str], str | None]
 """What is wrong with a text; None where nothing is."""
@@ -46,8 +48,10 @@ class Node:
         answer: str | None = json.loads(self._process.stdout.readline())
         return answer
 
-    def javascript(self, text: str) -> str | None:
-        return self.ask({"text": text, "module": bool(MODULE.search(text)) or None})
+    def javascript(self, text: str, before: str = "") -> str | None:
+        """What is wrong with a text; what it was ``before`` says whether it is a module."""
+        kind = bool(MODULE.search(before or text)) or (False if SCRIPT.search(before) else None)
+        return self.ask({"text": text, "module": kind})
 
     def close(self) -> None:
         assert self._process.stdin is not None
@@ -67,7 +71,7 @@ def go(folder: Path) -> Judge:
 
     def judge(text: str) -> str | None:
         (folder / "text.go").write_text(text, "utf-8")
-        return _run(["go", "tool", "compile", "-o", os.devnull, str(folder / "text.go")])
+        return _run(["go", "tool", "compile", "-o", str(folder / "text.o"), str(folder / "text.go")])
 
     return judge
 
@@ -79,11 +83,6 @@ def rust(folder: Path) -> Judge:
 
 
 def typescript_folder() -> Path | None:
-    """Where npm has ``typescript`` (5): in ``CODESPEC_NODE_PATH``, or among what is installed for everybody."""
-    npm = shutil.which("npm")
-    folders = [os.environ.get("CODESPEC_NODE_PATH", "")]
-    if npm:
-        folders.append(subprocess.run([npm, "root", "-g"], capture_output=True, text=True).stdout.strip())
-    return next(
-        (Path(each) for each in folders if each and (Path(each) / "typescript/lib/typescript.js").exists()), None
-    )
+    """Where the judges of ``bench gate`` have ``typescript``; None where it is not installed (``make judges``)."""
+    folder = Path(os.environ.get(FOLDER, ".venv/judges")).resolve() / "node_modules"
+    return folder if (folder / "typescript").is_dir() else None

@@ -34,10 +34,10 @@ async def test_a_grammar_for_one_document(tmp_path):
         await server.ask(0, 3, uri=OTHER)
         await until(lambda: server.said("uses auto and json"))
         await server.ask(0, 3)
-        await until(lambda: server.said("uses auto and none"))
+        await until(lambda: server.said("uses auto and auto"))
         await run_command(server, "codespec.setGrammar", "inherit", None, OTHER)
         await server.ask(0, 2, uri=OTHER)
-        await until(lambda: server.stderr.count("uses auto and none") == 2)
+        await until(lambda: server.stderr.count("uses auto and auto") == 2)
         assert "nonesuch: no such grammar" in await refused(server, "codespec.setGrammar", "nonesuch", None, OTHER)
 
 

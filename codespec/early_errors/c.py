@@ -1,0 +1,114 @@
+"""C: statements and labels where they may not stand. Macros may be anything, so that little is certain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from codespec.early_errors.walk import Handler, Node, Walk, named, repeated
+
+_STATEMENTS = frozenset(
+    {
+        "return_statement", "if_statement", "for_statement", "while_statement", "do_statement", "switch_statement",
+        "break_statement", "continue_statement", "goto_statement", "case_statement",
+    }
+)  # fmt: skip
+
+
+class Context(NamedTuple):
+    """What surrounds a node.
+
+    Attributes:
+        inside: whether it is in a function.
+        breaks: whether ``break`` may stand there, for certain or as far as anybody knows.
+        continues: whether ``continue`` may.
+        cases: whether ``case`` may.
+    """
+
+    inside: bool = False
+    breaks: bool = False
+    continues: bool = False
+    cases: bool = False
+
+
+def check(walk: Walk, root: Node, path: str) -> None:
+    """Walk over a file."""
+    walk.visit_children(root, Context())
+
+
+def _statement(walk: Walk, node: Node, context: Context) -> None:
+    if not context.inside:
+        walk.report("statement outside a function", node, node.children[0])
+    if node.type in ("for_statement", "while_statement", "do_statement"):
+        context = context._replace(breaks=True, continues=True)
+    elif node.type == "switch_statement":
+        context = context._replace(breaks=True, cases=True)
+        body = node.child_by_field_name("body")
+        for default in [each for each in (named(body) if body is not None else ()) if _is_default(each)][1:]:
+            walk.report("default twice", default, default.children[0])
+    elif node.type == "case_statement" and not context.cases:
+        walk.report("case outside a switch", node, node.children[0])
+    elif node.type == "break_statement" and not context.breaks:
+        walk.report("break outside a loop", node)
+    elif node.type == "continue_statement" and not context.continues:
+        walk.report("continue outside a loop", node)
+    walk.visit_children(node, context)
+
+
+def _is_default(node: Node) -> bool:
+    return node.type == "case_statement" and node.children[0].type == "default"
+
+
+def _block(walk: Walk, node: Node, context: Context) -> None:
+    # A block that belongs to nothing may be that of a macro such as ``for_each (x) { … }``.
+    if node.parent is not None and node.parent.type == "compound_statement":
+        context = context._replace(breaks=True, continues=True, cases=True)
+    walk.visit_children(node, context)
+
+
+def _function(walk: Walk, node: Node, context: Context) -> None:
+    body = node.child_by_field_name("body")
+    if body is not None and not context.inside:
+        _check_labels(walk, body)
+    walk.visit_children(node, Context(inside=True))
+
+
+def _check_labels(walk: Walk, body: Node) -> None:
+    if b"goto" not in walk.text(body):
+        return
+    names = list(_labels(body))
+    defined = [(walk.text(name), name) for name, definition in names if definition]
+    for each in repeated(defined):
+        walk.report("label twice", each)
+    known = {text for text, _ in defined}
+    for name, definition in names:
+        if not definition and walk.text(name) not in known:
+            walk.report("unknown label", name)
+
+
+def _labels(node: Node) -> Iterator[tuple[Node, bool]]:
+    """The labels of statements, and whether they are defined there."""
+    for child in node.children:
+        if child.type == "statement_identifier":
+            yield child, node.type == "labeled_statement"
+        elif child.child_count and "expression" not in child.type:
+            yield from _labels(child)
+
+
+def _fields(walk: Walk, node: Node, context: Context) -> None:
+    fields = [member for member in named(node) if member.type == "field_declaration"]
+    names = [name for field in fields for name in field.children_by_field_name("declarator")]
+    names = [name for name in names if not walk.text(name).startswith(b"__")]
+    # What the preprocessor leaves out may be there twice.
+    if len(fields) == len(list(named(node))):
+        for each in repeated((walk.text(name), name) for name in names if name.type == "field_identifier"):
+            walk.report("field twice", each)
+    walk.visit_children(node, context)
+
+
+HANDLERS: dict[str, Handler] = {
+    **dict.fromkeys(_STATEMENTS, _statement),
+    "compound_statement": _block,
+    "function_definition": _function,
+    "field_declaration_list": _fields,
+}

@@ -1,0 +1,102 @@
+"""What texts put in at one position bring with them."""
+
+import pytest
+
+from codespec.completion.fitting import TreeCheck
+from codespec.early_errors import EarlyErrors, early_errors
+from codespec.languages import by_id
+from codespec.syntax import new_parser, syntax_tree
+
+AWAIT = "await outside an async function"
+COMMONJS = "import or export in a CommonJS module"
+
+
+def added(language, before, text, after, strict=True, path=""):
+    """The kinds of errors that ``text`` brings between ``before`` and ``after``."""
+    tree = syntax_tree(by_id(language), before + after)
+    new = tree.with_text(len(before), text)
+    assert not new.problems.count
+    early = tree.early_errors(by_id(language), len(before), path)
+    return sorted({error.kind for error in new.early_errors_added(early, strict)})
+
+
+@pytest.mark.parametrize(
+    ("language", "before", "text", "after", "expected"),
+    [
+        # A partner before the text, behind it, and within it.
+        ("javascript", "let a;\n", "let a;", "\n", ["redeclared"]),
+        ("javascript", "{\n  ", "let a;", "\n  f();\n  const a = 1;\n}", ["redeclared"]),
+        ("javascript", "", "let a; let a;", "\n", ["redeclared"]),
+        ("javascript", "let a; function f() {\n  ", "let a;", "\n}", []),
+        # The text moves what follows to another function.
+        ("python", "async def f():\n    await a\n", "def g():\n    pass\n", "    await b\n", [AWAIT]),
+        ("javascript", "async function f() {\n", "}\nfunction g() {\n", "  await b;\n}", [AWAIT]),
+        ("javascript", "async function f() {\n", "}\nasync function g() {\n", "  await b;\n}", []),
+        # What a file is decides what may come to it.
+        ("javascript", "", "import a from 'a';\n", "const b = require('b');\n", [COMMONJS]),
+        ("javascript", "exports.a = 1;\n", "export const b = 2;", "\n", [COMMONJS]),
+        ("javascript", "", "import a from 'a';\n", "import b from 'b';\nconst c = require('c');\n", []),
+        ("javascript", "", "import a from 'a';\n", "let b;\n", []),
+        # What is unfinished at the position has to be finished.
+        ("javascript", "const a", " = 1;", "\n", []),
+        ("javascript", "const a", "bc;", "\n", ["declared without a value"]),
+        ("python", "if a:\n    ", "# nothing", "\nb = 1\n", ["empty block"]),
+        ("python", "if a:\n    ", "c()", "\nb = 1\n", []),
+        # Errors elsewhere are not the text's.
+        ("javascript", "let b; let b;\nfunction f() {\n  ", "g();", "\n}\nlet c; let c;", []),
+        ("javascript", "function f() { break; }\n", "g();", "\n", []),
+        # The file's name, or what else is in the file, decides.
+        ("javascript", "", "await a;", "\nrequire('b');", [AWAIT]),
+        ("javascript", "import 'b';\n", "return;", "\n", ["return outside a function"]),
+        ("javascript", "require('b');\n", "return;", "\n", []),
+    ],
+)  # fmt: skip
+def test_added(language, before, text, after, expected):
+    assert added(language, before, text, after) == expected
+
+
+def test_the_name_of_a_file_tells_what_may_stand_at_its_top_level():
+    assert added("javascript", "", "await a;", "\n", path="a.cjs") == [AWAIT]
+    assert added("javascript", "", "return;", "\n", path="a.mjs") == ["return outside a function"]
+    assert added("python", "", "await a", "\n", path="a.py") == [AWAIT]
+    assert added("python", "", "await a", "\n", path="a.ipynb.py") == []
+
+
+def test_where_a_document_is_broken_only_what_a_text_touches_counts():
+    before, after = "function f( {\n}\nfunction g() {\n  ", "\n  break;\n}"
+    tree = syntax_tree(by_id("javascript"), before + after)
+    assert tree.problems.count
+    for text, expected in (("h();", False), ("continue;", True)):
+        new = tree.with_text(len(before), text)
+        found = new.early_errors_added(tree.early_errors(by_id("javascript"), len(before), ""))
+        assert bool(found) in (expected, False)
+
+
+def test_less_strict_than_that_errors_that_were_there_do_not_count():
+    before, after = "let a;\nlet a", ";\n"
+    assert added("javascript", before, " = 1", after) == ["redeclared"]
+    assert added("javascript", before, " = 1", after, strict=False) == []
+
+
+def test_a_language_that_nothing_is_known_of_has_none():
+    root = new_parser("tree_sitter_json").parse(b"[1]").root_node
+    assert early_errors("json", root, b"[1]") == set()
+    assert EarlyErrors("json", root, b"[1]", 1).added(root, b"[1]") == []
+
+
+@pytest.mark.parametrize("language", ["javascript", "python", "go", "c"])
+def test_too_deep_nesting_is_not_judged(language):
+    text = "x = " + "(" * 3000 + ")" * 3000
+    root = new_parser(by_id(language).parser).parse(text.encode()).root_node
+    assert early_errors(language, root, text.encode()) == set() or root.has_error or language == "go"
+
+
+def test_the_gate_asks():
+    before, after = "let a;\n", "\nf();\n"
+    language = by_id("javascript")
+    tree = syntax_tree(language, before + after)
+    early = tree.early_errors(language, len(before), "")
+    check = TreeCheck(tree, len(before), "", 100, early=early)
+    assert check("let b;")
+    assert not check("let a;")
+    assert TreeCheck(tree, len(before), "", 100)("let a;")

@@ -1,0 +1,4 @@
+  echo a
+  if b; then
+    c
+  fi

@@ -1,0 +1,1 @@
+case a b) c;; esac

@@ -1,0 +1,1 @@
+case a in b c;; esac

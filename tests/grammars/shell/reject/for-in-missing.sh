@@ -1,0 +1,1 @@
+for x a b; do c; done
