@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import tree_sitter
 
 LARGEST = 2_000_000
-"""Bytes of a document that is parsed at all: a first parse takes about 120 ms per megabyte."""
+"""Characters of a document that is parsed at all: a first parse takes about 120 ms per megabyte."""
 
 LISTS = frozenset(
     {

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -63,3 +66,15 @@ def test_other_languages_have_one_grammar(tmp_path: Path) -> None:
     (tmp_path / ".python-version").write_text("3.14")
     assert grammar_for(by_id("go"), str(tmp_path / "a.go"), str(tmp_path)) == "go"
     assert grammar_for(by_id("markdown"), "", "") == ""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="named pipes")
+def test_a_project_file_that_is_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pyproject.toml")
+    (tmp_path / ".python-version").write_text("3.14")
+    command = (
+        "import sys; from codespec.completion.versions import grammar_for; from codespec.languages import by_id; "
+        "print(grammar_for(by_id('python'), sys.argv[1] + '/a.py', sys.argv[1]))"
+    )
+    done = subprocess.run([sys.executable, "-c", command, str(tmp_path)], capture_output=True, text=True, timeout=60)
+    assert done.stdout == "python3.14\n"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import configparser
 import functools
 import re
+import stat
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -61,10 +62,12 @@ def _oldest(path: str, workspace: str) -> Version | None:
 
 
 def _content(path: Path) -> str:
-    """The text of a file; empty where there is none."""
+    """The text of a file; empty where there is none, or something that is no file: a pipe would be waited for."""
     try:
         status = path.stat()
     except OSError:
+        return ""
+    if not stat.S_ISREG(status.st_mode):
         return ""
     return _read(path, status.st_mtime_ns, status.st_size)
 
