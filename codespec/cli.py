@@ -42,6 +42,7 @@ from codespec.errors import CodespecError
 from codespec.exit_codes import ANSWER_IS_NO, BAD_INPUT, DONE, INTERNAL
 from codespec.files import MAX_TEXT, STANDARD_INPUT, read_input
 from codespec.options import build_parser
+from codespec.terminal import guarded, write_own
 
 if TYPE_CHECKING:
     from codespec.completion.completer import Completer
@@ -52,6 +53,11 @@ if TYPE_CHECKING:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; returns its exit code: 0 done, 1 the answer is no, 2 bad usage or input, 3 internal failure."""
+    with guarded():
+        return _run(arguments)
+
+
+def _run(arguments: Sequence[str] | None) -> int:
     parser = build_parser()
     options = parser.parse_args(arguments)
     if not hasattr(options, "command"):
@@ -187,9 +193,8 @@ def _show_completion(completer: Completer, completion: object, prefix: str, suff
     after = "\n".join(suffix.split("\n")[:6]).rstrip()
     vocabulary = completer.engine.vocabulary
     shown = show.completion(completion.rounds, vocabulary, completion.backed_up, completion.text, colour)
-    print(show.paint(before, "dim", colour) + shown + show.paint(after, "dim", colour))
-    print()
-    print(show.legend(colour))
+    painted = show.paint(before, "dim", colour) + shown + show.paint(after, "dim", colour)
+    write_own(f"{painted}\n\n{show.legend(colour)}\n", sys.stdout)
     pass_ms = completer.status()["pass_ms"]
     for line in show.summary(completion.report, completion.finish_reason, completion.rounds, pass_ms):
         print(line)

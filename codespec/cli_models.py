@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from codespec import show
 from codespec.errors import CodespecError
 from codespec.exit_codes import ANSWER_IS_NO, DONE
+from codespec.terminal import printable, write_own
 
 if TYPE_CHECKING:
     from codespec.config import Config
@@ -70,7 +71,7 @@ def run_models_pull(options: argparse.Namespace) -> int:
 
     offer = look_up(options.model)
     print(f"{offer.name}: {offer.size / 1e6:,.1f} MB from {offer.files[0].repository}, licence {offer.licence or '?'}")
-    path = pull(offer, _transfer())
+    path = pull(offer, _transfer(), unverified=options.unverified)
     info = inspect(path)
     look_through()  # so that no editor has to wait for that
     if info.fim is None:
@@ -198,7 +199,7 @@ def _transfer() -> Report:
         latest[what] = reached
         text = f"{what} {done / 1e6:,.1f} of {size / 1e6:,.1f} MB"
         if sys.stderr.isatty():
-            print(f"\r\033[K{text}", end="\n" if done >= size else "", file=sys.stderr, flush=True)
+            write_own(f"{show.CLEAR_LINE}{printable(text)}" + "\n" * (done >= size), sys.stderr)
         else:
             print(text, file=sys.stderr)
 

@@ -203,6 +203,9 @@ def _add_models(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         "model", metavar="NAME|OWNER/REPOSITORY[:KIND]",
         help="a name that `suggest` knows, or any repository with GGUF files, such as me/mine-GGUF:q4_k_m",
     )  # fmt: skip
+    pull.add_argument(
+        "--unverified", action="store_true", help="also what the hub gives no checksum and no size of; not examined"
+    )
     pull.set_defaults(command="models pull")
     remove = actions.add_parser("remove", help="delete a model that was fetched")
     remove.add_argument("model", metavar="NAME")

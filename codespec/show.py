@@ -8,6 +8,8 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
+from codespec.terminal import printable, printable_lines, write_own
+
 if TYPE_CHECKING:
     from codespec.protocols import FinishReason, Round, Vocabulary
 
@@ -20,6 +22,7 @@ STYLES = {
     "dim": "\033[2m",
 }
 RESET = "\033[0m"
+CLEAR_LINE = "\r\033[K"
 # Without colour the same is said by brackets.
 MARKS = {"rejected": ("⟦", "⟧")}
 
@@ -32,9 +35,10 @@ def wants_colour(stream: TextIO) -> bool:
 
 
 def paint(text: str, style: str, colour: bool) -> str:
-    """``text`` in one of ``STYLES``, or between its marks."""
+    """``text`` in one of ``STYLES``, or between its marks; nothing else of it acts on a terminal."""
     if not text:
         return ""
+    text = printable_lines(text)
     if not colour:
         before, after = MARKS.get(style, ("", ""))
         return before + text + after
@@ -132,7 +136,7 @@ def progress() -> Callable[[str, int], None] | None:
         return None
 
     def report(message: str, percent: int) -> None:
-        end = "\r\033[K" if percent >= 100 else ""
-        print(f"\r{message} {percent}%", end=end, file=sys.stderr, flush=True)
+        end = CLEAR_LINE if percent >= 100 else ""
+        write_own(f"\r{printable(message)} {percent}%{end}", sys.stderr)
 
     return report

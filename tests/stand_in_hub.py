@@ -19,6 +19,8 @@ class Hub:
         gated: repositories whose licence has to be accepted.
         breaks_after: bytes of a file after which connections break off, once.
         lies: whether the checksums that it gives are wrong.
+        checksums, sizes: what it says instead of the true ones, by name of the file.
+        more: bytes that it sends behind each file, without saying how many come.
         ranges: the ``Range`` headers of the requests for files.
     """
 
@@ -27,6 +29,9 @@ class Hub:
         self.gated: set[str] = set()
         self.breaks_after: int | None = None
         self.lies = False
+        self.checksums: dict[str, object] = {}
+        self.sizes: dict[str, object] = {}
+        self.more = 0
         self.ranges: list[str | None] = []
         self.url = ""
 
@@ -52,8 +57,12 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         siblings = [
             {
                 "rfilename": name,
-                "size": len(data),
-                "lfs": {"sha256": self._hash(data), "size": len(data), "pointerSize": 134},
+                "size": self.hub.sizes.get(name, len(data)),
+                "lfs": {
+                    "sha256": self.hub.checksums.get(name, self._hash(data)),
+                    "size": len(data),
+                    "pointerSize": 134,
+                },
             }
             for name, data in self.hub.files[repository].items()
         ]
@@ -76,14 +85,15 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         headers = {"ETag": f'"{self._hash(data)}"', "X-Repo-Commit": "0" * 40}
         if asked:
             headers["Content-Range"] = f"bytes {start}-{len(data) - 1}/{len(data)}"
-        return self._send(206 if asked else 200, data[start:], headers)
+        return self._send(206 if asked else 200, data[start:], headers, self.hub.more)
 
     def _refuse(self, status: int, code: str) -> None:
         self._send(status, b"", {"X-Error-Code": code, "X-Error-Message": f"as asked: {code}"})
 
-    def _send(self, status: int, body: bytes, headers: dict[str, str]) -> None:
+    def _send(self, status: int, body: bytes, headers: dict[str, str], more: int = 0) -> None:
         self.send_response(status)
-        for key, value in {**headers, "Content-Length": str(len(body))}.items():
+        length = {} if more else {"Content-Length": str(len(body))}
+        for key, value in {**headers, **length}.items():
             self.send_header(key, value)
         self.end_headers()
         if self.command == "HEAD":
@@ -95,6 +105,10 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             self.close_connection = True
             return
         self.wfile.write(body)
+        self.close_connection = self.close_connection or more > 0
+        with contextlib.suppress(OSError):  # whoever asked has seen enough
+            while more > 0:
+                more -= self.wfile.write(bytes(min(more, 1 << 20)))
 
     def log_message(self, *arguments: object) -> None:
         pass

@@ -154,8 +154,61 @@ def test_removing(hub):
 def test_a_file_name_of_the_hub_stays_in_the_folder(hub):
     offer = Offer("evil", (Remote(SMALL, "../../evil.gguf", 1, ""),), "")
     with pytest.raises(CodespecError):
-        pull(offer, quiet, hub.url)
+        pull(offer, quiet, hub.url, unverified=True)
     assert not list(models_folder().parent.parent.rglob("evil*"))
+
+
+@pytest.mark.parametrize("checksum", ["../../../planted", "/tmp/planted", "f" * 63, "F" * 64, 7, ["f" * 64]])
+def test_a_checksum_that_is_none_is_refused_and_names_no_file(hub, checksum, tmp_path):
+    planted = tmp_path / "planted.part"
+    planted.write_bytes(b"mine")
+    hub.checksums["Mine-Q4_0.gguf"] = str(planted.with_suffix("")) if checksum == "/tmp/planted" else checksum
+    with pytest.raises(CodespecError, match="no size and no checksum"):
+        pull(look_up("me/models-GGUF:q4_0", hub.url), quiet, hub.url)
+    assert planted.read_bytes() == b"mine"
+
+
+@pytest.mark.parametrize("size", [-1, "4", 1.5])
+def test_a_size_that_is_none_is_refused(hub, size):
+    hub.sizes["Mine-Q4_0.gguf"] = size
+    with pytest.raises(CodespecError, match="no size and no checksum"):
+        look_up("me/models-GGUF:q4_0", hub.url)
+
+
+@pytest.mark.parametrize("unsaid", ["checksums", "sizes"])
+def test_what_cannot_be_examined_is_fetched_only_where_that_is_wanted(hub, unsaid):
+    getattr(hub, unsaid)["Mine-Q4_0.gguf"] = "" if unsaid == "checksums" else 0
+    offer = look_up("me/models-GGUF:q4_0", hub.url)
+    with pytest.raises(CodespecError, match=r"no checksum, or no size.*--unverified"):
+        pull(offer, quiet, hub.url)
+    assert not hub.ranges
+    assert pull(offer, lambda *_: None, hub.url, unverified=True).read_bytes() == b"GGUF"
+
+
+def test_a_body_ends_where_the_hub_said(hub, monkeypatch):
+    monkeypatch.setattr("huggingface_hub.constants.DOWNLOAD_CHUNK_SIZE", 1 << 16)
+    hub.more = 1 << 30
+    with pytest.raises(CodespecError, match=r"more came than the [\d,]+ bytes"):
+        pull(look_up("me/models-GGUF:q8_0", hub.url), lambda *_: None, hub.url)
+    assert not list(models_folder().rglob("*.part"))
+
+
+def test_a_body_without_an_end_leaves_room_on_the_disk(hub, monkeypatch):
+    usage = shutil.disk_usage(".")
+    monkeypatch.setattr(hub_module.shutil, "disk_usage", lambda _: usage._replace(free=(1 << 28) + (32 << 20)))
+    hub.sizes["Mine-Q4_0.gguf"] = 0
+    hub.more = 1 << 30
+    with pytest.raises(CodespecError, match="more came than the disk can hold"):
+        pull(look_up("me/models-GGUF:q4_0", hub.url), lambda *_: None, hub.url, unverified=True)
+    assert not list(models_folder().rglob("*.part"))
+
+
+def test_a_part_longer_than_its_file_is_fetched_anew(hub):
+    offer = look_up("me/models-GGUF:q4_0", hub.url)
+    part = models_folder() / ".partial" / f"{offer.files[0].sha256}.part"
+    part.parent.mkdir(parents=True)
+    part.write_bytes(b"GGUF and more")
+    assert pull(offer, quiet, hub.url).read_bytes() == b"GGUF"
 
 
 def test_another_model_of_the_same_name_is_not_taken_for_it(hub):
@@ -168,4 +221,4 @@ def test_another_model_of_the_same_name_is_not_taken_for_it(hub):
 
 def test_names_from_outside_do_not_act_on_the_terminal(hub):
     hub.files["me/odd-GGUF"] = {"a\x1b[2Jb.gguf": b"GGUF"}
-    assert look_up("me/odd-GGUF", hub.url).name == "a\ufffd[2jb"
+    assert look_up("me/odd-GGUF", hub.url).name == "a-2jb"

@@ -6,6 +6,9 @@ import sys
 from collections.abc import Callable
 from time import monotonic
 
+from codespec.show import CLEAR_LINE
+from codespec.terminal import printable, write_own
+
 Say = Callable[[str], None]
 
 SELDOM_S = 30.0
@@ -15,7 +18,7 @@ SELDOM_S = 30.0
 def progress() -> Say:
     """Says one line in place of the last on a terminal, and now and then a line elsewhere."""
     if sys.stderr.isatty():
-        return lambda message: print(f"\r\033[K{message[:100]}", end="", file=sys.stderr, flush=True)
+        return lambda message: write_own(f"{CLEAR_LINE}{printable(message[:100])}", sys.stderr)
     latest = monotonic()
 
     def now_and_then(message: str) -> None:

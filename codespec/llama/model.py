@@ -11,6 +11,7 @@ from typing import Any
 
 from codespec.files import StrPath
 from codespec.llama import probe
+from codespec.llama.examine import examine
 from codespec.llama.gguf import read_header
 from codespec.llama.runtime import clear_errors, last_errors, library
 from codespec.protocols import CodespecError
@@ -140,6 +141,7 @@ class Model:
         self.gpu_layers = gpu_layers
         self.pointer: Any = None
         check_file(self.path)
+        examine(self.path)
         api = self._api = library()
         parameters = api.llama_model_default_params()
         parameters.n_gpu_layers = gpu_layers
@@ -209,6 +211,8 @@ def check_file(path: Path) -> None:
         CodespecError: with the reason and the remedy.
     """
     try:
+        if path.exists() and not path.is_file() and not path.is_dir():
+            raise CodespecError(f"{path}: is no file but a pipe or a device; name a .gguf file")
         with path.open("rb") as file:
             magic = file.read(4)
     except FileNotFoundError:

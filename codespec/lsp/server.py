@@ -46,6 +46,7 @@ from codespec.lsp.traces import Traces
 from codespec.lsp.training import Training
 from codespec.lsp.units import Units
 from codespec.protocols import CodespecError, Snippet
+from codespec.terminal import printable_lines
 
 if TYPE_CHECKING:
     from codespec.completion.jobs import Completes, Job
@@ -166,7 +167,7 @@ class CodespecServer(LanguageServer):
 
     def log(self, message: str, kind: types.MessageType = types.MessageType.Info) -> None:
         """Write to the client's log."""
-        self.window_log_message(types.LogMessageParams(kind, message))
+        self.window_log_message(types.LogMessageParams(kind, printable_lines(message)))
 
     def warn(self, message: str, show: bool = True) -> None:
         """Write to the client's log, and show it to the user; from any thread, once models are being loaded."""

@@ -9,16 +9,18 @@ import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from codespec.models.catalogue import CATALOGUE, known_model
-from codespec.models.info import printable
+from codespec.models.info import LONGEST_LICENCE
 from codespec.models.registry import EMBEDDED, known, models_folder
 from codespec.places import hold
 from codespec.protocols import CodespecError
+from codespec.terminal import printable
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
+    from huggingface_hub.hf_api import RepoSibling
 
     Report = Callable[[str, int, int], None]
     """What is done, how many bytes of it are done, and how many there are."""
@@ -31,7 +33,15 @@ ENDPOINT = "HF_ENDPOINT"
 
 _REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+(?::[\w.-]+)?")
 _SHARD = re.compile(r"-(\d{5})-of-(\d{5})\.gguf$", re.IGNORECASE)
+_NO_NAME = re.compile(r"[^\w.+-]+")
+_SHA256 = re.compile(r"[0-9a-f]{64}")
 _PIECE = 1 << 22
+_LEFT_FREE = 1 << 28
+"""Bytes of a disk that no download takes."""
+
+
+class _TooMuch(Exception):
+    """More came than a file may have."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +49,8 @@ class Remote:
     """One file on the hub.
 
     Attributes:
-        sha256: empty where the hub does not say.
+        size: 0 where the hub does not say.
+        sha256: 64 hexadecimal digits; empty where the hub does not say.
     """
 
     repository: str
@@ -86,14 +97,23 @@ def look_up(name: str, endpoint: str | None = None) -> Offer:
     return _offer(repository, wanted, "", endpoint)
 
 
-def pull(offer: Offer, report: Report, endpoint: str | None = None) -> Path:
+def pull(offer: Offer, report: Report, endpoint: str | None = None, unverified: bool = False) -> Path:
     """Fetch a model into the models folder; what is there of it already is not fetched again.
+
+    Args:
+        unverified: fetch it also where the hub does not say how large it is, or what its checksum is.
 
     Raises:
         CodespecError: another model of this name is there, there is no room, it broke off (the next call goes on from
-            there), or is not what the hub says.
+            there), is not what the hub says, or the hub says nothing that it could be compared with.
     """
     endpoint = endpoint or os.environ.get(ENDPOINT)
+    for remote in offer.files:
+        if not unverified and not (remote.size and remote.sha256):
+            raise CodespecError(
+                f"{remote.repository}: the hub gives no checksum, or no size, of {remote.file}, so that what comes "
+                "could be anything; `--unverified` fetches it all the same"
+            )
     folder = models_folder()
     partial = folder / ".partial"
     partial.mkdir(parents=True, exist_ok=True)
@@ -108,8 +128,8 @@ def pull(offer: Offer, report: Report, endpoint: str | None = None) -> Path:
                     f"{place} is another model, or another version; `codespec models remove {place.stem}` first"
                 )
         wanted = [(remote, place) for remote, place in zip(offer.files, places, strict=True) if not place.exists()]
-        missing = sum(remote.size - _size(partial / _part_of(remote)) for remote, _ in wanted)
-        if missing > shutil.disk_usage(folder).free:
+        missing = sum(remote.size - _come(remote, partial / _part_of(remote)) for remote, _ in wanted)
+        if missing > shutil.disk_usage(folder).free - _LEFT_FREE:
             raise CodespecError(f"{folder}: {missing / 1e9:.1f} GB are needed and there is no room for them")
         for remote, place in wanted:
             part = partial / _part_of(remote)
@@ -126,8 +146,13 @@ def _part_of(remote: Remote) -> str:
     return f"{remote.sha256 or hashlib.sha256(repr(remote).encode()).hexdigest()}.part"
 
 
-def _size(path: Path) -> int:
-    return path.stat().st_size if path.exists() else 0
+def _come(remote: Remote, part: Path) -> int:
+    """Bytes of a file that are there already; what is longer than it is no part of it and deleted."""
+    size = part.stat().st_size if part.exists() else 0
+    if size <= remote.size or not remote.size:
+        return size
+    part.unlink()
+    return 0
 
 
 def remove(name: str) -> tuple[Path, ...]:
@@ -166,13 +191,18 @@ def _offer(repository: str, wanted: str, name: str, endpoint: str | None) -> Off
     info = _asked(lambda: api.model_info(repository, files_metadata=True), repository, api.endpoint)
     found = {each.rfilename: each for each in info.siblings or [] if each.rfilename.lower().endswith(".gguf")}
     chosen = _choose(list(found), wanted, repository)
-    files = tuple(
-        Remote(repository, each, found[each].size or 0, found[each].lfs.sha256 if found[each].lfs else "")
-        for each in chosen
-    )
-    licence = printable(str(getattr(info.card_data, "license", None) or ""))
+    files = tuple(_remote(repository, each, found[each]) for each in chosen)
+    licence = printable(str(getattr(info.card_data, "license", None) or ""))[:LONGEST_LICENCE]
     own = _SHARD.sub("", Path(chosen[0]).name).removesuffix(".gguf").lower()
-    return Offer(name or printable(own), files, licence)
+    return Offer(name or _NO_NAME.sub("-", own).lstrip(".-") or "model", files, licence)
+
+
+def _remote(repository: str, file: str, sibling: RepoSibling) -> Remote:
+    size = sibling.size or 0
+    checksum = sibling.lfs.sha256 if sibling.lfs else ""
+    if not isinstance(size, int) or size < 0 or (checksum and not _SHA256.fullmatch(str(checksum))):
+        raise CodespecError(f"{repository}: what the hub says of {file} is no size and no checksum; try again later")
+    return Remote(repository, file, size, checksum)
 
 
 def _choose(names: Sequence[str], wanted: str, repository: str) -> list[str]:
@@ -202,11 +232,13 @@ def _fetch(remote: Remote, part: Path, report: Report, endpoint: str | None) -> 
 
     url = hf_hub_url(remote.repository, remote.file, endpoint=endpoint)
 
+    limit = remote.size or shutil.disk_usage(part.parent).free - _LEFT_FREE
+
     def fetch() -> None:
         with part.open("ab") as file:
             http_get(
                 url,
-                file,
+                cast("BinaryIO", _Bounded(file, limit)),
                 resume_size=file.tell(),
                 headers=build_hf_headers(library_name="codespec"),
                 expected_size=remote.size or None,
@@ -214,7 +246,12 @@ def _fetch(remote: Remote, part: Path, report: Report, endpoint: str | None) -> 
                 tqdm_class=_bar(report, remote),
             )
 
-    _asked(fetch, remote.repository, url)
+    try:
+        _asked(fetch, remote.repository, url)
+    except _TooMuch:
+        part.unlink()
+        what = f"the {remote.size:,} bytes that the hub says" if remote.size else "the disk can hold"
+        raise CodespecError(f"{remote.file}: more came than {what}; nothing is kept of it") from None
 
 
 def _bar(report: Report, remote: Remote) -> Any:
@@ -233,6 +270,21 @@ def _bar(report: Report, remote: Remote) -> Any:
             return shown
 
     return Bar
+
+
+class _Bounded:
+    """A file that takes no more than a number of bytes."""
+
+    def __init__(self, file: BinaryIO, limit: int) -> None:
+        self._file, self._limit = file, limit
+
+    def write(self, piece: bytes) -> int:
+        if self._file.tell() + len(piece) > self._limit:
+            raise _TooMuch
+        return self._file.write(piece)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
 
 
 class _Nowhere:
@@ -275,6 +327,8 @@ def _asked(ask: Callable[[], Any], repository: str, where: str) -> Any:
 
     try:
         return ask()
+    except _TooMuch:
+        raise
     except errors.GatedRepoError as error:
         raise CodespecError(
             f"{repository} wants its licence accepted: do that at https://huggingface.co/{repository}, then log in "

@@ -12,6 +12,7 @@ from codespec.llama.runtime import library
 from codespec.models.fim import FimFormat, fim_format
 from codespec.models.registry import vocabulary_hash
 from codespec.models.trimmed import VOCABULARY_KEY
+from codespec.terminal import printable
 
 LANGUAGES_KEY = "codespec.draft.languages"
 """Of a GGUF file: names with commas between."""
@@ -91,11 +92,6 @@ def inspect(path: StrPath) -> ModelInfo:
             languages=tuple(filter(None, (model.metadata(LANGUAGES_KEY) or "").split(","))),
             fim=fim_format(model),
         )
-
-
-def printable(text: str) -> str:
-    """``text`` without characters that a terminal would act on."""
-    return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)
 
 
 def _number(model: Model, key: str) -> int:

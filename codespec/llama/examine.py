@@ -1,0 +1,109 @@
+"""Whether llama.cpp survives a model file, found out once in a child process.
+
+llama.cpp ends the process over some of what a damaged file may say, in part only when it first decodes. So a file that
+did not come with codespec is loaded by a child first, and what came of that is remembered until the file changes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+from contextlib import suppress
+from pathlib import Path
+
+from codespec.llama.gguf import file_parts
+from codespec.places import cache_folder, make_private, own_python, write_whole
+from codespec.protocols import CodespecError
+
+TIMEOUT_SECONDS = 120
+"""A child loads no weights, unless the file is on a drive that has to be read whole."""
+MEMORY = 4 << 30
+"""Bytes that it may take, its weights aside: what it is told to make room for may be anything."""
+MOST_REMEMBERED = 200
+_KILLED = 9  # SIGKILL, where there are signals
+_CHILD = "CODESPEC_EXAMINES"
+_OURS = Path(__file__).parent.parent / "data"
+
+
+def examine(path: Path) -> None:
+    """Refuse a file that llama.cpp does not survive.
+
+    Raises:
+        CodespecError: with the remedy. What llama.cpp refuses by itself is no such error.
+    """
+    if os.environ.get(_CHILD) or path.parent.resolve() == _OURS:
+        return
+    key = _key(path)
+    known = _remembered()
+    if key not in known:
+        known[key] = _survives(path)
+        _remember(known)
+    if not known[key]:
+        raise CodespecError(f"{path}: the file is damaged: llama.cpp crashes over it; fetch it again")
+
+
+def load_and_decode(path: str) -> None:
+    """What the child does."""
+    from codespec.llama.context import Context
+    from codespec.llama.model import Model
+
+    _limit_memory()
+    with (
+        suppress(CodespecError),
+        Model(path, plain_buffers=True) as model,
+        Context(model, context_length=64) as context,
+    ):
+        context.sequence().decode([0])
+
+
+def _limit_memory() -> None:
+    with suppress(ImportError, OSError, ValueError):  # none on Windows
+        import resource
+
+        _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+        resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, hard))
+
+
+def _survives(path: Path) -> bool:
+    command = [*own_python(f"from {__name__} import load_and_decode; load_and_decode(sys.argv[1])"), str(path)]
+    environment = {**os.environ, _CHILD: "1", "GGML_NO_BACKTRACE": "1", "CUDA_VISIBLE_DEVICES": ""}
+    quiet = subprocess.DEVNULL
+    try:
+        done = subprocess.run(
+            command, env=environment, stdin=quiet, stdout=quiet, stderr=quiet, timeout=TIMEOUT_SECONDS
+        )
+    except subprocess.TimeoutExpired:
+        raise CodespecError(f"{path}: was not loaded within {TIMEOUT_SECONDS} s; is its drive that slow?") from None
+    if done.returncode == -_KILLED:
+        raise CodespecError(f"{path}: loading it was stopped from outside, perhaps for want of memory; try again")
+    return done.returncode == 0
+
+
+def _key(path: Path) -> str:
+    digest = hashlib.sha256()
+    for part in file_parts(path):
+        with suppress(OSError):
+            found = part.stat()
+            digest.update(f"{part.resolve()} {found.st_size} {found.st_mtime_ns} {found.st_ino}\n".encode())
+    return digest.hexdigest()
+
+
+def _file() -> Path:
+    return cache_folder() / "examined.json"
+
+
+def _remembered() -> dict[str, bool]:
+    with suppress(OSError, ValueError):
+        found = json.loads(_file().read_text("utf-8"))
+        if isinstance(found, dict) and all(isinstance(each, bool) for each in found.values()):
+            return found
+    return {}
+
+
+def _remember(known: dict[str, bool]) -> None:
+    latest = dict(list(known.items())[-MOST_REMEMBERED:])
+    with suppress(OSError):
+        make_private(_file().parent)
+        write_whole(_file(), [json.dumps(latest).encode()])
