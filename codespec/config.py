@@ -6,7 +6,6 @@ A bad key or value never stops anything: it gives a message and keeps the value 
 from __future__ import annotations
 
 import difflib
-import json
 import os
 import re
 import sys
@@ -18,6 +17,7 @@ from typing import Any, TypeVar
 
 import platformdirs
 
+from codespec.config_rules import AUTO, Rule, Workspace, cores, in_short, is_path, option, show
 from codespec.files import StrPath
 from codespec.languages import LANGUAGES
 from codespec.models.registry import adapters_folder, models_folder
@@ -32,39 +32,15 @@ FILE_NAME = "codespec.toml"
 USER_ONLY = frozenset({"remote"})
 """Sections that a workspace may not set: they could send code away or start a program."""
 
-ASKED_OF_USER = frozenset({"keep_accepted"})
-"""What a workspace may switch off but not on."""
+LARGEST_FILE, LONGEST_LINE = 1 << 16, 1024
+"""Bytes: the parser takes time that grows with the square of a key's length."""
 
-_LARGEST_FILE = 1 << 20
-_GRAMMAR_SUFFIXES = (".gbnf", ".lark", ".json")
-_MODEL_SUFFIXES = (".gguf",)
-
-AUTO = "auto"
+_MOST_MESSAGES = 5  # about one file of a workspace
+_LARGEST_CONTEXT = 8192  # tokens, that are chosen where the settings name none
 
 T = TypeVar("T")
 
-
-@dataclass(frozen=True)
-class Rule:
-    """What values an option takes, besides having the type of its default.
-
-    Attributes:
-        minimum, maximum: of numbers, both included.
-        choices: of text; empty is any.
-        automatic: whether a number may also be ``auto``, which is then the default.
-        file: ``model``, ``adapter`` or ``grammar`` where the text may be a path.
-    """
-
-    minimum: float = 0
-    maximum: float = 2**31 - 1
-    choices: tuple[str, ...] = ()
-    automatic: bool = False
-    file: str = ""
-
-
-def _option(default: T, rule: Rule | None = None) -> T:
-    value: T = field(default=default, metadata={"rule": rule or Rule()})
-    return value
+_KV_TYPES = (AUTO, "f32", "f16", "bf16", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0")
 
 
 @dataclass(frozen=True)
@@ -82,13 +58,13 @@ class TargetConfig:
             changes only the prompt's end) or ``auto`` (the model's preferred one).
     """
 
-    path: str = _option("", Rule(file="model"))
-    gpu_layers: int | str = _option(AUTO, Rule(maximum=10_000, automatic=True))
-    threads: int | str = _option(AUTO, Rule(maximum=1024, automatic=True))
-    context: int = _option(0, Rule(maximum=1 << 20))
-    kv_type: str = _option(AUTO, Rule(choices=(AUTO, "f32", "f16", "bf16", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0")))
-    flash_attention: str = _option("auto", Rule(choices=("auto", "on", "off")))
-    fim: str = _option("auto", Rule(choices=("auto", "psm", "spm")))
+    path: str = option("", Workspace.NEVER, file="model")
+    gpu_layers: int | str = option(AUTO, Workspace.NEVER, maximum=10_000, automatic=True)
+    threads: int | str = option(AUTO, Workspace.LOWER, maximum=1024, automatic=True, stands_for=cores())
+    context: int = option(0, Workspace.LOWER, maximum=1 << 20, stands_for=_LARGEST_CONTEXT)
+    kv_type: str = option(AUTO, Workspace.LOWER, choices=_KV_TYPES, stands_for="f16")
+    flash_attention: str = option("auto", Workspace.NEVER, choices=("auto", "on", "off"))
+    fim: str = option("auto", Workspace.ANY, choices=("auto", "psm", "spm"))
 
     @property
     def set_gpu_layers(self) -> int | None:
@@ -110,8 +86,8 @@ class LoraConfig:
         scale: of what it changes, besides the adapter's own; 0 is nothing.
     """
 
-    path: str = _option("", Rule(file="adapter"))
-    scale: float = _option(1.0, Rule(maximum=100))
+    path: str = option("", Workspace.ANY, file="adapter")
+    scale: float = option(1.0, Workspace.ANY, maximum=100)
 
 
 @dataclass(frozen=True)
@@ -126,9 +102,9 @@ class CacheConfig:
             off in exact decoding.
     """
 
-    memory_mib: int = _option(512, Rule(maximum=1 << 20))
-    saved_mib: int = _option(256, Rule(maximum=1 << 16))
-    shift: bool = _option(False)
+    memory_mib: int = option(512, Workspace.LOWER, maximum=1 << 20)
+    saved_mib: int = option(256, Workspace.LOWER, maximum=1 << 16)
+    shift: bool = option(False, Workspace.NEVER)
 
 
 @dataclass(frozen=True)
@@ -143,19 +119,19 @@ class ContextConfig:
         imports: whether the signatures of what a file imports from its workspace are shown.
     """
 
-    enabled: bool = _option(True)
-    ring_chunks: int = _option(16, Rule(maximum=256))
-    chunk_lines: int = _option(64, Rule(minimum=4, maximum=512))
-    imports: bool = _option(True)
+    enabled: bool = option(True, Workspace.OFF)
+    ring_chunks: int = option(16, Workspace.LOWER, maximum=256)
+    chunk_lines: int = option(64, Workspace.LOWER, minimum=4, maximum=512)
+    imports: bool = option(True, Workspace.OFF)
 
 
 @dataclass(frozen=True)
 class LanguageConfig:
     """What one language does differently; empty and None follow the general setting."""
 
-    draft: str = _option("", Rule(file="model"))
-    grammar: str = _option("", Rule(file="grammar"))
-    enabled: bool | None = _option(None)
+    draft: str = option("", Workspace.ANY, file="model")
+    grammar: str = option("", Workspace.ANY, file="grammar")
+    enabled: bool | None = option(None, Workspace.OFF)
 
 
 @dataclass(frozen=True)
@@ -178,7 +154,7 @@ class Config:
         draft_memory_mib: for draft models that were used; of more, those longest unused are let go.
         learn: whether drafts learn from open files and accepted completions, and use what was learnt.
         keep_accepted: whether the texts of accepted completions are kept, with what stood around them, to train drafts
-            on; only the user's own settings can switch it on.
+            on.
         prefill: whether the target reads what was typed at once, before a completion is asked for.
         generate_ahead: whether the target also completes at once behind what was typed, where the editor mostly asks
             for that a moment later by itself: quicker answers, for a little more work.
@@ -194,29 +170,29 @@ class Config:
     """
 
     target: TargetConfig = field(default_factory=TargetConfig)
-    draft: str = _option("auto", Rule(file="model"))
+    draft: str = option("auto", Workspace.ANY, file="model")
     target_lora: LoraConfig = field(default_factory=LoraConfig)
     draft_lora: LoraConfig = field(default_factory=LoraConfig)
-    grammar: str = _option("auto", Rule(file="grammar"))
-    gate: str = _option("window", Rule(choices=("window", "whole", "off")))
-    enabled: bool = _option(True)
-    max_tokens: int = _option(128, Rule(minimum=1, maximum=8192))
-    time_budget_ms: int = _option(2000, Rule(maximum=600_000))
-    temperature: float = _option(0.0, Rule(maximum=10))
-    seed: int = _option(0)
-    draft_length: int = _option(0, Rule(maximum=32))
-    draft_memory_mib: int = _option(2048, Rule(maximum=1 << 20))
-    learn: bool = _option(True)
-    keep_accepted: bool = _option(False)
-    prefill: bool = _option(True)
-    generate_ahead: bool = _option(True)
-    prefetch: bool = _option(True)
+    grammar: str = option("auto", Workspace.ANY, file="grammar")
+    gate: str = option("window", Workspace.ANY, choices=("window", "whole", "off"))
+    enabled: bool = option(True, Workspace.OFF)
+    max_tokens: int = option(128, Workspace.LOWER, minimum=1, maximum=8192)
+    time_budget_ms: int = option(2000, Workspace.LOWER, maximum=600_000, stands_for=float("inf"))
+    temperature: float = option(0.0, Workspace.ANY, maximum=10)
+    seed: int = option(0, Workspace.ANY)
+    draft_length: int = option(0, Workspace.ANY, maximum=32)
+    draft_memory_mib: int = option(2048, Workspace.LOWER, maximum=1 << 20)
+    learn: bool = option(True, Workspace.OFF)
+    keep_accepted: bool = option(False, Workspace.OFF)
+    prefill: bool = option(True, Workspace.OFF)
+    generate_ahead: bool = option(True, Workspace.OFF)
+    prefetch: bool = option(True, Workspace.OFF)
     cache: CacheConfig = field(default_factory=CacheConfig)
-    statistics: bool = _option(True)
-    status: bool = _option(True)
-    offer_models: bool = _option(True)
-    shared: bool = _option(True)
-    log_level: str = _option("warning", Rule(choices=("error", "warning", "info", "debug")))
+    statistics: bool = option(True, Workspace.OFF)
+    status: bool = option(True, Workspace.OFF)
+    offer_models: bool = option(True, Workspace.OFF)
+    shared: bool = option(True, Workspace.NEVER)
+    log_level: str = option("warning", Workspace.NEVER, choices=("error", "warning", "info", "debug"))
     context: ContextConfig = field(default_factory=ContextConfig)
     language: Mapping[str, LanguageConfig] = field(default_factory=dict)
 
@@ -242,15 +218,12 @@ class Config:
             options: keys and values as in the file; None leaves a key as it is.
             source: what the messages name as their origin.
             folder: where relative paths start; None leaves them as they are.
-            trusted: False for a workspace's own file, which may not choose files outside the known folders.
+            trusted: False for a workspace's own file, which can make things stricter only (``Workspace``), and may not
+                choose files outside the known folders.
         """
         reader = _Reader(source, Path(folder) if folder is not None else None, trusted)
-        return reader.config(self, options), reader.messages
-
-
-def is_path(text: str) -> bool:
-    """Whether the value of ``draft``, ``grammar`` or ``target.path`` means a file rather than a name."""
-    return bool(re.search(r"[/\\:]", text)) or text.lower().endswith(_MODEL_SUFFIXES + _GRAMMAR_SUFFIXES)
+        config = reader.config(self, options)
+        return config, reader.messages if trusted else in_short(reader.messages, _MOST_MESSAGES)
 
 
 def user_file() -> Path:
@@ -280,9 +253,11 @@ def _read(path: Path) -> tuple[dict[str, Any], list[str]]:
         if not path.is_file():
             return {}, []
         with path.open("rb") as file:
-            data = file.read(_LARGEST_FILE + 1)
-        if len(data) > _LARGEST_FILE:
-            return {}, [f"{path}: larger than 1 MiB; the file is ignored"]
+            data = file.read(LARGEST_FILE + 1)
+        if len(data) > LARGEST_FILE:
+            return {}, [f"{path}: larger than 64 KiB; the file is ignored"]
+        if max(map(len, data.split(b"\n"))) > LONGEST_LINE:
+            return {}, [f"{path}: a line of more than {LONGEST_LINE} bytes; the file is ignored"]
         return tomllib.loads(data.decode("utf-8")), []
     except OSError as error:
         return {}, [f"{path}: cannot be read ({error.strerror}); the file is ignored"]
@@ -310,10 +285,6 @@ class _Reader:
             remedy = "not supported by this version" if self._trusted else "a workspace may not set it"
             self._say(f'"{section}" is ignored: {remedy}')
             del options[section]
-        for key in ASKED_OF_USER & options.keys():
-            if not self._trusted and options[key] is True:
-                self._say(f'"{key}" is ignored: a workspace may not switch it on')
-                del options[key]
         nested = {
             "target": partial(self._table, config.target),
             "target_lora": partial(self._lora, config.target_lora),
@@ -328,7 +299,7 @@ class _Reader:
         """``old``, a dataclass, with the good ones of ``options``."""
         nested = nested or {}
         if not isinstance(options, Mapping):
-            self._say(f'"{prefix[:-1]}" must be a table, not {_show(options)}; keeping what was set before')
+            self._say(f'"{prefix[:-1]}" must be a table, not {show(options)}; keeping what was set before')
             return old
         known = {each.name: each for each in fields(old)}  # type: ignore[arg-type]
         changes = {}
@@ -351,7 +322,7 @@ class _Reader:
 
     def _languages(self, old: Mapping[str, LanguageConfig], prefix: str, options: Any) -> Mapping[str, LanguageConfig]:
         if not isinstance(options, Mapping):
-            self._say(f'"language" must be a table, not {_show(options)}; keeping what was set before')
+            self._say(f'"language" must be a table, not {show(options)}; keeping what was set before')
             return old
         languages = dict(old)
         for identifier, settings in options.items():
@@ -367,28 +338,20 @@ class _Reader:
         return languages
 
     def _value(self, key: str, value: Any, old: Any, default: Any, rule: Rule) -> Any:
-        if rule.automatic and value == AUTO:
-            return AUTO
-        kind: type = int if rule.automatic else bool if default is None else type(default)
-        good = isinstance(value, (int, float) if kind is float else kind) and (
-            kind is bool or not isinstance(value, bool)
-        )
-        # `not (a <= v <= b)` also refuses nan.
-        if good and kind in (int, float):
-            good = rule.minimum <= value <= rule.maximum
-        if good and rule.choices:
-            good = value in rule.choices
-        if not good:
-            kept = "the general setting" if old is None else _show(old)
-            self._say(f'"{key}" must be {_expected(kind, rule)}, not {_show(value)}; keeping {kept}')
+        if expected := rule.problem(value, default):
+            kept = "the general setting" if old is None else show(old)
+            self._say(f'"{key}" must be {expected}, not {show(value)}; keeping {kept}')
+            return old
+        if not self._trusted and (refusal := rule.refusal(value, old)):
+            self._say(f'"{key}" is ignored: {refusal}')
             return old
         if rule.file and is_path(value):
             path, problem = self._path(value, rule.file)
             if problem:
-                self._say(f'"{key}" = {_show(value)} is ignored: {problem}; keeping {_show(old)}')
+                self._say(f'"{key}" = {show(value)} is ignored: {problem}; keeping {show(old)}')
                 return old
             return path
-        return kind(value)
+        return value if value == AUTO else rule.kind(default)(value)
 
     def _path(self, value: str, kind: str) -> tuple[str, str]:
         """The file that ``value`` names, and why it may not be used, or an empty string."""
@@ -425,25 +388,3 @@ class _Reader:
 def _nearest(key: str, known: Mapping[str, Any]) -> str:
     close = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
     return f'did you mean "{close[0]}"?' if close else "known are " + ", ".join(known)
-
-
-def _expected(kind: type, rule: Rule) -> str:
-    if rule.choices:
-        return "one of " + ", ".join(map(_show, rule.choices))
-    if kind is bool:
-        return "true or false"
-    if kind is str:
-        return "text"
-    other = f" or {_show(AUTO)}" if rule.automatic else ""
-    return f"a {'whole ' if kind is int else ''}number from {rule.minimum:g} to {rule.maximum:.10g}{other}"
-
-
-def _show(value: Any) -> str:
-    """A value as a user would write it, not too long."""
-    try:
-        text = json.dumps(value, ensure_ascii=False)
-    except TypeError:
-        text = str(value)  # a date in TOML
-    except (ValueError, RecursionError):
-        text = "a value too long to show"
-    return text if len(text) <= 60 else text[:57] + "..."

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from codespec.config import Config, LanguageConfig, is_path, load, models_folder, user_file
+from codespec.config import Config, LanguageConfig, load, models_folder, user_file
+from codespec.config_rules import is_path
 
 
 @pytest.fixture
@@ -134,9 +135,9 @@ def test_languages_follow_the_general_settings():
 
 def test_files_apply_in_order(home):
     write(user_file(), 'max_tokens = 5\ntemperature = 0.5\nremote.url = "x"\n')
-    write(home / "w/codespec.toml", "max_tokens = 6\n[language.go]\nenabled = false\n")
+    write(home / "w/codespec.toml", "max_tokens = 4\n[language.go]\nenabled = false\n")
     config, messages = load(home / "w")
-    assert (config.max_tokens, config.temperature) == (6, 0.5)
+    assert (config.max_tokens, config.temperature) == (4, 0.5)
     assert not config.for_language("go").enabled
     assert messages == [f'{user_file()}: "remote" is ignored: not supported by this version']
 
@@ -153,8 +154,9 @@ def test_no_files(home):
         ("a = 1\na = 2\n", "Cannot overwrite a value (at line 2"),
         (b"a = 1\n\xff", "not UTF-8 (at line 2)"),
         (b"x = " + b"[" * 5000, ""),
-        (b"x = " + b"1" * 5000, "digits"),
-        (b"#" * (1 << 20) + b"\n", "larger than 1 MiB"),
+        (b"x = " + b"1" * 5000, "a line of more than 1024 bytes"),
+        (b"#\n" * (1 << 15) + b"#", "larger than 64 KiB"),
+        (b".".join([b"a"] * 20_000) + b" = 1", "a line of more than 1024 bytes"),
     ],
 )
 def test_a_damaged_file_is_ignored(home, content, message):
@@ -192,25 +194,16 @@ def test_a_workspace_cannot_choose_models_of_its_own(home):
         str(workspace / "evil.gguf"),
         "a/../../x",
     ):
-        for key in ("target", "draft", "language"):
-            value = {"target": {"path": bad}, "draft": bad, "language": {"c": {"draft": bad}}}[key]
+        for key in ("draft", "language"):
+            value = {"draft": bad, "language": {"c": {"draft": bad}}}[key]
             config, messages = Config().apply({key: value}, "w", workspace, trusted=False)
-            assert config.target.path == ""
             assert config.draft == "auto"
             assert config.for_language("c").draft == "auto"
             assert f"may only choose models in {models_folder()}" in messages[0]
     # A bare name means the models folder, whatever lies in the current one.
-    options = {"target": {"path": "good.gguf"}, "draft": str(inside)}
-    config, messages = Config().apply(options, "w", workspace, trusted=False)
-    assert (config.target.path, config.draft, messages) == (str(inside), str(inside), [])
-
-
-def test_a_workspace_cannot_have_texts_kept():
-    config, messages = Config().apply({"keep_accepted": True}, "w", trusted=False)
-    assert not config.keep_accepted
-    assert messages == ['w: "keep_accepted" is ignored: a workspace may not switch it on']
-    config, messages = Config(keep_accepted=True).apply({"keep_accepted": False}, "w", trusted=False)
-    assert (config.keep_accepted, messages) == (False, [])
+    for name in ("good.gguf", str(inside)):
+        config, messages = Config().apply({"draft": name}, "w", workspace, trusted=False)
+        assert (config.draft, messages) == (str(inside), [])
 
 
 def test_a_workspace_may_have_grammars_of_its_own(home):

@@ -18,7 +18,7 @@ LAYERS = [
     {"grammar", "models"},
     {"draft"},
     {"speculative"},
-    {"config"},
+    {"config", "config_rules"},
     {"completion"},
     {"daemon"},
     {"lsp", "bench", "train", "doctor"},

@@ -31,7 +31,8 @@ from typing import Any
 
 from codespec.completion.request import Completion, Request
 from codespec.completion.trace import Pass
-from codespec.config import Config, is_path
+from codespec.config import Config
+from codespec.config_rules import is_path
 from codespec.protocols import Snippet
 
 GREETING_S = 10.0
