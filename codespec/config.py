@@ -15,12 +15,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-import platformdirs
-
 from codespec.config_rules import AUTO, Rule, Workspace, cores, in_short, is_path, option, show
 from codespec.files import StrPath
 from codespec.languages import LANGUAGES
 from codespec.models.registry import adapters_folder, models_folder
+from codespec.places import others_may_write, settings_folder
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -228,7 +227,7 @@ class Config:
 
 def user_file() -> Path:
     """The user's own configuration file."""
-    return Path(platformdirs.user_config_dir("codespec")) / FILE_NAME
+    return settings_folder() / FILE_NAME
 
 
 def files(workspace: StrPath | None = None) -> list[Path]:
@@ -241,6 +240,9 @@ def load(workspace: StrPath | None = None) -> tuple[Config, list[str]]:
     config = Config()
     messages: list[str] = []
     for path, trusted in zip(files(workspace), (True, False), strict=False):
+        if trusted and (open_to_all := others_may_write(path)):
+            messages.append(f"{path}: ignored, since everybody may write to {open_to_all}; chmod o-w {open_to_all}")
+            continue
         options, problems = _read(path)
         config, more = config.apply(options, str(path), path.parent, trusted)
         messages += problems + more

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import stat
 import sys
@@ -22,12 +23,43 @@ else:
 
 def data_folder() -> Path:
     """Of models and what was learnt; it need not exist. ``CODESPEC_DATA`` in the environment names another one."""
-    return Path(os.environ.get("CODESPEC_DATA") or platformdirs.user_data_dir("codespec"))
+    return _own("CODESPEC_DATA", "data")
 
 
 def cache_folder() -> Path:
     """Of what can be made anew; it need not exist. ``CODESPEC_CACHE`` in the environment names another one."""
-    return Path(os.environ.get("CODESPEC_CACHE") or platformdirs.user_cache_dir("codespec"))
+    return _own("CODESPEC_CACHE", "cache")
+
+
+def machine_folder() -> Path:
+    """Of what was found out about this machine, whatever ``CODESPEC_CACHE`` is; it need not exist."""
+    return _own("", "cache")
+
+
+def settings_folder() -> Path:
+    """Of the user's settings; it need not exist."""
+    return _own("", "config")
+
+
+def _own(variable: str, kind: str) -> Path:
+    if chosen := variable and os.environ.get(variable):
+        return Path(chosen)
+    try:
+        usual = Path(getattr(platformdirs, f"user_{kind}_dir")("codespec"))
+    except RuntimeError:  # a user without a home
+        usual = Path()
+    # A path that starts in the current folder starts in what may be anybody's.
+    return usual if usual.is_absolute() else _homeless() / kind
+
+
+@functools.cache
+def _homeless() -> Path:
+    folder = short_folder()
+    try:
+        keep_private(folder)
+    except OSError:  # somebody else was there first
+        folder = Path(tempfile.mkdtemp(prefix="codespec-"))
+    return folder
 
 
 def folder_of(workspace: str) -> Path | None:
@@ -62,7 +94,7 @@ def runtime_folder() -> Path:
     Raises:
         OSError: it cannot be made, or belongs to somebody else.
     """
-    folder = Path(os.environ.get("CODESPEC_RUNTIME") or platformdirs.user_runtime_dir("codespec"))
+    folder = _own("CODESPEC_RUNTIME", "runtime")
     try:
         keep_private(folder)
     except OSError:  # no such folder for this user, as in containers
@@ -117,6 +149,17 @@ def make_private(folder: Path) -> None:
     if not folder.is_dir():
         make_private(folder.parent)
         folder.mkdir(mode=0o700, exist_ok=True)
+
+
+def others_may_write(path: Path) -> Path | None:
+    """What of a file and its folder everybody may write to; None where nothing is, or nothing is there."""
+    if sys.platform == "win32":  # the folder lies in the user's profile
+        return None
+    for each in (path, path.parent):
+        with contextlib.suppress(OSError):
+            if each.stat().st_mode & stat.S_IWOTH:
+                return each
+    return None
 
 
 def own_python(code: str) -> list[str]:

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from codespec.draft.sequence import common_prefix
-from codespec.places import write_whole
+from codespec.places import make_private, write_whole
 
 MOST_TEXTS = 32
 """Caches that are kept at most, however small they are."""
@@ -186,7 +186,7 @@ class ShelfFiles:
         }
         head = json.dumps(header).encode()
         try:
-            self._folder.mkdir(parents=True, exist_ok=True)
+            make_private(self._folder)
             start = MAGIC + len(head).to_bytes(8, "little") + zlib.crc32(head).to_bytes(4, "little")
             write_whole(self._path(workspace), [start, head, *(each.data.data for each in kept)])
             self._shrink()

@@ -15,7 +15,7 @@ import codespec
 from codespec.daemon.place import TOKEN_VARIABLE, Place, place
 from codespec.daemon.wire import Channel
 from codespec.exit_codes import ANSWER_IS_NO
-from codespec.places import hold
+from codespec.places import hold, make_private
 
 START_S = 30.0
 """How long a new process may take until it listens; it loads no model before that."""
@@ -113,7 +113,7 @@ def _spawn(where: Place) -> subprocess.Popen[bytes]:
 
 def open_log(path: Path) -> Any:
     """The log, to append to; begun anew where it has become large."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_private(path.parent)
     if path.exists() and path.stat().st_size > LARGEST_LOG:
         with contextlib.suppress(OSError):  # on Windows, where a process still writes to it
             path.replace(path.with_suffix(".old.log"))

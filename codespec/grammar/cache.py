@@ -17,11 +17,10 @@ from pathlib import Path
 from typing import Any
 
 import llguidance
-import platformdirs
 
 from codespec.grammar.errors import GrammarError
 from codespec.grammar.levels import usual
-from codespec.places import write_whole
+from codespec.places import machine_folder, make_private, write_whole
 
 VARIABLE = "CODESPEC_GRAMMAR_CACHE"
 """The environment variable: a folder for the cache, or ``off``; what was lowered beforehand then does not count."""
@@ -45,7 +44,7 @@ def folder() -> Path | None:
     chosen = os.environ.get(VARIABLE, "")
     if chosen.lower() in ("off", "0", "no"):
         return None
-    return Path(chosen) if chosen else Path(platformdirs.user_cache_dir("codespec")) / "grammars"
+    return Path(chosen) if chosen else machine_folder() / "grammars"
 
 
 def key(text: str, **options: Any) -> str:
@@ -103,7 +102,7 @@ def store(name: str, text: str) -> None:
     if place is None or len(body) > MAX_ENTRY:
         return
     try:
-        place.mkdir(parents=True, exist_ok=True)
+        make_private(place)
         write_whole(place / f"{name}{_SUFFIX}", [_HEAD + _sum(body) + b"\n" + body])
         _shrink(place)
     except OSError as error:

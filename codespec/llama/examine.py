@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from codespec.llama.gguf import file_parts
-from codespec.places import cache_folder, make_private, own_python, write_whole
+from codespec.places import machine_folder, make_private, own_python, write_whole
 from codespec.protocols import CodespecError
 
 TIMEOUT_SECONDS = 120
@@ -91,7 +91,7 @@ def _key(path: Path) -> str:
 
 
 def _file() -> Path:
-    return cache_folder() / "examined.json"
+    return machine_folder() / "examined.json"
 
 
 def _remembered() -> dict[str, bool]:

@@ -17,7 +17,7 @@ import subprocess
 from functools import cache
 from pathlib import Path
 
-from codespec.places import own_python
+from codespec.places import machine_folder, make_private, own_python, write_whole
 from codespec.protocols import CodespecError
 
 log = logging.getLogger("codespec.llama")
@@ -58,9 +58,7 @@ def _cpu_description() -> str:
 
 
 def _verdict_file() -> Path:
-    import platformdirs
-
-    return Path(platformdirs.user_cache_dir("codespec")) / "probe.json"
+    return machine_folder() / "probe.json"
 
 
 def _remembered() -> dict[str, bool]:
@@ -75,11 +73,9 @@ def _remembered() -> dict[str, bool]:
 
 def _remember(key: str, works: bool) -> None:
     path = _verdict_file()
-    temporary = path.with_suffix(f".{os.getpid()}.tmp")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_text(json.dumps({**_remembered(), key: works}), "utf-8")
-        temporary.replace(path)
+        make_private(path.parent)
+        write_whole(path, [json.dumps({**_remembered(), key: works}).encode()])
     except OSError as error:
         log.warning("%s: cannot remember the crash probe's verdict (%s); it runs again next time", path, error)
 

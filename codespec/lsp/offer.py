@@ -16,7 +16,7 @@ from lsprotocol import types
 
 from codespec.lsp.child import run
 from codespec.lsp.progress import Progress
-from codespec.places import data_folder, make_private
+from codespec.places import data_folder, make_private, write_whole
 from codespec.protocols import CodespecError
 
 if TYPE_CHECKING:
@@ -130,4 +130,4 @@ def _due(marker: Path) -> bool:
 def _mark(until: float) -> None:
     with suppress(OSError):
         make_private(data_folder())
-        _marker().write_text(str(until), "ascii")
+        write_whole(_marker(), [str(until).encode()])

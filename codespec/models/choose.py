@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, cast
 
-from codespec.places import write_whole
+from codespec.places import make_private, write_whole
 from codespec.protocols import CodespecError
 
 
@@ -41,7 +41,7 @@ def choose(file: Path, role: str, name: str, language: str = "") -> None:
     except OSError as error:
         raise CodespecError(f"{file}: cannot be read ({error.strerror})") from error
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
+        make_private(file.parent)
         write_whole(file, [text.encode()])
     except OSError as error:
         raise CodespecError(f"{file}: cannot be written ({error.strerror})") from error

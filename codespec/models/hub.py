@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 from codespec.models.catalogue import CATALOGUE, known_model
 from codespec.models.info import LONGEST_LICENCE
 from codespec.models.registry import EMBEDDED, known, models_folder
-from codespec.places import hold
+from codespec.places import hold, make_private
 from codespec.protocols import CodespecError
 from codespec.terminal import printable
 
@@ -116,7 +116,7 @@ def pull(offer: Offer, report: Report, endpoint: str | None = None, unverified: 
             )
     folder = models_folder()
     partial = folder / ".partial"
-    partial.mkdir(parents=True, exist_ok=True)
+    make_private(partial)
     lock = hold(partial / "lock")
     if lock is None:
         raise CodespecError("another `codespec models pull` is under way; wait for it")

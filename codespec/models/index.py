@@ -13,7 +13,7 @@ from typing import Any
 from codespec.languages import Language
 from codespec.models.info import inspect
 from codespec.models.registry import EMBEDDED, is_whole, models_folder
-from codespec.places import cache_folder, write_whole
+from codespec.places import cache_folder, make_private, write_whole
 from codespec.protocols import CodespecError
 
 GENERAL = "general"
@@ -117,7 +117,7 @@ class _Cache:
         """Keep what is new; where that does not work, it is looked up again."""
         if self._changed:
             with suppress(OSError):
-                self._file.parent.mkdir(parents=True, exist_ok=True)
+                make_private(self._file.parent)
                 # What does not load may do so another time: with other permissions, or another llama.cpp.
                 models = {key: entry for key, entry in self._known.items() if entry is not None}
                 write_whole(self._file, [json.dumps({"version": _VERSION, "models": models}).encode()])

@@ -34,7 +34,7 @@ def find_adapter(name: StrPath) -> Path:
         CodespecError: there is none of that name.
     """
     name = os.fspath(name)
-    path = Path(name).expanduser()
+    path = _expanded(name)
     if path.is_absolute():
         return path
     path = adapters_folder() / f"{name.removesuffix('.gguf')}.gguf"
@@ -89,9 +89,16 @@ def file_or_model(name: StrPath) -> Path:
     return Path(name).resolve() if Path(name).is_file() else find_model(name)
 
 
+def _expanded(name: str) -> Path:
+    try:
+        return Path(name).expanduser()
+    except RuntimeError:
+        raise CodespecError(f"{name}: there is no such user, or a user without a home; write the path out") from None
+
+
 def _find(name: StrPath, role: str) -> Path:
     name = os.fspath(name)
-    path = Path(name).expanduser()
+    path = _expanded(name)
     # Never a bare name: the current folder may be a workspace that somebody else has filled.
     if path.is_absolute():
         return path
