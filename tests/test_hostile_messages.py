@@ -98,3 +98,15 @@ def test_a_length_that_cannot_be_meant_ends_the_session(session: Session) -> Non
     assert session.process.wait(20) == 1
     assert "1000000000000 bytes is announced" in session.stderr()
     assert not unexpected(session.stderr())
+
+
+def test_a_language_that_is_no_text_breaks_nothing(session: Session) -> None:
+    session.handshake()
+    for number, language in enumerate((7, None, ["python"], {"a": 1}, True, "python")):
+        document = {"uri": f"file:///work/{number}.py", "languageId": language, "version": 1, "text": "abc"}
+        send(session, method="textDocument/didOpen", params={"textDocument": document})
+    send(session, id=1, method="workspace/executeCommand", params={"command": "codespec.status"})
+    (status,) = answers(session, 1)
+    assert status["result"]["languages"] == ["python"]
+    assert session.probe()
+    assert not unexpected(session.stderr())

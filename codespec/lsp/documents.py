@@ -84,6 +84,8 @@ class Document(TextDocument):
         sync_kind: types.TextDocumentSyncKind = types.TextDocumentSyncKind.Incremental,
         position_codec: PositionCodec | None = None,
     ) -> None:
+        # A client may send anything, and what is no text would stop what lists or compares languages.
+        language_id = language_id if isinstance(language_id, str) else None
         super().__init__(uri, "", version, language_id, local, sync_kind, position_codec)
         self.units = Units(self.position_codec.encoding)
         self.marks: list[Mark] = []

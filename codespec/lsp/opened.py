@@ -18,7 +18,9 @@ LEARNT = 400_000
 
 def did_open(ls: CodespecServer, params: types.DidOpenTextDocumentParams) -> None:
     """Learn the text, which pygls keeps."""
-    ls.languages.add(params.text_document.language_id)
+    document = ls.document(params.text_document.uri)
+    if document is not None and document.language_id:
+        ls.languages.add(document.language_id)
     ls.reporter.touch()
     learn(ls, params.text_document.uri, ls.surroundings.opened)
 

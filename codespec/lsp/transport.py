@@ -20,6 +20,7 @@ from urllib.parse import parse_qs, urlsplit
 from pygls.io_ import run_async, run_websocket
 
 from codespec.daemon.place import TOKEN_VARIABLE
+from codespec.lsp.greetings import SECONDS, Greetings, limited_web_socket
 from codespec.lsp.server import CodespecServer, create_server
 from codespec.protocols import CodespecError
 
@@ -35,9 +36,6 @@ _discreet = logging.getLogger("pygls.io_")
 
 _FREE_WITHIN_S = 1.0
 """How long the exit waits for a decode or a load to end."""
-
-_GREETING_S = 30.0
-"""How long a connection may take to say who it is."""
 
 _MOST_HEADERS = 8
 
@@ -233,15 +231,19 @@ async def _first_headers(stream: asyncio.StreamReader, token: str) -> list[bytes
 async def _serve_tcp(server: CodespecServer, host: str, port: int, token: str) -> None:
     over = asyncio.Event()
     taken = False
+    greetings = Greetings()
 
     async def connection(stream: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         nonlocal taken
+        greetings.begin(writer.transport)
         try:
-            first = await asyncio.wait_for(_first_headers(stream, token), _GREETING_S)
+            first = await asyncio.wait_for(_first_headers(stream, token), SECONDS)
         except (asyncio.TimeoutError, OSError, ValueError):
             first = None
         except asyncio.CancelledError:  # the session is over; asyncio would log this
             first = None
+        finally:
+            greetings.end(writer.transport)
         if taken or first is None:
             logger.warning("a connection was refused: %s", "there is one already" if taken else "it knows no token")
             writer.close()
@@ -292,7 +294,14 @@ async def _serve_ws(server: CodespecServer, host: str, port: int, token: str) ->
 
     # A browser always names an origin: only other programs may connect, not web pages.
     async with library.serve(
-        connection, host, port, origins=[None], max_size=_LARGEST_MESSAGE, process_request=check
+        connection,
+        host,
+        port,
+        origins=[None],
+        max_size=_LARGEST_MESSAGE,
+        process_request=check,
+        open_timeout=SECONDS,
+        create_connection=limited_web_socket(),
     ) as listener:
         _announce(next(iter(listener.sockets)).getsockname())
         await over.wait()
