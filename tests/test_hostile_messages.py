@@ -107,6 +107,6 @@ def test_a_language_that_is_no_text_breaks_nothing(session: Session) -> None:
         send(session, method="textDocument/didOpen", params={"textDocument": document})
     send(session, id=1, method="workspace/executeCommand", params={"command": "codespec.status"})
     (status,) = answers(session, 1)
-    assert status["result"]["languages"] == ["python"]
+    assert list(status["result"]["languages"]) == ["python"]
     assert session.probe()
     assert not unexpected(session.stderr())

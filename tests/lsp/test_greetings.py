@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import re
 import socket
 import sys
@@ -13,18 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from codespec.lsp.greetings import MOST
-
 from .helpers import STUB, Raw, raw
 from .test_protocol import begun
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has so many loopback addresses, and /proc")
 
-STRANGERS = 400
+STRANGERS, MOST = 400, 64
 
 
 def open_files(process: int) -> int:
-    return len(os.listdir(f"/proc/{process}/fd"))
+    return sum(1 for _ in Path(f"/proc/{process}/fd").iterdir())
 
 
 def crowd(port: int, stack: contextlib.ExitStack) -> None:
