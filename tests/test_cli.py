@@ -14,7 +14,8 @@ import pytest
 
 from codespec import Completer, Config, LocalEngine, Request, load_completer, show
 from codespec.bench import learning
-from codespec.cli import main, read_position
+from codespec.cli import main
+from codespec.cli_complete import read_position
 from codespec.completion.report import report_of
 from codespec.draft.profiles import Profiles
 from codespec.errors import CodespecError

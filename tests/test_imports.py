@@ -22,12 +22,12 @@ LAYERS = [
     {"completion"},
     {"daemon"},
     {"lsp", "bench", "train", "doctor"},
-    {"cli_bench", "cli_grammar", "cli_learnt", "cli_models"},
+    {"cli_bench", "cli_complete", "cli_grammar", "cli_learnt", "cli_models"},
     {"cli"},
     {"__main__", "hatch_build"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
-MAY_READ_CONFIG = {"cli", "cli_models", "lsp", "bench", "completion", "daemon", "doctor", "config"}
+MAY_READ_CONFIG = {"cli", "cli_complete", "cli_models", "lsp", "bench", "completion", "daemon", "doctor", "config"}
 HOMES = {
     "llama_cpp": {"llama"},
     "pygls": {"lsp"},

@@ -1,0 +1,219 @@
+"""``codespec complete`` and ``generate``, and the settings as options change them; what is heavy is imported when it
+runs."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from codespec import show
+from codespec.cli_grammar import grammar_in, read_grammar, warned
+from codespec.errors import CodespecError
+from codespec.exit_codes import DONE
+from codespec.files import MAX_TEXT, STANDARD_INPUT, read_input
+from codespec.terminal import write_own
+
+if TYPE_CHECKING:
+    from codespec.completion.completer import Completer
+    from codespec.config import Config
+    from codespec.grammar import Grammar
+    from codespec.protocols import Sampling
+
+LARGE = 200_000
+"""Characters of a text that are completed as a whole; of a larger one a part around the place, as in editors."""
+LARGEST = 1 << 25
+"""Bytes of a file to complete in."""
+
+
+def run_complete(options: argparse.Namespace) -> int:
+    """``codespec complete``."""
+    from codespec.completion.load import load_completer
+    from codespec.completion.request import Request
+    from codespec.languages import by_path
+
+    path, whole, place = read_position(options.position or f"{STANDARD_INPUT}:{options.in_standard_input}")
+    text, offset, begins, ends = excerpt(whole, place)
+    del whole
+    config = load_config(options)
+    language = options.language or by_path(str(path)).id
+    completer = load_completer(config, show.progress(), exact=options.exact, sampling=sampling_of(options, config))
+    try:
+        workspace = _workspace_of(path)
+        request = Request(text, offset, language, str(path), options.n, workspace=workspace, begins=begins, ends=ends)
+        for completion in completer.complete(request):
+            if options.json:
+                print(json.dumps(completion.as_json()), flush=True)
+            elif options.show:
+                _show_completion(completer, completion, text[:offset], text[offset:])
+            else:
+                print(completion.text)
+    finally:
+        completer.close()
+    return DONE
+
+
+def run_generate(options: argparse.Namespace) -> int:
+    """``codespec generate``."""
+    from codespec.completion.load import load_completer
+    from codespec.protocols import Limits
+
+    prompt = read_input(STANDARD_INPUT, MAX_TEXT)[1] if options.prompt == STANDARD_INPUT else options.prompt
+    grammar = _grammar_of(options)
+    options.grammar = None  # the settings' key is about documents
+    config = load_config(options)
+    completer = load_completer(config, show.progress(), exact=options.exact, sampling=sampling_of(options, config))
+    limits = Limits(config.max_tokens, config.time_budget_ms or None)
+    texts = completer.generate(
+        prompt, grammar, options.n, limits, config.draft, options.language, _file_name(options, grammar)
+    )
+    count = 0
+    try:
+        for completion in texts:
+            count += 1
+            if options.json:
+                print(json.dumps(completion.as_json()), flush=True)
+            elif options.show:
+                _show_completion(completer, completion, prompt, "")
+            else:
+                print(completion.text, flush=True)
+    finally:
+        completer.close()
+    if count < options.n:
+        remedy = "raise --temperature" if config.temperature else "set a --temperature above 0"
+        show.error(f"only {count} of {options.n} texts: further draws repeat them; {remedy}, if there are any others")
+    return DONE
+
+
+def load_config(options: argparse.Namespace) -> Config:
+    """The settings of the files, with the options of the command line over them."""
+    from dataclasses import replace
+
+    from codespec.config import load
+
+    config, messages = load(Path.cwd())
+    for message in messages:
+        show.error(message)
+    if options.target is not None:
+        config = replace(config, target=replace(config.target, path=_file_or_name(options.target)))
+    chosen: dict[str, Any] = {}
+    for key in ("draft", "grammar"):
+        if getattr(options, key, None) is not None:
+            chosen |= {key: _file_or_name(getattr(options, key)), "language": {}}
+    for key in ("max_tokens", "temperature", "seed", "draft_length", "gate"):
+        if getattr(options, key, None) is not None:
+            chosen[key] = getattr(options, key)
+    config = replace(config, **chosen)
+    # A person at a terminal waits for the whole text; the settings' budget is an editor's.
+    return replace(config, time_budget_ms=getattr(options, "time_budget", None) or 0)
+
+
+def _file_or_name(value: str) -> str:
+    """What a person means on a command line: a file of the current folder, if there is one of that name."""
+    return str(Path(value).resolve()) if Path(value).is_file() else value
+
+
+def sampling_of(options: argparse.Namespace, config: Config) -> Sampling:
+    """The sampling options of the command line."""
+    from codespec.protocols import Sampling
+
+    return Sampling(
+        temperature=config.temperature,
+        top_k=options.top_k,
+        top_p=options.top_p,
+        min_p=options.min_p,
+        seed=config.seed,
+        verify=options.verify,
+    )
+
+
+def _workspace_of(path: Path) -> str:
+    """The nearest folder above a file that looks like a workspace; empty for none."""
+    from codespec.config import FILE_NAME
+
+    folders = path.resolve().parents
+    return next((str(each) for each in folders if (each / FILE_NAME).exists() or (each / ".git").exists()), "")
+
+
+def read_position(position: str) -> tuple[Path, str, int]:
+    """The file, its text and the offset of ``FILE:LINE[:COL]``.
+
+    Raises:
+        CodespecError: no such file or place, or no text.
+    """
+    name = position
+    numbers: list[int] = []
+    while len(numbers) < 2 and ":" in name and name.rpartition(":")[2].isdigit():
+        name, _, number = name.rpartition(":")
+        numbers.insert(0, int(number))
+    if not numbers:
+        raise CodespecError(f"{position}: no line given; write FILE:LINE or FILE:LINE:COL")
+    if name != STANDARD_INPUT and Path(name).exists() and not Path(name).is_file():
+        raise CodespecError(f"{name}: is no file; give a file, or - for standard input")
+    path, text = read_input(name, LARGEST)
+    row = numbers[0]
+    count = text.count("\n") + 1
+    if not 1 <= row <= count:
+        raise CodespecError(f"{path}:{row}: the last line is {count}")
+    start = 0
+    for _ in range(row - 1):
+        start = text.index("\n", start) + 1
+    end = text.find("\n", start)
+    end = len(text) if end < 0 else end
+    length = end - start - text.endswith("\r", start, end)
+    column = numbers[1] if len(numbers) > 1 else length + 1
+    if not 1 <= column <= length + 1:
+        raise CodespecError(f"{path}:{row}:{column}: line {row} has {length} characters")
+    return Path(path), text, start + column - 1
+
+
+def excerpt(text: str, offset: int) -> tuple[str, int, bool, bool]:
+    """The part of a text that is completed, the offset in it, and whether it begins and ends as the text does."""
+    if len(text) <= LARGE:
+        return text, offset, True, True
+    start, end = max(0, offset - LARGE // 2), min(len(text), offset + LARGE // 2)
+    start = max(start, text.find("\n", start, offset) + 1) if start else 0  # at the start of a line, if there is one
+    return text[start:end], offset - start, start == 0, end == len(text)
+
+
+def _show_completion(completer: Completer, completion: object, prefix: str, suffix: str) -> None:
+    from codespec.completion.request import Completion
+
+    assert isinstance(completion, Completion)
+    colour = show.wants_colour(sys.stdout)
+    before = "\n".join(prefix[: len(prefix) - completion.backed_up].split("\n")[-12:])
+    after = "\n".join(suffix.split("\n")[:6]).rstrip()
+    vocabulary = completer.engine.vocabulary
+    shown = show.completion(completion.rounds, vocabulary, completion.backed_up, completion.text, colour)
+    painted = show.paint(before, "dim", colour) + shown + show.paint(after, "dim", colour)
+    write_own(f"{painted}\n\n{show.legend(colour)}\n", sys.stdout)
+    pass_ms = completer.status()["pass_ms"]
+    for line in show.summary(completion.report, completion.finish_reason, completion.rounds, pass_ms):
+        print(line)
+
+
+def _file_name(options: argparse.Namespace, grammar: Grammar | None) -> str:
+    """A name for what is generated, where the grammar says what kind of file it is."""
+    from codespec.languages import LANGUAGES
+
+    name = "json" if options.json_schema else grammar.name if grammar else ""
+    suffix = next((language.suffixes[0] for language in LANGUAGES.values() if name and language.grammar == name), "")
+    return f"output{suffix}" if suffix else ""
+
+
+def _grammar_of(options: argparse.Namespace) -> Grammar | None:
+    from codespec.grammar import Grammar
+    from codespec.grammar.library import to_generate
+
+    if options.grammar:
+        source = read_grammar(to_generate(options.grammar), "gbnf")
+        return warned(Grammar.load(source, lenient=options.lenient, extensions=options.extensions))
+    if options.json_schema:
+        return warned(Grammar.load(grammar_in("json", options.json_schema), lenient=options.lenient))
+    if options.lark:
+        return warned(Grammar.load(grammar_in("lark", options.lark)))
+    if options.regex is not None:
+        return Grammar.from_outside("regex", options.regex, "regex")
+    return None
