@@ -30,6 +30,8 @@ DEEPEST = 64
 MOST_STARS = 3
 """In one part of a pattern, and ``**`` in all of it. What is behind the last one does not count then: matching more
 takes time that grows with a power of their number, and whoever wrote the file may be a stranger."""
+MOST_PATTERNS = 2_000
+"""On the way to a file; where there are more, it is excluded. Reading one takes 40 µs."""
 MOST_FILES = 4096
 """Files that answers are kept for."""
 
@@ -116,6 +118,8 @@ class IgnoreFiles:
         lists = [(at, each) for each in self._general(now)]  # the weakest first
         for index, part in enumerate(parts):
             lists += [(at, each) for each in self._in_folder(at, now)]
+            if sum(len(patterns) for _, patterns in lists) > MOST_PATTERNS:
+                return True
             at = at / part
             if _excluded(at, lists, folder=index < len(parts) - 1):
                 return True
@@ -169,6 +173,8 @@ def _read(file: Path) -> Iterator[_Pattern]:
     except OSError:
         return
     text = data.decode("utf-8-sig", "replace") if len(data) <= LARGEST else "*"
+    if sum(1 for line in text.split("\n") if line.strip() and not line.startswith("#")) > MOST_PATTERNS:
+        text = "*"
     for line in text.split("\n"):
         line = _bounded(line.removesuffix("\r"))
         try:

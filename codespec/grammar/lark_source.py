@@ -230,6 +230,9 @@ def _read(file: Path | None, name: str, at: Token) -> str:
             )
         return _REPAIRED.get(name, str)(resource.read_text("utf-8"))
     try:
+        # Opening a pipe would wait for ever, and a link may lead anywhere by now.
+        if not file.is_file() or file.resolve() != file or file.stat().st_size > MAX_TEXT:
+            raise at.error(f"{file} is no file, a link, or larger than {MAX_TEXT:,} bytes", "check the path")
         return file.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise at.error(f"{file} cannot be read: {type(error).__name__}", "check the path; it must be UTF-8") from None

@@ -12,6 +12,8 @@ replaced when it takes too long or dies.
 from __future__ import annotations
 
 import atexit
+import contextlib
+import ctypes
 import json
 import os
 import re
@@ -43,7 +45,9 @@ MEMORY = 500 * 1024 * 1024
 """Bytes that a grammar may take, the engine itself not counted."""
 _RESERVED = (2 * 256 + 128) * 1024 * 1024  # address space, not memory: stacks that compiling runs on, and a heap
 _APPROVED = "approved"
+_PR_SET_PDEATHSIG = 1  # linux/prctl.h
 _IMPORT = re.compile(r"%import\s+\.")
+_MOST_REFUSED = 256
 _IDLE = 30.0  # seconds after which a helper that nobody needs is ended
 
 Verdict = dict[str, Any]
@@ -68,13 +72,24 @@ def approve(kind: str, text: str, name: str, **options: Any) -> None:
     remembered = not (kind == "lark" and _IMPORT.search(text))
     if remembered and (key in _approved or cache.load(key) == _APPROVED):
         return
+    if key in _refused:
+        raise refusal(name, {**_refused[key], "name": name})
     verdict = shared.examine({"kind": kind, "text": text, "name": name, "options": options})
     if verdict["kind"] != "ok":
+        if remembered and verdict["kind"] != "overdue":
+            _refuse(key, verdict)
         raise refusal(name, verdict)
     keep(verdict)
     if remembered:
         _approved.add(key)
         cache.store(key, _APPROVED)
+
+
+def _refuse(key: str, verdict: Verdict) -> None:
+    """Remember a refusal while this process lives: who asks again need not wait for it again."""
+    if len(_refused) >= _MOST_REFUSED:
+        _refused.clear()
+    _refused[key] = verdict
 
 
 def keep(verdict: Verdict) -> None:
@@ -168,6 +183,7 @@ class Sandbox:
 
 
 _approved: set[str] = set()
+_refused: dict[str, Verdict] = {}
 shared = Sandbox()
 """The helper of this process."""
 atexit.register(shared.close)
@@ -250,6 +266,8 @@ def _verdict(code: int, answer: bytes, errors: str) -> Verdict:
         return verdict
     if code in (-signal.SIGPROF, -signal.SIGXCPU):
         return {"kind": "slow"}
+    if code == -signal.SIGALRM:
+        return {"kind": "overdue"}
     if "memory allocation of" in errors or "MemoryError" in errors:
         return {"kind": "memory"}
     return {"kind": "crash", "cause": _ended(code)}
@@ -277,12 +295,22 @@ def _limit() -> None:
 
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_PROF, SECONDS)
+    # Who waits without computing ends too, also where the helper has been ended meanwhile.
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.setitimer(signal.ITIMER_REAL, PATIENCE)
+    _die_with_parent()
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     room = _address_space() + _RESERVED + MEMORY
     _, ceiling = resource.getrlimit(resource.RLIMIT_AS)
     if ceiling != resource.RLIM_INFINITY:
         room = min(room, ceiling)
     resource.setrlimit(resource.RLIMIT_AS, (room, ceiling))
+
+
+def _die_with_parent() -> None:
+    """On Linux; elsewhere the limits end an orphan."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def _address_space() -> int:
