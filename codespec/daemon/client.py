@@ -16,7 +16,8 @@ from typing import Any
 from codespec.completion.request import Completion, Request
 from codespec.config import Config
 from codespec.daemon.place import log_file
-from codespec.daemon.start import Unreachable, reach
+from codespec.daemon.start import Unreachable, reach, runs
+from codespec.daemon.watch import Watch
 from codespec.daemon.wire import Channel, Texts, pack_config, pack_request, unpack_completions
 from codespec.protocols import Cancel, CodespecError
 
@@ -55,9 +56,10 @@ class Link:
 
     Args:
         lost: called once the process has ended unexpectedly.
+        silent: called where it has said nothing for a while.
     """
 
-    def __init__(self, channel: Channel, lost: Callable[[], None]) -> None:
+    def __init__(self, channel: Channel, lost: Callable[[], None], silent: Callable[[], None] = lambda: None) -> None:
         self._channel = channel
         self._lost = lost
         self._lock = threading.Lock()
@@ -66,6 +68,7 @@ class Link:
         self._numbers = count(1)
         self._expected = False
         self.alive = True
+        self.watch = Watch(silent)
         threading.Thread(target=self._receive_all, name="model process", daemon=True).start()
 
     def ask(
@@ -105,7 +108,8 @@ class Link:
         """End the connection."""
         self._expected = True
         self.alive = False
-        self._channel.close()
+        self.watch.close()
+        self._channel.shut()
 
     def _send(self, message: Mapping[str, Any], request: Request | None) -> None:
         """Lock held: the other side must see texts in the order in which they were packed."""
@@ -120,19 +124,23 @@ class Link:
             raise Lost from error
         except ValueError as error:
             self.alive = False
-            self._channel.close()
+            self._channel.shut()
             raise Lost from error
 
     def _receive_all(self) -> None:
         try:
             while True:
-                self._take(self._channel.receive())
+                message = self._channel.receive()
+                self.watch.heard()
+                self._take(message)
         except (OSError, EOFError):
             pass
         except Exception:
             logger.exception("the model process sent a message that is none")
-        self._channel.close()
+        self.watch.close()
+        self._channel.shut()  # whoever sends has the lock until then
         with self._lock:
+            self._channel.close()
             self.alive = False
             replies, self._replies = list(self._replies.values()), {}
         if not self._expected:
@@ -141,6 +149,8 @@ class Link:
             reply.set_exception(Lost())
 
     def _take(self, message: Mapping[str, Any]) -> None:
+        if "alive" in message:
+            return
         if "bye" in message:
             self._expected = True
             self.alive = False  # at once: until it is gone it answers, but does nothing any more
@@ -195,7 +205,7 @@ class SharedCompleter:
         self._ends: deque[float] = deque(maxlen=MOST_RESTARTS)
         self._running: tuple[Link, int] | None = None
         self._status: dict[str, Any] = {}
-        self._link = Link(reach(), self._lost)
+        self._link = Link(reach(), self._lost, self._silent)
         self._open()
 
     def complete(self, request: Request, cancel: Cancel) -> list[Completion] | None:
@@ -252,7 +262,8 @@ class SharedCompleter:
         """
         with contextlib.suppress(Lost, FutureTimeout):
             self._status = self._link.ask("status", languages=list(languages))[1].result(STATUS_S)
-        return self._status
+        # What it said before it fell silent is no longer so.
+        return {**self._status, "state": "loading"} if self._link.watch.silent else self._status
 
     def idle(self, go_on: Callable[[], bool]) -> bool:
         """Nothing: the model process knows better when nobody waits."""
@@ -294,6 +305,11 @@ class SharedCompleter:
             f"the model process has ended unexpectedly; it is started again when it is needed. {log_file()} may say why"
         )
 
+    def _silent(self) -> None:
+        self._report(
+            "the model process does not answer; unless it does within a few seconds it is ended, and another is started"
+        )
+
     def _connected(self) -> Link:
         """The connection, a new one where the last is lost.
 
@@ -308,7 +324,7 @@ class SharedCompleter:
                 "`codespec doctor` what is wrong here"
             )
         try:
-            self._link = Link(reach(), self._lost)
+            self._link = Link(reach(), self._lost, self._silent)
             self._open()
         except Unreachable as error:
             raise CodespecError(str(error)) from error
@@ -331,17 +347,18 @@ class SharedCompleter:
                 self._link.close()  # which has no model: the next request opens another one
                 raise
             try:
-                self._link = Link(reach(), self._lost)
+                self._link = Link(reach(), self._lost, self._silent)
             except Unreachable as error:  # no reason to try here what has ended another process
                 raise CodespecError(str(error)) from error
 
 
 def stop_model_process() -> bool:
     """End the model process of this user, if there is one; whether there was. Language servers start it again."""
+    was_there = runs()
     try:
         channel = reach(start=False)
-    except Unreachable:
-        return False
+    except Unreachable:  # or it was, and was hung
+        return was_there
     try:
         channel.send({"op": "stop"})
         while True:

@@ -13,7 +13,7 @@ from pathlib import Path
 import codespec
 from codespec.places import cache_folder, keep_private, runtime_folder, short_folder
 
-PROTOCOL = 1
+PROTOCOL = 2
 """Goes up whenever ``wire`` changes."""
 
 TOKEN_VARIABLE = "CODESPEC_TOKEN"

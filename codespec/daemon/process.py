@@ -36,6 +36,9 @@ logger = logging.getLogger(__name__)
 IDLE_S = 600.0
 """How long the process stays without a language server; ``CODESPEC_IDLE_EXIT_S`` in the environment takes its place."""
 
+MOST_THREADS = 200
+"""Of which each window has two, and each greeting one or two; beyond that connections are refused."""
+
 _FIRST_S = 30.0  # for whoever has started this process
 _LOCK_S = 0.5  # somebody may just be looking whether the lock is free
 _CHECK_S = 1.0
@@ -150,11 +153,16 @@ class ModelProcess:
         while not self._reason:
             try:
                 channel = Channel(listener.accept())
+                if threading.active_count() > MOST_THREADS:
+                    channel.close()
+                    continue
+                # The greeting is a conversation: who says nothing keeps only its own thread waiting.
+                threading.Thread(target=self._serve, args=(channel, key), name="session", daemon=True).start()
             except (OSError, EOFError):  # it went away, or the listener was closed
                 time.sleep(0.01)
-                continue
-            # The greeting is a conversation: who says nothing keeps only its own thread waiting.
-            threading.Thread(target=self._serve, args=(channel, key), name="session", daemon=True).start()
+            except Exception:  # no thread is to be had, or no memory; others may have better luck
+                logger.exception("a connection could not be served")
+                time.sleep(0.1)
 
     def _serve(self, channel: Channel, key: bytes) -> None:
         try:
@@ -208,6 +216,8 @@ def run(name: str | None = None) -> int:
         raise CodespecError(f"no folder for the socket: {error}") from error
     if lock is None:
         return DONE
+    os.truncate(lock, 0)
+    os.write(lock, str(os.getpid()).encode())  # for who has to end it, see ``end_hung``
     process = ModelProcess(where, _seconds(os.environ.get("CODESPEC_IDLE_EXIT_S", "")))
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda number, frame: process.stop("it was asked to"))

@@ -15,6 +15,7 @@ from codespec.completion.executor import DecodeThread
 from codespec.completion.jobs import Job
 from codespec.daemon.models import Models, Work
 from codespec.daemon.wire import (
+    BEAT_S,
     Channel,
     Texts,
     pack_completions,
@@ -93,7 +94,7 @@ class Session:
             self._outgoing.put_nowait(message)
         except queue.Full:
             logger.warning("%s does not read what it asked for", self._name)
-            self._channel.close()
+            self._channel.shut()
 
     def finish(self, timeout_s: float) -> None:
         """Send what is still to be said, and nothing behind it; for so long at most."""
@@ -106,16 +107,24 @@ class Session:
             self._decode.cancel_document(document)
         self._models.release(self)
         self._completer = None
-        self._channel.close()
+        self._channel.shut()
         with contextlib.suppress(queue.Full):  # then the next message ends the sender: it cannot be sent
             self._outgoing.put_nowait(None)
+        self._sender.join()
+        self._channel.close()
 
     def _send_all(self) -> None:
         try:
-            while (message := self._outgoing.get()) is not None:
+            while (message := self._next()) is not None:
                 self._channel.send(message)
         except (OSError, ValueError):
-            self._channel.close()
+            self._channel.shut()
+
+    def _next(self) -> Mapping[str, Any] | None:
+        try:
+            return self._outgoing.get(timeout=BEAT_S)
+        except queue.Empty:
+            return {"alive": True}
 
     # What a language server may ask.
 

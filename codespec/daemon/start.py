@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
+import signal
+import socket
 import subprocess
 import sys
 import time
-from multiprocessing.connection import Client
+from multiprocessing.connection import Client, Connection
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +23,21 @@ from codespec.places import hold, make_private
 START_S = 30.0
 """How long a new process may take until it listens; it loads no model before that."""
 
+logger = logging.getLogger(__name__)
+
 LARGEST_LOG = 1 << 20
 
+ANSWER_S = 2.0
+"""How long a process that listens may take to answer: it has a thread for that alone."""
+
+HUNG_S = 5.0
+"""After which it is ended."""
+
 _STEP_S = 0.02
+
+
+class TooSlow(OSError):
+    """The model process takes no connection, or does not answer on it."""
 
 
 class Unreachable(Exception):
@@ -49,12 +64,17 @@ def reach(start: bool = True) -> Channel:
         raise Unreachable(f"no folder for the socket: {error}") from error
     until = time.monotonic() + START_S
     child: subprocess.Popen[bytes] | None = None
+    silent_since: float | None = None
     while True:
+        began = time.monotonic()
         try:
-            return _connect(where)
+            return connect(where)
         except (OSError, EOFError) as error:
             reason = error
-        if not start:
+        silent_since = (silent_since or began) if isinstance(reason, TooSlow) else None
+        if silent_since is not None and time.monotonic() - silent_since > HUNG_S:
+            end_hung(where)
+        if not start and silent_since is None:
             raise Unreachable(f"no model process at {where.address}")
         if time.monotonic() > until:
             raise Unreachable(f"the model process does not answer ({reason}); {where.log} may say why")
@@ -64,31 +84,70 @@ def reach(start: bool = True) -> Channel:
         if status not in (None, 0):
             raise Unreachable(f"the model process has ended with status {status}; {where.log} says why")
         try:
-            if status == 0 and not _is_running(where):
+            if status == 0 and not is_running(where):
                 child = _spawn(where)
         except OSError as error:
             raise Unreachable(f"the model process cannot be started: {error}") from error
         time.sleep(_STEP_S)
 
 
-def _connect(where: Place) -> Channel:
+def connect(where: Place) -> Channel:
+    """A connection to the process that listens there.
+
+    Raises:
+        TooSlow: there is one, and it does not answer within ``ANSWER_S``.
+        OSError, EOFError: there is none.
+    """
     key = where.key.read_bytes()
-    family = "AF_PIPE" if sys.platform == "win32" else "AF_UNIX"
-    channel = Channel(Client(where.address, family))
     try:
-        channel.greet(key, listening=False)
+        channel = Channel(_connection(where.address))
+    except (BlockingIOError, TimeoutError) as error:  # as many wait as the system lets
+        raise TooSlow("it takes no connection") from error
+    try:
+        channel.greet(key, listening=False, seconds=ANSWER_S)
+    except TimeoutError as error:
+        channel.close()
+        raise TooSlow(str(error)) from error
     except BaseException:
         channel.close()
         raise
     return channel
 
 
-def _is_running(where: Place) -> bool:
+def _connection(address: str) -> Connection:
+    if sys.platform == "win32":
+        return Client(address, "AF_PIPE")
+    with socket.socket(socket.AF_UNIX) as end:
+        end.settimeout(ANSWER_S)
+        end.connect(address)
+        end.settimeout(None)
+        return Connection(end.detach())
+
+
+def is_running(where: Place) -> bool:
     """Whether a process has the lock: then it is about to listen, or about to end."""
     handle = hold(where.lock)
     if handle is not None:
         os.close(handle)
     return handle is None
+
+
+def runs() -> bool:
+    """Whether there is a model process of this user."""
+    try:
+        where = place()
+    except OSError:
+        return False
+    return where.lock.exists() and is_running(where)
+
+
+def end_hung(where: Place) -> None:
+    """Kill the process that has the lock, which does not answer; whoever is connected to it then hears of its end."""
+    with contextlib.suppress(OSError, ValueError):
+        process = int(where.lock.read_text("ascii"))
+        if process > 1 and is_running(where):
+            logger.error("the model process %d does not answer; it is ended", process)
+            os.kill(process, getattr(signal, "SIGKILL", signal.SIGTERM))
 
 
 def _spawn(where: Place) -> subprocess.Popen[bytes]:

@@ -9,7 +9,8 @@ A request of the language server has an ``id`` and an ``op``; what needs no answ
     {"op": "cancel", "id": 2}                                      {"id": 2, "error": "...", "internal": false}
 
 The other ops are ``prefill``, ``learn``, ``accepted``, ``forget``, ``status`` and ``stop``. Of its own accord the model
-process says ``{"bye": reason}`` where it ends on purpose, and ``{"log": [level, logger, text]}``.
+process says ``{"bye": reason}`` where it ends on purpose, ``{"log": [level, logger, text]}``, and, so that it
+is never silent for longer than a second, ``{"alive": true}``.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import secrets
 import socket
 import struct
 import sys
+import threading
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import asdict, replace
@@ -38,6 +40,9 @@ from codespec.protocols import Snippet
 GREETING_S = 10.0
 """How long either side waits for the other to prove that it knows the key."""
 
+BEAT_S = 1.0
+"""Between two signs of life of the model process, where it has nothing else to say."""
+
 DOCUMENTS = 16
 """Documents whose text both sides of a connection remember."""
 
@@ -52,15 +57,37 @@ class Channel:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
+        self._lock = threading.Lock()
 
-    def greet(self, key: bytes, listening: bool) -> None:
-        """Prove to the other side that this one knows the key, and have that proved in turn.
+    def greet(self, key: bytes, listening: bool, seconds: float = GREETING_S) -> None:
+        """Prove to the other side that this one knows the key, and have that proved in turn, within so many seconds.
 
         Raises:
+            TimeoutError: it takes longer.
             PermissionError: the other side does not know it, or is of another user.
             OSError, EOFError: the connection is lost.
         """
         check_user(self._connection)
+        overdue = threading.Event()
+
+        def end() -> None:
+            overdue.set()
+            self.shut()
+
+        # Waiting for each message alone would leave whoever says half of one all the time in the world.
+        timer = threading.Timer(seconds, end)
+        timer.daemon = True
+        timer.start()
+        try:
+            self._converse(key, listening)
+        except (OSError, EOFError) as error:
+            if overdue.is_set():
+                raise TimeoutError("the other side says nothing") from error
+            raise
+        finally:
+            timer.cancel()
+
+    def _converse(self, key: bytes, listening: bool) -> None:
         if listening:
             asked = secrets.token_bytes(_NONCE)
             self._connection.send_bytes(asked)
@@ -96,18 +123,22 @@ class Channel:
             raise ValueError("not a message")
         return message
 
-    def close(self) -> None:
-        """End the connection; a thread that receives gets an error."""
-        with contextlib.suppress(OSError, ValueError):
-            if sys.platform != "win32":  # closing alone would leave that thread waiting
+    def shut(self) -> None:
+        """End the connection while other threads use it: they get an error."""
+        if sys.platform == "win32":  # where closing does that
+            self.close()
+            return
+        with self._lock, contextlib.suppress(OSError):
+            if not self._connection.closed:
                 with socket.socket(fileno=os.dup(self._connection.fileno())) as end:
                     end.shutdown(socket.SHUT_RDWR)
-        with contextlib.suppress(OSError):
+
+    def close(self) -> None:
+        """End the connection, which no thread uses: the next one that is made may get its number."""
+        with self._lock, contextlib.suppress(OSError):
             self._connection.close()
 
     def _hear(self, length: int) -> bytes:
-        if not self._connection.poll(GREETING_S):
-            raise TimeoutError("the other side says nothing")
         found = self._connection.recv_bytes(length)
         if len(found) != length:
             raise PermissionError("the other side speaks another protocol")

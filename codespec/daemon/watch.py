@@ -1,0 +1,66 @@
+"""Notices a model process that no longer says anything, and ends it, so that another one can take its place."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+from codespec.daemon.place import place
+from codespec.daemon.start import TooSlow, connect, end_hung
+
+WARN_S = 2.5
+"""Of silence, after which the user is told; the process says something every ``wire.BEAT_S``."""
+_DEAD_S = 5.0  # of silence, after which it is asked in another way
+_STEP_S = 0.25
+
+
+class Watch:
+    """Of one connection, until it is closed. Begins with the first sign of life.
+
+    Args:
+        warn: called once for each silence.
+    """
+
+    def __init__(self, warn: Callable[[], None]) -> None:
+        self._warn = warn
+        self._heard: float | None = None
+        self._warned = False
+        self._over = threading.Event()
+
+    @property
+    def silent(self) -> bool:
+        """Whether the process has said nothing for so long that the user was told."""
+        return self._warned
+
+    def heard(self) -> None:
+        """The process has said something."""
+        begin = self._heard is None
+        self._heard = time.monotonic()
+        self._warned = False
+        if begin:
+            threading.Thread(target=self._run, name="watch", daemon=True).start()
+
+    def close(self) -> None:
+        """Nobody wants to know any more."""
+        self._over.set()
+
+    def _run(self) -> None:
+        while not self._over.wait(_STEP_S):
+            assert self._heard is not None
+            silence = time.monotonic() - self._heard
+            if silence > WARN_S and not self._warned:
+                self._warned = True
+                self._warn()
+            if silence > _DEAD_S:
+                self._ask()
+
+    def _ask(self) -> None:
+        """End a process that takes no other connection either; a computer that was asleep is no reason to."""
+        try:
+            where = place()
+            connect(where).close()
+        except TooSlow:
+            end_hung(where)
+        except (OSError, EOFError):  # it has ended meanwhile
+            pass
