@@ -316,7 +316,7 @@ _TEXTS: dict[tuple[str, str], list[str]] = {
         '{"password": "<<phrase>>"}\n',
         '{"api_key": "<<hex32>>"}\n',
         '{"clientSecret": "<<key40>>"}\n',
-        '{"private_key_id": "<<hex40>>"}\n',
+        '{"private_key": "<<hex64>>"}\n',
         '{"aws_secret_access_key": "<<key40>>"}\n',
         '{"auth": "<<basic>>"}\n',
         '{"token": "<<key20>>"}\n',
