@@ -1,4 +1,5 @@
 """Secrets that no issuer gave a form: what is assigned to a password, a token or a key, in any language."""
+# ruff: noqa: E501  # forms that are cut in two are read by nobody
 
 from __future__ import annotations
 
@@ -138,7 +139,7 @@ _NEAR_KEY = re.compile(
     r"(?i:key|secret|token|hmac|aes|cipher|crypt|fernet)[^\n]{0,80}?[\"'`]([0-9a-fA-F]{32,256}|[A-Za-z0-9+/]{40,256}={0,2})[\"'`]"
 )
 _HASH = re.compile(
-    r"sha\d|md5|hash|digest|checksum|integrity|fingerprint|commit|public|pub_?key|revision|etag|thumbprint|test", re.I
+    r"sha\d|md5|hash|digest|checksum|integrity|fingerprint|commit|public|pub_?key|revision|etag|thumbprint|test|key_?id|address", re.I
 )
 _MANIFEST = re.compile(r"^kind:\s*Secret\s*$", re.MULTILINE)
 _ENTRY = re.compile(r"^[ \t]{1,8}[\w.-]+:[ \t]*[\"']?(?P<value>[^\s\"'|>{][^\n\"']{3,4000})", re.MULTILINE)
@@ -167,7 +168,7 @@ def _assigned(text: str, kind: Kind) -> Iterator[tuple[Name, str]]:
                 seen.add(end)
                 before = _BEFORE.search(text, max(0, at - 48), at)
                 name = name_kind(before[0] + text[at:end])
-                if name is not None and not (kind is Kind.PROSE and name is Name.KEY):
+                if name is not None and not (kind is Kind.PROSE and (name is Name.KEY or text[at:end] == "pass")):
                     start = before.start()
                     for value in _values(text, start, end, kind):
                         yield name, value

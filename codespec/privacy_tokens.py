@@ -2,6 +2,7 @@
 
 The forms are those that the issuers document, as collected by detect-secrets 1.5 and CredSweeper 1.19.
 """
+# ruff: noqa: E501  # forms that are cut in two are read by nobody
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ _FORMS = {
         r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
         r"(?:\\[nr]|[\s\"'`+,;#*/|\\]){1,100}(?:[\w-]{1,40}: [^\n]{0,200}\n[\s\"'`+,;#*/|\\]{0,20}){0,5}[A-Za-z0-9+/=]{16,80}"
     ),
-    "PuTTY-User-Key-File-": r"PuTTY-User-Key-File-\d: \S+",
+    "PuTTY-User-Key-File-": r"PuTTY-User-Key-File-\d: (?:ssh-|ecdsa-)\w+",
     "AGE-SECRET-KEY-1": r"\bAGE-SECRET-KEY-1([0-9A-Z]{58})\b",
     "AKIA": r"\bAKIA([A-Z2-7]{16})\b",
     "ASIA": r"\bASIA([A-Z2-7]{16})\b",
@@ -102,7 +103,7 @@ _FORMS = {
 }
 _COMPILED = {part: re.compile(form) for part, form in _FORMS.items()}
 PLACEHOLDER = re.compile(
-    r"example|sample|dummy|fake|placeholder|redacted|changeme|your[-_@]|xxxx|\.\.\.|abcdef|123456|\*\*\*"
+    r"example|sample|dummy|fake|placeholder|redacted|change[-_]?me|your[-_@]|xxxx|\.\.\.|abcdef|123456|\*\*\*"
     r"|^[$%][\w(]+\)?$|^\$[A-Z_]{3,}"
     r"|^(?:my|the|some|test|user|db)?[-_]?(?:pass|pw|pwd|passwd|passwo?r?d|secret|token|key|auth|foo|bar|test|user|admin|root)\d?$",
     re.IGNORECASE,

@@ -12,21 +12,17 @@ from codespec.privacy_tokens import PLACEHOLDER
 
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _NEUTRAL = frozenset(
-    "default value prod production dev development staging test testing live base raw plain text string str clear new old"
-    " root admin master main primary secondary current hex b data const var env".split()
+    ["default", "value", "prod", "production", "dev", "development", "staging", "test", "testing", "live", "base", "raw", "plain", "text", "string", "str", "clear", "new", "old", "root", "admin", "master", "main", "primary", "secondary", "current", "hex", "b", "data", "const", "var", "env"]
 )
 _PASSWORDS = frozenset(
-    "pass pwd pw psk passphrase passcode passwd password passwort kennwort requirepass masterauth".split()
+    ["pass", "pwd", "pw", "psk", "passphrase", "passcode", "passwd", "password", "passwort", "kennwort", "requirepass", "masterauth"]
 )
 _OWNERS = frozenset(
-    "db user usr smtp mail email ftp sftp ssh wifi wlan redis mysql postgres pg mongo sql my root admin ansible proxy store key"
-    " keystore truststore become login auth http basic bind ldap imap app api database rabbitmq default pgsql net vault".split()
+    ["db", "user", "usr", "smtp", "mail", "email", "ftp", "sftp", "ssh", "wifi", "wlan", "redis", "mysql", "postgres", "pg", "mongo", "sql", "my", "root", "admin", "ansible", "proxy", "store", "key", "keystore", "truststore", "become", "login", "auth", "http", "basic", "bind", "ldap", "imap", "app", "api", "database", "rabbitmq", "default", "pgsql", "net", "vault"]
 )
 _OWNED = re.compile(rf"(?:{'|'.join(sorted(_OWNERS))})(?:pass|pw|pwd)")
 _KEYS = frozenset(
-    "api access secret private auth account encryption encrypt signing sign service client master license licence app"
-    " application server storage shared jwt hmac aes crypto subscription consumer deploy session cookie admin db"
-    " database mailgun stripe sendgrid".split()
+    ["api", "access", "secret", "private", "auth", "account", "encryption", "encrypt", "signing", "sign", "service", "client", "master", "license", "licence", "app", "application", "server", "storage", "shared", "jwt", "hmac", "aes", "crypto", "subscription", "consumer", "deploy", "session", "cookie", "admin", "db", "database", "mailgun", "stripe", "sendgrid"]
 )
 
 
@@ -70,17 +66,10 @@ def name_kind(name: str) -> Name | None:
 
 _REFERENCE = re.compile(
     r"\$\{|\{\{|\$\(|<%|%\(|#\{|\{[\w.!:\[\]'\"()]*\}|%[sdrv]\b|%s|\\?\$[A-Za-z_]\w*\Z|\A\$[A-Za-z_]\w*|\A[%@!&*]\w+%?\Z|\A<.*>\Z|\A\[.*\]\Z|\[-?\d*\]|\A__\w+__\Z"
-    r"|://|\A\.{0,2}/|\A~/|\A[A-Za-z]:\\|\A\w+\.\w+(\.\w+)*\Z(?<!\d)|\w\(|\A[({\[|>]|[\])}>]\Z|[=!]=|\A[\^~]\d|\A--|&&|\|\||->|::"
+    r"|://|\A\.{0,2}/|\A~/|\A[A-Za-z]:\\|\A\w+\.\w+(\.\w+)*\Z(?<!\d)|\w\(|\A[({\[|>]|[\])}>]:?\Z|[=!]=|\A[\^~]\d|\A-|&&|\|\||->|::"
 )
 _NO_VALUE = frozenset(
-    """test tests testing foo bar baz foobar admin administrator root user username guest hello world text input value
-    field label string none null nil true false undefined optional required hidden masked secret token passphrase
-    abc abcd abcde xyz qwerty letmein changeit change default empty blank unknown invalid wrong bad good correct valid
-    name email mail login logout auth basic bearer digest plain env file vault keyring prompt ask auto always never
-    disabled enabled yes off done error missing type object number boolean char varchar bytes data key keys
-    openssl sha256 sha512 md5 bcrypt ldap kerberos oauth oauth2 jwt saml scram-sha-256 trust peer ident pam
-    aaaa bbbb cccc aaaaa aaaaaa todo fixme whatever anything something nothing pwd pass passwd supersecret topsecret
-    mock stub postgres mysql mongo redis rabbitmq minio docker""".split()
+    ["test", "tests", "testing", "foo", "bar", "baz", "foobar", "admin", "administrator", "root", "user", "username", "guest", "hello", "world", "text", "input", "value", "field", "label", "string", "none", "null", "nil", "true", "false", "undefined", "optional", "required", "hidden", "masked", "secret", "token", "passphrase", "abc", "abcd", "abcde", "xyz", "qwerty", "letmein", "changeit", "change", "default", "empty", "blank", "unknown", "invalid", "wrong", "bad", "good", "correct", "valid", "name", "email", "mail", "login", "logout", "auth", "basic", "bearer", "digest", "plain", "env", "file", "vault", "keyring", "prompt", "ask", "auto", "always", "never", "disabled", "enabled", "yes", "off", "done", "error", "missing", "type", "object", "number", "boolean", "char", "varchar", "bytes", "data", "key", "keys", "openssl", "sha256", "sha512", "md5", "bcrypt", "ldap", "kerberos", "oauth", "oauth2", "jwt", "saml", "scram-sha-256", "trust", "peer", "ident", "pam", "aaaa", "bbbb", "cccc", "aaaaa", "aaaaaa", "todo", "fixme", "whatever", "anything", "something", "nothing", "pwd", "pass", "passwd", "supersecret", "topsecret", "mock", "stub", "postgres", "mysql", "mongo", "redis", "rabbitmq", "minio", "docker"]
 )
 _NAMES_ITSELF = re.compile(
     r"pass_?w|passwd|passphrase|passcode|passwor|secret|token|credential|api_?key|passw|keyword|cookie|kennwort|contrase|senha"
@@ -94,6 +83,7 @@ _LANGUAGE = re.compile(
 )
 _WORD = re.compile(r"[A-Za-z]?[a-z]{3,}|[A-Z]{4,}")
 _HEX = re.compile(r"(?:0x)?[0-9a-fA-F]{16,}")
+_ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}")  # of a contract or an account, which is public
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
 _DRAWN_BITS = 2.9
 
@@ -110,7 +100,7 @@ def has_digit(text: str) -> bool:
 
 def is_drawn(value: str) -> bool:
     """Whether a value looks drawn at random: hexadecimal digits, a UUID, or a mixture that holds few words."""
-    if _REFERENCE.search(value) or PLACEHOLDER.search(value) or " " in value or len(value) < 12:
+    if _REFERENCE.search(value) or PLACEHOLDER.search(value) or " " in value or len(value) < 12 or _ADDRESS.fullmatch(value):
         return False
     if _HEX.fullmatch(value):
         return len(set(value)) >= 8 and has_digit(value) and not value.isdigit()
@@ -169,7 +159,7 @@ RANDOM_RUN = 12
 """Characters that such a word has at least between two dashes: names of models, packages and branches have fewer."""
 _LONG = re.compile(r"""(?<=["'`])([A-Za-z0-9+/_-]{32,100})={0,2}(?=["'`])""")
 _PUBLIC = re.compile(
-    r"(?i)sha\d|hash|digest|integrity|checksum|public|pub_?key|cert|signature|nonce|fingerprint|alphabet"
+    r"(?i)sha\d|hash|digest|integrity|checksum|public|pub_?key|cert|signature|nonce|fingerprint|alphabet|address|challenge|id\\b"
 )
 
 
@@ -181,6 +171,8 @@ def holds_random(text: str) -> bool:
             is_drawn(word)
             and word.lower() != word != word.upper()
             and entropy(word) > RANDOM_BITS
+            and sum(map(str.isdigit, word)) > 2
+            and not word.startswith("0x")
             and max(map(len, re.split("[-_]", word))) >= RANDOM_RUN
             and not _PUBLIC.search(text, max(0, match.start() - 200), match.start())
         ):

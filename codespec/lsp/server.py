@@ -140,6 +140,10 @@ class CodespecServer(LanguageServer):
         if reason and document.uri not in self._told_private:
             self._told_private.add(document.uri)
             self.log(f"no completions in {document.filename}: {reason}")
+            if folder and self.surroundings.holds_secret(document.uri):  # it may have been kept line by line
+                self.lessons.forget([folder])
+        elif not reason:
+            self._told_private.discard(document.uri)
         return bool(reason)
 
     def workspace_folders(self) -> list[str]:
