@@ -35,7 +35,7 @@ _JUDGED_BY_TEXT = re.compile(rf".*\.({_CODE}|{_PROSE})", re.IGNORECASE)
 _SAMPLE = re.compile(r"\.?env[-_.](.*[-_.])?(example|sample|template|tmpl|dist|defaults?)", re.IGNORECASE)
 
 
-_KEY = re.compile(r"[^A-Z]*\.key|[^a-z]*\.KEY")  # and not ``Translations.key``, slides
+_KEY = re.compile(r"[^A-Z]*\.key|.*\.KEY")  # and not ``Translations.key``, slides
 
 
 def has_secret_name(path: str) -> bool:

@@ -123,7 +123,7 @@ _ALWAYS: tuple[tuple[str, re.Pattern[str], Callable[[str], bool]], ...] = (
     ("password-stdin", re.compile(r"echo\s{1,4}(?:-n\s)?[\"']?([^\s\"'|]{4,200})[\"']?\s{0,4}\|[^\n]{0,200}password-stdin"), is_chosen),
     ("pass:", re.compile(r"-pass(?:in|out)?\s{1,4}[\"']?pass:([^\s\"']{4,200})"), is_chosen),
     ("onvert", re.compile(r"[Cc]onvertTo-SecureString\s{1,4}(?:-\w+\s{1,4})*[\"']([^\"'\n]{4,200})[\"']"), is_chosen),
-    ("net use", re.compile(r"\bnet use\b[^\n]{0,200}?/user:\S{1,60}\s{1,4}([^\s/][^\s]{3,100})"), is_chosen),
+    ("net use", re.compile(r"\bnet use\b[^\n]{0,200}?/user:[\w.@-]{1,60}\s{1,4}([^\s/][^\s]{3,100})"), is_chosen),
     ("DENTIFIED", re.compile(r"IDENTIFIED\s(?:WITH\s\S{1,40}\s)?BY\s{1,4}(?:PASSWORD\s)?[\"']([^\"'\n]{3,200})[\"']"), is_chosen),
     ("dentified", re.compile(r"identified\s(?:with\s\S{1,40}\s)?by\s{1,4}(?:password\s)?[\"']([^\"'\n]{3,200})[\"']"), is_chosen),
     ("PASSWORD", re.compile(r"PASSWORD\s{1,4}(?:FOR\s[^=\n]{1,80})?=?\s{0,4}N?'([^'\n]{3,200})'"), is_chosen),
@@ -139,7 +139,8 @@ _NEAR_KEY = re.compile(
     r"(?i:key|secret|token|hmac|aes|cipher|crypt|fernet)[^\n]{0,80}?[\"'`]([0-9a-fA-F]{32,256}|[A-Za-z0-9+/]{40,256}={0,2})[\"'`]"
 )
 _HASH = re.compile(
-    r"sha\d|md5|hash|digest|checksum|integrity|fingerprint|commit|public|pub_?key|revision|etag|thumbprint|test|key_?id|address", re.I
+    r"sha\d|md5|hash|digest|checksum|integrity|fingerprint|commit|public|pub_?key|revision|etag|thumbprint|test|key_?id|address",
+    re.I,
 )
 _MANIFEST = re.compile(r"^kind:\s*Secret\s*$", re.MULTILINE)
 _ENTRY = re.compile(r"^[ \t]{1,8}[\w.-]+:[ \t]*[\"']?(?P<value>[^\s\"'|>{][^\n\"']{3,4000})", re.MULTILINE)
@@ -163,13 +164,14 @@ def _assigned(text: str, kind: Kind) -> Iterator[tuple[Name, str]]:
     for stem in _STEMS:
         at = text.find(stem)
         while at >= 0:
-            end = _REST.match(text, at).end()
+            rest = _REST.match(text, at)
+            end = rest.end() if rest else at
             if end not in seen:
                 seen.add(end)
                 before = _BEFORE.search(text, max(0, at - 48), at)
-                name = name_kind(before[0] + text[at:end])
+                start = before.start() if before else at
+                name = name_kind(text[start:end])
                 if name is not None and not (kind is Kind.PROSE and (name is Name.KEY or text[at:end] == "pass")):
-                    start = before.start()
                     for value in _values(text, start, end, kind):
                         yield name, value
             at = text.find(stem, at + len(stem))

@@ -12,17 +12,142 @@ from codespec.privacy_tokens import PLACEHOLDER
 
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _NEUTRAL = frozenset(
-    ["default", "value", "prod", "production", "dev", "development", "staging", "test", "testing", "live", "base", "raw", "plain", "text", "string", "str", "clear", "new", "old", "root", "admin", "master", "main", "primary", "secondary", "current", "hex", "b", "data", "const", "var", "env"]
+    [
+        "default",
+        "value",
+        "prod",
+        "production",
+        "dev",
+        "development",
+        "staging",
+        "test",
+        "testing",
+        "live",
+        "base",
+        "raw",
+        "plain",
+        "text",
+        "string",
+        "str",
+        "clear",
+        "new",
+        "old",
+        "root",
+        "admin",
+        "master",
+        "main",
+        "primary",
+        "secondary",
+        "current",
+        "hex",
+        "b",
+        "data",
+        "const",
+        "var",
+        "env",
+    ]
 )
 _PASSWORDS = frozenset(
-    ["pass", "pwd", "pw", "psk", "passphrase", "passcode", "passwd", "password", "passwort", "kennwort", "requirepass", "masterauth"]
+    [
+        "pass",
+        "pwd",
+        "pw",
+        "psk",
+        "passphrase",
+        "passcode",
+        "passwd",
+        "password",
+        "passwort",
+        "kennwort",
+        "requirepass",
+        "masterauth",
+    ]
 )
 _OWNERS = frozenset(
-    ["db", "user", "usr", "smtp", "mail", "email", "ftp", "sftp", "ssh", "wifi", "wlan", "redis", "mysql", "postgres", "pg", "mongo", "sql", "my", "root", "admin", "ansible", "proxy", "store", "key", "keystore", "truststore", "become", "login", "auth", "http", "basic", "bind", "ldap", "imap", "app", "api", "database", "rabbitmq", "default", "pgsql", "net", "vault"]
+    [
+        "db",
+        "user",
+        "usr",
+        "smtp",
+        "mail",
+        "email",
+        "ftp",
+        "sftp",
+        "ssh",
+        "wifi",
+        "wlan",
+        "redis",
+        "mysql",
+        "postgres",
+        "pg",
+        "mongo",
+        "sql",
+        "my",
+        "root",
+        "admin",
+        "ansible",
+        "proxy",
+        "store",
+        "key",
+        "keystore",
+        "truststore",
+        "become",
+        "login",
+        "auth",
+        "http",
+        "basic",
+        "bind",
+        "ldap",
+        "imap",
+        "app",
+        "api",
+        "database",
+        "rabbitmq",
+        "default",
+        "pgsql",
+        "net",
+        "vault",
+    ]
 )
 _OWNED = re.compile(rf"(?:{'|'.join(sorted(_OWNERS))})(?:pass|pw|pwd)")
 _KEYS = frozenset(
-    ["api", "access", "secret", "private", "auth", "account", "encryption", "encrypt", "signing", "sign", "service", "client", "master", "license", "licence", "app", "application", "server", "storage", "shared", "jwt", "hmac", "aes", "crypto", "subscription", "consumer", "deploy", "session", "cookie", "admin", "db", "database", "mailgun", "stripe", "sendgrid"]
+    [
+        "api",
+        "access",
+        "secret",
+        "private",
+        "auth",
+        "account",
+        "encryption",
+        "encrypt",
+        "signing",
+        "sign",
+        "service",
+        "client",
+        "master",
+        "license",
+        "licence",
+        "app",
+        "application",
+        "server",
+        "storage",
+        "shared",
+        "jwt",
+        "hmac",
+        "aes",
+        "crypto",
+        "subscription",
+        "consumer",
+        "deploy",
+        "session",
+        "cookie",
+        "admin",
+        "db",
+        "database",
+        "mailgun",
+        "stripe",
+        "sendgrid",
+    ]
 )
 
 
@@ -66,10 +191,140 @@ def name_kind(name: str) -> Name | None:
 
 _REFERENCE = re.compile(
     r"\$\{|\{\{|\$\(|<%|%\(|#\{|\{[\w.!:\[\]'\"()]*\}|%[sdrv]\b|%s|\\?\$[A-Za-z_]\w*\Z|\A\$[A-Za-z_]\w*|\A[%@!&*]\w+%?\Z|\A<.*>\Z|\A\[.*\]\Z|\[-?\d*\]|\A__\w+__\Z"
-    r"|://|\A\.{0,2}/|\A~/|\A[A-Za-z]:\\|\A\w+\.\w+(\.\w+)*\Z(?<!\d)|\w\(|\A[({\[|>]|[\])}>]:?\Z|[=!]=|\A[\^~]\d|\A-|&&|\|\||->|::"
+    r"|://|\A\.{0,2}/|\A~/|\A[A-Za-z]:\\|\A\w+\.\w+(\.\w+)*\Z(?<!\d)|\w\(|\A[({\[|>]|[\])}>]:?\Z|[=!]=|\A[\^~]\d|\A[-,]|\Astring\?\Z|\\x|\w\[\d|\A[a-z]PSK\Z|&&|\|\||->|::"
 )
 _NO_VALUE = frozenset(
-    ["test", "tests", "testing", "foo", "bar", "baz", "foobar", "admin", "administrator", "root", "user", "username", "guest", "hello", "world", "text", "input", "value", "field", "label", "string", "none", "null", "nil", "true", "false", "undefined", "optional", "required", "hidden", "masked", "secret", "token", "passphrase", "abc", "abcd", "abcde", "xyz", "qwerty", "letmein", "changeit", "change", "default", "empty", "blank", "unknown", "invalid", "wrong", "bad", "good", "correct", "valid", "name", "email", "mail", "login", "logout", "auth", "basic", "bearer", "digest", "plain", "env", "file", "vault", "keyring", "prompt", "ask", "auto", "always", "never", "disabled", "enabled", "yes", "off", "done", "error", "missing", "type", "object", "number", "boolean", "char", "varchar", "bytes", "data", "key", "keys", "openssl", "sha256", "sha512", "md5", "bcrypt", "ldap", "kerberos", "oauth", "oauth2", "jwt", "saml", "scram-sha-256", "trust", "peer", "ident", "pam", "aaaa", "bbbb", "cccc", "aaaaa", "aaaaaa", "todo", "fixme", "whatever", "anything", "something", "nothing", "pwd", "pass", "passwd", "supersecret", "topsecret", "mock", "stub", "postgres", "mysql", "mongo", "redis", "rabbitmq", "minio", "docker"]
+    [
+        "test",
+        "tests",
+        "testing",
+        "foo",
+        "bar",
+        "baz",
+        "foobar",
+        "admin",
+        "administrator",
+        "root",
+        "user",
+        "username",
+        "guest",
+        "hello",
+        "world",
+        "text",
+        "input",
+        "value",
+        "field",
+        "label",
+        "string",
+        "none",
+        "null",
+        "nil",
+        "true",
+        "false",
+        "undefined",
+        "optional",
+        "required",
+        "hidden",
+        "masked",
+        "secret",
+        "token",
+        "passphrase",
+        "abc",
+        "abcd",
+        "abcde",
+        "xyz",
+        "qwerty",
+        "letmein",
+        "changeit",
+        "change",
+        "default",
+        "empty",
+        "blank",
+        "unknown",
+        "invalid",
+        "wrong",
+        "bad",
+        "good",
+        "correct",
+        "valid",
+        "name",
+        "email",
+        "mail",
+        "login",
+        "logout",
+        "auth",
+        "basic",
+        "bearer",
+        "digest",
+        "plain",
+        "env",
+        "file",
+        "vault",
+        "keyring",
+        "prompt",
+        "ask",
+        "auto",
+        "always",
+        "never",
+        "disabled",
+        "enabled",
+        "yes",
+        "off",
+        "done",
+        "error",
+        "missing",
+        "type",
+        "object",
+        "number",
+        "boolean",
+        "char",
+        "varchar",
+        "bytes",
+        "data",
+        "key",
+        "keys",
+        "openssl",
+        "sha256",
+        "sha512",
+        "md5",
+        "bcrypt",
+        "ldap",
+        "kerberos",
+        "oauth",
+        "oauth2",
+        "jwt",
+        "saml",
+        "scram-sha-256",
+        "trust",
+        "peer",
+        "ident",
+        "pam",
+        "aaaa",
+        "bbbb",
+        "cccc",
+        "aaaaa",
+        "aaaaaa",
+        "todo",
+        "fixme",
+        "whatever",
+        "anything",
+        "something",
+        "nothing",
+        "pwd",
+        "pass",
+        "passwd",
+        "supersecret",
+        "topsecret",
+        "mock",
+        "stub",
+        "postgres",
+        "mysql",
+        "mongo",
+        "redis",
+        "rabbitmq",
+        "minio",
+        "docker",
+    ]
 )
 _NAMES_ITSELF = re.compile(
     r"pass_?w|passwd|passphrase|passcode|passwor|secret|token|credential|api_?key|passw|keyword|cookie|kennwort|contrase|senha"
@@ -100,10 +355,12 @@ def has_digit(text: str) -> bool:
 
 def is_drawn(value: str) -> bool:
     """Whether a value looks drawn at random: hexadecimal digits, a UUID, or a mixture that holds few words."""
-    if _REFERENCE.search(value) or PLACEHOLDER.search(value) or " " in value or len(value) < 12 or _ADDRESS.fullmatch(value):
+    if len(value) < 12 or " " in value or _REFERENCE.search(value) or _ADDRESS.fullmatch(value):
         return False
     if _HEX.fullmatch(value):
         return len(set(value)) >= 8 and has_digit(value) and not value.isdigit()
+    if PLACEHOLDER.search(value):
+        return False
     if _UUID.fullmatch(value):
         return len(set(value)) >= 8
     words = sum(len(word) for word in _WORD.findall(value) if re.search("[aeiouyAEIOUY]", word))
@@ -159,7 +416,7 @@ RANDOM_RUN = 12
 """Characters that such a word has at least between two dashes: names of models, packages and branches have fewer."""
 _LONG = re.compile(r"""(?<=["'`])([A-Za-z0-9+/_-]{32,100})={0,2}(?=["'`])""")
 _PUBLIC = re.compile(
-    r"(?i)sha\d|hash|digest|integrity|checksum|public|pub_?key|cert|signature|nonce|fingerprint|alphabet|address|challenge|id\\b"
+    r"(?i)sha\d|hash|digest|integrity|checksum|public|pub_?key|cert|signature|nonce|fingerprint|alphabet|address|challenge|id\b"
 )
 
 

@@ -10,7 +10,30 @@ from dataclasses import dataclass
 LETTERS = string.ascii_letters + string.digits
 HEX = "0123456789abcdef"
 BASE32 = string.ascii_uppercase + "234567"
-_SYLLABLES = ["ba", "de", "ki", "lo", "mu", "na", "pe", "ri", "so", "tu", "va", "wo", "xy", "za", "chi", "dra", "fel", "gon", "hul", "jax", "kor", "lem"]
+_SYLLABLES = [
+    "ba",
+    "de",
+    "ki",
+    "lo",
+    "mu",
+    "na",
+    "pe",
+    "ri",
+    "so",
+    "tu",
+    "va",
+    "wo",
+    "xy",
+    "za",
+    "chi",
+    "dra",
+    "fel",
+    "gon",
+    "hul",
+    "jax",
+    "kor",
+    "lem",
+]
 _SIGNS = "!$*+-=?_~^"
 
 
