@@ -1,4 +1,5 @@
 """Which names tell a password, a token or a key, and which values may be one: all of that is a guess."""
+# ruff: noqa: SIM905  # a list with a word on each line is read by nobody
 
 from __future__ import annotations
 
@@ -12,142 +13,28 @@ from codespec.privacy_tokens import PLACEHOLDER
 
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _NEUTRAL = frozenset(
-    [
-        "default",
-        "value",
-        "prod",
-        "production",
-        "dev",
-        "development",
-        "staging",
-        "test",
-        "testing",
-        "live",
-        "base",
-        "raw",
-        "plain",
-        "text",
-        "string",
-        "str",
-        "clear",
-        "new",
-        "old",
-        "root",
-        "admin",
-        "master",
-        "main",
-        "primary",
-        "secondary",
-        "current",
-        "hex",
-        "b",
-        "data",
-        "const",
-        "var",
-        "env",
-    ]
+    """
+    default value prod production dev development staging test testing live base raw plain text string str clear
+    new old root admin master main primary secondary current hex b data const var env
+    """.split()
 )
 _PASSWORDS = frozenset(
-    [
-        "pass",
-        "pwd",
-        "pw",
-        "psk",
-        "passphrase",
-        "passcode",
-        "passwd",
-        "password",
-        "passwort",
-        "kennwort",
-        "requirepass",
-        "masterauth",
-    ]
+    "pass pwd pw psk passphrase passcode passwd password passwort kennwort requirepass masterauth".split()
 )
 _OWNERS = frozenset(
-    [
-        "db",
-        "user",
-        "usr",
-        "smtp",
-        "mail",
-        "email",
-        "ftp",
-        "sftp",
-        "ssh",
-        "wifi",
-        "wlan",
-        "redis",
-        "mysql",
-        "postgres",
-        "pg",
-        "mongo",
-        "sql",
-        "my",
-        "root",
-        "admin",
-        "ansible",
-        "proxy",
-        "store",
-        "key",
-        "keystore",
-        "truststore",
-        "become",
-        "login",
-        "auth",
-        "http",
-        "basic",
-        "bind",
-        "ldap",
-        "imap",
-        "app",
-        "api",
-        "database",
-        "rabbitmq",
-        "default",
-        "pgsql",
-        "net",
-        "vault",
-    ]
+    """
+    db user usr smtp mail email ftp sftp ssh wifi wlan redis mysql postgres pg mongo sql my root admin ansible
+    proxy store key keystore truststore become login auth http basic bind ldap imap app api database rabbitmq
+    default pgsql net vault
+    """.split()
 )
 _OWNED = re.compile(rf"(?:{'|'.join(sorted(_OWNERS))})(?:pass|pw|pwd)")
 _KEYS = frozenset(
-    [
-        "api",
-        "access",
-        "secret",
-        "private",
-        "auth",
-        "account",
-        "encryption",
-        "encrypt",
-        "signing",
-        "sign",
-        "service",
-        "client",
-        "master",
-        "license",
-        "licence",
-        "app",
-        "application",
-        "server",
-        "storage",
-        "shared",
-        "jwt",
-        "hmac",
-        "aes",
-        "crypto",
-        "subscription",
-        "consumer",
-        "deploy",
-        "session",
-        "cookie",
-        "admin",
-        "db",
-        "database",
-        "mailgun",
-        "stripe",
-        "sendgrid",
-    ]
+    """
+    api access secret private auth account encryption encrypt signing sign service client master license licence
+    app application server storage shared jwt hmac aes crypto subscription consumer deploy session cookie admin
+    db database mailgun stripe sendgrid
+    """.split()
 )
 
 
@@ -194,137 +81,16 @@ _REFERENCE = re.compile(
     r"|://|\A\.{0,2}/|\A~/|\A[A-Za-z]:\\|\A\w+\.\w+(\.\w+)*\Z(?<!\d)|\w\(|\A[({\[|>]|[\])}>]:?\Z|[=!]=|\A[\^~]\d|\A[-,]|\Astring\?\Z|\\x|\w\[\d|\A[a-z]PSK\Z|&&|\|\||->|::"
 )
 _NO_VALUE = frozenset(
-    [
-        "test",
-        "tests",
-        "testing",
-        "foo",
-        "bar",
-        "baz",
-        "foobar",
-        "admin",
-        "administrator",
-        "root",
-        "user",
-        "username",
-        "guest",
-        "hello",
-        "world",
-        "text",
-        "input",
-        "value",
-        "field",
-        "label",
-        "string",
-        "none",
-        "null",
-        "nil",
-        "true",
-        "false",
-        "undefined",
-        "optional",
-        "required",
-        "hidden",
-        "masked",
-        "secret",
-        "token",
-        "passphrase",
-        "abc",
-        "abcd",
-        "abcde",
-        "xyz",
-        "qwerty",
-        "letmein",
-        "changeit",
-        "change",
-        "default",
-        "empty",
-        "blank",
-        "unknown",
-        "invalid",
-        "wrong",
-        "bad",
-        "good",
-        "correct",
-        "valid",
-        "name",
-        "email",
-        "mail",
-        "login",
-        "logout",
-        "auth",
-        "basic",
-        "bearer",
-        "digest",
-        "plain",
-        "env",
-        "file",
-        "vault",
-        "keyring",
-        "prompt",
-        "ask",
-        "auto",
-        "always",
-        "never",
-        "disabled",
-        "enabled",
-        "yes",
-        "off",
-        "done",
-        "error",
-        "missing",
-        "type",
-        "object",
-        "number",
-        "boolean",
-        "char",
-        "varchar",
-        "bytes",
-        "data",
-        "key",
-        "keys",
-        "openssl",
-        "sha256",
-        "sha512",
-        "md5",
-        "bcrypt",
-        "ldap",
-        "kerberos",
-        "oauth",
-        "oauth2",
-        "jwt",
-        "saml",
-        "scram-sha-256",
-        "trust",
-        "peer",
-        "ident",
-        "pam",
-        "aaaa",
-        "bbbb",
-        "cccc",
-        "aaaaa",
-        "aaaaaa",
-        "todo",
-        "fixme",
-        "whatever",
-        "anything",
-        "something",
-        "nothing",
-        "pwd",
-        "pass",
-        "passwd",
-        "supersecret",
-        "topsecret",
-        "mock",
-        "stub",
-        "postgres",
-        "mysql",
-        "mongo",
-        "redis",
-        "rabbitmq",
-        "minio",
-        "docker",
-    ]
+    """
+    test tests testing foo bar baz foobar admin administrator root user username guest hello world text input
+    value field label string none null nil true false undefined optional required hidden masked secret token
+    passphrase abc abcd abcde xyz qwerty letmein changeit change default empty blank unknown invalid wrong bad
+    good correct valid name email mail login logout auth basic bearer digest plain env file vault keyring prompt
+    ask auto always never disabled enabled yes off done error missing type object number boolean char varchar
+    bytes data key keys openssl sha256 sha512 md5 bcrypt ldap kerberos oauth oauth2 jwt saml scram-sha-256 trust
+    peer ident pam aaaa bbbb cccc aaaaa aaaaaa todo fixme whatever anything something nothing pwd pass passwd
+    supersecret topsecret mock stub postgres mysql mongo redis rabbitmq minio docker
+    """.split()
 )
 _NAMES_ITSELF = re.compile(
     r"pass_?w|passwd|passphrase|passcode|passwor|secret|token|credential|api_?key|passw|keyword|cookie|kennwort|contrase|senha"
