@@ -9,7 +9,20 @@ PACKAGE = Path(__file__).parent.parent / "codespec"
 
 # From the bottom up; what shares a row may import each other.
 LAYERS = [
-    {"errors", "exit_codes", "files", "heap", "ignore", "places", "privacy", "terminal"},
+    {
+        "errors",
+        "exit_codes",
+        "files",
+        "heap",
+        "ignore",
+        "places",
+        "privacy",
+        "privacy_names",
+        "privacy_places",
+        "privacy_tokens",
+        "privacy_values",
+        "terminal",
+    },
     {"protocols"},
     {"languages", "option_values", "options", "options_measure", "show"},
     {"early_errors"},

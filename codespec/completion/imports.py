@@ -144,9 +144,7 @@ class ImportedSignatures:
     def _outline(self, file: Path) -> Outline:
         with file.open("rb") as stream:
             text = stream.read(LARGEST).decode("utf-8", "replace")
-        outline = self._outliner.read(text, by_path(file.name))
-        kept = tuple(each for each in outline.definitions if not is_secret(file.name, each.text))
-        return Outline(outline.imports, kept)
+        return Outline() if is_secret(str(file), text) else self._outliner.read(text, by_path(file.name))
 
 
 def _snippets(found: dict[Path, list[Definition]], folder: Path) -> Iterator[Snippet]:

@@ -3,11 +3,32 @@
 from __future__ import annotations
 
 import os
+from collections import OrderedDict
+from dataclasses import dataclass
 from pathlib import Path
+from time import monotonic
 
 from codespec.ignore import GIT, OWN, IgnoreFiles
 from codespec.places import folder_of
 from codespec.privacy import is_secret
+
+WHOLE = 16_000
+"""Characters of a text that is searched whole whenever it has changed; of a longer one what has changed."""
+AROUND = 2_000
+"""Characters on both sides of a change that are searched with it."""
+RECHECK_S = 2.0
+"""How long a text that held a secret is taken to hold one still."""
+DOCUMENTS = 64
+"""Whose last text is kept, to see what has changed."""
+
+
+@dataclass(frozen=True)
+class _Searched:
+    """A text that was searched, and what was found then."""
+
+    text: str
+    secret: bool
+    at: float
 
 
 class PublicFiles:
@@ -15,6 +36,7 @@ class PublicFiles:
 
     def __init__(self) -> None:
         self._ignored = IgnoreFiles(GIT), IgnoreFiles(OWN)
+        self._searched: OrderedDict[str, _Searched] = OrderedDict()
 
     def may_keep(self, path: str, workspace: str, text: str) -> bool:
         """Whether a text holds no secrets, and its workspace does not ignore the file.
@@ -28,4 +50,38 @@ class PublicFiles:
             place, file = Path(os.path.realpath(folder)), Path(os.path.realpath(file))
             if any(each.excludes(file, place) for each in self._ignored) or is_secret(str(file), ""):
                 return False
-        return not is_secret(path, text)
+        return not self._is_secret(path, text)
+
+    def _is_secret(self, path: str, text: str) -> bool:
+        """``is_secret`` of a document that was another one before."""
+        old, now = self._searched.get(path), monotonic()
+        if old is not None and (old.text == text or (old.secret and now - old.at < RECHECK_S)):
+            return old.secret
+        changed = text if old is None or old.secret or len(text) <= WHOLE else _changed(old.text, text)
+        found = is_secret(path, changed)
+        self._searched[path] = _Searched(text, found, now)
+        self._searched.move_to_end(path)
+        if len(self._searched) > DOCUMENTS:
+            self._searched.popitem(last=False)
+        return found
+
+
+def _changed(old: str, new: str) -> str:
+    """The lines of ``new`` that are not in ``old`` at the same place, with what stands around them."""
+    start = _common(old, new)
+    behind = min(_common(old[::-1], new[::-1]), len(new) - start)
+    begin = new.rfind("\n", 0, max(0, start - AROUND)) + 1
+    end = new.find("\n", len(new) - behind + AROUND)
+    return new[begin : end if end >= 0 else len(new)]
+
+
+def _common(one: str, other: str) -> int:
+    """How many characters two texts begin with alike, by bisection: comparing slices takes no time."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if one[low:middle] == other[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+from collections import OrderedDict
 from time import monotonic
 
 from codespec.completion.keeping import PublicFiles
@@ -9,15 +11,18 @@ from codespec.completion.local import LocalEngine
 from codespec.draft.learnt import CONTEXT
 from codespec.draft.ngram import BREAK
 from codespec.places import folder_of
+from codespec.protocols import CodespecError
 
 EVERY_S = 4.0
 """Seconds between two lessons on a document that is being edited."""
-KEPT_S = 10.0
-"""How long a document that held no secrets is taken to hold none, and the other way round."""
+MOST_KEPT = 256
+"""Documents of which it is remembered that they were kept."""
 MOST_CHARACTERS = 400_000
 """Of one document; what comes behind is not learnt."""
 FOLLOWING = 8
 """Tokens behind the cursor that no draft needs to propose."""
+
+_log = logging.getLogger(__name__)
 
 
 class Teacher:
@@ -31,7 +36,7 @@ class Teacher:
         self._engine = engine
         self._enabled = enabled
         self._taught: dict[tuple[str, str], float] = {}
-        self._kept: dict[tuple[str, str], tuple[float, bool]] = {}
+        self._kept: OrderedDict[tuple[str, str], None] = OrderedDict()
         self._public = PublicFiles()
 
     def use(self, workspace: str, language: str, suffix: str) -> None:
@@ -51,9 +56,9 @@ class Teacher:
         if not self._enabled or (offset is not None and not self._is_due(workspace, path)):
             return
         tokens = self._tokens(text, offset)
+        persist = self.may_keep(path, workspace, text)  # first: it may forget what the workspace taught
         learnt = self._engine.learnt.of(folder_of(workspace), language)
-        self._kept.pop((workspace, path), None)
-        learnt.document(path, tokens, persist=self.may_keep(path, workspace, text))
+        learnt.document(path, tokens, persist=persist)
         learnt.flush()
 
     def accepted(self, before: str, text: str, path: str, language: str, workspace: str) -> None:
@@ -78,12 +83,29 @@ class Teacher:
         self._taught.clear()
 
     def may_keep(self, path: str, workspace: str, text: str) -> bool:
-        """Whether the text of a document may be written to the disk, as was found within the last few seconds."""
-        now, key = monotonic(), (workspace, path)
-        if key not in self._kept or now - self._kept[key][0] > KEPT_S:
-            self._kept = {each: found for each, found in self._kept.items() if now - found[0] <= KEPT_S}
-            self._kept[key] = now, self._public.may_keep(path, workspace, text)
-        return self._kept[key][1]
+        """Whether the text of a document may be written to the disk.
+
+        Where it was written and may not be any more, because a secret in it is recognised only now, all that was kept
+        of the workspace is forgotten.
+        """
+        key = workspace, path
+        if self._public.may_keep(path, workspace, text):
+            self._kept[key] = None
+            if len(self._kept) > MOST_KEPT:
+                self._kept.popitem(last=False)
+            return True
+        if key in self._kept:
+            self._kept.clear()
+            self._purge(workspace)
+        return False
+
+    def _purge(self, workspace: str) -> None:
+        self._engine.forget_generated()
+        try:
+            self.forget(workspace)
+            self._engine.warm.forget(workspace)
+        except (CodespecError, OSError) as error:
+            _log.warning("what was kept of %s cannot be deleted: %s", workspace, error)
 
     def _is_due(self, workspace: str, path: str) -> bool:
         now, key = monotonic(), (workspace, path)

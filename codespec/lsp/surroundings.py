@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from time import monotonic
 
@@ -32,8 +31,6 @@ RECHECK_S = 2.0
 """How often a document that held a secret is searched again while it is edited."""
 CELL = "vscode-notebook-cell:"
 """How URIs of notebooks' cells begin; the path in one is the notebook's."""
-PATHS = 4096
-"""Files and folders whose places on the disk are kept."""
 
 
 def file_uri(uri: str) -> str:
@@ -257,9 +254,8 @@ def _path(file: str) -> Path | None:
     return _resolved(path) if path else None
 
 
-@lru_cache(PATHS)
 def _resolved(path: str) -> Path | None:
-    """A path without links in it; None for none, and for what cannot be one."""
+    """A path without links in it as they are now; None for none, and for what cannot be one."""
     try:
         return Path(os.path.realpath(path)) if path else None
     except (OSError, ValueError):

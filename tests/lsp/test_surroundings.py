@@ -408,3 +408,15 @@ async def test_context_can_be_switched_off_by_a_workspace(tmp_path):
         assert (await server.ask(0, 3, (tmp_path / "a.py").as_uri())).items
         assert "sees" not in server.stderr
         assert not server.shown
+
+
+@pytest.mark.asyncio
+async def test_what_was_kept_before_a_token_was_complete_is_forgotten(tmp_path):
+    async with running(tmp_path, folder=tmp_path) as server:
+        uri = (tmp_path / "a.py").as_uri()
+        server.open(f"x = '{TOKEN[:-1]}\n", uri)
+        await server.ask(0, 3, uri)
+        assert server.stderr.count("stub: forgot") == 0
+        server.change(types.TextDocumentContentChangeWholeDocument(f"x = '{TOKEN}'\n"), uri)
+        await server.ask(0, 3, uri)
+        await until(lambda: server.stderr.count("stub: forgot") == 1)

@@ -1,0 +1,47 @@
+"""Names of files that hold secrets."""
+
+from __future__ import annotations
+
+import re
+from pathlib import PurePosixPath
+
+_CODE = (
+    "py|pyi|js|mjs|cjs|ts|mts|cts|jsx|tsx|vue|svelte|go|c|h|cc|cpp|cxx|hpp|rs|java|kt|kts|cs|swift|scala|rb|php|pl|pm"
+    "|ex|exs|erl|clj|dart|lua|r|jl|hs|ml|fs|vb|m|mm|sql|css|scss|html|graphql|proto"
+)
+_PROSE = "md|mdx|rst|adoc|tex"
+_NAME = re.compile(
+    r"\.env(\..*)?|.*\.env|env\.(prod|stag|dev|test|local|live)\w*|\.envrc"
+    r"|.*\.(pem|p12|pfx|pkcs12|pk8|jks|bks|keystore|kdbx?|ppk|gpg|pgp|keychain|ovpn|tfvars(\.json)?"
+    r"|tfstate(\.backup)?|agekey|age|jceks|mobileprovision)"
+    r"|id_(rsa|dsa|ecdsa|ed25519)(_sk)?(\..*)?"
+    r"|\.?credentials(\..*)?|rootkey\.csv|accesskeys?\.csv"
+    r"|\.?secrets?(\..*)?|(secrets|credentials)[-_].*\.(json|ya?ml|toml|ini|env)"
+    r"|.*[-_.](secrets|credentials)\.(json|ya?ml|toml|ini|env|properties)"
+    r"|(client_secret|service[-_]account).*\.json|application_default_credentials\.json"
+    r"|\.?vault[-_]?pass(word)?([-_.].*)?"
+    r"|\.npmrc|\.yarnrc|\.pypirc|\.netrc|_netrc|\.htpasswd|htpasswd|\.pgpass|pgpass\.conf|\.my\.cnf|\.mylogin\.cnf"
+    r"|\.git-credentials|\.dockercfg|\.dockerconfigjson|\.boto|\.s3cfg|\.vault-token|\.terraformrc|terraform\.rc|\.esmtprc"
+    r"|\.msmtprc|\.fetchmailrc|\.rclone\.conf|\.cloudflared|kubeconfig|.*\.kubeconfig|master\.key|g?shadow-?"
+    r"|\.(bash|zsh|sh|fish|psql|mysql|python|node_repl|rediscli|irb)_history"
+)
+_PLACE = re.compile(
+    r"(.*/)?(\.ssh|\.gnupg|\.aws|\.azure|\.kube|\.password-store|\.config/(gcloud|gh|hub|rclone|doctl|op)|\.terraform\.d)/.*"
+    r"|(.*/)?(\.docker/config\.json|\.m2/settings(-security)?\.xml|\.cargo/credentials(\.toml)?|\.gem/credentials"
+    r"|\.config/(containers/auth|composer/auth)\.json|\.composer/auth\.json|rclone/rclone\.conf)",
+    re.IGNORECASE,
+)
+_JUDGED_BY_TEXT = re.compile(rf".*\.({_CODE}|{_PROSE})", re.IGNORECASE)
+_SAMPLE = re.compile(r"\.?env[-_.](.*[-_.])?(example|sample|template|tmpl|dist|defaults?)", re.IGNORECASE)
+
+
+_KEY = re.compile(r"[^A-Z]*\.key|.*\.KEY")  # and not ``Translations.key``, slides
+
+
+def has_secret_name(path: str) -> bool:
+    """Whether files of this name (or URI) hold secrets: keys, credentials, environments, the like."""
+    path = path.replace("\\", "/")
+    name = PurePosixPath(path).name
+    if _JUDGED_BY_TEXT.fullmatch(name) or _SAMPLE.fullmatch(name):
+        return False
+    return bool(_NAME.fullmatch(name.lower()) or _KEY.fullmatch(name) or _PLACE.fullmatch(path))

@@ -1,0 +1,255 @@
+"""Secrets that no issuer gave a form: what is assigned to a password, a token or a key, in any language."""
+# ruff: noqa: E501  # forms that are cut in two are read by nobody
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from enum import Enum
+from pathlib import PurePosixPath
+
+from codespec.privacy_values import Name, holds_random, is_chosen, is_drawn, is_login, is_secret_value, name_kind
+
+
+class Kind(Enum):
+    """What is known of a kind of file.
+
+    Attributes:
+        CODE: values are quoted.
+        CONFIG: values end with their line.
+        SHELL: values end with a blank, and commands take passwords as arguments.
+        MARKUP: values are elements and attributes.
+        PROSE: what follows a colon is mostly no value.
+    """
+
+    CODE = "code"
+    CONFIG = "config"
+    SHELL = "shell"
+    MARKUP = "markup"
+    PROSE = "prose"
+
+
+_KINDS = {
+    Kind.CONFIG: "yaml yml properties ini cfg conf cnf config toml tf hcl reg service netrc desktop dist",
+    Kind.SHELL: "sh bash zsh fish ksh bat cmd ps1 psm1 mk makefile dockerfile containerfile env envrc",
+    Kind.MARKUP: "xml csproj plist xaml resx pom xsd wsdl",
+    Kind.PROSE: "md rst txt adoc log http rest csv html htm tex org",
+    Kind.CODE: "json",
+}
+_KIND_OF = {suffix: kind for kind, suffixes in _KINDS.items() for suffix in suffixes.split()}
+
+
+def kind_of(path: str, text: str) -> Kind:
+    """The kind of a file, by the last part of its name that tells one."""
+    name = PurePosixPath(path.replace("\\", "/")).name.lower()
+    if name.endswith((".config", ".conf")) and text.lstrip()[:1] == "<":
+        return Kind.MARKUP
+    for part in reversed(name.split(".")[1:] or [name]):
+        if part in _KIND_OF:
+            return _KIND_OF[part]
+    stem = name.split(".")[0]
+    if stem in ("dockerfile", "makefile", "env", "containerfile") or text.startswith("#!/"):
+        return Kind.CODE if re.match(r"#!.*(python|node|perl|ruby)", text) else Kind.SHELL
+    return Kind.CODE if "." in name else Kind.PROSE
+
+
+_STEMS = [
+    form
+    for stem in (
+        "pass",
+        "pwd",
+        "secret",
+        "token",
+        "key",
+        "auth",
+        "pw",
+        "psk",
+        "credential",
+        "salt",
+        "kennwort",
+        "login",
+    )
+    for form in (stem, stem.capitalize(), stem.upper())
+]
+_REST = re.compile(r"[\w-]{0,48}")
+_BEFORE = re.compile(r"(?:[\w$.][\w.$-]{0,47})?\Z")
+
+_QUOTED = r"(?P<open>\\?[\"'`]{1,3}|\\&quot;|&quot;)(?P<value>(?:(?!(?P=open))[^\n\\]|\\[^\n\"'](?!(?<=\\n)\")){3,400})(?P=open)"
+_AFTER_QUOTED = re.compile(
+    r"\\?[\"'\]`]{0,3}(?:\[\w{0,8}\])?"
+    r"(?:\s{0,4}:\s{0,2}&?(?:'static )?[A-Za-z][\w<>?|.\[\] ]{0,30}(?==|\s=))?"
+    r"(?:\s{0,20}(?:=>|:=|<-|\+=|[:=])\s{0,20}\(?\s{0,20}|(?<![Pp]ass)[ \t]{1,8}(?=[\"'])(?<=[\w] |\w\t|  ))"
+    r"(?:[bBrRuUfFLN@$]{0,2})" + _QUOTED
+)
+_AFTER_SIGN = re.compile(r"[*_]{0,2}\\?[\"'\]]{0,2}\s{0,4}[:=]\s{0,4}[*_]{0,2}[ ]?" + _QUOTED)
+_SETTER = re.compile(
+    r"(?:set|with|add|put|define|env|getenv|default|Property|config|Field|login)\w*\s{0,2}[(\[]\s{0,2}(?:\w+\s{0,2},\s{0,2})?\\?[\"']?\w*\Z|set\w*\Z",
+    re.IGNORECASE,
+)
+_AFTER_SETTER = re.compile(r"\\?[\"']?\s{0,4}[,(]\s{0,4}[bBrRuUfFLN@$]{0,2}" + _QUOTED)
+_AFTER_CALL = re.compile(r"\(\s{0,4}[bBrRuUN@$]{0,2}" + _QUOTED)
+_AFTER_LINE = re.compile(r"[\"']?[ \t]{0,40}(?:=>|:=|[:=])[ \t]{0,40}(?P<value>[^\s\"'\[{|>#;,][^\n]{2,1000})")
+_AFTER_BLANK = re.compile(r"[ \t]{1,8}(?P<value>[^\s\"'=:;{(][^\s;]{2,200})[ \t]*;?[ \t]*$", re.MULTILINE)
+_AFTER_WORD = re.compile(r"[\"']?(?:=|:[ \t]?)(?P<value>[^\s\"'=;,|&<>()\\`][^\s\"';|&<>()`]{2,400})")
+_AFTER_EXACT = re.compile(r"=(?P<value>[^\s\"'=;,|&<>()\\`*][^\s\"';|&<>()`,*]{2,400})(?=[\s&\"';]|\Z)")
+_AFTER_ARGUMENT = re.compile(r"[ =][\"']?(?P<value>[^\s\"'=;|&<>()\-][^\s\"';|&<>()]{2,200})")
+_AFTER_CONNECTION = re.compile(
+    r"[ ]?=[ ]?(?P<value>[^\s;&\"'<>{}=$%\\+][^;&\"'<>{}\n]{2,100})(?=[;&\"'<]|\\\"|$)", re.MULTILINE
+)
+_CONNECTION = re.compile(r"[;&?\"'][^;&?\"'=\n]{0,30}\Z")
+_AFTER_TAG = re.compile(
+    r"(?:[\w.-]*[\"']?[^<>\n]{0,80})?>(?:<!\[CDATA\[)?\s{0,20}(?P<value>[^<>\s][^<>\n]{2,400}?)\s{0,20}(?:\]\]>)?</"
+)
+_AFTER_ATTRIBUTE = re.compile(
+    r"[\"'][^<>\n]{0,80}?\bvalue\s{0,4}=\s{0,4}[\"'](?P<value>[^\"'<>\n]{3,400})[\"']", re.IGNORECASE
+)
+_AFTER_NAME = re.compile(
+    r"[\"']?\s{0,4},?\s{1,40}[\"']?(?:default|value|content)[\"']?\s{0,4}[:=]\s{0,4}[\"']?(?P<value>[^\s\"'{}][^\"'\n{}]{2,400})"
+)
+_AFTER_VARIABLE = re.compile(r"[\"']?\s{0,4}\{[^{}]{0,400}?\bdefault\s{0,20}=\s{0,4}\"(?P<value>[^\"\n]{3,400})\"")
+
+_ALWAYS: tuple[tuple[str, re.Pattern[str], Callable[[str], bool]], ...] = (
+    # Whole forms that name what they hold; the value is the last group, the second pattern says how it is judged.
+    ("uthorization", re.compile(r"uthorization[\"']?\]?\)?\s{0,4}[:=,]?\s{0,4}[\"'`]?(?:Basic|Bearer|[Tt]oken|ApiKey|Digest)\s{1,4}([\w.~+/=-]{12,2000})"), is_drawn),
+    ("earer ", re.compile(r"[\"'`][Bb]earer ([\w.~+/=-]{20,2000})[\"'`]"), is_drawn),
+    ("asic ", re.compile(r"[\"'`]Basic ([A-Za-z0-9+/]{12,2000}={0,2})[\"'`]"), is_login),
+    ("asic ", re.compile(r"uthorization[\"']?\]?\)?\s{0,4}[:=,]?\s{0,4}[\"'`]?Basic\s{1,4}([A-Za-z0-9+/]{12,2000}={0,2})"), is_login),
+    ("curl", re.compile(r"\bcurl\b[^\n]{0,300}?\s(?:-u|--user|--proxy-user)[ =]?[\"']?[^\s:\"'$]{1,60}:([^\s\"']{3,200})"), is_chosen),
+    ("mysql", re.compile(r"\bmysql\w*\b[^\n]{0,200}?\s-p[\"']?([^\s\"';$-][^\s\"';]{3,100})"), is_chosen),
+    ("sshpass", re.compile(r"\bsshpass\s{1,4}-p\s{0,4}[\"']?([^\s\"';]{3,100})"), is_chosen),
+    ("login", re.compile(r"\blogin\b[^\n]{0,200}?\s(?:-p|--password)[ =][\"']?([^\s\"';-][^\s\"';]{3,100})"), is_chosen),
+    ("redis-cli", re.compile(r"\bredis-cli\b[^\n]{0,200}?\s-a\s{1,4}[\"']?([^\s\"';]{3,100})"), is_chosen),
+    ("chpasswd", re.compile(r"echo\s{1,4}[\"']?[\w$-]{1,40}:([^\s\"'|]{4,100})[\"']?\s{0,4}\|[^\n]{0,40}chpasswd"), is_chosen),
+    ("password-stdin", re.compile(r"echo\s{1,4}(?:-n\s)?[\"']?([^\s\"'|]{4,200})[\"']?\s{0,4}\|[^\n]{0,200}password-stdin"), is_chosen),
+    ("pass:", re.compile(r"-pass(?:in|out)?\s{1,4}[\"']?pass:([^\s\"']{4,200})"), is_chosen),
+    ("onvert", re.compile(r"[Cc]onvertTo-SecureString\s{1,4}(?:-\w+\s{1,4})*[\"']([^\"'\n]{4,200})[\"']"), is_chosen),
+    ("net use", re.compile(r"\bnet use\b[^\n]{0,200}?/user:[\w.@-]{1,60}\s{1,4}([^\s/][^\s]{3,100})"), is_chosen),
+    ("DENTIFIED", re.compile(r"IDENTIFIED\s(?:WITH\s\S{1,40}\s)?BY\s{1,4}(?:PASSWORD\s)?[\"']([^\"'\n]{3,200})[\"']"), is_chosen),
+    ("dentified", re.compile(r"identified\s(?:with\s\S{1,40}\s)?by\s{1,4}(?:password\s)?[\"']([^\"'\n]{3,200})[\"']"), is_chosen),
+    ("PASSWORD", re.compile(r"PASSWORD\s{1,4}(?:FOR\s[^=\n]{1,80})?=?\s{0,4}N?'([^'\n]{3,200})'"), is_chosen),
+    ("BasicAuth", re.compile(r"BasicAuth\w*\(\s{0,4}[\"'][^\"'\n]{0,80}[\"'],\s{0,4}[\"'`]([^\"'`\n]{3,200})[\"'`]"), is_drawn),
+    ("auth=", re.compile(r"\bauth=\(\s{0,4}[\"'][^\"'\n]{0,80}[\"'],\s{0,4}[\"']([^\"'\n]{3,200})[\"']"), is_drawn),
+    ("connect", re.compile(r"[Cc]onnect\w*\([^()\n]{0,120}[\"'],\s{0,4}[\"']([^\"'\n]{10,200})[\"']"), is_drawn),
+    ("@tcp(", re.compile(r"[\"'`]\w{1,40}:([^\s@:\"'`{}]{3,100})@tcp\("), is_chosen),
+    ("buildConfigField", re.compile(r"buildConfigField[ (]\s{0,4}[^\n]{0,100}\\\\?\"([\w+/=-]{12,200})\\\\?\""), is_drawn),
+    (".sign(", re.compile(r"\.sign\([^()\n]{0,80},\s{0,4}[\"'`]([^\"'`\n]{16,200})[\"'`]"), is_drawn),
+    ("ernet(", re.compile(r"Fernet\(\s{0,4}b?[\"']([\w=-]{40,50})[\"']"), is_drawn),
+)  # fmt: skip
+_NEAR_KEY = re.compile(
+    r"(?i:key|secret|token|hmac|aes|cipher|crypt|fernet)[^\n]{0,80}?[\"'`]([0-9a-fA-F]{32,256}|[A-Za-z0-9+/]{40,256}={0,2})[\"'`]"
+)
+_HASH = re.compile(
+    r"sha\d|md5|hash|digest|checksum|integrity|fingerprint|commit|public|pub_?key|revision|etag|thumbprint|test|key_?id|address",
+    re.I,
+)
+_MANIFEST = re.compile(r"^kind:\s*Secret\s*$", re.MULTILINE)
+_ENTRY = re.compile(r"^[ \t]{1,8}[\w.-]+:[ \t]*[\"']?(?P<value>[^\s\"'|>{][^\n\"']{3,4000})", re.MULTILINE)
+
+
+def holds_value(path: str, text: str) -> bool:
+    """Whether a text seems to hold a password, a secret token or a key, in the language that ``path`` tells."""
+    kind = kind_of(path, text)
+    return (
+        any(is_secret_value(value, name) for name, value in _assigned(text, kind))
+        or any(part in text and any(judge(found[1]) for found in form.finditer(text)) for part, form, judge in _ALWAYS)
+        or (kind is Kind.CONFIG and _holds_manifest(text))
+        or _holds_hex_key(text)
+        or (kind is not Kind.PROSE and holds_random(text))
+    )
+
+
+def _assigned(text: str, kind: Kind) -> Iterator[tuple[Name, str]]:
+    """What is assigned to names that tell a secret."""
+    seen = set()
+    for stem in _STEMS:
+        at = text.find(stem)
+        while at >= 0:
+            rest = _REST.match(text, at)
+            end = rest.end() if rest else at
+            if end not in seen:
+                seen.add(end)
+                before = _BEFORE.search(text, max(0, at - 48), at)
+                start = before.start() if before else at
+                name = name_kind(text[start:end])
+                if name is not None and not (kind is Kind.PROSE and (name is Name.KEY or text[at:end] == "pass")):
+                    for value in _values(text, start, end, kind):
+                        yield name, value
+            at = text.find(stem, at + len(stem))
+
+
+def _values(text: str, start: int, end: int, kind: Kind) -> Iterator[str]:
+    """What may be the value of the name at ``text[start:end]``."""
+    for pattern in _PATTERNS[kind]:
+        found = pattern.match(text, end)
+        if found:
+            yield found["value"]
+    if _SETTER.search(text, max(0, start - 60), end):
+        found = _AFTER_SETTER.match(text, end)
+        if found:
+            yield found["value"]
+    if _CONNECTION.search(text, max(0, start - 60), start):
+        found = _AFTER_CONNECTION.match(text, end)
+        if found:
+            yield found["value"]
+    if kind is not Kind.CODE and kind is not Kind.MARKUP:
+        line = text.rfind("\n", 0, start) + 1
+        lead = text[max(line, start - 60) : start]
+        if kind in (Kind.CONFIG, Kind.PROSE) or not lead.strip():
+            found = _AFTER_LINE.match(text, end)
+            if found and (value := _ended(found["value"], kind)):
+                yield value
+        if lead.endswith("--"):
+            found = _AFTER_ARGUMENT.match(text, end)
+            if found:
+                yield found["value"]
+        if (kind is Kind.CONFIG and not lead.strip()) or _COMMAND.match(lead):
+            found = _AFTER_BLANK.match(text, end)
+            if found:
+                yield found["value"]
+
+
+_COMMAND = re.compile(r"\s{0,20}(?:ENV|ARG|set(?:env| -\w+)?|export|-x)\s{1,8}\Z")
+_PROSE_VALUE = re.compile(r"(?=[^\n]*\d)(?=[^\n]*[A-Za-z])\S{6,}")
+
+
+def _ended(line: str, kind: Kind) -> str:
+    """The value that the rest of a line is, without a comment behind it; empty for none."""
+    value = re.split(r"\s[#;]|\s//", line.strip(), maxsplit=1)[0].rstrip(" \t\r,;")
+    if "{" not in value:
+        value = value.rstrip("}] ")
+    if kind is Kind.PROSE:
+        value = value.strip("`*\"'")
+        return value if _PROSE_VALUE.fullmatch(value) else ""
+    if kind is Kind.SHELL:
+        return value.split()[0] if value else ""
+    return value
+
+
+def _holds_manifest(text: str) -> bool:
+    """Whether a text is a Secret of Kubernetes with data."""
+    if not _MANIFEST.search(text):
+        return False
+    for block in _DATA.finditer(text):
+        if any(is_drawn(each["value"]) or is_chosen(each["value"]) for each in _ENTRY.finditer(block[0])):
+            return True
+    return False
+
+
+_DATA = re.compile(r"^(?:string)?[dD]ata:[ \t]*\n(?:[ \t]+[^\n]*\n?|\n)+", re.MULTILINE)
+
+
+def _holds_hex_key(text: str) -> bool:
+    for found in _NEAR_KEY.finditer(text):
+        line = text[text.rfind("\n", 0, found.start()) + 1 : found.end()]
+        if is_drawn(found[1]) and not _HASH.search(line):
+            return True
+    return False
+
+
+_PATTERNS = {
+    Kind.CODE: (_AFTER_QUOTED, _AFTER_NAME),
+    Kind.CONFIG: (_AFTER_QUOTED, _AFTER_NAME, _AFTER_VARIABLE, _AFTER_WORD),
+    Kind.SHELL: (_AFTER_QUOTED, _AFTER_WORD),
+    Kind.MARKUP: (_AFTER_QUOTED, _AFTER_TAG, _AFTER_ATTRIBUTE),
+    Kind.PROSE: (_AFTER_SIGN, _AFTER_EXACT),
+}

@@ -1,0 +1,203 @@
+"""Which names tell a password, a token or a key, and which values may be one: all of that is a guess."""
+# ruff: noqa: SIM905  # a list with a word on each line is read by nobody
+
+from __future__ import annotations
+
+import base64
+import math
+import re
+from collections import Counter
+from enum import Enum
+
+from codespec.privacy_tokens import PLACEHOLDER
+
+_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_NEUTRAL = frozenset(
+    """
+    default value prod production dev development staging test testing live base raw plain text string str clear
+    new old root admin master main primary secondary current hex b data const var env
+    """.split()
+)
+_PASSWORDS = frozenset(
+    "pass pwd pw psk passphrase passcode passwd password passwort kennwort requirepass masterauth".split()
+)
+_OWNERS = frozenset(
+    """
+    db user usr smtp mail email ftp sftp ssh wifi wlan redis mysql postgres pg mongo sql my root admin ansible
+    proxy store key keystore truststore become login auth http basic bind ldap imap app api database rabbitmq
+    default pgsql net vault
+    """.split()
+)
+_OWNED = re.compile(rf"(?:{'|'.join(sorted(_OWNERS))})(?:pass|pw|pwd)")
+_KEYS = frozenset(
+    """
+    api access secret private auth account encryption encrypt signing sign service client master license licence
+    app application server storage shared jwt hmac aes crypto subscription consumer deploy session cookie admin
+    db database mailgun stripe sendgrid
+    """.split()
+)
+
+
+class Name(Enum):
+    """What a name says of its value: a password, a token (or a secret key), or any key."""
+
+    PASSWORD = "password"
+    SECRET = "secret"
+    TOKEN = "token"
+    KEY = "key"
+
+
+def name_kind(name: str) -> Name | None:
+    """What a name like ``spring.datasource.password``, ``DB_PASS`` or ``clientSecret`` says; None for nothing."""
+    parts = [part.lower() for part in _PARTS.findall(name)]
+    while len(parts) > 1 and (parts[-1] in _NEUTRAL or parts[-1].isdigit()):
+        del parts[-1]
+    if not parts:
+        return None
+    last, before = parts[-1], parts[-2] if len(parts) > 1 else ""
+    if name == "PW":  # a country
+        return None
+    if last in ("pass", "pw", "pwd"):
+        return Name.PASSWORD if len(parts) == 1 or before in _OWNERS else None
+    if last in _PASSWORDS or last.endswith(("password", "passwd", "passphrase")) or _OWNED.fullmatch(last):
+        return Name.PASSWORD
+    if last.endswith("secret"):
+        return Name.SECRET
+    if last == "key" and before == "secret":
+        return Name.SECRET
+    if last.endswith(("token", "apikey", "secretkey", "accesskey", "privatekey", "authkey")) or (
+        last == "key" and before in _KEYS
+    ):
+        return Name.TOKEN
+    if last in ("auth", "authorization", "credential", "credentials", "salt"):
+        return Name.TOKEN
+    return Name.KEY if last in ("key", "login") else None
+
+
+# --- the shapes of values -------------------------------------------------------------------------------------------
+
+_REFERENCE = re.compile(
+    r"\$\{|\{\{|\$\(|<%|%\(|#\{|\{[\w.!:\[\]'\"()]*\}|%[sdrv]\b|%s|\\?\$[A-Za-z_]\w*\Z|\A\$[A-Za-z_]\w*|\A[%@!&*]\w+%?\Z|\A<.*>\Z|\A\[.*\]\Z|\[-?\d*\]|\A__\w+__\Z"
+    r"|://|\A\.{0,2}/|\A~/|\A[A-Za-z]:\\|\A\w+\.\w+(\.\w+)*\Z(?<!\d)|\w\(|\A[({\[|>]|[\])}>]:?\Z|[=!]=|\A[\^~]\d|\A[-,]|\Astring\?\Z|\\x|\w\[\d|\A[a-z]PSK\Z|&&|\|\||->|::"
+)
+_NO_VALUE = frozenset(
+    """
+    test tests testing foo bar baz foobar admin administrator root user username guest hello world text input
+    value field label string none null nil true false undefined optional required hidden masked secret token
+    passphrase abc abcd abcde xyz qwerty letmein changeit change default empty blank unknown invalid wrong bad
+    good correct valid name email mail login logout auth basic bearer digest plain env file vault keyring prompt
+    ask auto always never disabled enabled yes off done error missing type object number boolean char varchar
+    bytes data key keys openssl sha256 sha512 md5 bcrypt ldap kerberos oauth oauth2 jwt saml scram-sha-256 trust
+    peer ident pam aaaa bbbb cccc aaaaa aaaaaa todo fixme whatever anything something nothing pwd pass passwd
+    supersecret topsecret mock stub postgres mysql mongo redis rabbitmq minio docker
+    """.split()
+)
+_NAMES_ITSELF = re.compile(
+    r"pass_?w|passwd|passphrase|passcode|passwor|secret|token|credential|api_?key|passw|keyword|cookie|kennwort|contrase|senha"
+    r"|mot de passe|парол|密|비밀",
+    re.IGNORECASE,
+)
+_LANGUAGE = re.compile(
+    r"\b(the|a|an|is|are|was|to|of|for|your|you|and|or|in|on|with|not|no|must|be|if|this|that|enter|please|from|by|it|at"
+    r"|new|old|show|hide|confirm|reset|forgot|change|can|will|has|have|expected|type|der|die|das|und|ihr|de|la|le|el)\b",
+    re.IGNORECASE,
+)
+_WORD = re.compile(r"[A-Za-z]?[a-z]{3,}|[A-Z]{4,}")
+_HEX = re.compile(r"(?:0x)?[0-9a-fA-F]{16,}")
+_ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}")  # of a contract or an account, which is public
+_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
+_DRAWN_BITS = 2.9
+
+
+def entropy(text: str) -> float:
+    """Bits for each character."""
+    counts = Counter(text).values()
+    return math.log2(len(text)) - sum(n * math.log2(n) for n in counts) / len(text)
+
+
+def has_digit(text: str) -> bool:
+    return any(c.isdigit() for c in text)
+
+
+def is_drawn(value: str) -> bool:
+    """Whether a value looks drawn at random: hexadecimal digits, a UUID, or a mixture that holds few words."""
+    if len(value) < 12 or " " in value or _REFERENCE.search(value) or _ADDRESS.fullmatch(value):
+        return False
+    if _HEX.fullmatch(value):
+        return len(set(value)) >= 8 and has_digit(value) and not value.isdigit()
+    if PLACEHOLDER.search(value):
+        return False
+    if _UUID.fullmatch(value):
+        return len(set(value)) >= 8
+    words = sum(len(word) for word in _WORD.findall(value) if re.search("[aeiouyAEIOUY]", word))
+    return has_digit(value) and entropy(value) > _DRAWN_BITS and words < len(value) / 2 and value.isascii()
+
+
+def _is_long_key(value: str) -> bool:
+    """Whether a value is one of the keys that programs draw: 128 bits at least."""
+    return len(value) >= 32 and is_drawn(value)
+
+
+def is_chosen(value: str) -> bool:
+    """Whether a value may be a password that a person chose, and is no reference, example or label."""
+    if not 4 <= len(value) <= 128 or not value.isascii() or value.lower() in _NO_VALUE or len(set(value)) < 4:
+        return False
+    if _REFERENCE.search(value) or PLACEHOLDER.search(value) or _NAMES_ITSELF.search(value):
+        return False
+    if " " in value:
+        return (
+            not _LANGUAGE.search(value)
+            and len(value.split()) > 2
+            and value[-1] not in ".:!?"
+            and value == value.lower()
+        )
+    return True
+
+
+def is_login(value: str) -> bool:
+    """Whether a value is ``user:password`` in base64."""
+    try:
+        user, _, password = base64.b64decode(value, validate=True).decode("ascii").partition(":")
+    except ValueError:
+        return False
+    return bool(user) and is_chosen(password)
+
+
+def is_secret_value(value: str, name: Name) -> bool:
+    if name is Name.PASSWORD:
+        return is_chosen(value)
+    if name is Name.KEY:
+        return _is_long_key(value)
+    if name is Name.SECRET and " " in value:
+        return is_chosen(value)
+    return is_drawn(value) or (name is Name.TOKEN and is_login(value))
+
+
+RANDOM_BITS = 4.3
+"""Entropy of one character from which on a long word with digits and both cases counts as drawn at random.
+
+A hash in hexadecimal digits has at most 4, a path or a long name about 3.8; 40 characters of base64 have about 4.8.
+"""
+RANDOM_RUN = 12
+"""Characters that such a word has at least between two dashes: names of models, packages and branches have fewer."""
+_LONG = re.compile(r"""(?<=["'`])([A-Za-z0-9+/_-]{32,100})={0,2}(?=["'`])""")
+_PUBLIC = re.compile(
+    r"(?i)sha\d|hash|digest|integrity|checksum|public|pub_?key|cert|signature|nonce|fingerprint|alphabet|address|challenge|id\b"
+)
+
+
+def holds_random(text: str) -> bool:
+    """Whether a text holds a long word of both cases and digits that looks drawn at random."""
+    for match in _LONG.finditer(text):
+        word = match[1]
+        if (
+            is_drawn(word)
+            and word.lower() != word != word.upper()
+            and entropy(word) > RANDOM_BITS
+            and sum(map(str.isdigit, word)) > 2
+            and not word.startswith("0x")
+            and max(map(len, re.split("[-_]", word))) >= RANDOM_RUN
+            and not _PUBLIC.search(text, max(0, match.start() - 200), match.start())
+        ):
+            return True
+    return False

@@ -1,0 +1,61 @@
+"""How many forms of secrets are found, of those that the detector was tuned on and of those that it was not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from codespec.privacy import has_secret_name, is_secret
+from tests.privacy_forms import held_out, tuned
+from tests.privacy_forms.values import Form
+
+SEEDS = range(5)
+
+
+def found(forms: Sequence[Form]) -> float:
+    """The share that is found, over values of all seeds."""
+    return sum(is_secret(form.path, form.filled(seed)) for form in forms for seed in SEEDS) / len(forms) / len(SEEDS)
+
+
+def test_forms_are_many_and_told_by_their_text() -> None:
+    assert len(tuned.FORMS) >= 200
+    assert len({form.kind for form in tuned.FORMS}) >= 25
+    assert not {form.text for form in tuned.FORMS if form.text} & {form.text for form in held_out.FORMS}
+    assert [form.path for form in tuned.FORMS if has_secret_name(form.path) != (form.kind == "name")] == []
+
+
+def test_known_forms_are_found() -> None:
+    assert found(tuned.FORMS) >= 0.98
+
+
+def test_other_forms_are_found() -> None:
+    assert found(held_out.FORMS) >= 0.95
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["credentials.rb", "CredentialsForm.vue", "secrets.md", "README.asc", "Translations.key", "secret_santa.txt"],
+)
+def test_names_that_tell_no_secret(name: str) -> None:
+    assert not has_secret_name(name)
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("a.yml", "password: ${DB_PASSWORD}\ntoken: {{ token }}\nsecret: !vault x\n"),
+        ("a.yml", "spec:\n  secretName: tls-of-the-shop\n  passwordSecretRef: shop-db\n"),
+        ("a.py", "password = getpass('Password: ')\nif token == 'identifier': pass\n"),
+        ("a.py", 'fields = ("username", "password", "email")\n'),
+        ("de.json", '{"password": "Passwort", "forgot_password": "Do you not know your password?"}'),
+        ("a.tf", 'variable "db_password" {\n  type = string\n  description = "of the database"\n}\n'),
+        ("a.sh", 'PASSWORD="$1"\nTOKEN=$(cat /run/token)\ncurl -u "$USER:$PASSWORD" https://a\n'),
+        ("pom.xml", "<password>${env.PASSWORD}</password>\n"),
+        ("a.properties", "spring.datasource.password=${DB_PASSWORD}\npassword.file=/run/secrets/db\n"),
+        ("package.json", '{"minipass": "^7.0.2", "integrity": "sha512-abc"}'),
+        ("readme.md", "The password: a word that only you know. Tokens pass `event` on.\n"),
+    ],
+)
+def test_what_tells_no_secret(path: str, text: str) -> None:
+    assert not is_secret(path, text)
