@@ -186,7 +186,7 @@ def test_no_package_that_the_gate_is_measured_on_was_trained_on() -> None:
 
 
 def test_figures() -> None:
-    plain = Outcome("a.py", "end", 1, "", "x", "", "x", True, (), False, "stop", "passed", "python", 2.0, 1.0)
+    plain = Outcome("a.py", "end", 1, "", "x", "", "x", False, True, (), False, "stop", "passed", "python", 2.0, 1.0)
     outcomes = [
         plain,
         Outcome(**{**vars(plain), "errors": ["no"]}),
@@ -199,4 +199,4 @@ def test_figures() -> None:
     assert (found["positions"], found["shown"], found["worse"], found["changed"]) == (6, 3, 1, 1)
     assert (found["target_has_text"], found["target_has_new_text"]) == (5, 4)
     assert (found["shown_where_target_has_new_text"], found["worse_share"]) == (0.75, 0.3333)
-    assert "| python | all | 6 | 3 | 75.0 % | 1 | 33.33 % | 1 |" in table({"python": outcomes})
+    assert "| python | all | 6 | 0 | 3 | 75.0 % | 1 | 33.33 % | 1 |" in table({"python": outcomes})

@@ -6,10 +6,13 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from codespec.completion.local import LocalEngine
+from codespec.grammar.fit import FittedState, FreeState
 from codespec.protocols import Chunk, Limits, Sampling
 
 RAW_TOKENS = 32
 """How far the target is asked for something that is not blank."""
+NO_CHARACTER = "\ufffd"
+"""What bytes are shown as that are no character, which a target may write of an alphabet that it hardly knows."""
 
 
 class Prompted:
@@ -30,15 +33,18 @@ class Prompted:
 
 
 def said(prompted: Prompted, lead: str) -> str:
-    """The first line, blank ones aside, that the target alone goes on with, behind ``lead`` where it writes that again;
-    empty where it says nothing, or no more than it needs tokens for the lead."""
+    """The first line, blank ones aside, that the target alone goes on with behind ``lead``, which the prompt leaves out
+    and the document has; empty where it says nothing, or bytes that are no characters."""
     text = ""
     assert prompted.prompt is not None
-    for chunk in prompted.generate(prompted.prompt, None, Sampling(), Limits(RAW_TOKENS, None)):
+    vocabulary = prompted.vocabulary
+    state = FittedState(FreeState(), None, vocabulary, lead)
+    limits = Limits(RAW_TOKENS + len(vocabulary.tokenize(lead)), None)
+    for chunk in prompted.generate(prompted.prompt, state, Sampling(), limits):
         text += chunk.text
         if "\n" in text.removeprefix(lead).lstrip():
             break
-    return "" if lead.startswith(text) else text.removeprefix(lead).strip().partition("\n")[0].rstrip()
+    return text[len(lead) :].strip().partition("\n")[0].partition(NO_CHARACTER)[0].rstrip()
 
 
 def is_there(line: str, suffix: str) -> bool:

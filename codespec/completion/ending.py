@@ -71,7 +71,7 @@ class Ending:
         if ended is not None or repeated is None:
             return ended
         kept = text[: repeated[1]]
-        return self.finish(kept, "stop" if kept.strip() else "length")
+        return self.finish(kept, "stop" if self._says_something(kept) else "length")
 
     def _stop_by_rule(self, rule: StopRule, text: str) -> Ended | None:
         if self._gate is None:
@@ -99,16 +99,16 @@ class Ending:
             return Ended("", reason, self._without if self._gate is None else "dropped")
         if reason != "stop" and self._tidy is not None:
             text = text[: self._tidy.new(text)]
-            if not text.strip():
+            if not self._says_something(text):
                 return Ended("", reason, self._without if self._gate is None else "dropped")
         if self._gate is None:
             if self._rule is None:
                 return Ended(text, reason, self._without)
             return Ended(self._tidied(text if reason == "stop" else whole_lines(text)), reason, self._without)
         if reason != "stop":
-            text = whole_lines(text) if self._gate.fit(whole_lines(text)) is not None else text
+            text = whole_lines(text) if self._says_something(self._gate.fit(whole_lines(text)) or "") else text
         fitting = self._gate.fit(text) if reason == "stop" or not self._refused else None
-        if fitting is not None:
+        if fitting is not None and (reason == "stop" or self._says_something(fitting)):
             return Ended(fitting, reason, "passed")
         return self._cut_back(text, "length" if reason == "stop" else reason, wanted)
 

@@ -1,0 +1,201 @@
+"""White space between the tokens of JSON, as formatters write it and as the document has it.
+
+The grammar takes any amount of it anywhere, so that a model that is sure of nothing else would go on with blanks.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from codespec.grammar.fit import TokenText
+from codespec.protocols import Bits, GrammarState
+
+READ = 20_000
+"""Characters on either side of the cursor that tell how a document is written."""
+WIDTH = 4
+"""Blanks for a level of indentation, in a document that has none."""
+_CLOSERS = {"}": "{", "]": "["}
+_TOKEN = re.compile(r'"(?:\\.|[^"\\\n])*(?:"|\\?\Z)|[{}\[\],:]|[^\s{}\[\],:"]+')
+
+
+class Place(NamedTuple):
+    """What stands before a place.
+
+    Attributes:
+        open: the brackets that are not closed.
+        last: the last sign: a bracket, comma or colon; ``v`` for any other value, ``k`` for a name in an object.
+        blanks: the white space behind it.
+        own: whether that began in the document.
+        column: how much of it stands at the start of the line; -1 where that is not blank.
+        string: ``k`` in a name, ``v`` in another string, else empty.
+        escaped: whether a backslash stands before the place, in a string.
+    """
+
+    open: str = ""
+    last: str = ""
+    blanks: str = ""
+    own: bool = True
+    column: int = 0
+    string: str = ""
+    escaped: bool = False
+
+    def behind(self, sign: str) -> Place:
+        """The place behind one more character, whatever it is."""
+        if self.string:
+            return self._in_string(sign)
+        if sign == "\n":
+            return self._replace(blanks=self.blanks + sign, column=0)
+        if sign.isspace():
+            return self._replace(blanks=self.blanks + sign, column=self.column + (self.column >= 0))
+        place = self._replace(blanks="", own=False, column=-1)
+        if sign == '"':
+            return place._replace(string="k" if self.open[-1:] == "{" and self.last in ("{", ",") else "v")
+        if sign in _CLOSERS:
+            return place._replace(open=self.open[:-1] if self.open[-1:] == _CLOSERS[sign] else self.open, last="v")
+        return place._replace(open=self.open + sign * (sign in "[{"), last=sign if sign in "[{,:" else "v")
+
+    def _in_string(self, sign: str) -> Place:
+        if self.escaped or sign == "\\":
+            return self._replace(escaped=not self.escaped)
+        return self._replace(last=self.string, string="") if sign == '"' else self
+
+
+def place_behind(prefix: str) -> Place:
+    """The place at the end of a document's beginning."""
+    place, end = Place(), 0
+    text = prefix[prefix.rfind("\n", 0, max(0, len(prefix) - READ)) + 1 :]
+    for match in _TOKEN.finditer(text):
+        end, token = match.end(), match[0]
+        for sign in token if end == len(text) else token[:1]:
+            place = place.behind(sign)
+        if place.string and end < len(text):
+            place = place.behind('"')
+    for sign in text[end:]:
+        place = place.behind(sign)
+    return place._replace(own=bool(place.blanks or not place.last))
+
+
+class Spacing:
+    """Which white space may come at a place of a document.
+
+    Blanks within a line are single ones, behind signs that have one in the document. A line break stands behind a
+    value, a comma or an opening bracket, if the document has any, and no more indentation behind it than brackets are
+    open. No comma begins a line. What the document has before the cursor may be as it is.
+    """
+
+    def __init__(self, prefix: str, suffix: str) -> None:
+        self.start = place_behind(prefix)
+        text = re.sub(r'"(?:\\.|[^"\\\n])*"', '""', prefix[-READ:] + suffix[:READ])
+        indents = [re.match(r"[ \t]*", line)[0] for line in text.split("\n") if line.strip()]  # type: ignore[index]
+        steps = [indent for indent in indents if indent]
+        self._indent = "\t" if sum(indent[0] == "\t" for indent in steps) * 2 > len(steps) else " "
+        self._width = min(map(len, steps), default=WIDTH)
+        self._least = len(re.findall(r"^[ \t]*(?=\S)", prefix[-READ:], re.MULTILINE)[-1:][0]) if prefix.strip() else 0
+        self._breaks = "\n" in text.strip() or not text.strip("{}[] \n\t")
+        self._blanks = {sign for sign in ",:" if f"{sign} " in text or sign not in text}
+        self._blanks |= {sign for sign in "[{" if re.search(rf"\{sign} \S", text)}
+        self._blanks |= {"k"} if '" :' in text else set()
+        self._blanks |= {"v"} if re.search(r"\S [}\]]", text) else set()
+
+    def behind(self, place: Place, piece: bytes) -> Place | None:
+        """The place behind ``piece``; None where that has white space that may not come."""
+        for sign in piece.decode("latin-1"):
+            if not place.string and not self._allows(place, sign):
+                return None
+            place = place.behind(sign)
+        return place
+
+    def _allows(self, place: Place, sign: str) -> bool:
+        if sign == "\n":
+            return self._breaks and place.last not in ("", ":", "k") and "\n" not in place.blanks
+        if not sign.isspace():
+            return sign != "," or place.own or not place.blanks
+        if place.column >= 0:
+            return sign == self._indent and place.column < max(self._width * len(place.open), self._least)
+        return sign == " " and not place.blanks and place.last in self._blanks
+
+
+class SpacedState:
+    """A grammar state that takes white space only as a ``Spacing`` does.
+
+    Args:
+        exempt: bytes at the beginning of what is accepted that are the document's own.
+    """
+
+    __slots__ = ("_exempt", "_places", "_spacing", "_state", "_vocabulary")
+
+    def __init__(self, state: GrammarState, spacing: Spacing, vocabulary: TokenText, exempt: int = 0) -> None:
+        self._state, self._spacing, self._vocabulary = state, spacing, vocabulary
+        self._places = [spacing.start]
+        self._exempt = [exempt]
+
+    def copy(self) -> SpacedState:
+        """An independent copy."""
+        other = object.__new__(SpacedState)
+        other._state, other._spacing, other._vocabulary = self._state.copy(), self._spacing, self._vocabulary
+        other._places, other._exempt = self._places.copy(), self._exempt.copy()
+        return other
+
+    def __deepcopy__(self, memo: dict[int, object]) -> SpacedState:
+        return self.copy()
+
+    def accept(self, tokens: Sequence[int]) -> int:
+        """As ``GrammarState.accept``."""
+        for count, token in enumerate(tokens):
+            place = self._behind(token)
+            if place is None or not self._state.accept((token,)):
+                return count
+            self._places.append(place)
+            self._exempt.append(max(0, self._exempt[-1] - len(self._vocabulary.token_bytes(token))))
+        return len(tokens)
+
+    def _behind(self, token: int) -> Place | None:
+        piece, exempt = self._vocabulary.token_bytes(token), self._exempt[-1]
+        place = functools.reduce(Place.behind, piece[:exempt].decode("latin-1"), self._places[-1])
+        return self._spacing.behind(place._replace(own=True) if exempt else place, piece[exempt:])
+
+    def allows(self, token: int) -> bool:
+        """As ``GrammarState.allows``."""
+        return self._behind(token) is not None and self._state.allows(token)
+
+    def mask_into(self, bits: Bits) -> None:
+        """As ``GrammarState.mask_into``."""
+        self._state.mask_into(bits)
+        spaced, ending = _spaced(self._vocabulary)
+        among = ending if self._places[-1].string else spaced
+        for token in among[bits[among >> 5] >> (among & 31).astype(np.uint32) & 1 == 1]:
+            if self._behind(int(token)) is None:
+                bits[token >> 5] &= ~np.uint32(1 << (int(token) & 31))
+
+    def rollback(self, n: int) -> None:
+        """As ``GrammarState.rollback``."""
+        self._state.rollback(n)
+        del self._places[len(self._places) - n :], self._exempt[len(self._exempt) - n :]
+
+    def forced(self) -> bytes:
+        """As ``GrammarState.forced``."""
+        return self._state.forced()
+
+    @property
+    def can_end(self) -> bool:
+        """As ``GrammarState.can_end``."""
+        return self._state.can_end
+
+    @property
+    def finished(self) -> bool:
+        """As ``GrammarState.finished``."""
+        return self._state.finished
+
+
+@functools.lru_cache(maxsize=4)
+def _spaced(vocabulary: TokenText) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """The tokens with white space or a comma in them; those of them that may be refused in a string, too."""
+    found = [token for token in range(vocabulary.size) if re.search(rb"[\s,]", vocabulary.token_bytes(token))]
+    ending = [token for token in found if re.search(rb'".*[\s,]', vocabulary.token_bytes(token), re.DOTALL)]
+    return np.array(found, np.int64), np.array(ending, np.int64)
