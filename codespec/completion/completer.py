@@ -140,22 +140,24 @@ class Completer:
 
     def _one(self, task: _Task, sampling: Sampling, cancel: Cancel | None, spent: Statistics) -> Completion:
         """One text, another one where nothing of it fits; ``spent`` grows by what it takes."""
-        budget, spot = task.limits.time_budget_ms, task.spot
+        budget, spot, beginning = task.limits.time_budget_ms, task.spot, ""
         for attempt in range(ATTEMPTS):
-            if attempt > 0:
+            if attempt > 0 and not beginning:
                 sampling = _another(sampling)
-            state = spot.state(self.engine, attempt)
+            state, ending = spot.state(self.engine, attempt, beginning), task.ending()
             left = replace(task.limits, time_budget_ms=budget and budget - (spent.total_ms - task.before_ms))
             chunks = self.engine.generate(task.prompt, state, sampling, left, cancel, language=task.language)
-            following = Following(task.ending(), state.wanted if state else ())
+            following = Following(ending, state.wanted if state else ())
             ended = follow(chunks, following)
             self.engine.remember(task.prompt, following.tokens)
             completion = self._finished(ended, following, spot.place.note, spent).behind(spot.lead)
-            said = completion.text or (attempt == 0 and completion.report["gate"] != "dropped")
+            silent = attempt == 0 and (state is None or state.end_was_wanted)
+            said = completion.text or (silent and completion.report["gate"] != "dropped")
             if said or completion.finish_reason == "cancelled":
                 break
             if budget and spent.total_ms - task.before_ms > budget / 2:
                 break
+            beginning = ending.another_beginning if attempt == 0 else ""
         return completion
 
     def _several(self, task: _Task, count: int, cancel: Cancel | None) -> list[Completion]:

@@ -58,6 +58,7 @@ class Ending:
         self._seen = 0  # characters at which the rule was asked
         self._questions = 0
         self._repetition = Repetition(len(tidy.lead) if tidy is not None else 0)
+        self._kept = ""  # before what the text repeats
 
     def stop(self, text: str) -> Ended | None:
         """The end, once there is one. Called as the text grows; the answer does not depend on how it grew."""
@@ -70,8 +71,16 @@ class Ending:
         ended = self._stop_by_rule(self._rule, text if repeated is None else text[: repeated[0]])
         if ended is not None or repeated is None:
             return ended
-        kept = text[: repeated[1]]
+        self._kept = kept = text[: repeated[1]]
         return self.finish(kept, "stop" if self._says_something(kept) else "length")
+
+    @property
+    def another_beginning(self) -> str:
+        """What another text may begin with where this one came to nothing because it went round in circles: what it
+        says for the first time, and the signs that close that; empty where it says nothing."""
+        if self._tidy is None or not self._says_something(self._kept):
+            return ""
+        return self._kept + self._tidy.closing(self._kept)
 
     def _stop_by_rule(self, rule: StopRule, text: str) -> Ended | None:
         if self._gate is None:
@@ -153,6 +162,7 @@ class Ending:
     def _close(self, text: str) -> str | None:
         """``text`` with what closes it: what its brackets say, else what is found by trying."""
         assert self._gate is not None
+        text = text.rstrip()
         closed = text if self._tidy is None else text + self._tidy.closing(text)
         return (
             self._gate.fit(closed) or self._gate.close(closed) or (self._gate.close(text) if closed != text else None)

@@ -56,18 +56,19 @@ class Spot:
     tidy: Tidy
     spacing: Spacing | None = None
 
-    def state(self, engine: LocalEngine, attempt: int = 0) -> FittedState | None:
+    def state(self, engine: LocalEngine, attempt: int = 0, beginning: str = "") -> FittedState | None:
         """A fresh state for one generation; None where anything goes.
 
         Args:
             attempt: how many texts came to nothing so far; if the line seems complete, the next one then begins with
                 a line of its own.
+            beginning: what it begins with in any case.
         """
         if self.place.state is None and self.gate is None and not self.lead:
             return None
         inner: GrammarState = FreeState() if self.place.state is None else self.place.state.copy()
         cut = self.rule.cut if self.rule.extent == "line" else None
-        lead = self.lead + "\n" if attempt and self.rule.line_seems_complete else self.lead
+        lead = beginning or (self.lead + "\n" if attempt and self.rule.line_seems_complete else self.lead)
         if self.spacing is not None:
             inner = SpacedState(inner, self.spacing, engine.vocabulary, len(lead.encode()))
         return FittedState(inner, self.gate, engine.vocabulary, lead, cut)

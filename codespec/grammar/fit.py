@@ -273,7 +273,7 @@ class FittedState:
         wanted: the texts, in order, at which this state (not a copy of it) was asked to end and refused.
     """
 
-    __slots__ = ("_cut", "_ended", "_gate", "_lead", "_pieces", "_state", "_vocabulary", "wanted")
+    __slots__ = ("_cut", "_ended", "_gate", "_lead", "_pieces", "_refused", "_state", "_vocabulary", "wanted")
 
     def __init__(
         self,
@@ -287,6 +287,7 @@ class FittedState:
         self._lead, self._cut = lead.encode(), cut if gate is not None else None
         self._pieces: list[bytes] = []
         self._ended = False
+        self._refused = -1  # tokens at which another one was refused last
         self.wanted: list[str] = []
 
     def copy(self) -> FittedState:
@@ -294,7 +295,7 @@ class FittedState:
         other = object.__new__(FittedState)
         other._state, other._gate, other._vocabulary = self._state.copy(), self._gate, self._vocabulary
         other._lead, other._cut = self._lead, self._cut
-        other._pieces, other._ended, other.wanted = self._pieces.copy(), self._ended, []
+        other._pieces, other._ended, other._refused, other.wanted = self._pieces.copy(), self._ended, -1, []
         return other
 
     def __deepcopy__(self, memo: dict[int, object]) -> FittedState:
@@ -356,7 +357,10 @@ class FittedState:
         if token in self._vocabulary.end_tokens:
             return self.can_end
         piece = self._vocabulary.token_bytes(token)
-        return self._leads(piece) and self._state.allows(token) and self._may_break(piece)
+        allowed = self._leads(piece) and self._state.allows(token) and self._may_break(piece)
+        if not allowed:
+            self._refused = len(self._pieces)
+        return allowed
 
     def mask_into(self, bits: Bits) -> None:
         """As ``GrammarState.mask_into``."""
@@ -412,6 +416,11 @@ class FittedState:
             return self._fits(b"".join(self._pieces).decode())
         except UnicodeDecodeError:
             return False  # in the middle of a character
+
+    @property
+    def end_was_wanted(self) -> bool:
+        """Whether the text ended where this state (not a copy of it) had refused no other token."""
+        return self._refused != len(self._pieces)
 
     @property
     def finished(self) -> bool:

@@ -21,7 +21,17 @@ READ = 20_000
 WIDTH = 4
 """Blanks for a level of indentation, in a document that has none."""
 _CLOSERS = {"}": "{", "]": "["}
+_STRING = re.compile(r'"(?:\\.|[^"\\\n])*"')
 _TOKEN = re.compile(r'"(?:\\.|[^"\\\n])*(?:"|\\?\Z)|[{}\[\],:]|[^\s{}\[\],:"]+')
+
+
+def _near(prefix: str) -> str:
+    """The end of a document's beginning, from the start of a line on: no string goes on behind one."""
+    return prefix[prefix.rfind("\n", 0, max(0, len(prefix) - READ)) + 1 :]
+
+
+def _indent(line: str) -> str:
+    return line[: len(line) - len(line.lstrip(" \t"))] if line.strip() else ""
 
 
 class Place(NamedTuple):
@@ -68,37 +78,42 @@ class Place(NamedTuple):
 
 def place_behind(prefix: str) -> Place:
     """The place at the end of a document's beginning."""
-    place, end = Place(), 0
-    text = prefix[prefix.rfind("\n", 0, max(0, len(prefix) - READ)) + 1 :]
-    for match in _TOKEN.finditer(text):
-        end, token = match.end(), match[0]
-        for sign in token if end == len(text) else token[:1]:
-            place = place.behind(sign)
-        if place.string and end < len(text):
-            place = place.behind('"')
-    for sign in text[end:]:
-        place = place.behind(sign)
+    text = _near(prefix)
+    tokens = list(_TOKEN.finditer(text))
+    opened, last = "", ""
+    for match in tokens[:-1]:
+        last = match[0][0]
+        if last in "{[":
+            opened += last
+        elif last in _CLOSERS and opened.endswith(_CLOSERS[last]):
+            opened = opened[:-1]
+    rest = text[tokens[-1].start() :] if tokens else text
+    place = functools.reduce(Place.behind, rest, Place(opened, last))
     return place._replace(own=bool(place.blanks or not place.last))
 
 
 class Spacing:
     """Which white space may come at a place of a document.
 
-    Blanks within a line are single ones, behind signs that have one in the document. A line break stands behind a
-    value, a comma or an opening bracket, if the document has any, and no more indentation behind it than brackets are
-    open. No comma begins a line. What the document has before the cursor may be as it is.
+    Blanks within a line are single ones, behind signs that have one in the document, and not left out behind a comma or
+    colon where those have one always. A line break stands behind a value, a comma or an opening bracket, if the
+    document has any, and no more indentation behind it than brackets are open. No comma begins a line. What the
+    document has before the cursor may be as it is.
     """
 
     def __init__(self, prefix: str, suffix: str) -> None:
         self.start = place_behind(prefix)
-        text = re.sub(r'"(?:\\.|[^"\\\n])*"', '""', prefix[-READ:] + suffix[:READ])
-        indents = [re.match(r"[ \t]*", line)[0] for line in text.split("\n") if line.strip()]  # type: ignore[index]
-        steps = [indent for indent in indents if indent]
+        text = _STRING.sub('""', _near(prefix) + suffix[:READ])
+        steps = [indent for indent in map(_indent, text.split("\n")) if indent]
         self._indent = "\t" if sum(indent[0] == "\t" for indent in steps) * 2 > len(steps) else " "
         self._width = min(map(len, steps), default=WIDTH)
-        self._least = len(re.findall(r"^[ \t]*(?=\S)", prefix[-READ:], re.MULTILINE)[-1:][0]) if prefix.strip() else 0
+        before = [line for line in _near(prefix).split("\n") if line.strip()]
+        self._least = len(_indent(before[-1])) if before else 0
         self._breaks = "\n" in text.strip() or not text.strip("{}[] \n\t")
-        self._blanks = {sign for sign in ",:" if f"{sign} " in text or sign not in text}
+        spaced, bare = ({found[0] for found in re.findall(rf"[,:]{after}", text)} for after in (" ", r"\S"))
+        broken = {","} if ",\n" in text else set()
+        self._always = (spaced | broken) - bare
+        self._blanks = spaced | ({",", ":"} - broken - bare)
         self._blanks |= {sign for sign in "[{" if re.search(rf"\{sign} \S", text)}
         self._blanks |= {"k"} if '" :' in text else set()
         self._blanks |= {"v"} if re.search(r"\S [}\]]", text) else set()
@@ -115,7 +130,7 @@ class Spacing:
         if sign == "\n":
             return self._breaks and place.last not in ("", ":", "k") and "\n" not in place.blanks
         if not sign.isspace():
-            return sign != "," or place.own or not place.blanks
+            return place.last not in self._always if not place.blanks else sign != "," or place.own
         if place.column >= 0:
             return sign == self._indent and place.column < max(self._width * len(place.open), self._least)
         return sign == " " and not place.blanks and place.last in self._blanks
