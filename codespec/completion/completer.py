@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from itertools import count
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -140,8 +141,10 @@ class Completer:
 
     def _one(self, task: _Task, sampling: Sampling, cancel: Cancel | None, spent: Statistics) -> Completion:
         """One text, another one where nothing of it fits; ``spent`` grows by what it takes."""
-        budget, spot, beginning = task.limits.time_budget_ms, task.spot, ""
-        for attempt in range(ATTEMPTS):
+        budget, spot = task.limits.time_budget_ms, task.spot
+        beginnings = [""] * ATTEMPTS
+        for attempt in count():
+            beginning = beginnings.pop(0)
             if attempt > 0 and not beginning:
                 sampling = _another(sampling)
             state, ending = spot.state(self.engine, attempt, beginning), task.ending()
@@ -153,11 +156,12 @@ class Completer:
             completion = self._finished(ended, following, spot.place.note, spent).behind(spot.lead)
             silent = attempt == 0 and (state is None or state.end_was_wanted)
             said = completion.text or (silent and completion.report["gate"] != "dropped")
-            if said or completion.finish_reason == "cancelled":
+            if attempt == 0 and ending.another_beginning:
+                beginnings.insert(0, ending.another_beginning)
+            if said or completion.finish_reason == "cancelled" or not beginnings:
                 break
             if budget and spent.total_ms - task.before_ms > budget / 2:
                 break
-            beginning = ending.another_beginning if attempt == 0 else ""
         return completion
 
     def _several(self, task: _Task, count: int, cancel: Cancel | None) -> list[Completion]:

@@ -76,11 +76,10 @@ class Ending:
 
     @property
     def another_beginning(self) -> str:
-        """What another text may begin with where this one came to nothing because it went round in circles: what it
-        says for the first time, and the signs that close that; empty where it says nothing."""
-        if self._tidy is None or not self._says_something(self._kept):
-            return ""
-        return self._kept + self._tidy.closing(self._kept)
+        """What another text may begin with where this one went round in circles in a string: what it says for the first
+        time, and the quote that closes that; else empty."""
+        quote = self._tidy.quote(self._kept) if self._tidy is not None else ""
+        return self._kept + quote if quote else ""
 
     def _stop_by_rule(self, rule: StopRule, text: str) -> Ended | None:
         if self._gate is None:

@@ -126,6 +126,14 @@ class Tidy:
         quote = closer_of(read.broken_off, self._language) if read.broken_off else ""
         return quote.strip() + "".join(OPENERS[body[at]] for at in reversed(read.open))
 
+    def quote(self, text: str) -> str:
+        """The quote that closes the string of one line that ``text`` breaks off in; empty where it does not."""
+        if not self._begins_in_code or not text.startswith(self.lead):
+            return ""
+        opened = scan(text[len(self.lead) :], self._language).broken_off
+        closer = closer_of(opened, self._language) if opened else ""
+        return closer if closer in self._language.quotes else ""
+
     def first(self, text: str) -> str:
         """The preferred one of them, with the brackets closed that its last line leaves open; empty without any."""
         variants = self.variants(text)

@@ -358,7 +358,7 @@ class FittedState:
             return self.can_end
         piece = self._vocabulary.token_bytes(token)
         allowed = self._leads(piece) and self._state.allows(token) and self._may_break(piece)
-        if not allowed:
+        if not allowed and not piece.isspace():
             self._refused = len(self._pieces)
         return allowed
 
@@ -419,7 +419,7 @@ class FittedState:
 
     @property
     def end_was_wanted(self) -> bool:
-        """Whether the text ended where this state (not a copy of it) had refused no other token."""
+        """Whether the text ended where this state (not a copy of it) had refused no token but white space."""
         return self._refused != len(self._pieces)
 
     @property

@@ -126,11 +126,15 @@ class Spacing:
             place = place.behind(sign)
         return place
 
+    def needs_blank(self, place: Place) -> bool:
+        """Whether nothing but white space may come."""
+        return not place.string and not place.blanks and place.last in self._always
+
     def _allows(self, place: Place, sign: str) -> bool:
         if sign == "\n":
             return self._breaks and place.last not in ("", ":", "k") and "\n" not in place.blanks
         if not sign.isspace():
-            return place.last not in self._always if not place.blanks else sign != "," or place.own
+            return not self.needs_blank(place) and (sign != "," or place.own or not place.blanks)
         if place.column >= 0:
             return sign == self._indent and place.column < max(self._width * len(place.open), self._least)
         return sign == " " and not place.blanks and place.last in self._blanks
@@ -182,8 +186,10 @@ class SpacedState:
     def mask_into(self, bits: Bits) -> None:
         """As ``GrammarState.mask_into``."""
         self._state.mask_into(bits)
-        spaced, ending = _spaced(self._vocabulary)
-        among = ending if self._places[-1].string else spaced
+        place, tokens = self._places[-1], _tokens(self._vocabulary)
+        if not self._exempt[-1] and self._spacing.needs_blank(place):
+            bits &= tokens.blank[: len(bits)]
+        among = tokens.in_string if place.string else tokens.in_code
         for token in among[bits[among >> 5] >> (among & 31).astype(np.uint32) & 1 == 1]:
             if self._behind(int(token)) is None:
                 bits[token >> 5] &= ~np.uint32(1 << (int(token) & 31))
@@ -208,9 +214,25 @@ class SpacedState:
         return self._state.finished
 
 
+class _Tokens(NamedTuple):
+    """What is known of a vocabulary.
+
+    Attributes:
+        in_code, in_string: the tokens that may be refused outside of strings, where no blank is missing, and in them.
+        blank: the set of those that begin with white space, as ``GrammarState.mask_into`` writes sets.
+    """
+
+    in_code: npt.NDArray[np.int64]
+    in_string: npt.NDArray[np.int64]
+    blank: npt.NDArray[np.uint32]
+
+
 @functools.lru_cache(maxsize=4)
-def _spaced(vocabulary: TokenText) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """The tokens with white space or a comma in them; those of them that may be refused in a string, too."""
-    found = [token for token in range(vocabulary.size) if re.search(rb"[\s,]", vocabulary.token_bytes(token))]
-    ending = [token for token in found if re.search(rb'".*[\s,]', vocabulary.token_bytes(token), re.DOTALL)]
-    return np.array(found, np.int64), np.array(ending, np.int64)
+def _tokens(vocabulary: TokenText) -> _Tokens:
+    pieces = [vocabulary.token_bytes(token) for token in range(vocabulary.size)]
+    code = [token for token, piece in enumerate(pieces) if re.search(rb"[\s,:]", piece)]
+    string = [token for token in code if re.search(rb'".*[\s,:]', pieces[token], re.DOTALL)]
+    blank = np.zeros(-(-vocabulary.size // 32) * 32, np.bool_)
+    blank[[token for token in code if pieces[token][:1].isspace()]] = True
+    words = np.packbits(blank, bitorder="little").view("<u4")
+    return _Tokens(np.array(code, np.int64), np.array(string, np.int64), words)
