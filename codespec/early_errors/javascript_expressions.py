@@ -187,10 +187,19 @@ def _property(member: Node) -> Iterator[tuple[str, Node]]:
     if member.type == "shorthand_property_identifier":
         yield "property", member
     name = member.child_by_field_name("key" if member.type == "pair" else "name")
-    if name is None or name.type not in ("property_identifier", "string", "number"):
+    if name is not None and name.type == "computed_property_name":
+        name = next((child for child in named(name) if _is_literal(child)), None)
+    if name is None or not (name.type == "property_identifier" or _is_literal(name)):
         return
     if member.type in ("pair", "property_signature", "method_definition"):
         yield next((child.type for child in member.children if child.type in ("get", "set")), "property"), name
+
+
+def _is_literal(node: Node) -> bool:
+    """Whether a name is a string or a number, which may have a sign."""
+    if node.type == "unary_expression":
+        return [child.type for child in node.children] in (["-", "number"], ["+", "number"])
+    return node.type in ("string", "number")
 
 
 def _names(walk: Walk, node: Node, context: Context) -> None:
