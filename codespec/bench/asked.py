@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -47,8 +48,16 @@ def said(prompted: Prompted, lead: str) -> str:
     return text[len(lead) :].strip().partition("\n")[0].partition(NO_CHARACTER)[0].rstrip()
 
 
-def is_there(line: str, suffix: str) -> bool:
-    """Whether what follows the cursor begins with ``line``: there is nothing to show of it."""
+def is_there(line: str, suffix: str, prefix: str = "") -> bool:
+    """Whether what follows the cursor begins with ``line``, or ``line`` with the rest of the word that the cursor is
+    within: there is nothing to put in at the cursor."""
     rest, _, following = suffix.partition("\n")
     candidates = (rest.strip(), following.lstrip().partition("\n")[0].rstrip())
-    return any(each and (each.startswith(line) or line.startswith(each)) for each in candidates)
+    word = _word(suffix) if re.search(r"\w\Z", prefix) else ""
+    repeated = any(each and (each.startswith(line) or line.startswith(each)) for each in candidates)
+    return repeated or (word != "" and _word(line) == word)
+
+
+def _word(text: str) -> str:
+    """The word that ``text`` begins with; empty where it begins with none."""
+    return re.split(r"\W", text, maxsplit=1)[0]

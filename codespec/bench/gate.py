@@ -247,7 +247,7 @@ def _outcome(
         after=suffix[:EXCERPT],
         raw=raw,
         complete=complete,
-        new=bool(raw) and not complete and not is_there(raw, suffix),
+        new=bool(raw) and not complete and not is_there(raw, suffix, prefix),
         errors=judge(prefix + text + suffix, position.path) if shown else (),
         changed=shown and changed(roles, prefix, text, suffix),
         reason=completion.finish_reason,
