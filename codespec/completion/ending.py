@@ -64,6 +64,8 @@ class Ending:
         """The end, once there is one. Called as the text grows; the answer does not depend on how it grew."""
         if self._rule is None:
             return None
+        if self._tidy is not None and self._tidy.repeats_word(text):
+            return Ended("", "length", self._without if self._gate is None else "dropped")
         repeated = self._repetition.follow(text)
         if repeated is None and not self._rule.may_end(text, self._seen):
             return None
