@@ -16,7 +16,7 @@ from codespec.early_errors import EarlyErrors
 from codespec.grammar import Grammar, GrammarError
 from codespec.grammar.document import ROOT, GrammarDocument, Place
 from codespec.grammar.fit import FittedState, FreeState, SuffixGate, window
-from codespec.grammar.spacing import SpacedState, Spacing
+from codespec.grammar.spacing import SpacedState, Spacing, prepare
 from codespec.languages import Language
 from codespec.protocols import CodespecError, GrammarState
 from codespec.syntax import ITEMS, Problems, Surroundings, SyntaxTree, Token, syntax_tree, well_formed
@@ -118,8 +118,10 @@ class OpenDocuments:
             lead = ""
             place = self._place(path, language, grammar, text, offset, tree, whole[0], stopped)
         prefix, suffix = text[:offset], text[offset:]
-        written = language.id in SPACED and place.state is not None
-        spacing = Spacing(prefix.removesuffix(lead), suffix) if written else None
+        spacing = None
+        if language.id in SPACED and place.state is not None:
+            spacing = Spacing(prefix.removesuffix(lead), suffix)
+            prepare(self._engine.vocabulary)
         around, closer = _surroundings(tree, offset, language)
         rule = StopRule.at(prefix, suffix, language, around, lead)
         tidy = Tidy(prefix, suffix, language, rule, lead)

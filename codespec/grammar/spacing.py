@@ -214,6 +214,11 @@ class SpacedState:
         return self._state.finished
 
 
+def prepare(vocabulary: TokenText) -> None:
+    """Do what the first mask over a vocabulary would do first: about 2 µs for each token."""
+    _tokens(vocabulary)
+
+
 class _Tokens(NamedTuple):
     """What is known of a vocabulary.
 
