@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -34,6 +35,12 @@ def _indent(line: str) -> str:
     return line[: len(line) - len(line.lstrip(" \t"))] if line.strip() else ""
 
 
+def _indentation(text: str, at: int) -> int:
+    """Of the line that holds ``at``, up to there."""
+    line = text[text.rfind("\n", 0, at) + 1 : at]
+    return len(line) - len(line.lstrip(" \t"))
+
+
 class Place(NamedTuple):
     """What stands before a place.
 
@@ -43,6 +50,8 @@ class Place(NamedTuple):
         blanks: the white space behind it.
         own: whether that began in the document.
         column: how much of it stands at the start of the line; -1 where that is not blank.
+        line: the indentation of the line.
+        levels: those of the lines on which the brackets opened.
         string: ``k`` in a name, ``v`` in another string, else empty.
         escaped: whether a backslash stands before the place, in a string.
     """
@@ -52,6 +61,8 @@ class Place(NamedTuple):
     blanks: str = ""
     own: bool = True
     column: int = 0
+    line: int = 0
+    levels: tuple[int, ...] = ()
     string: str = ""
     escaped: bool = False
 
@@ -63,12 +74,15 @@ class Place(NamedTuple):
             return self._replace(blanks=self.blanks + sign, column=0)
         if sign.isspace():
             return self._replace(blanks=self.blanks + sign, column=self.column + (self.column >= 0))
-        place = self._replace(blanks="", own=False, column=-1)
+        line = self.line if self.column < 0 else self.column
+        place = self._replace(blanks="", own=False, column=-1, line=line)
         if sign == '"':
             return place._replace(string="k" if self.open[-1:] == "{" and self.last in ("{", ",") else "v")
-        if sign in _CLOSERS:
-            return place._replace(open=self.open[:-1] if self.open[-1:] == _CLOSERS[sign] else self.open, last="v")
-        return place._replace(open=self.open + sign * (sign in "[{"), last=sign if sign in "[{,:" else "v")
+        if sign in "[{":
+            return place._replace(open=self.open + sign, last=sign, levels=(*self.levels, line))
+        if sign in _CLOSERS and self.open.endswith(_CLOSERS[sign]):
+            return place._replace(open=self.open[:-1], last="v", levels=self.levels[:-1])
+        return place._replace(last=sign if sign in ",:" else "v")
 
     def _in_string(self, sign: str) -> Place:
         if self.escaped or sign == "\\":
@@ -80,15 +94,19 @@ def place_behind(prefix: str) -> Place:
     """The place at the end of a document's beginning."""
     text = _near(prefix)
     tokens = list(_TOKEN.finditer(text))
-    opened, last = "", ""
+    opened: list[int] = []
+    last = ""
     for match in tokens[:-1]:
         last = match[0][0]
         if last in "{[":
-            opened += last
-        elif last in _CLOSERS and opened.endswith(_CLOSERS[last]):
-            opened = opened[:-1]
-    rest = text[tokens[-1].start() :] if tokens else text
-    place = functools.reduce(Place.behind, rest, Place(opened, last))
+            opened.append(match.start())
+        elif last in _CLOSERS and opened and text[opened[-1]] == _CLOSERS[last]:
+            opened.pop()
+    start = tokens[-1].start() if tokens else 0
+    levels = tuple(_indentation(text, at) for at in opened)
+    column = -1 if text[text.rfind("\n", 0, start) + 1 : start].strip() else _indentation(text, start)
+    place = Place("".join(text[at] for at in opened), last, "", True, column, _indentation(text, start), levels)
+    place = functools.reduce(Place.behind, text[start:], place)
     return place._replace(own=bool(place.blanks or not place.last))
 
 
@@ -106,9 +124,8 @@ class Spacing:
         text = _STRING.sub('""', _near(prefix) + suffix[:READ])
         steps = [indent for indent in map(_indent, text.split("\n")) if indent]
         self._indent = "\t" if sum(indent[0] == "\t" for indent in steps) * 2 > len(steps) else " "
-        self._width = min(map(len, steps), default=WIDTH)
-        before = [line for line in _near(prefix).split("\n") if line.strip()]
-        self._least = len(_indent(before[-1])) if before else 0
+        depths = sorted({0, *map(len, steps)})
+        self._width = min((b - a for a, b in pairwise(depths)), default=1 if self._indent == "\t" else WIDTH)
         self._breaks = "\n" in text.strip() or not text.strip("{}[] \n\t")
         spaced, bare = ({found[0] for found in re.findall(rf"[,:]{after}", text)} for after in (" ", r"\S"))
         broken = {","} if ",\n" in text else set()
@@ -128,7 +145,15 @@ class Spacing:
 
     def needs_blank(self, place: Place) -> bool:
         """Whether nothing but white space may come."""
-        return not place.string and not place.blanks and place.last in self._always
+        if place.string or place.own:
+            return False
+        if not place.blanks:
+            return place.last in self._always
+        return "\n" in place.blanks and place.last != "v" and place.column < self._deepest(place)
+
+    def _deepest(self, place: Place) -> int:
+        """The indentation that what comes on a line of its own has: a closing bracket behind a value, else a value."""
+        return place.levels[-1] + self._width * (place.last != "v") if place.levels else 0
 
     def _allows(self, place: Place, sign: str) -> bool:
         if sign == "\n":
@@ -136,7 +161,7 @@ class Spacing:
         if not sign.isspace():
             return not self.needs_blank(place) and (sign != "," or place.own or not place.blanks)
         if place.column >= 0:
-            return sign == self._indent and place.column < max(self._width * len(place.open), self._least)
+            return sign == self._indent and place.column < self._deepest(place)
         return sign == " " and not place.blanks and place.last in self._blanks
 
 
