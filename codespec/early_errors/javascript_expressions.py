@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from codespec.early_errors.javascript_context import Context, check_binding, check_name
+from codespec.early_errors.javascript_names import bound
 from codespec.early_errors.walk import Handler, Node, Walk, has_token, named, repeated
 
 _TARGETS = frozenset(
@@ -170,6 +171,17 @@ def _nothing(walk: Walk, node: Node, context: Context) -> None:
     """Types and the like, of which nothing is known."""
 
 
+def _type(walk: Walk, node: Node, context: Context) -> None:
+    """A type, of which nothing is known but that no two parameters of a function have the same name."""
+    waiting = [node]
+    while waiting:
+        each = waiting.pop()
+        waiting += named(each)
+        if each.type == "formal_parameters":
+            for name in repeated((walk.text(own), own) for own in bound(each)):
+                walk.report("parameter twice", name)
+
+
 def _object(walk: Walk, node: Node, context: Context) -> None:
     """Of an object literal, or of its type."""
     if context.typescript:
@@ -237,9 +249,10 @@ HANDLERS: dict[str, Handler] = {
     "jsx_closing_element": _jsx_element,
     "jsx_self_closing_element": _jsx_element,
     "jsx_attribute": _nothing,
+    **dict.fromkeys(("type_annotation", "function_type"), _type),
     **dict.fromkeys(
         (
-            "type_annotation", "type_arguments", "implements_clause", "type_predicate_annotation",
+            "type_arguments", "implements_clause", "type_predicate_annotation",
             "asserts_annotation", "comment",
             "ambient_declaration", "function_signature", "import_alias", "import_statement",
         ),
