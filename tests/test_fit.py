@@ -237,6 +237,15 @@ def test_an_end_is_wanted_where_nothing_else_was_refused():
     assert state.end_was_wanted
 
 
+def test_a_text_that_must_say_something_does_not_end_before():
+    state = FittedState(json_state("["), SuffixGate(Bytes(), "\n]", json_state("[")), Bytes(), "1", silent=False)
+    assert state.accept(b"1 ") == 2
+    assert not state.allows(END)
+    assert END not in masked(state)
+    assert state.copy().accept(b",2") == 2
+    assert state.accept([*b",2", END]) == 3
+
+
 def test_rollback_takes_back_text_and_end():
     state = fitted("[|]")
     assert state.accept([*b"12", END]) == 3

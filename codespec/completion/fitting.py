@@ -60,8 +60,8 @@ class Spot:
         """A fresh state for one generation; None where anything goes.
 
         Args:
-            attempt: how many texts came to nothing so far; if the line seems complete, the next one then begins with
-                a line of its own.
+            attempt: how many texts came to nothing so far; the next one says something, and if the line seems
+                complete, it begins with a line of its own.
             beginning: what it begins with in any case.
         """
         if self.place.state is None and self.gate is None and not self.lead:
@@ -71,7 +71,7 @@ class Spot:
         lead = beginning or (self.lead + "\n" if attempt and self.rule.line_seems_complete else self.lead)
         if self.spacing is not None:
             inner = SpacedState(inner, self.spacing, engine.vocabulary, len(lead.encode()))
-        return FittedState(inner, self.gate, engine.vocabulary, lead, cut)
+        return FittedState(inner, self.gate, engine.vocabulary, lead, cut, silent=attempt == 0)
 
 
 class OpenDocuments:
