@@ -13,6 +13,7 @@ from codespec.completion.postprocess import Tidy
 from codespec.completion.stop import StopRule
 from codespec.grammar import Grammar, byte_tokenizer
 from codespec.grammar.fit import LONGEST_WINDOW, WINDOW, FittedState, FreeState, SuffixGate, window
+from codespec.languages import by_id
 from codespec.protocols import Aborted
 
 END = 256
@@ -225,6 +226,26 @@ def test_mask_and_allows_agree_along_a_text():
         assert END in masked(state)
 
 
+def test_an_end_is_wanted_where_nothing_else_was_refused():
+    state = fitted("[1|]")
+    assert not state.allows(ord("\v"))
+    assert state.end_was_wanted
+    assert not state.allows(ord("x"))
+    assert not state.end_was_wanted
+    assert state.copy().end_was_wanted
+    assert state.accept(b",2") == 2
+    assert state.end_was_wanted
+
+
+def test_a_text_that_must_say_something_does_not_end_before():
+    state = FittedState(json_state("["), SuffixGate(Bytes(), "\n]", json_state("[")), Bytes(), "1", silent=False)
+    assert state.accept(b"1 ") == 2
+    assert not state.allows(END)
+    assert END not in masked(state)
+    assert state.copy().accept(b",2") == 2
+    assert state.accept([*b",2", END]) == 3
+
+
 def test_rollback_takes_back_text_and_end():
     state = fitted("[|]")
     assert state.accept([*b"12", END]) == 3
@@ -310,6 +331,25 @@ def test_a_refused_stop_moves_to_a_later_line():
     assert follow.stop(", [2,\n3") is None
     ended = follow.stop(", [2,\n3]\n")
     assert (ended.text, ended.gate) == (", [2,\n3]", "passed")
+
+
+@pytest.mark.parametrize(
+    ("text", "generated", "expected"),
+    [
+        ('{"a": 1, |"b": 2}', '"Gr' + "k" * 40, '"Grk"'),
+        ('{"a": 1, |"b": 2}', '"Gr', ""),
+        ('{"a": 1, |"b": 2}', '"a": 1' + "0" * 40, ""),
+        ('{"a|": 2}', "Gr" + "k" * 40, ""),
+    ],
+)
+def test_a_string_that_goes_round_in_circles_is_closed_for_another_text(text, generated, expected):
+    prefix, _, suffix = text.partition("|")
+    language = by_id("json")
+    rule = StopRule.at(prefix, suffix, language)
+    tidy = Tidy(prefix, suffix, language, rule)
+    follow = Ending(rule, gate_at(text, variants=tidy.variants), tidy)
+    follow.stop(generated)
+    assert follow.another_beginning == expected
 
 
 def test_the_answer_does_not_depend_on_how_the_text_grew():

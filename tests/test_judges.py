@@ -156,17 +156,21 @@ def test_positions_are_in_files_that_are_well_formed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "suffix", "expected"),
+    ("prefix", "line", "suffix", "expected"),
     [
-        ("ber);", "ber);\n", True),
-        ("return a", "\n\n    return a + b\n", True),
-        ("return a + b + c", "\n    return a + b\n", True),
-        ("return b", "\n    return a\n", False),
-        ("x", "", False),
+        ("", "ber);", "ber);\n", True),
+        ("    ret", "urn b", "urn a\n", True),
+        ("    ret", "urns b", "urn a\n", False),
+        ("    ", "return b", "return a\n", False),
+        ("f(", "ab", "a)\n", False),
+        ("", "return a", "\n\n    return a + b\n", True),
+        ("", "return a + b + c", "\n    return a + b\n", True),
+        ("", "return b", "\n    return a\n", False),
+        ("", "x", "", False),
     ],
 )
-def test_what_stands_there_already_is_nothing_new(line: str, suffix: str, expected: bool) -> None:
-    assert is_there(line, suffix) is expected
+def test_what_stands_there_already_is_nothing_new(prefix: str, line: str, suffix: str, expected: bool) -> None:
+    assert is_there(line, suffix, prefix) is expected
 
 
 def test_no_package_that_the_gate_is_measured_on_was_trained_on() -> None:
@@ -186,7 +190,7 @@ def test_no_package_that_the_gate_is_measured_on_was_trained_on() -> None:
 
 
 def test_figures() -> None:
-    plain = Outcome("a.py", "end", 1, "", "x", "", "x", True, (), False, "stop", "passed", "python", 2.0, 1.0)
+    plain = Outcome("a.py", "end", 1, "", "x", "", "x", False, True, (), False, "stop", "passed", "python", 2.0, 1.0)
     outcomes = [
         plain,
         Outcome(**{**vars(plain), "errors": ["no"]}),
@@ -199,4 +203,4 @@ def test_figures() -> None:
     assert (found["positions"], found["shown"], found["worse"], found["changed"]) == (6, 3, 1, 1)
     assert (found["target_has_text"], found["target_has_new_text"]) == (5, 4)
     assert (found["shown_where_target_has_new_text"], found["worse_share"]) == (0.75, 0.3333)
-    assert "| python | all | 6 | 3 | 75.0 % | 1 | 33.33 % | 1 |" in table({"python": outcomes})
+    assert "| python | all | 6 | 0 | 3 | 75.0 % | 1 | 33.33 % | 1 |" in table({"python": outcomes})

@@ -33,7 +33,7 @@ def test_lines_that_are_similar(one, other, expected):
     assert similar(one, other) == expected
 
 
-@pytest.mark.parametrize("text", ["ab" * 40, "x\n" + "value = 1;\n" * 9, "a(b);\nc(d);\n" * 6, "0" * 60])
+@pytest.mark.parametrize("text", ["ab" * 40, "x\n" + "value = 1;\n" * 9, "a(b);\nc(d);\n" * 6, "0" * 60, '" + ' * 20])
 def test_where_a_repetition_shows_does_not_depend_on_the_steps(text):
     whole = Repetition().follow(text)
     assert whole is not None
@@ -48,7 +48,8 @@ def test_where_a_repetition_shows_does_not_depend_on_the_steps(text):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "\n" * 40, "-" * 80, "0, " * 40, "a\n" * 4, "}\n" * 4, "abababababab", "one\ntwo\none\ntwo\n"]
+    "text",
+    ["", "\n" * 40, "-" * 80, "0, " * 40, "a\n" * 4, "}\n" * 4, "ab" * 6, "one\ntwo\none\ntwo\n", '"", ' * 9],
 )
 def test_what_is_no_repetition(text):
     assert Repetition().follow(text) is None

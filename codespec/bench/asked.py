@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from codespec.completion.local import LocalEngine
+from codespec.grammar.fit import FittedState, FreeState
 from codespec.protocols import Chunk, Limits, Sampling
 
 RAW_TOKENS = 32
 """How far the target is asked for something that is not blank."""
+NO_CHARACTER = "\ufffd"
+"""What bytes are shown as that are no character, which a target may write of an alphabet that it hardly knows."""
 
 
 class Prompted:
@@ -30,19 +34,30 @@ class Prompted:
 
 
 def said(prompted: Prompted, lead: str) -> str:
-    """The first line, blank ones aside, that the target alone goes on with, behind ``lead`` where it writes that again;
-    empty where it says nothing, or no more than it needs tokens for the lead."""
+    """The first line, blank ones aside, that the target alone goes on with behind ``lead``, which the prompt leaves out
+    and the document has; empty where it says nothing, or bytes that are no characters."""
     text = ""
     assert prompted.prompt is not None
-    for chunk in prompted.generate(prompted.prompt, None, Sampling(), Limits(RAW_TOKENS, None)):
+    vocabulary = prompted.vocabulary
+    state = FittedState(FreeState(), None, vocabulary, lead)
+    limits = Limits(RAW_TOKENS + len(vocabulary.tokenize(lead)), None)
+    for chunk in prompted.generate(prompted.prompt, state, Sampling(), limits):
         text += chunk.text
         if "\n" in text.removeprefix(lead).lstrip():
             break
-    return "" if lead.startswith(text) else text.removeprefix(lead).strip().partition("\n")[0].rstrip()
+    return text[len(lead) :].strip().partition("\n")[0].partition(NO_CHARACTER)[0].rstrip()
 
 
-def is_there(line: str, suffix: str) -> bool:
-    """Whether what follows the cursor begins with ``line``: there is nothing to show of it."""
+def is_there(line: str, suffix: str, prefix: str = "") -> bool:
+    """Whether what follows the cursor begins with ``line``, or ``line`` with the rest of the word that the cursor is
+    within: there is nothing to put in at the cursor."""
     rest, _, following = suffix.partition("\n")
     candidates = (rest.strip(), following.lstrip().partition("\n")[0].rstrip())
-    return any(each and (each.startswith(line) or line.startswith(each)) for each in candidates)
+    word = _word(suffix) if re.search(r"\w\Z", prefix) else ""
+    repeated = any(each and (each.startswith(line) or line.startswith(each)) for each in candidates)
+    return repeated or (word != "" and _word(line) == word)
+
+
+def _word(text: str) -> str:
+    """The word that ``text`` begins with; empty where it begins with none."""
+    return re.split(r"\W", text, maxsplit=1)[0]

@@ -38,6 +38,8 @@ CONTEXT = 2048
 EXCERPT = 100
 WRITE_EVERY = 50
 """Positions after which the report is written, also before the end."""
+ONE_VALUE = frozenset({"json"})
+"""Languages whose files are one value, before and behind which nothing can stand."""
 KINDS = ("start", "indentation", "middle", "end", "new line")
 
 
@@ -62,7 +64,8 @@ class Outcome:
     Attributes:
         before, after: the end of the text before the cursor, and the beginning of what follows.
         raw: the first line of what the target alone says to the same prompt.
-        new: whether that is anything, and not what follows the cursor.
+        complete: whether the cursor is before or behind all that the file can hold.
+        new: whether what the target says is anything, can stand there, and is not what follows the cursor.
         errors: of the file with the text.
         changed: whether what follows the cursor is something else with the text.
     """
@@ -74,6 +77,7 @@ class Outcome:
     text: str
     after: str
     raw: str
+    complete: bool
     new: bool
     errors: Sequence[str]
     changed: bool
@@ -233,6 +237,7 @@ def _outcome(
     text, report = completion.text, completion.report
     lead = prefix[len(prefix) - completion.backed_up :]
     shown, raw = bool(text.strip()), said(prompted, lead)
+    complete = language.id in ONE_VALUE and not (prefix.strip() and suffix.strip())
     return Outcome(
         path=str(position.path),
         kind=position.kind,
@@ -241,7 +246,8 @@ def _outcome(
         text=text,
         after=suffix[:EXCERPT],
         raw=raw,
-        new=bool(raw) and not is_there(raw, suffix),
+        complete=complete,
+        new=bool(raw) and not complete and not is_there(raw, suffix, prefix),
         errors=judge(prefix + text + suffix, position.path) if shown else (),
         changed=shown and changed(roles, prefix, text, suffix),
         reason=completion.finish_reason,
@@ -264,6 +270,7 @@ def figures(outcomes: Sequence[Outcome]) -> dict[str, Any]:
     worse = sum(bool(each.errors) for each in shown)
     return {
         "positions": len(outcomes),
+        "file_complete": sum(each.complete for each in outcomes),
         "target_has_text": len(raw),
         "target_has_new_text": len(new),
         "shown": len(shown),
@@ -287,8 +294,9 @@ def table(found: dict[str, list[Outcome]]) -> str:
         "language",
         "cursor",
         "positions",
+        "of those before or behind a complete file",
         "shown",
-        "of those where the target says anything",
+        "where the target says anything new",
         "worse",
         "",
         "changed",
@@ -298,7 +306,8 @@ def table(found: dict[str, list[Outcome]]) -> str:
         for kind, of in by_kind(outcomes).items():
             each = figures(of)
             shares = [_percent(each["shown_where_target_has_new_text"], 1), _percent(each["worse_share"], 2)]
-            cells = [name, kind, each["positions"], each["shown"], shares[0], each["worse"], shares[1], each["changed"]]
+            counts = [each["positions"], each["file_complete"], each["shown"]]
+            cells = [name, kind, *counts, shares[0], each["worse"], shares[1], each["changed"]]
             lines.append(f"| {' | '.join(map(str, cells))} |")
     return "\n".join(lines)
 

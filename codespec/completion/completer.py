@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from itertools import count
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -141,18 +142,23 @@ class Completer:
     def _one(self, task: _Task, sampling: Sampling, cancel: Cancel | None, spent: Statistics) -> Completion:
         """One text, another one where nothing of it fits; ``spent`` grows by what it takes."""
         budget, spot = task.limits.time_budget_ms, task.spot
-        for attempt in range(ATTEMPTS):
-            if attempt > 0:
+        beginnings = [""] * ATTEMPTS
+        for attempt in count():
+            beginning = beginnings.pop(0)
+            if attempt > 0 and not beginning:
                 sampling = _another(sampling)
-            state = spot.state(self.engine, attempt)
+            state, ending = spot.state(self.engine, attempt, beginning), task.ending()
             left = replace(task.limits, time_budget_ms=budget and budget - (spent.total_ms - task.before_ms))
             chunks = self.engine.generate(task.prompt, state, sampling, left, cancel, language=task.language)
-            following = Following(task.ending(), state.wanted if state else ())
+            following = Following(ending, state.wanted if state else ())
             ended = follow(chunks, following)
             self.engine.remember(task.prompt, following.tokens)
             completion = self._finished(ended, following, spot.place.note, spent).behind(spot.lead)
-            said = completion.text or (attempt == 0 and completion.report["gate"] != "dropped")
-            if said or completion.finish_reason == "cancelled":
+            silent = attempt == 0 and (state is None or state.end_was_wanted)
+            said = completion.text or (silent and completion.report["gate"] != "dropped")
+            if attempt == 0 and ending.another_beginning:
+                beginnings.insert(0, ending.another_beginning)
+            if said or completion.finish_reason == "cancelled" or not beginnings:
                 break
             if budget and spent.total_ms - task.before_ms > budget / 2:
                 break

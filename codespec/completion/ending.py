@@ -58,11 +58,14 @@ class Ending:
         self._seen = 0  # characters at which the rule was asked
         self._questions = 0
         self._repetition = Repetition(len(tidy.lead) if tidy is not None else 0)
+        self._kept = ""  # before what the text repeats
 
     def stop(self, text: str) -> Ended | None:
         """The end, once there is one. Called as the text grows; the answer does not depend on how it grew."""
         if self._rule is None:
             return None
+        if self._tidy is not None and self._tidy.repeats_word(text):
+            return Ended("", "length", self._without if self._gate is None else "dropped")
         repeated = self._repetition.follow(text)
         if repeated is None and not self._rule.may_end(text, self._seen):
             return None
@@ -70,8 +73,15 @@ class Ending:
         ended = self._stop_by_rule(self._rule, text if repeated is None else text[: repeated[0]])
         if ended is not None or repeated is None:
             return ended
-        kept = text[: repeated[1]]
-        return self.finish(kept, "stop" if kept.strip() else "length")
+        self._kept = kept = text[: repeated[1]]
+        return self.finish(kept, "stop" if self._says_something(kept) else "length")
+
+    @property
+    def another_beginning(self) -> str:
+        """What another text may begin with where this one went round in circles in a string: what it says for the first
+        time, and the quote that closes that; else empty."""
+        quote = self._tidy.quote(self._kept) if self._tidy is not None else ""
+        return self._kept + quote if quote else ""
 
     def _stop_by_rule(self, rule: StopRule, text: str) -> Ended | None:
         if self._gate is None:
@@ -99,16 +109,16 @@ class Ending:
             return Ended("", reason, self._without if self._gate is None else "dropped")
         if reason != "stop" and self._tidy is not None:
             text = text[: self._tidy.new(text)]
-            if not text.strip():
+            if not self._says_something(text):
                 return Ended("", reason, self._without if self._gate is None else "dropped")
         if self._gate is None:
             if self._rule is None:
                 return Ended(text, reason, self._without)
             return Ended(self._tidied(text if reason == "stop" else whole_lines(text)), reason, self._without)
         if reason != "stop":
-            text = whole_lines(text) if self._gate.fit(whole_lines(text)) is not None else text
+            text = whole_lines(text) if self._says_something(self._gate.fit(whole_lines(text)) or "") else text
         fitting = self._gate.fit(text) if reason == "stop" or not self._refused else None
-        if fitting is not None:
+        if fitting is not None and (reason == "stop" or self._says_something(fitting)):
             return Ended(fitting, reason, "passed")
         return self._cut_back(text, "length" if reason == "stop" else reason, wanted)
 
@@ -153,6 +163,7 @@ class Ending:
     def _close(self, text: str) -> str | None:
         """``text`` with what closes it: what its brackets say, else what is found by trying."""
         assert self._gate is not None
+        text = text.rstrip()
         closed = text if self._tidy is None else text + self._tidy.closing(text)
         return (
             self._gate.fit(closed) or self._gate.close(closed) or (self._gate.close(text) if closed != text else None)

@@ -16,6 +16,7 @@ from codespec.early_errors import EarlyErrors
 from codespec.grammar import Grammar, GrammarError
 from codespec.grammar.document import ROOT, GrammarDocument, Place
 from codespec.grammar.fit import FittedState, FreeState, SuffixGate, window
+from codespec.grammar.spacing import SpacedState, Spacing, prepare
 from codespec.languages import Language
 from codespec.protocols import CodespecError, GrammarState
 from codespec.syntax import ITEMS, Problems, Surroundings, SyntaxTree, Token, syntax_tree, well_formed
@@ -24,6 +25,8 @@ MOST_DOCUMENTS = 8
 """Open documents whose states are kept."""
 LONGEST_LEAD = 32
 """Characters that a completion begins with again, at most."""
+SPACED = frozenset({"json", "jsonl"})
+"""Languages in which white space between tokens means nothing, and nothing else stands there."""
 MOST_GRAMMARS = 24
 """Compiled grammars, one for each start symbol and set of levels, that are kept."""
 
@@ -42,6 +45,7 @@ class Spot:
         unavailable: the gate is on, but there is neither grammar nor parser.
         rule: where texts end there.
         tidy: what makes of a text what is put in.
+        spacing: which white space a text may have; None: any.
     """
 
     place: Place
@@ -50,20 +54,24 @@ class Spot:
     unavailable: bool
     rule: StopRule
     tidy: Tidy
+    spacing: Spacing | None = None
 
-    def state(self, engine: LocalEngine, attempt: int = 0) -> FittedState | None:
+    def state(self, engine: LocalEngine, attempt: int = 0, beginning: str = "") -> FittedState | None:
         """A fresh state for one generation; None where anything goes.
 
         Args:
-            attempt: how many texts came to nothing so far; if the line seems complete, the next one then begins with
-                a line of its own.
+            attempt: how many texts came to nothing so far; the next one says something, and if the line seems
+                complete, it begins with a line of its own.
+            beginning: what it begins with in any case.
         """
         if self.place.state is None and self.gate is None and not self.lead:
             return None
-        inner = FreeState() if self.place.state is None else self.place.state.copy()
+        inner: GrammarState = FreeState() if self.place.state is None else self.place.state.copy()
         cut = self.rule.cut if self.rule.extent == "line" else None
-        lead = self.lead + "\n" if attempt and self.rule.line_seems_complete else self.lead
-        return FittedState(inner, self.gate, engine.vocabulary, lead, cut)
+        lead = beginning or (self.lead + "\n" if attempt and self.rule.line_seems_complete else self.lead)
+        if self.spacing is not None:
+            inner = SpacedState(inner, self.spacing, engine.vocabulary, len(lead.encode()))
+        return FittedState(inner, self.gate, engine.vocabulary, lead, cut, silent=attempt == 0)
 
 
 class OpenDocuments:
@@ -110,11 +118,15 @@ class OpenDocuments:
             lead = ""
             place = self._place(path, language, grammar, text, offset, tree, whole[0], stopped)
         prefix, suffix = text[:offset], text[offset:]
+        spacing = None
+        if language.id in SPACED and place.state is not None:
+            spacing = Spacing(prefix.removesuffix(lead), suffix)
+            prepare(self._engine.vocabulary)
         around, closer = _surroundings(tree, offset, language)
         rule = StopRule.at(prefix, suffix, language, around, lead)
         tidy = Tidy(prefix, suffix, language, rule, lead)
         if gate == "off":
-            return Spot(place, None, lead, False, rule, tidy)
+            return Spot(place, None, lead, False, rule, tidy, spacing)
         # Where a part of a document ends its blocks are still open: that fits behind nothing, and is no error.
         to_the_end = gate == "whole" and whole[1]
         size = len(suffix) if to_the_end else len(window(suffix))
@@ -134,7 +146,7 @@ class OpenDocuments:
             sound=partial(_sound, tree, language, text) if tree is not None else None,
             stopped=stopped,
         )
-        return Spot(place, fit if fit.available else None, lead, not fit.available, rule, tidy)
+        return Spot(place, fit if fit.available else None, lead, not fit.available, rule, tidy, spacing)
 
     def _spells(self, text: str) -> bool:
         """Whether the vocabulary has tokens for ``text``."""

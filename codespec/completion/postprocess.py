@@ -54,6 +54,7 @@ class Tidy:
         self._begins_in_code = self._code and (rule is None or rule.extent != "line" or rule.code)
         # Of a long text or comment that nothing closes, so that its completion does.
         self._closer = rule.closer if rule is not None and rule.extent == "text" and not rule.closed else ""
+        self._word = _word(suffix) if _word(prefix[-1:]) else ""  # the rest of the one that the cursor is within
         self._balanced = self._code and rule is not None and balanced(prefix, suffix, language)
 
     @cached_property
@@ -65,6 +66,8 @@ class Tidy:
         if not text.startswith(self.lead) or len(text) == len(self.lead):
             return (text,)
         body = text[len(self.lead) :]
+        if self.repeats_word(text + "\n"):
+            return ()
         if self._code:
             body = self._without_trailing_blanks(indented(body, self._prefix, self._style, self._language))
         kept = (self._without_duplicates(each) for each in dict.fromkeys(self._trimmed(body)))
@@ -105,6 +108,8 @@ class Tidy:
 
     def new(self, text: str) -> int:
         """The length of ``text`` up to where it begins to say what stands behind the cursor."""
+        if self.repeats_word(text + "\n"):
+            return len(self.lead)
         if not text.startswith(self.lead) or not self._following or len(self._following[0]) <= SHORT:
             return len(text)
         after, place = self._following[0], len(self.lead)
@@ -117,6 +122,11 @@ class Tidy:
             place += len(line) + 1
         return len(text)
 
+    def repeats_word(self, text: str) -> bool:
+        """Whether ``text`` begins with the rest of the word that the cursor is within, and with more than that."""
+        body = text.removeprefix(self.lead)
+        return self._word != "" and len(body) > len(self._word) and _word(body) == self._word
+
     def closing(self, text: str) -> str:
         """The signs that close what ``text`` leaves open."""
         if not self._code or not text.startswith(self.lead):
@@ -125,6 +135,14 @@ class Tidy:
         read = scan(body, self._language)
         quote = closer_of(read.broken_off, self._language) if read.broken_off else ""
         return quote.strip() + "".join(OPENERS[body[at]] for at in reversed(read.open))
+
+    def quote(self, text: str) -> str:
+        """The quote that closes the string of one line that ``text`` breaks off in; empty where it does not."""
+        if not self._begins_in_code or not text.startswith(self.lead):
+            return ""
+        opened = scan(text[len(self.lead) :], self._language).broken_off
+        closer = closer_of(opened, self._language) if opened else ""
+        return closer if closer in self._language.quotes else ""
 
     def first(self, text: str) -> str:
         """The preferred one of them, with the brackets closed that its last line leaves open; empty without any."""
@@ -177,6 +195,11 @@ class Tidy:
         if not open_ or "\n" in text[open_[0] :] or self._rest[:1] in CLOSERS or text[-1:] in OPENERS:
             return text
         return text + "".join(OPENERS[text[at]] for at in reversed(open_))
+
+
+def _word(text: str) -> str:
+    """The word that ``text`` begins with; empty where it begins with none."""
+    return re.split(r"\W", text, maxsplit=1)[0]
 
 
 def _is_word(joined: str) -> bool:

@@ -14,6 +14,8 @@ LONGEST_PHRASE, TIMES, AT_LEAST = 40, 5, 20
 """Within a line: characters of a phrase, how often it comes in a row, and how many characters that makes."""
 SIGNS, ROWS, LONG_ROW = 4, 8, 48
 """Tables and rulers repeat numbers and signs: so many different ones in a phrase, so often, and so many characters."""
+QUOTES = frozenset("\"'`")
+"""Signs that no table or ruler is made of."""
 BLANKS = (100, 30)
 """Spaces, and tabs, in a row that no line begins with."""
 ALIKE = 0.1
@@ -57,7 +59,8 @@ class Repetition:
                 return at + 1, start
             phrase = text[start : start + size]
             words = phrase.isalnum() or any(character.isalpha() or character == "_" for character in phrase)
-            if words or (len(set(phrase)) >= SIGNS and length >= max(size * ROWS, LONG_ROW)):
+            signs = len(set(phrase)) >= SIGNS or not QUOTES.isdisjoint(phrase)
+            if words or (signs and length >= max(size * ROWS, LONG_ROW)):
                 return at + 1, _end_of_word(text, start + size, start + 2 * size)
         return None
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from codespec.early_errors.javascript_context import Context, check_binding, check_name
+from codespec.early_errors.javascript_names import bound
 from codespec.early_errors.walk import Handler, Node, Walk, has_token, named, repeated
 
 _TARGETS = frozenset(
@@ -170,6 +171,17 @@ def _nothing(walk: Walk, node: Node, context: Context) -> None:
     """Types and the like, of which nothing is known."""
 
 
+def _type(walk: Walk, node: Node, context: Context) -> None:
+    """A type, of which nothing is known but that no two parameters of a function have the same name."""
+    waiting = [node]
+    while waiting:
+        each = waiting.pop()
+        waiting += named(each)
+        if each.type == "formal_parameters":
+            for name in repeated((walk.text(own), own) for own in bound(each)):
+                walk.report("parameter twice", name)
+
+
 def _object(walk: Walk, node: Node, context: Context) -> None:
     """Of an object literal, or of its type."""
     if context.typescript:
@@ -187,10 +199,19 @@ def _property(member: Node) -> Iterator[tuple[str, Node]]:
     if member.type == "shorthand_property_identifier":
         yield "property", member
     name = member.child_by_field_name("key" if member.type == "pair" else "name")
-    if name is None or name.type not in ("property_identifier", "string", "number"):
+    if name is not None and name.type == "computed_property_name":
+        name = next((child for child in named(name) if _is_literal(child)), None)
+    if name is None or not (name.type == "property_identifier" or _is_literal(name)):
         return
     if member.type in ("pair", "property_signature", "method_definition"):
         yield next((child.type for child in member.children if child.type in ("get", "set")), "property"), name
+
+
+def _is_literal(node: Node) -> bool:
+    """Whether a name is a string or a number, which may have a sign."""
+    if node.type == "unary_expression":
+        return [child.type for child in node.children] in (["-", "number"], ["+", "number"])
+    return node.type in ("string", "number")
 
 
 def _names(walk: Walk, node: Node, context: Context) -> None:
@@ -228,9 +249,10 @@ HANDLERS: dict[str, Handler] = {
     "jsx_closing_element": _jsx_element,
     "jsx_self_closing_element": _jsx_element,
     "jsx_attribute": _nothing,
+    **dict.fromkeys(("type_annotation", "function_type"), _type),
     **dict.fromkeys(
         (
-            "type_annotation", "type_arguments", "implements_clause", "type_predicate_annotation",
+            "type_arguments", "implements_clause", "type_predicate_annotation",
             "asserts_annotation", "comment",
             "ambient_declaration", "function_signature", "import_alias", "import_statement",
         ),

@@ -268,12 +268,24 @@ class FittedState:
         lead: text that comes first, because the document has it already.
         cut: where a line break ends the text as an end token does, the length that a text is cut to by it, or None
             while it goes on; a line break is then allowed only where the gate passes before it, or a block opens.
+        silent: whether the text may end before it says anything behind the lead.
 
     Attributes:
         wanted: the texts, in order, at which this state (not a copy of it) was asked to end and refused.
     """
 
-    __slots__ = ("_cut", "_ended", "_gate", "_lead", "_pieces", "_state", "_vocabulary", "wanted")
+    __slots__ = (
+        "_cut",
+        "_ended",
+        "_gate",
+        "_lead",
+        "_pieces",
+        "_refused",
+        "_silent",
+        "_state",
+        "_vocabulary",
+        "wanted",
+    )
 
     def __init__(
         self,
@@ -282,19 +294,22 @@ class FittedState:
         vocabulary: TokenText,
         lead: str = "",
         cut: Callable[[str], int | None] | None = None,
+        silent: bool = True,
     ) -> None:
+        self._silent = silent
         self._state, self._gate, self._vocabulary = state, gate, vocabulary
         self._lead, self._cut = lead.encode(), cut if gate is not None else None
         self._pieces: list[bytes] = []
         self._ended = False
+        self._refused = -1  # tokens at which another one was refused last
         self.wanted: list[str] = []
 
     def copy(self) -> FittedState:
         """An independent copy but for the gate."""
         other = object.__new__(FittedState)
         other._state, other._gate, other._vocabulary = self._state.copy(), self._gate, self._vocabulary
-        other._lead, other._cut = self._lead, self._cut
-        other._pieces, other._ended, other.wanted = self._pieces.copy(), self._ended, []
+        other._lead, other._cut, other._silent = self._lead, self._cut, self._silent
+        other._pieces, other._ended, other._refused, other.wanted = self._pieces.copy(), self._ended, -1, []
         return other
 
     def __deepcopy__(self, memo: dict[int, object]) -> FittedState:
@@ -338,10 +353,15 @@ class FittedState:
             return True
         text = b"".join((*self._pieces, piece)).decode("utf-8", "replace")
         length = self._cut(text)
+        if length is not None and not self._says_enough(text[:length].encode()):
+            return False
         # Behind what opens a block the next line belongs to the same text.
         if length is None or text[:length].rstrip().endswith(OPENERS):
             return True
         return _before_break(piece) in _endings(self._vocabulary) and self._fits(text[:length])
+
+    def _says_enough(self, text: bytes) -> bool:
+        return self._silent or bool(text[len(self._lead) :].strip())
 
     def _fits(self, text: str) -> bool:
         fits = self._gate is None or self._gate.fit(text) is not None
@@ -356,7 +376,10 @@ class FittedState:
         if token in self._vocabulary.end_tokens:
             return self.can_end
         piece = self._vocabulary.token_bytes(token)
-        return self._leads(piece) and self._state.allows(token) and self._may_break(piece)
+        allowed = self._leads(piece) and self._state.allows(token) and self._may_break(piece)
+        if not allowed and not piece.isspace():
+            self._refused = len(self._pieces)
+        return allowed
 
     def mask_into(self, bits: Bits) -> None:
         """As ``GrammarState.mask_into``."""
@@ -406,12 +429,19 @@ class FittedState:
             return True
         if self._missing():
             return False  # the document goes on with it: that the model would rather end says nothing
+        if not self._says_enough(b"".join(self._pieces)):
+            return False
         if self._gate is None:
             return True
         try:
             return self._fits(b"".join(self._pieces).decode())
         except UnicodeDecodeError:
             return False  # in the middle of a character
+
+    @property
+    def end_was_wanted(self) -> bool:
+        """Whether the text ended where this state (not a copy of it) had refused no token but white space."""
+        return self._refused != len(self._pieces)
 
     @property
     def finished(self) -> bool:
