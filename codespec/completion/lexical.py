@@ -171,7 +171,10 @@ class Floor:
     def __call__(self, text: str) -> bool:
         before, after = self._before, self._states(text)
         roles = self._closes or all(one.role == other.role for one, other in zip(before, after, strict=True))
-        return roles and self._keeps_whole(after[0]) and self._problems(after[-1]) <= self._problems(before[-1])
+        closes_nothing = after[-1].problems > before[-1].problems
+        if not roles or closes_nothing or not self._keeps_whole(after[0]):
+            return False
+        return self._problems(after[-1]) <= self._problems(before[-1])
 
     @cached_property
     def _start(self) -> State:
