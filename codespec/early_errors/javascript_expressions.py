@@ -187,10 +187,20 @@ def _property(member: Node) -> Iterator[tuple[str, Node]]:
     if member.type == "shorthand_property_identifier":
         yield "property", member
     name = member.child_by_field_name("key" if member.type == "pair" else "name")
-    if name is None or name.type not in ("property_identifier", "string", "number"):
+    if name is not None and name.type == "computed_property_name":
+        name = next((each for each in named(name) if _is_literal(each)), None)
+    elif name is not None and name.type not in ("property_identifier", "string", "number"):
+        return
+    if name is None:
         return
     if member.type in ("pair", "property_signature", "method_definition"):
         yield next((child.type for child in member.children if child.type in ("get", "set")), "property"), name
+
+
+def _is_literal(node: Node) -> bool:
+    """Whether a name in brackets is as good as one without."""
+    argument = node.child_by_field_name("argument") if node.type == "unary_expression" else node
+    return argument is not None and argument.type in ("string", "number")
 
 
 def _names(walk: Walk, node: Node, context: Context) -> None:
@@ -230,7 +240,7 @@ HANDLERS: dict[str, Handler] = {
     "jsx_attribute": _nothing,
     **dict.fromkeys(
         (
-            "type_annotation", "type_arguments", "implements_clause", "type_predicate_annotation",
+            "type_arguments", "implements_clause", "type_predicate_annotation",
             "asserts_annotation", "comment",
             "ambient_declaration", "function_signature", "import_alias", "import_statement",
         ),
