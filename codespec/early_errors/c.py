@@ -5,6 +5,7 @@ Macros may be anything, so that little is certain.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
@@ -16,6 +17,9 @@ _STATEMENTS = frozenset(
         "break_statement", "continue_statement", "goto_statement", "case_statement",
     }
 )  # fmt: skip
+
+_PARAMETERS = re.compile(rb"\s*#\s*define\s+\w+\(([^()\\/\n]*)\)")
+_PARAMETER = re.compile(rb"\s*(?:[A-Za-z_]\w*)?\s*(?:\.\.\.)?\s*")
 
 
 class Context(NamedTuple):
@@ -163,6 +167,13 @@ def _named(walk: Walk, names: Iterable[Node], kind: str) -> Iterator[tuple[bytes
             yield text, name
 
 
+def _define(walk: Walk, node: Node, context: Context) -> None:
+    # A list of parameters that the parser takes for the text of the macro.
+    found = _PARAMETERS.match(walk.text(node))
+    if found and not all(map(_PARAMETER.fullmatch, found[1].split(b","))):
+        walk.report("macro parameter without a name", node)
+
+
 def _include(walk: Walk, node: Node, context: Context) -> None:
     path = node.child_by_field_name("path")
     if path is not None and path.type != "identifier" and walk.text(path)[-2:-1] == b"/":
@@ -178,4 +189,5 @@ HANDLERS: dict[str, Handler] = {
     "field_declaration_list": _fields,
     "parameter_list": _parameters,
     "preproc_include": _include,
+    "preproc_def": _define,
 }
