@@ -58,6 +58,11 @@ class State(NamedTuple):
         return self.opened, self.directive is not None
 
     @property
+    def code(self) -> tuple[str, int]:
+        """What tells whether code came, and what it ended with."""
+        return self.last, self.ends
+
+    @property
     def unfinished(self) -> int:
         """The problems, and what is open."""
         return self.problems + len(self.brackets) + len(self.conditionals) + bool(self.opened)
@@ -201,7 +206,7 @@ class Floor:
     def _keeps_whole(self, after: State) -> bool:
         """Whether what follows the cursor begins a statement or value, or goes on with one, as before."""
         before = self._before[0]
-        if not self.macros or any(before.role) or after[4:6] == before[4:6]:
+        if not self.macros or any(before.role) or after.code == before.code:
             return True
         same = after.ends == before.ends
         if self._line.strip() and self._rest:
