@@ -21,6 +21,8 @@ class Language:
         grammar: name of the shipped grammar, or empty.
         grammar_versions: of the language that have a shipped grammar of their own, whose name ends in the version.
         draft: name of the embedded draft, or empty.
+        preprocessed: whether macros make texts that are in order and that no parser takes, and lines of directives
+            stand among those of code.
         parser: the tree-sitter module, and the function that gives the language where it is not ``language``.
     """
 
@@ -34,6 +36,7 @@ class Language:
     grammar: str = ""
     grammar_versions: tuple[tuple[int, int], ...] = ()
     draft: str = ""
+    preprocessed: bool = False
     parser: str = ""
 
 
@@ -94,8 +97,27 @@ LANGUAGES = {
             draft="javascript",
             parser="tree_sitter_typescript:language_tsx",
         ),
-        Language("c", (".c", ".h"), "//", _C, quotes=('"',), grammar="c", draft="c", parser="tree_sitter_c"),
-        Language("cpp", (".cpp", ".cc", ".hpp", ".cxx"), "//", _C, quotes=('"',), draft="c", parser="tree_sitter_cpp"),
+        Language(
+            "c",
+            (".c", ".h"),
+            "//",
+            _C,
+            quotes=('"',),
+            grammar="c",
+            draft="c",
+            preprocessed=True,
+            parser="tree_sitter_c",
+        ),
+        Language(
+            "cpp",
+            (".cpp", ".cc", ".hpp", ".cxx"),
+            "//",
+            _C,
+            quotes=('"',),
+            draft="c",
+            preprocessed=True,
+            parser="tree_sitter_cpp",
+        ),
         Language(
             "go",
             (".go",),

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
+from codespec.completion.lexical import Floor
 from codespec.completion.local import LocalEngine
 from codespec.completion.postprocess import Tidy
 from codespec.completion.scan import closer_of
@@ -131,7 +132,8 @@ class OpenDocuments:
         to_the_end = gate == "whole" and whole[1]
         size = len(suffix) if to_the_end else len(window(suffix))
         early = tree.early_errors(language, offset, path) if tree is not None and all(whole) else None
-        check = TreeCheck(tree, offset, lead, size, closer, not whole[1], early) if tree is not None else None
+        floor = Floor(prefix, suffix, language, bool(rule.closer) and not rule.closed)
+        check = TreeCheck(tree, offset, lead, size, closer, not whole[1], early, floor) if tree is not None else None
 
         state = place.state.copy() if place.state is not None else None
         fit = SuffixGate(
@@ -143,7 +145,7 @@ class OpenDocuments:
             place.outside,
             whole=to_the_end,
             nothing=lead,
-            sound=partial(_sound, tree, language, text) if tree is not None else None,
+            sound=partial(_sound, tree, language, text, check) if tree is not None else None,
             stopped=stopped,
         )
         return Spot(place, fit if fit.available else None, lead, not fit.available, rule, tidy, spacing)
@@ -254,9 +256,9 @@ def _surroundings(tree: SyntaxTree | None, offset: int, language: Language) -> t
     return found, ""
 
 
-def _sound(tree: SyntaxTree, language: Language, text: str) -> bool:
-    """Whether a document has no errors as it is; ``tree`` is its own."""
-    return not tree.problems.count and well_formed(language, text)
+def _sound(tree: SyntaxTree, language: Language, text: str, check: TreeCheck | None) -> bool:
+    """Whether a document has no errors as it is, or none but the parser's own; ``tree`` is its own."""
+    return (not tree.problems.count and well_formed(language, text)) or (check is not None and check.blind)
 
 
 class TreeCheck:
@@ -266,6 +268,7 @@ class TreeCheck:
     Args:
         closer: what closes the comment or string that the cursor is in and that nothing closes yet.
         early: what judges the text as the compiler of the language does; None where that cannot be known.
+        floor: what judges the text where the document has errors as it is.
     """
 
     def __init__(
@@ -277,21 +280,32 @@ class TreeCheck:
         closer: str = "",
         part: bool = False,
         early: EarlyErrors | None = None,
+        floor: Floor | None = None,
     ) -> None:
         self._tree, self._offset, self._lead, self._window = tree, offset, len(lead), window
-        self._closer, self._part, self._early = closer, part, early
+        self._closer, self._part, self._early, self._floor = closer, part, early, floor
 
     def __call__(self, text: str, strict: bool = True) -> bool:
         added = text[self._lead :]
         tree = self._tree.with_text(self._offset, added)
-        allowed = self._elsewhere if strict and not self._part else self._tree.problems
+        allowed = self._elsewhere if strict and not self._part and not self.blind else self._tree.problems
         size = len(added.encode("utf-8", "replace"))
         if tree.problems.count and not tree.problems.no_worse_than(allowed, size, strict):
             return False
         if self._early is not None and tree.early_errors_added(self._early, strict):
             return False
-        # Beside errors the parser cuts text into other tokens; there `Tidy` alone looks after what follows.
-        return bool(self._closed.problems.count) or self._keeps_roles(tree, self._offset + len(added), added)
+        # Beside errors the parser cuts text into other tokens.
+        doubtful = self._closed.problems.count
+        if not doubtful and not self._keeps_roles(tree, self._offset + len(added), added):
+            return False
+        return self._floor is None or not (doubtful or self._floor.macros) or self._floor(added)
+
+    @cached_property
+    def blind(self) -> bool:
+        """Whether the parser has errors at the cursor, of macros that it does not know, in a document that seems in
+        order."""
+        errors = not self._tree.problems.no_worse_than(self._elsewhere)
+        return errors and self._floor is not None and self._floor.sound
 
     def _keeps_roles(self, tree: SyntaxTree, end: int, added: str) -> bool:
         """Whether what follows ``added``, which ends at ``end``, is in ``tree`` what it was."""

@@ -49,7 +49,7 @@ def scan(text: str, language: Language) -> Scan:
     newlines: list[int] = []
     between: list[int] = []
     broken_off = ""
-    for match in _tokens(language).finditer(text):
+    for match in tokens(language).finditer(text):
         token, at = match.group(), match.start()
         if token in OPENERS:
             waiting.append(at)
@@ -99,7 +99,8 @@ def is_closed(token: str, language: Language) -> bool:
 
 
 @functools.cache
-def _tokens(language: Language) -> re.Pattern[str]:
+def tokens(language: Language) -> re.Pattern[str]:
+    """What matches a comment or text, also one that breaks off, a bracket in code, or a line end."""
     texts = []
     if language.block_comment:
         start, end = map(re.escape, language.block_comment)

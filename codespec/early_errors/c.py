@@ -1,8 +1,12 @@
-"""C: statements and labels where they may not stand. Macros may be anything, so that little is certain."""
+"""C: statements and labels where they may not stand, and what is there twice.
+
+Macros may be anything, so that little is certain.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from codespec.early_errors.walk import Handler, Node, Walk, named, repeated
@@ -13,6 +17,9 @@ _STATEMENTS = frozenset(
         "break_statement", "continue_statement", "goto_statement", "case_statement",
     }
 )  # fmt: skip
+
+_PARAMETERS = re.compile(rb"\s*#\s*define\s+\w+\(([^()\\/\n]*)\)")
+_PARAMETER = re.compile(rb"\s*(?:[A-Za-z_]\w*)?\s*(?:\.\.\.)?\s*")
 
 
 class Context(NamedTuple):
@@ -44,6 +51,9 @@ def _statement(walk: Walk, node: Node, context: Context) -> None:
     elif node.type == "switch_statement":
         context = context._replace(breaks=True, cases=True)
         body = node.child_by_field_name("body")
+        values = (each.child_by_field_name("value") for each in (named(body) if body is not None else ()))
+        for value in repeated((walk.text(each), each) for each in values if each is not None):
+            walk.report("case twice", value)
         for default in [each for each in (named(body) if body is not None else ()) if _is_default(each)][1:]:
             walk.report("default twice", default, default.children[0])
     elif node.type == "case_statement" and not context.cases:
@@ -59,17 +69,42 @@ def _is_default(node: Node) -> bool:
     return node.type == "case_statement" and node.children[0].type == "default"
 
 
+def _label(walk: Walk, node: Node, context: Context) -> None:
+    if not context.inside:
+        walk.report("label outside a function", node, node.children[0])
+    walk.visit_children(node, context)
+
+
+def _expression(walk: Walk, node: Node, context: Context) -> None:
+    # Calls and names may be macros.
+    kinds = {each.type for each in named(node)}
+    if not context.inside and kinds and not kinds & {"call_expression", "identifier", "gnu_asm_expression"}:
+        walk.report("statement outside a function", node)
+    walk.visit_children(node, context)
+
+
 def _block(walk: Walk, node: Node, context: Context) -> None:
+    if node.parent is not None and node.parent.type == "translation_unit" and _follows_a_definition(node):
+        walk.report("block outside a function", node, node.children[0])
     # A block that belongs to nothing may be that of a macro such as ``for_each (x) { … }``.
     if node.parent is not None and node.parent.type == "compound_statement":
         context = context._replace(breaks=True, continues=True, cases=True)
     walk.visit_children(node, context)
 
 
+def _follows_a_definition(block: Node) -> bool:
+    """Whether ``block`` belongs to nothing: what stands before it is complete."""
+    before = block.prev_named_sibling
+    while before is not None and before.type == "comment":
+        before = before.prev_named_sibling
+    return before is not None and before.type in ("function_definition", "type_definition")
+
+
 def _function(walk: Walk, node: Node, context: Context) -> None:
     body = node.child_by_field_name("body")
     if body is not None and not context.inside:
         _check_labels(walk, body)
+    _report_parameters(walk, (each for each in node.children if each.type == "declaration"))
     walk.visit_children(node, Context(inside=True))
 
 
@@ -97,18 +132,62 @@ def _labels(node: Node) -> Iterator[tuple[Node, bool]]:
 
 def _fields(walk: Walk, node: Node, context: Context) -> None:
     fields = [member for member in named(node) if member.type == "field_declaration"]
-    names = [name for field in fields for name in field.children_by_field_name("declarator")]
-    names = [name for name in names if not walk.text(name).startswith(b"__")]
+    names = [_name(each) for field in fields for each in field.children_by_field_name("declarator")]
     # What the preprocessor leaves out may be there twice.
     if len(fields) == len(list(named(node))):
-        for each in repeated((walk.text(name), name) for name in names if name.type == "field_identifier"):
+        for each in repeated(_named(walk, names, "field_identifier")):
             walk.report("field twice", each)
     walk.visit_children(node, context)
+
+
+def _parameters(walk: Walk, node: Node, context: Context) -> None:
+    _report_parameters(walk, named(node))
+    walk.visit_children(node, context)
+
+
+def _report_parameters(walk: Walk, nodes: Iterable[Node]) -> None:
+    names = [_name(each) for node in nodes for each in node.children_by_field_name("declarator")]
+    for each in repeated(_named(walk, names, "identifier")):
+        walk.report("parameter twice", each)
+
+
+def _name(declarator: Node) -> Node:
+    """What is declared, without the signs for pointers, arrays and functions."""
+    inner = declarator.child_by_field_name("declarator")
+    if inner is None and declarator.type == "parenthesized_declarator":
+        inner = next(iter(named(declarator)), None)
+    return declarator if inner is None else _name(inner)
+
+
+def _named(walk: Walk, names: Iterable[Node], kind: str) -> Iterator[tuple[bytes, Node]]:
+    """Those that are surely names: what begins with ``__`` is often a macro."""
+    for name in names:
+        text = walk.text(name)
+        if name.type == kind and not text.startswith(b"__"):
+            yield text, name
+
+
+def _define(walk: Walk, node: Node, context: Context) -> None:
+    # A list of parameters that the parser takes for the text of the macro.
+    found = _PARAMETERS.match(walk.text(node))
+    if found and not all(map(_PARAMETER.fullmatch, found[1].split(b","))):
+        walk.report("macro parameter without a name", node)
+
+
+def _include(walk: Walk, node: Node, context: Context) -> None:
+    path = node.child_by_field_name("path")
+    if path is not None and path.type != "identifier" and walk.text(path)[-2:-1] == b"/":
+        walk.report("include of a folder", node)
 
 
 HANDLERS: dict[str, Handler] = {
     **dict.fromkeys(_STATEMENTS, _statement),
     "compound_statement": _block,
     "function_definition": _function,
+    "labeled_statement": _label,
+    "expression_statement": _expression,
     "field_declaration_list": _fields,
+    "parameter_list": _parameters,
+    "preproc_include": _include,
+    "preproc_def": _define,
 }

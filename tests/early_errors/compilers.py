@@ -82,6 +82,13 @@ def rust(folder: Path) -> Judge:
     return lambda text: _run([*command, "-"], text)
 
 
+def c(folder: Path) -> Judge:
+    """gcc, as the standard has it."""
+    return lambda text: _run(
+        ["gcc", "-fsyntax-only", "-pedantic-errors", "-std=c11", "-x", "c", f"-I{folder}", "-"], text
+    )
+
+
 def typescript_folder() -> Path | None:
     """Where the judges of ``bench gate`` have ``typescript``; None where it is not installed (``make judges``)."""
     folder = Path(os.environ.get(FOLDER, ".venv/judges")).resolve() / "node_modules"

@@ -18,7 +18,7 @@ from codespec.languages import by_id
 from codespec.syntax import new_parser
 from tests.early_errors import compilers
 
-LANGUAGES = ("javascript", "typescript", "python", "go", "rust")
+LANGUAGES = ("javascript", "typescript", "python", "go", "rust", "c")
 BEFORE = {"go": "package p\n"}
 
 
@@ -57,10 +57,10 @@ def compiler(request, tmp_path):
             pytest.skip("the verdicts are those of Python 3.11")
         yield compilers.python
         return
-    program = {"javascript": "node", "typescript": "node", "go": "go", "rust": "rustc"}[language]
+    program = {"javascript": "node", "typescript": "node", "go": "go", "rust": "rustc", "c": "gcc"}[language]
     if shutil.which(program) is None:
         pytest.skip(f"no {program}")
-    if language in ("go", "rust"):
+    if language in ("go", "rust", "c"):
         yield getattr(compilers, language)(tmp_path)
         return
     folder = compilers.typescript_folder() if language == "typescript" else None
