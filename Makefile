@@ -22,7 +22,7 @@ endif
 LLAMA := llama-cpp-python==0.3.36
 LLAMA_FLAGS := -DCMAKE_CXX_FLAGS='-fno-tree-dse -fno-dse' -DLLAVA_BUILD=OFF
 
-.PHONY: demo test test-train test-editors judges fuzz lint format serve clean
+.PHONY: demo test test-train test-editors judges fuzz attack lint format serve clean
 
 demo: $(VENV)/installed
 	@echo
@@ -62,6 +62,14 @@ judges: $(VENV)/installed-test
 
 fuzz: $(VENV)/installed-test
 	$(BIN)/python -m tests.fuzz --count 10000
+
+# What docs/security.md promises; all of it is part of `make test`, too.
+ATTACKS = $(wildcard tests/test_hostile*.py tests/test_privacy*.py tests/test_complete_hostile.py tests/test_config_workspace.py) \
+	tests/test_environment.py tests/test_hub.py tests/test_ignore.py tests/test_terminal.py \
+	tests/lsp/test_daemon_hung.py tests/lsp/test_daemon_wire.py tests/lsp/test_greetings.py
+attack: $(VENV)/installed-test
+	$(BIN)/python -m pytest $(ATTACKS)
+	$(BIN)/python -m tests.fuzz models --count 30
 
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check .

@@ -172,12 +172,14 @@ def _nothing(walk: Walk, node: Node, context: Context) -> None:
 
 
 def _type(walk: Walk, node: Node, context: Context) -> None:
-    """A type, of which nothing is known but that no two parameters of a function have the same name."""
+    """A type, of which nothing is known but that no two parameters, or properties, have the same name."""
     waiting = [node]
     while waiting:
         each = waiting.pop()
         waiting += named(each)
-        if each.type == "formal_parameters":
+        if each.type == "object_type":
+            _check_properties(walk, each)
+        elif each.type == "formal_parameters":
             for name in repeated((walk.text(own), own) for own in bound(each)):
                 walk.report("parameter twice", name)
 
@@ -185,13 +187,16 @@ def _type(walk: Walk, node: Node, context: Context) -> None:
 def _object(walk: Walk, node: Node, context: Context) -> None:
     """Of an object literal, or of its type."""
     if context.typescript:
-        members = [(kind, name) for child in named(node) for kind, name in _property(child)]
-        for kind in ("get", "set"):
-            for name in repeated(
-                (walk.text(name).strip(b"\"'"), name) for own, name in members if own in (kind, "property")
-            ):
-                walk.report("property twice", name)
+        _check_properties(walk, node)
     walk.visit_children(node, context)
+
+
+def _check_properties(walk: Walk, node: Node) -> None:
+    members = [(kind, name) for child in named(node) for kind, name in _property(child)]
+    for kind in ("get", "set"):
+        names = ((walk.text(name).strip(b"\"'"), name) for own, name in members if own in (kind, "property"))
+        for name in repeated(names):
+            walk.report("property twice", name)
 
 
 def _property(member: Node) -> Iterator[tuple[str, Node]]:

@@ -42,7 +42,7 @@ def damage(path: Path, rng: Random) -> str:
         # The architecture's own numbers are what loading and decoding rest on.
         places += [each for each in places if each[0].startswith("llama.")] * 4
         name, parts = rng.choice(places)
-        part = rng.choice(parts[1:] if rng.random() < 0.7 else parts[-1:])  # most values stand last
+        part = rng.choice((parts[1:] or parts) if rng.random() < 0.7 else parts[-1:])  # most values stand last
         _write(part, rng)
         changed.append(name)
     reader.data.flush()
