@@ -70,6 +70,7 @@ ATTACKS = $(wildcard tests/test_hostile*.py tests/test_privacy*.py tests/test_co
 attack: $(VENV)/installed-test
 	$(BIN)/python -m pytest $(ATTACKS)
 	$(BIN)/python -m tests.fuzz models --count 30
+	$(BIN)/python -m tests.fuzz hub --count 200
 
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check .

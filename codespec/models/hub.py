@@ -189,7 +189,8 @@ def _names(offer: Offer) -> list[str]:
 def _offer(repository: str, wanted: str, name: str, endpoint: str | None) -> Offer:
     api = _api(endpoint)
     info = _asked(lambda: api.model_info(repository, files_metadata=True), repository, api.endpoint)
-    found = {each.rfilename: each for each in info.siblings or [] if each.rfilename.lower().endswith(".gguf")}
+    named = {each.rfilename: each for each in info.siblings or [] if isinstance(each.rfilename, str)}
+    found = {name: each for name, each in named.items() if name.lower().endswith(".gguf")}
     chosen = _choose(list(found), wanted, repository)
     files = tuple(_remote(repository, each, found[each]) for each in chosen)
     licence = printable(str(getattr(info.card_data, "license", None) or ""))[:LONGEST_LICENCE]
@@ -342,6 +343,8 @@ def _asked(ask: Callable[[], Any], repository: str, where: str) -> Any:
         if error.errno is not None:  # of the disk
             raise CodespecError(f"{models_folder()}: {error.strerror}") from error
         raise CodespecError(_offline(where, error)) from error
+    except (TypeError, KeyError, ValueError, AttributeError) as error:  # where the library does not look twice
+        raise CodespecError(f"{where}: the hub answered something that makes no sense; try again later") from error
     except Exception as error:  # of whatever library carries the requests
         raise CodespecError(_offline(where, error)) from error
 

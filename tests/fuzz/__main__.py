@@ -1,7 +1,7 @@
 """``python -m tests.fuzz``: thousands of hostile grammars, each in a process of its own; prints what they did.
 
 ``python -m tests.fuzz jsonrpc`` sends hostile messages to a language server instead; ``models`` loads damaged model
-files.
+files, ``hub`` fetches from a hub that answers anything.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any
 
 from codespec.grammar import Grammar, GrammarError, byte_tokenizer, sandbox
 
-from . import jsonrpc, models
+from . import hub, jsonrpc, models
 from .exercise import Report, exercise
 from .generators import Source, any_source
 
@@ -35,6 +35,8 @@ def main() -> int:
         return jsonrpc.main(sys.argv[2:])
     if sys.argv[1:2] == ["models"]:
         return models.main(sys.argv[2:])
+    if sys.argv[1:2] == ["hub"]:
+        return hub.main(sys.argv[2:])
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
     parser.add_argument("--count", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=1, help="of the first grammar; each next one adds 1")
