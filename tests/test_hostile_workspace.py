@@ -21,7 +21,7 @@ from codespec.places import own_python
 @pytest.mark.parametrize(
     ("name", "text", "cause"),
     [
-        ("long.gbnf", 'root ::= "' + "a" * 100_000 + '"', "at most 60000 are allowed|more than 1.5 s"),
+        ("long.gbnf", 'root ::= "' + "a" * 100_007 + '"', "at most 60000 are allowed|more than 1.5 s"),
         ("wrong.gbnf", "root ::= nowhere", "nowhere"),
         ("s.json", '{"type": "nonsense"}', "unknown type"),
     ],
