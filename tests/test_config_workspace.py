@@ -122,6 +122,7 @@ def test_vs_code_does_not_read_them_from_a_workspace_that_is_not_trusted():
     restricted = set(package["capabilities"]["untrustedWorkspaces"]["restrictedConfigurations"])
     settings = package["contributes"]["configuration"]
     known = {key: each for group in settings for key, each in group["properties"].items()}
+    assert len(known.keys() & {f"codespec.{key}" for key in RULES}) > len(RULES) / 2
     for key, rule in RULES.items():
         found = known.get(f"codespec.{key}")
         if found is not None and rule.workspace is not Workspace.ANY:

@@ -2,10 +2,10 @@
 
 A position is a place in a real file that is well formed: at the start of a line that is not blank, behind its
 indentation, within it, at its end, or on a new line behind it, with the indentation that an editor gives it. Nothing is
-taken out of the file. The settings are those of a new user, except that nothing is learnt and time is no limit: texts
-would depend on their order and on the machine. Programs and libraries that share nothing with codespec judge
-(``judges``) whether the file with the text is well formed, and (``roles``) whether what follows the cursor is still
-code, comment or string as before.
+taken out of the file. The settings are those of a new user, except that nothing is learnt and time is no limit, since
+texts would depend on their order and on the machine, and that the context is ``CONTEXT``. Programs and libraries that
+share nothing with codespec judge (``judges``) whether the file with the text is well formed, and (``roles``) whether
+what follows the cursor is still code, comment or string as before.
 """
 
 from __future__ import annotations

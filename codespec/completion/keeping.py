@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 
+from codespec.completion.difference import common_ends
 from codespec.ignore import GIT, OWN, IgnoreFiles
 from codespec.places import folder_of
 from codespec.privacy import is_secret
@@ -68,20 +69,7 @@ class PublicFiles:
 
 def _changed(old: str, new: str) -> str:
     """The lines of ``new`` that are not in ``old`` at the same place, with what stands around them."""
-    start = _common(old, new)
-    behind = min(_common(old[::-1], new[::-1]), len(new) - start)
+    start, behind = common_ends(old, new)
     begin = new.rfind("\n", 0, max(0, start - AROUND)) + 1
     end = new.find("\n", len(new) - behind + AROUND)
     return new[begin : end if end >= 0 else len(new)]
-
-
-def _common(one: str, other: str) -> int:
-    """How many characters two texts begin with alike, by bisection: comparing slices takes no time."""
-    low, high = 0, min(len(one), len(other))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if one[low:middle] == other[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low

@@ -60,6 +60,7 @@ class Watch:
         try:
             where = place()
             connect(where).close()
+            self._heard = time.monotonic()  # asked again only after another while
         except TooSlow:
             end_hung(where)
         except (OSError, EOFError):  # it has ended meanwhile

@@ -31,6 +31,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from codespec.completion.difference import common_ends
 from codespec.completion.request import Completion, Request
 from codespec.completion.trace import Pass
 from codespec.config import Config
@@ -198,24 +199,6 @@ class Texts:
         self._texts.move_to_end(document)
         if len(self._texts) > DOCUMENTS:
             self._texts.popitem(last=False)
-
-
-def common_ends(old: str, new: str) -> tuple[int, int]:
-    """How many characters two texts have in common at the beginning, and how many of the rest at the end."""
-    start = _common(old, new, 0, min(len(old), len(new)), end=False)
-    return start, _common(old, new, 0, min(len(old), len(new)) - start, end=True)
-
-
-def _common(old: str, new: str, low: int, high: int, end: bool) -> int:
-    """Slices are compared in C: each half of the rest once, so all of it about twice."""
-    while low < high:
-        middle = (low + high + 1) // 2
-        if end:
-            same = old[len(old) - middle : len(old) - low] == new[len(new) - middle : len(new) - low]
-        else:
-            same = old[low:middle] == new[low:middle]
-        low, high = (middle, high) if same else (low, middle - 1)
-    return low
 
 
 def pack_request(request: Request, texts: Texts) -> dict[str, Any]:

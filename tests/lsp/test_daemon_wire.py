@@ -10,6 +10,7 @@ from multiprocessing.connection import Pipe
 
 import pytest
 
+from codespec.completion.difference import common_ends
 from codespec.completion.executor import DecodeThread
 from codespec.completion.request import Request
 from codespec.config import Config
@@ -19,7 +20,6 @@ from codespec.daemon.session import MOST_UNSENT, Session
 from codespec.daemon.wire import (
     Channel,
     Texts,
-    common_ends,
     pack_config,
     pack_request,
     unpack_config,
