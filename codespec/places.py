@@ -94,7 +94,14 @@ def runtime_folder() -> Path:
     Raises:
         OSError: it cannot be made, or belongs to somebody else.
     """
-    folder = _own("CODESPEC_RUNTIME", "runtime")
+    # Without a session of systemd's, platformdirs would warn, and name a folder whose parent anybody may have made.
+    named = ("CODESPEC_RUNTIME", "XDG_RUNTIME_DIR")
+    missing = (
+        sys.platform == "linux"
+        and not any(map(os.environ.get, named))
+        and not Path(f"/run/user/{os.getuid()}").is_dir()
+    )
+    folder = short_folder() if missing else _own("CODESPEC_RUNTIME", "runtime")
     try:
         keep_private(folder)
     except OSError:  # no such folder for this user, as in containers
