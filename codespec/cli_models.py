@@ -17,7 +17,7 @@ from codespec.terminal import printable, write_own
 
 if TYPE_CHECKING:
     from codespec.config import Config
-    from codespec.models.hub import Report
+    from codespec.models.checksums import Report
     from codespec.models.info import ModelInfo
     from codespec.models.suggest import Fit
 
@@ -51,15 +51,21 @@ def run_models_list(options: argparse.Namespace) -> int:
 
 def run_models_inspect(options: argparse.Namespace) -> int:
     """``codespec models inspect``."""
+    from codespec.models.checksums import verify
     from codespec.models.info import inspect
     from codespec.models.registry import file_or_model
 
-    info = inspect(file_or_model(options.model))
+    path = file_or_model(options.model)
+    if options.verify:
+        verify(path, _transfer())
+    info = inspect(path)
     if options.json:
         print(json.dumps(_plain(info), indent=1))
         return DONE
     for name, value in _lines(info):
         print(f"{name:14} {value}")
+    if options.verify:
+        print(f"{'checksum':14} as fetched")
     return DONE
 
 

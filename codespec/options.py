@@ -197,6 +197,9 @@ def _add_models(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     inspect = actions.add_parser("inspect", help="say what a model file is, without loading its weights")
     inspect.add_argument("model", metavar="NAME|PATH")
     inspect.add_argument("--json", action="store_true", help="one object")
+    inspect.add_argument(
+        "--verify", action="store_true", help="compare the file with the checksum that the hub gave when it was fetched"
+    )
     inspect.set_defaults(command="models inspect")
     pull = actions.add_parser("pull", help="fetch a model from the hub; one that broke off goes on")
     pull.add_argument(

@@ -2,11 +2,13 @@
 
 import shutil
 import socket
+import subprocess
 
 import pytest
 from stand_in_hub import stand_in_hub
 
 from codespec.models import hub as hub_module
+from codespec.models.checksums import verify
 from codespec.models.hub import Offer, Remote, look_up, pull, remove
 from codespec.models.info import inspect
 from codespec.models.registry import EMBEDDED, models_folder
@@ -149,6 +151,28 @@ def test_removing(hub):
         remove(path.stem)
     with pytest.raises(CodespecError, match="comes with codespec"):
         remove("target")
+
+
+def test_a_model_is_compared_again_with_what_was_fetched(hub):
+    path = pull(look_up("me/models-GGUF", hub.url), quiet, hub.url)
+    verify(path, quiet)
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(CodespecError, match=r"mine-q8_0\.gguf: it is not what was fetched"):
+        verify(path, quiet)
+    remove(path.stem)
+    path.write_bytes(content)
+    with pytest.raises(CodespecError, match="its checksum is not known"):
+        verify(path, quiet)
+
+
+def test_checksums_are_those_of_sha256sum(hub):
+    path = pull(look_up("me/models-GGUF", hub.url), quiet, hub.url)
+    if shutil.which("sha256sum") is None:
+        pytest.skip("no sha256sum")
+    [noted] = (path.parent / ".checksums").iterdir()
+    assert subprocess.run(["sha256sum", "--check", noted], cwd=path.parent, check=False).returncode == 0
 
 
 def test_a_file_name_of_the_hub_stays_in_the_folder(hub):

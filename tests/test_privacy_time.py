@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -61,6 +62,22 @@ def test_what_was_kept_before_a_secret_was_recognised_is_forgotten(engine: Local
     engine.warm.save()
     assert not any(log.exists() for log in logs)
     assert not list((tmp_path / "kv").glob("*.kv"))
+
+
+def test_what_an_earlier_session_kept_is_forgotten(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    path, other = str(work / "a.py"), str(work / "b.py")
+
+    def learn(text: str, path: str) -> list[Path]:
+        engine = LocalEngine(EMBEDDED_TARGET, exact=True, learnt_folder=tmp_path / "learnt")
+        with contextlib.closing(engine):
+            Completer(engine, replace(Config(), max_tokens=4)).learn(text, path, "python", str(work))
+        return list((tmp_path / "learnt").rglob("*.log"))
+
+    assert learn(CODE * 8 + PASTED[:-8], path)
+    assert learn(CODE + PASTED, other), "nothing of that file was ever kept"
+    assert learn(CODE * 8 + PASTED, path) == []
 
 
 def test_a_link_is_judged_by_what_it_points_to_now(tmp_path: Path) -> None:

@@ -43,7 +43,8 @@ class ModelCosts:
         self._context, self._rows, self._profiles = context, rows, profiles
         self._path = context.model.path
         self._setup = Setup.of(context, rows)
-        self.running = RunningCosts(profiles.curve(self._path, self._setup), context.model.size)
+        self.running = RunningCosts(profiles.curve(self._path, self._setup), context.model.size, context.threads)
+        context.on_threads = self.running.use
         self._done = self.running.measured
         self._far = max(0, min(FAR, context.length - LONGEST - 1))
         self._measurement: Measurement | None = None
@@ -60,7 +61,10 @@ class ModelCosts:
         if not go_on():
             return False
         try:
-            with self._context.alike(self._far + LONGEST + 1) as context, context.cancellable(cancellation):
+            with (
+                self._context.alike(self._far + LONGEST + 1, follow=False) as context,
+                context.cancellable(cancellation),
+            ):
                 self._done = self._measure(context, go_on)
         except Aborted:
             return False

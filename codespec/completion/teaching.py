@@ -73,7 +73,7 @@ class Teacher:
         learnt.flush()
 
     def forget(self, workspace: str) -> None:
-        """Forget all that a workspace taught.
+        """Forget all that a workspace taught, and what was read in it.
 
         Raises:
             CodespecError: a file cannot be deleted.
@@ -81,30 +81,48 @@ class Teacher:
         self._engine.use_nothing_learnt()
         self._engine.learnt.forget(folder_of(workspace))
         self._taught.clear()
+        self._kept.clear()
+        try:
+            self._engine.warm.forget(workspace)
+        except OSError as error:
+            raise CodespecError(f"what was read in {workspace} cannot be deleted: {error}") from error
 
     def may_keep(self, path: str, workspace: str, text: str) -> bool:
         """Whether the text of a document may be written to the disk.
 
         Where it was written and may not be any more, because a secret in it is recognised only now, all that was kept
-        of the workspace is forgotten.
+        of the workspace is forgotten, also where that was in an earlier session.
         """
-        key = workspace, path
         if self._public.may_keep(path, workspace, text):
-            self._kept[key] = None
-            if len(self._kept) > MOST_KEPT:
-                self._kept.popitem(last=False)
+            self._note(path, workspace)
             return True
-        if key in self._kept:
-            self._kept.clear()
+        if (workspace, path) in self._kept or self._was_noted(path, workspace):
             self._purge(workspace)
         return False
+
+    def _note(self, path: str, workspace: str) -> None:
+        key = workspace, path
+        if key in self._kept:
+            return
+        self._kept[key] = None
+        if len(self._kept) > MOST_KEPT:
+            self._kept.popitem(last=False)
+        folder, file = folder_of(workspace), folder_of(path)
+        if folder is not None and file is not None:
+            try:
+                self._engine.learnt.note(folder, file)
+            except OSError as error:
+                _log.warning("it is not remembered that something of %s is kept: %s", path, error)
+
+    def _was_noted(self, path: str, workspace: str) -> bool:
+        folder, file = folder_of(workspace), folder_of(path)
+        return folder is not None and file is not None and self._engine.learnt.noted(folder, file)
 
     def _purge(self, workspace: str) -> None:
         self._engine.forget_generated()
         try:
             self.forget(workspace)
-            self._engine.warm.forget(workspace)
-        except (CodespecError, OSError) as error:
+        except CodespecError as error:
             _log.warning("what was kept of %s cannot be deleted: %s", workspace, error)
 
     def _is_due(self, workspace: str, path: str) -> bool:

@@ -114,8 +114,11 @@ def languages_kept(folder: Path | None = None) -> dict[str, Path]:
     return {record.language: path for path, record in first.items() if record is not None}
 
 
-def forget(workspace: Path | None = None, folder: Path | None = None) -> None:
+def forget(workspace: Path | None = None, folder: Path | None = None, path: str | None = None) -> None:
     """Delete what was accepted in a workspace, in all of them if it is None, and what training has made of it so far.
+
+    Args:
+        path: the name of a file: only what was accepted in files of that name.
 
     Raises:
         CodespecError: a file cannot be changed or deleted.
@@ -123,16 +126,20 @@ def forget(workspace: Path | None = None, folder: Path | None = None) -> None:
     key = workspace_key(workspace) if workspace is not None else None
     if folder is None and training_folder().exists():
         shutil.rmtree(training_folder(), ignore_errors=True)
-    for path in sorted((folder or accepted_folder()).glob("*.jsonl")):
+    for kept in sorted((folder or accepted_folder()).glob("*.jsonl")):
         try:
-            with locked(path.with_suffix(".lock")):
-                left = [line for line, record in _records(path) if key is not None and record.workspace != key]
+            with locked(kept.with_suffix(".lock")):
+                left = [
+                    line
+                    for line, each in _records(kept)
+                    if (key is not None and each.workspace != key) or (path is not None and each.path != path)
+                ]
                 if left:
-                    replace(path, left)
+                    replace(kept, left)
                 else:
-                    path.unlink(missing_ok=True)
+                    kept.unlink(missing_ok=True)
         except OSError as error:
-            raise CodespecError(f"{path}: what was accepted cannot be deleted ({error.strerror or error})") from error
+            raise CodespecError(f"{kept}: what was accepted cannot be deleted ({error.strerror or error})") from error
 
 
 def _file(language: str, folder: Path | None) -> Path:

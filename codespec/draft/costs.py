@@ -274,10 +274,12 @@ class RunningCosts:
     Args:
         curve: None where nothing was measured yet.
         size: of the model in bytes, to begin with a guess then; 0 is not known.
+        threads: that the curve is measured with, and passes are decoded with until ``use`` says otherwise.
     """
 
-    def __init__(self, curve: CostCurve | None = None, size: int = 0) -> None:
+    def __init__(self, curve: CostCurve | None = None, size: int = 0, threads: int = 1) -> None:
         self._guess = guess(size) if size else UNKNOWN
+        self._threads = self._measured_with = threads
         self.replace(curve)
 
     def replace(self, curve: CostCurve | None) -> None:
@@ -286,7 +288,7 @@ class RunningCosts:
         self.fixed = False
         self.measured = curve is not None
         self._common = 0.0  # log of the ratio, over all sizes
-        self._known = self.measured
+        self._known = self.measured and self._threads == self._measured_with
         self._own = [0.0] * (LONGEST + 1)  # beyond the common one
         self._weights = [0.0] * (LONGEST + 1)
         self._measured: dict[int, list[float]] = {}  # by the context's step
@@ -294,6 +296,16 @@ class RunningCosts:
         self._switched: dict[tuple[int, int], list[float]] = {}  # by the last pass and the context's step
         self._since = 0
         self.last = 0
+        self._of_threads: dict[int, tuple[float, bool, list[float], list[float]]] = {}
+
+    def use(self, threads: int) -> None:
+        """Passes are decoded with another number of threads from now on: follow those with that number apart."""
+        self._of_threads[self._threads] = self._common, self._known, self._own, self._weights
+        self._threads = threads
+        known = self.measured and threads == self._measured_with
+        nothing = 0.0, known, [0.0] * (LONGEST + 1), [0.0] * (LONGEST + 1)
+        self._common, self._known, self._own, self._weights = self._of_threads.get(threads, nothing)
+        self._forget()
 
     def begin_anew(self) -> None:
         """Follow passes that take another time than those until now."""

@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from pathlib import Path
 
-from codespec.draft.log import TokenLog, clear, workspace_log
+from codespec.draft.log import TokenLog, clear, note, noted, workspace_log
 from codespec.draft.ngram import BREAK, GRAM, NgramIndex
 from codespec.draft.sequence import common_prefix
 
@@ -163,6 +163,14 @@ class LearntStore:
                 self._open.popitem(last=False)[1].flush()
         self._open.move_to_end(key)
         return learnt
+
+    def note(self, folder: Path, document: Path) -> None:
+        """As ``log.note``."""
+        note(folder, document, self._base)
+
+    def noted(self, folder: Path, document: Path) -> bool:
+        """As ``log.noted``."""
+        return noted(folder, document, self._base)
 
     def forget(self, folder: Path | None) -> None:
         """Forget all that a workspace taught, here and on the disk.

@@ -19,6 +19,8 @@ from codespec.draft.log_file import append, kind_of, locked, new_header, newest,
 from codespec.places import data_folder
 from codespec.protocols import CodespecError
 
+_DOCUMENTS = "documents"  # a file beside the logs, with a digest of each document's path in a line
+
 _log = logging.getLogger(__name__)
 
 
@@ -45,6 +47,28 @@ def workspace_key(folder: Path) -> str:
     return _digest(os.fsencode(os.path.normcase(folder.resolve())), 16)
 
 
+def note(folder: Path, document: Path, base: Path | None = None) -> None:
+    """Remember, also for later sessions, that something of a document of a workspace is on the disk.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    place = _folder(folder, base) / _DOCUMENTS
+    with locked(place.with_suffix(".lock")):
+        known = place.read_bytes() if place.exists() else b""
+        replace(place, [known, f"{_document_key(document)}\n".encode()])
+
+
+def noted(folder: Path, document: Path, base: Path | None = None) -> bool:
+    """Whether something of a document was noted since the workspace was last forgotten; also if that cannot be read."""
+    try:
+        return _document_key(document) in (_folder(folder, base) / _DOCUMENTS).read_text("ascii", "replace").split()
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+
+
 def clear(folder: Path | None, base: Path | None = None) -> None:
     """Forget all that a workspace taught; an open ``TokenLog`` of it starts anew.
 
@@ -65,6 +89,10 @@ def _folder(folder: Path | None, base: Path | None) -> Path:
     if folder is None:
         return root / "no-workspace"
     return root / workspace_key(folder)
+
+
+def _document_key(document: Path) -> str:
+    return _digest(os.fsencode(os.path.normcase(os.path.realpath(document))), 16)
 
 
 def _digest(data: bytes, length: int) -> str:

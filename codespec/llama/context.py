@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import mmap
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any
@@ -15,6 +15,7 @@ import numpy.typing as npt
 from codespec.llama.adapter import Adapter
 from codespec.llama.defaults import KV_TYPE, LLAMA_CHOOSES, attention, check_memory, default_threads
 from codespec.llama.devices import Choice
+from codespec.llama.load import CpuLoad, Threads, own_cpus
 from codespec.llama.model import Model
 from codespec.llama.runtime import Cancellation, abort_callback, clear_errors, last_errors, library
 from codespec.protocols import Aborted, CodespecError, ContextFull, Logits, Target
@@ -43,7 +44,8 @@ class Context:
         spare: room for this many tokens more in all, for what forks of a sequence add each; no sequence gets longer.
             It slows every pass down a little.
         batch: tokens that are decoded at a time at most; memory for their logits is kept.
-        threads: for decoding; 0 is chosen by the size of the model, see ``default_threads``.
+        threads: for decoding; 0 is chosen by the size of the model, see ``default_threads``, and on a CPU fewer while
+            other programs keep CPUs busy, see ``Threads``.
         kv_type: of the key and value cache: ``auto`` (``f16``), ``f32``, ``bf16``, ``q8_0``, ``q4_0`` …
         flash_attention: ``on``, ``off`` or ``auto``, see ``attention``; a quantized cache needs it.
         exact: same logits whatever the tokens are batched with (CPU, about 1.5 times slower at one token).
@@ -54,6 +56,9 @@ class Context:
     Attributes:
         adapter: that it decodes with, and its ``adapter_scale``; None without.
         choices: of ``kv_type``, ``flash_attention`` and ``threads``, as they are in force.
+        threads: at most.
+        threads_now: of the latest pass; ``on_threads`` is called with every other number.
+        follows: chooses their number for each pass; None where it stays as it is.
     """
 
     def __init__(
@@ -82,7 +87,11 @@ class Context:
         chosen_attention = attention(model, length, kv_type, exact) if automatic else Choice(flash_attention)
         self.flash_attention = str(chosen_attention.value)
         chosen_threads = Choice(threads) if threads else default_threads(model)
-        self.threads = int(chosen_threads.value)
+        self.threads = self.threads_now = int(chosen_threads.value)
+        # In exact mode nothing may depend on the machine, and beside a GPU the CPU has little to do.
+        follows = not threads and self.threads > 1 and not exact and not model.gpu_layers
+        self.follows = Threads(self.threads, len(own_cpus()), CpuLoad().others) if follows else None
+        self.on_threads: Callable[[int], None] = lambda count: None
         self.choices = {"kv_type": chosen_type, "flash_attention": chosen_attention, "threads": chosen_threads}
         check_memory(model, length + spare)
         parameters = api.llama_context_default_params()
@@ -134,8 +143,13 @@ class Context:
         self.abort_data = cancellation
         self._api.llama_set_abort_callback(self.pointer, abort_callback(), ctypes.c_void_p(cancellation.address))
 
-    def alike(self, length: int, sequences: int = 1, spare: int = 0, batch: int = BATCH) -> Context:
+    def alike(
+        self, length: int, sequences: int = 1, spare: int = 0, batch: int = BATCH, follow: bool = True
+    ) -> Context:
         """Another context of the same model, with the same settings and a length of its own, without an adapter.
+
+        Args:
+            follow: False: always with as many threads as on an idle machine.
 
         Raises:
             CodespecError: too little memory.
@@ -146,7 +160,7 @@ class Context:
             sequences=sequences,
             spare=spare,
             batch=batch,
-            threads=self.threads,
+            threads=0 if follow and self.follows is not None else self.threads,
             exact=self.exact,
             kv_type=self.kv_type,
             flash_attention=self.flash_attention,
@@ -230,6 +244,7 @@ class Context:
         self._wanted[count - last : count] = 1
         batch = self._batch
         batch.n_tokens = rows
+        self._choose_threads()
         status = self._api.llama_decode(self.pointer, batch)
         if status != 0:
             self._api.llama_memory_seq_rm(self.memory, sequence_id, position, -1)
@@ -250,12 +265,20 @@ class Context:
         self._sequences[:count] = [each.id for each in sequences]
         self._wanted[:count] = 1
         self._batch.n_tokens = count
+        self._choose_threads()
         status = self._api.llama_decode(self.pointer, self._batch)
         if status != 0:
             for each in sequences:
                 self._api.llama_memory_seq_rm(self.memory, each.id, each.n_past, -1)
             raise self._failure(status)
         return self._logits(count)
+
+    def _choose_threads(self) -> None:
+        count = self.follows.count() if self.follows is not None else self.threads_now
+        if count != self.threads_now:
+            self._api.llama_set_n_threads(self.pointer, count, count)
+            self.threads_now = count
+            self.on_threads(count)
 
     def _logits(self, rows: int) -> Logits:
         size = self.model.vocabulary.size

@@ -7,6 +7,7 @@ import os
 import sys
 
 from codespec.llama.devices import Choice
+from codespec.llama.load import own_cpus
 from codespec.llama.model import Model
 from codespec.protocols import CodespecError
 
@@ -45,13 +46,8 @@ def default_threads(model: Model) -> Choice:
     """
     if model.parameter_count < ONE_THREAD_BELOW:
         return Choice(1, "a second one gains little below 50 million parameters, and loses much on a busy machine")
-    count = max(1, min(8, cpus()))
+    count = max(1, min(8, len(own_cpus())))
     return Choice(count, "as many as there are CPUs, 8 at most")
-
-
-def cpus() -> int:
-    """That this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def check_memory(model: Model, length: int) -> None:

@@ -229,11 +229,17 @@ def _choose(ls: CodespecServer, command: str, key: Choice, value: str, language:
 
 
 def _find_draft(name: str, language: str) -> None:
+    from codespec.llama.gguf import read_header
     from codespec.models.registry import find_draft, known
 
     path = find_draft(name, by_id(language))
-    if path is not None and not path.is_file():
+    if path is None:
+        return
+    if not path.is_file():
         raise CodespecError(f"there is no file {path}; known are auto, none, {', '.join(known())}")
+    header = read_header(path)
+    if header.metadata.get("general.type", "model") != "model" or not header.tensors:
+        raise CodespecError(f"{path} is a GGUF file, but no model; known are auto, none, {', '.join(known())}")
 
 
 def _find_target(name: str) -> Path:

@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING
 
 from codespec.completion.keeping import PublicFiles
 from codespec.completion.prompt import file_name
-from codespec.draft.accepted import TEXT, Accepted, around, keep
+from codespec.draft.accepted import TEXT, Accepted, around, forget, keep
 from codespec.draft.log import workspace_key
+from codespec.errors import CodespecError
 from codespec.places import folder_of
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from codespec.completion.request import Request
 
 logger = logging.getLogger(__name__)
@@ -34,12 +37,14 @@ class Kept:
 
     def accepted(self, identifier: str, request: Request, text: str) -> None:
         """Keep that ``text``, the beginning of a completion or all of it, was accepted; not of a file outside any
-        workspace, that is ignored, or that holds secrets. What goes wrong is logged once."""
+        workspace, that is ignored, or that holds secrets: of such a file what was kept before is forgotten. What goes
+        wrong is logged once."""
         folder = folder_of(request.workspace)
         if not self.enabled or folder is None or not text.strip():
             return
         before, behind = request.text[: request.offset], request.text[request.offset :]
         if not self._files.may_keep(request.path, request.workspace, before + text + behind):
+            self.forget(folder, request.path)
             return
         prefix, suffix = around(request.text, request.offset)
         offer = f"{self._session}-{identifier}"
@@ -52,3 +57,10 @@ class Kept:
             if not self._complained:
                 self._complained = True
                 logger.warning("what was accepted is not kept: %s", error)
+
+    def forget(self, folder: Path, path: str) -> None:
+        """Delete what was accepted in files of a name, in any session; what goes wrong is logged."""
+        try:
+            forget(folder, path=file_name(path))
+        except CodespecError as error:
+            logger.warning("%s", error)

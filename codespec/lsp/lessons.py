@@ -10,9 +10,10 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from itertools import count
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from codespec.draft.log import clear
+from codespec.draft.log import clear, noted
 from codespec.places import folder_of
 from codespec.protocols import CodespecError
 
@@ -130,6 +131,20 @@ class Lessons:
 
         # A document that was opened or saved is learnt whole, whatever is asked for afterwards.
         self._decode.later(f"{'edited' if edited else 'document'} {uri}", work)
+
+    def forget_file(self, folder: str, path: str, learnt: bool) -> None:
+        """A file of a workspace must not be kept, as is known only now: forget what was accepted in it, and all that
+        was learnt in the workspace if something of the file was.
+
+        Args:
+            learnt: whether it may have been in this session; of earlier ones there is a note.
+        """
+        place = folder_of(folder)
+        if place is None:
+            return
+        if learnt or noted(place, Path(path)):
+            self.forget([folder])
+        self._decode.later(f"forget what was accepted in {path}", lambda _: self._kept.forget(place, path))
 
     def forget(self, folders: Sequence[str]) -> Future[None]:
         """Forget what was learnt in some folders. Where a file cannot be deleted this, or what it returns, raises

@@ -107,7 +107,7 @@ class CodespecServer(LanguageServer):
         self._told: list[str] = []
         self._last_failure = ""
         self._told_private: set[str] = set()
-        self._public: set[str] = set()
+        self._private: dict[str, bool] = {}  # what `is_private` said of documents
         self._tasks: set[asyncio.Task[None]] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
         self.end_models: Callable[[], object] = lambda: None
@@ -138,11 +138,9 @@ class CodespecServer(LanguageServer):
     def is_private(self, document: Document, folder: str) -> bool:
         """Whether a document must be neither completed nor learnt; why is told once."""
         reason = self.surroundings.private(document, folder)
-        if not reason:
-            self._public.add(document.uri)
-        elif document.uri in self._public and folder:  # it may have been kept line by line, while nothing told a secret
-            self._public.discard(document.uri)
-            self.lessons.forget([folder])
+        before, self._private[document.uri] = self._private.get(document.uri), bool(reason)
+        if reason and folder and not before:  # it may have been kept line by line, or in an earlier session
+            self.lessons.forget_file(folder, to_fs_path(self.file_of(document.uri)) or "", learnt=before is False)
         if reason and document.uri not in self._told_private:
             self._told_private.add(document.uri)
             self.log(f"no completions in {document.filename}: {reason}")

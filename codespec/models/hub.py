@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from codespec.models.catalogue import CATALOGUE, known_model
+from codespec.models.checksums import Report, forget_checksum, note_checksum, sha256
 from codespec.models.info import LONGEST_LICENCE
 from codespec.models.registry import EMBEDDED, known, models_folder
 from codespec.places import hold, make_private
@@ -21,9 +22,6 @@ from codespec.terminal import printable
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
     from huggingface_hub.hf_api import RepoSibling
-
-    Report = Callable[[str, int, int], None]
-    """What is done, how many bytes of it are done, and how many there are."""
 
 PREFERRED = ("q8_0", "q6_k", "q5_k_m", "q4_k_m", "q4_0")
 """Quantizations of which one is chosen where several are offered, the best first."""
@@ -35,7 +33,6 @@ _REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+(?::[\w.-]+)?")
 _SHARD = re.compile(r"-(\d{5})-of-(\d{5})\.gguf$", re.IGNORECASE)
 _NO_NAME = re.compile(r"[^\w.+-]+")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
-_PIECE = 1 << 22
 _LEFT_FREE = 1 << 28
 """Bytes of a disk that no download takes."""
 
@@ -136,6 +133,9 @@ def pull(offer: Offer, report: Report, endpoint: str | None = None, unverified: 
             _fetch(remote, part, report, endpoint)
             _check(remote, part, report)
             part.replace(place)
+        for remote, place in zip(offer.files, places, strict=True):
+            if remote.sha256:
+                note_checksum(place, remote.sha256)
     finally:
         os.close(lock)
     return places[0]
@@ -174,6 +174,7 @@ def remove(name: str) -> tuple[Path, ...]:
     for path in parts:
         try:
             path.unlink()
+            forget_checksum(path)
         except OSError as error:
             raise CodespecError(f"{path}: cannot be deleted ({error.strerror}); a program may be using it") from error
     return tuple(parts)
@@ -300,13 +301,8 @@ def _is(remote: Remote, path: Path, report: Report) -> bool:
     """Whether a file is what the hub says of one."""
     if remote.size and path.stat().st_size != remote.size:
         return False
-    digest, done = hashlib.sha256(), 0
-    with path.open("rb") as file:
-        while piece := file.read(_PIECE):
-            digest.update(piece)
-            done += len(piece)
-            report(f"checking {remote.file}", done, remote.size or done)
-    return not remote.sha256 or digest.hexdigest() == remote.sha256
+    found = sha256(path, lambda _, done, size: report(f"checking {remote.file}", done, remote.size or size))
+    return not remote.sha256 or found == remote.sha256
 
 
 def _check(remote: Remote, part: Path, report: Report) -> None:

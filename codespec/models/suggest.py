@@ -9,8 +9,9 @@ from time import perf_counter
 
 import numpy as np
 
-from codespec.llama.defaults import cpus, memory
+from codespec.llama.defaults import memory
 from codespec.llama.devices import MARGIN, Gpu, devices, gpus
+from codespec.llama.load import own_cpus
 from codespec.models.catalogue import CATALOGUE, Known, known_model
 
 CONTEXT = 8192
@@ -109,7 +110,7 @@ def _fit(model: Known, machine: Machine) -> Fit:
 
 def _bandwidth() -> float:
     """Bytes a second; the best of some tries, for other programs only make it slower."""
-    count = min(8, cpus())
+    count = min(8, len(own_cpus()))
     blocks = [np.ones(_BLOCK // 8) for _ in range(count)]
     with ThreadPoolExecutor(count) as threads:
         return max(_read(threads, blocks) for _ in range(4))

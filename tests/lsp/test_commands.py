@@ -158,6 +158,9 @@ async def test_a_draft_and_a_grammar_hold_for_the_session(tmp_path):
 async def test_a_draft_or_grammar_that_does_not_exist(tmp_path):
     async with running(tmp_path) as server:
         assert "known" in await refused(server, "codespec.setDraft", str(tmp_path / "no.gguf"))
+        text = tmp_path / "text.gguf"
+        text.write_text("no model")
+        assert "not a GGUF file" in await refused(server, "codespec.setDraft", str(text))
         assert "one of draft-c, draft-general" in await refused(server, "codespec.setDraft", "nonesuch")
         assert "python" in await refused(server, "codespec.setGrammar", "nonesuch")
         bad = tmp_path / "bad.gbnf"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from lsprotocol import types
 
-from codespec.draft.accepted import Accepted, keep, load
+from codespec.draft.accepted import Accepted, forget, keep, load
 
 from .helpers import running, until
 from .test_commands import refused
@@ -61,6 +61,26 @@ async def test_by_default_nothing_is_kept(tmp_path):
         await until(lambda: server.said("accepted"))
         assert any("a workspace may not switch it on" in each for each in server.shown)
     assert not (tmp_path / "data" / "accepted").exists()
+
+
+@pytest.mark.asyncio
+async def test_what_was_kept_before_a_secret_was_recognised_is_deleted(tmp_path):
+    token = "ghp_" + "a8F3kq0Zx7Lm2Vb9Tn4RwYc6HdEj5Gs1uPQi"
+    for restarted in (False, True):
+        uri, other = (tmp_path / "a.py").as_uri(), (tmp_path / "b.py").as_uri()
+        async with running(tmp_path, folder=tmp_path, options=ON) as server:
+            await accept(server, uri, f"x = 1\ny = '{token[:-1]}\n")
+            await accept(server, other)
+            await until(lambda: len(kept(tmp_path)) == 2)
+            if not restarted:
+                server.change(types.TextDocumentContentChangeWholeDocument(f"x = 1\ny = '{token}'\n"), uri)
+                await server.ask(0, 3, uri)
+                await until(lambda: [each.path for each in kept(tmp_path)] == ["b.py"])
+        if restarted:
+            async with running(tmp_path, folder=tmp_path, options=ON) as server:
+                server.open(f"x = 1\ny = '{token}'\n", uri)
+                await until(lambda: [each.path for each in kept(tmp_path)] == ["b.py"])
+        forget(folder=tmp_path / "data" / "accepted")
 
 
 @pytest.mark.asyncio

@@ -1,0 +1,116 @@
+"""Threads that follow what other programs use."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from codespec.draft.costs import LONGEST, CostCurve, RunningCosts
+from codespec.llama.context import Context
+from codespec.llama.load import LOOK_S, CpuLoad, Threads, own_cpus
+from codespec.llama.model import Model
+from codespec.models.registry import EMBEDDED_TARGET
+
+SPIN = [sys.executable, "-c", "while True: pass"]
+
+
+@contextmanager
+def busy(count: int) -> Iterator[None]:
+    """So many processes that compute without end."""
+    processes = [subprocess.Popen(SPIN) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for each in processes:
+            each.kill()
+            each.wait()
+
+
+def looked(load: CpuLoad) -> float | None:
+    load.others()
+    time.sleep(4 * LOOK_S)
+    return load.others()
+
+
+def test_others_are_seen_at_once_and_own_work_is_not_others() -> None:
+    cpus = len(own_cpus())
+    load = CpuLoad()
+    with busy(cpus):
+        seen = looked(load)
+    assert seen is not None
+    assert seen > 0.5 * cpus
+    load.others()
+    began = time.perf_counter()
+    while time.perf_counter() - began < 4 * LOOK_S:
+        pass
+    mine = load.others()
+    assert mine is not None
+    assert mine < seen, "what this process computes is nobody else's"
+
+
+def test_a_look_takes_some_time_apart() -> None:
+    load = CpuLoad()
+    time.sleep(1.5 * LOOK_S)
+    load.others()
+    assert load.others() is None
+
+
+@pytest.mark.parametrize(
+    ("most", "cpus", "others", "count"),
+    [
+        (2, 2, 0.0, 2), (2, 2, 0.3, 2), (2, 2, 1.0, 1), (2, 2, 2.0, 1), (2, 2, 9.0, 1), (8, 64, 30.0, 8),
+        (8, 8, 3.2, 5), (8, 8, None, 8), (1, 2, 0.0, 1),
+    ],
+)  # fmt: skip
+def test_as_many_as_others_leave(most: int, cpus: int, others: float | None, count: int) -> None:
+    assert Threads(most, cpus, lambda: others).count() == count
+
+
+def test_they_come_back_when_the_others_are_gone() -> None:
+    said = iter([1.0, None, None, 0.1])
+    threads = Threads(2, 2, lambda: next(said))
+    assert [threads.count() for _ in range(4)] == [1, 1, 1, 2]
+
+
+def test_a_context_decodes_with_as_many_as_it_is_told() -> None:
+    with Model(EMBEDDED_TARGET) as model, Context(model, context_length=64, threads=2) as context:
+        said: list[int] = []
+        context.on_threads = said.append
+        counts = iter([2, 1, 1, 2])
+        sequence = context.sequence()
+        expected = sequence.decode([1, 2, 3]).copy()
+        sequence.rollback(0)
+        context.follows = Threads(2, 2, lambda: 2.0 - next(counts))
+        for _ in range(4):
+            assert sequence.decode([1, 2, 3]) == pytest.approx(expected, abs=1e-3)
+            sequence.rollback(0)
+        assert said == [1, 2]
+
+
+def test_a_number_that_is_set_is_kept() -> None:
+    with Model(EMBEDDED_TARGET) as model, Context(model, context_length=64, threads=2) as context, busy(2):
+        sequence = context.sequence()
+        for _ in range(3):
+            sequence.decode([1])
+            time.sleep(1.5 * LOOK_S)
+        assert context.threads_now == 2
+
+
+def test_costs_of_each_number_of_threads_are_their_own() -> None:
+    costs = RunningCosts(CostCurve((0,), (1, LONGEST), ((10.0, 20.0),)), threads=2)
+    costs.observe(1, 0, 10.0)
+    costs.use(1)
+    for _ in range(20):
+        costs.observe(1, 0, 15.0)
+        costs.observe(LONGEST, 0, 40.0)
+    assert costs.kept(0)[1] == pytest.approx(15.0, rel=0.1)
+    assert costs.kept(0)[LONGEST] == pytest.approx(40.0, rel=0.15)
+    costs.use(2)
+    assert costs.kept(0)[1] == pytest.approx(10.0, rel=0.01)
+    costs.use(1)
+    assert costs.kept(0)[1] == pytest.approx(15.0, rel=0.1)
