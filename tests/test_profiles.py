@@ -279,7 +279,7 @@ def test_what_cannot_be_measured_is_left(quick, monkeypatch):
     engine = engine_of(None)
     try:
 
-        def refuse(length):
+        def refuse(length, follow):
             raise CodespecError("no memory")
 
         monkeypatch.setattr(engine._context, "alike", refuse)
