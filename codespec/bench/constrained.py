@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from codespec.grammar import Grammar, LlguidanceState
+from codespec.grammar import Grammar
 from codespec.llama.context import Context, LlamaSequence
 from codespec.llama.llguidance_tokenizer import tokenizer_from_vocab
 from codespec.llama.model import Model
 from codespec.models.registry import EMBEDDED_TARGET
-from codespec.protocols import CodespecError, Sampling
+from codespec.protocols import CodespecError, GrammarState, Sampling
 from codespec.speculative.sampling import LogitSampler
 
 ROUNDS = 5
@@ -60,7 +60,7 @@ def run(target: Path | None, tokens: int, out: Path | None) -> int:
 
 
 def decode(
-    sequence: LlamaSequence, model: Model, sampling: Sampling, grammar: LlguidanceState | None, tokens: int, sample: int
+    sequence: LlamaSequence, model: Model, sampling: Sampling, grammar: GrammarState | None, tokens: int, sample: int
 ) -> list[Step]:
     """One generation, a token at a time; where the text may end it goes on, and starts again where it must."""
     prompt = model.vocabulary.tokenize(_PROMPT)

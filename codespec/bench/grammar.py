@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 
 from codespec.bench.texts import texts_for
-from codespec.grammar import Grammar, GrammarError, LlguidanceState, Tokenizer, cache, shipped
+from codespec.grammar import Grammar, GrammarError, Tokenizer, cache, shipped
 from codespec.llama.llguidance_tokenizer import tokenizer_from_vocab
 from codespec.llama.model import Model
-from codespec.protocols import CodespecError
+from codespec.protocols import CodespecError, GrammarState
 
 TOKENS = 1000
 """Length of the walk; a shorter text is repeated as far as the grammar lets it."""
@@ -166,7 +166,7 @@ def choose_text(grammar: Grammar, tokenizer: Tokenizer, model: Model, texts: Seq
     return best
 
 
-def measure(state: LlguidanceState, tokenizer: Tokenizer, tokens: Sequence[int], row: Row) -> None:
+def measure(state: GrammarState, tokenizer: Tokenizer, tokens: Sequence[int], row: Row) -> None:
     """Walk along ``tokens`` with every operation at each; fill in the row."""
     bits = np.zeros((tokenizer.size + 31) // 32, np.uint32)
     start = state.copy()

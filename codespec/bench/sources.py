@@ -15,10 +15,10 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from codespec.grammar import Grammar, LlguidanceState, byte_tokenizer, levels
+from codespec.grammar import Grammar, byte_tokenizer, levels
 from codespec.grammar.check import expected
 from codespec.languages import LANGUAGES
-from codespec.protocols import CodespecError
+from codespec.protocols import CodespecError, GrammarState
 
 SECONDS = 30.0
 """For one file; what takes longer counts as refused."""
@@ -133,7 +133,7 @@ def test(name: str, path: Path, content: bytes) -> Verdict:
         return _refused(path, content, taken, perf_counter() - started, str(error))
 
 
-def _feed(state: LlguidanceState, content: bytes) -> Iterator[int]:
+def _feed(state: GrammarState, content: bytes) -> Iterator[int]:
     """How many bytes were taken, after each slice; the last value is short where a byte was refused."""
     taken = 0
     yield taken

@@ -12,9 +12,8 @@ from codespec.files import MAX_TEXT, StrPath, decode, read_bytes
 from codespec.grammar.diagnose import diagnose
 from codespec.grammar.errors import Diagnostic, GrammarError
 from codespec.grammar.grammar import Grammar, GrammarText
-from codespec.grammar.state import LlguidanceState
 from codespec.grammar.tokenizer import byte_tokenizer
-from codespec.protocols import CodespecError
+from codespec.protocols import CodespecError, GrammarState
 
 _SLICE = 4096  # bytes given to the engine at once
 _SHOWN = 8  # alternatives named in a message
@@ -113,7 +112,7 @@ def accepts_text(grammar: Grammar, text: str, file: str = "text") -> Acceptance:
     return Acceptance(file, False, line, column, wanted)
 
 
-def expected(state: LlguidanceState) -> str:
+def expected(state: GrammarState) -> str:
     """What may come next in a state over ``byte_tokenizer``, in words."""
     bits = np.zeros((byte_tokenizer().size + 31) // 32, np.uint32)
     state.mask_into(bits)

@@ -52,7 +52,7 @@ def convert(name_or_path: StrPath | GrammarText, to: str, lenient: bool = False)
         assert rules is not None
         return lower(rules), []
     if source.notation == "json":
-        return compile_schema(source.text, source.name, lenient)
+        return compile_schema(source.text, source.name, lenient)[:2]
     expanded = expand(source.text, source.name, source.folder)
     return (expanded.text, expanded.warnings) if to == "lark" else lark_to_gbnf(expanded)
 

@@ -19,13 +19,15 @@ from codespec.grammar import cache, gbnf, lark_expand, python_types, sandbox
 from codespec.grammar.deep import with_deep_stack
 from codespec.grammar.errors import GrammarError, did_you_mean
 from codespec.grammar.json_engine import compile_schema
+from codespec.grammar.json_places import Places
+from codespec.grammar.json_unique import UniqueState
 from codespec.grammar.library import shipped, text_of
 from codespec.grammar.lower import lower
 from codespec.grammar.regex import RegexError, translate
 from codespec.grammar.rules import Rules, TokenRef, walk
 from codespec.grammar.state import LlguidanceState, explain
 from codespec.grammar.tokenizer import Tokenizer, token_ranges
-from codespec.protocols import CodespecError
+from codespec.protocols import CodespecError, GrammarState
 
 MAX_FILE = 4 * 1024 * 1024
 """Bytes of a grammar file."""
@@ -109,6 +111,7 @@ class Grammar:
         self.warnings: tuple[str, ...] = ()
         self.leveled = False
         self._expanded: lark_expand.Expanded | None = None
+        self._places: Places | None = None
         self._lock = threading.Lock()
         self._compiled: weakref.WeakKeyDictionary[Tokenizer, tuple[llguidance.LLMatcher, bool]] = (
             weakref.WeakKeyDictionary()
@@ -169,9 +172,10 @@ class Grammar:
         Raises:
             GrammarError: not JSON, or a keyword that cannot be enforced, named by its JSON pointer.
         """
-        source, warnings = compile_schema(text, name, lenient)
-        grammar = cls(name, _FREE + source)
-        grammar.warnings = tuple(f"{name}: {warning}" for warning in warnings)
+        compiled = compile_schema(text, name, lenient, unique=True)
+        grammar = cls(name, _FREE + compiled.source)
+        grammar.warnings = tuple(f"{name}: {warning}" for warning in compiled.warnings)
+        grammar._places = compiled.places
         return grammar._checked()
 
     @classmethod
@@ -290,7 +294,7 @@ class Grammar:
         """Whether it names tokens, so that only a model's vocabulary can tell what it means."""
         return self._source is None
 
-    def state(self, tokenizer: Tokenizer) -> LlguidanceState:
+    def state(self, tokenizer: Tokenizer) -> GrammarState:
         """A state at the start of the grammar. The first one for a tokenizer compiles, later ones are copies.
 
         Raises:
@@ -306,7 +310,8 @@ class Grammar:
             with self._lock:
                 return pristine.deep_copy()
 
-        return LlguidanceState(fresh, tokenizer, self.name, only_empty)
+        state = LlguidanceState(fresh, tokenizer, self.name, only_empty)
+        return state if self._places is None else UniqueState(state, self._places, tokenizer)
 
     def _compile(self, tokenizer: Tokenizer) -> tuple[llguidance.LLMatcher, bool]:
         source = self._source

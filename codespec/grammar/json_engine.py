@@ -6,28 +6,45 @@ import json
 import re
 import time
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import llguidance
 
 from codespec.grammar.deep import with_deep_stack
 from codespec.grammar.errors import GrammarError
-from codespec.grammar.json_order import any_order, several_names
+from codespec.grammar.json_order import Found, any_order, several_names
+from codespec.grammar.json_places import Places, without_marks
 from codespec.grammar.json_refs import Schema, escape
 from codespec.grammar.json_schema import COUNTS, HANDLERS, parse, rewrite
 
 _ORDERED = "some properties must stand in the schema's order"
 _NOTHING = "Unsatisfiable schema"
+_MOST_IMPOSSIBLE = 64  # parts of a schema
 _BLAME_SECONDS = 0.7  # to find the keyword behind an error of the engine
 # Between the tokens of a JSON text: any layout that a printer makes, but no endless run for a weak model to fall into.
 JSON_SPACE = r"( |\r?\n[ \t]{0,60})?"
 _NAMING = ("properties", "patternProperties", "required", "dependentRequired", "propertyNames")
 
 
-def compile_schema(text: str, name: str, lenient: bool = False, single: bool = False) -> tuple[str, list[str]]:
-    """A Lark grammar for llguidance whose ``start`` is what the schema in ``text`` allows, and warnings.
+class Compiled(NamedTuple):
+    """A schema for the engine.
 
-    With ``single`` it is one ``%json``, and properties come in the schema's order.
+    Attributes:
+        source: a Lark grammar for llguidance whose ``start`` is what the schema allows.
+        warnings: what is not as the author may expect.
+        places: where items must differ besides, which ``json_unique`` enforces; None for nowhere.
+    """
+
+    source: str
+    warnings: list[str]
+    places: Places | None
+
+
+def compile_schema(text: str, name: str, lenient: bool = False, single: bool = False, unique: bool = False) -> Compiled:
+    """A JSON Schema for the engine.
+
+    With ``single`` it is one ``%json``, and properties come in the schema's order. Without ``unique`` items that must
+    differ are an error.
 
     Raises:
         GrammarError: not JSON, not a schema, or a keyword that cannot be enforced.
@@ -35,13 +52,17 @@ def compile_schema(text: str, name: str, lenient: bool = False, single: bool = F
     schema = parse(text, name)
     warnings: list[str] = []
     while True:
-        source, found = _source(schema, name, lenient)
-        free, kept = ("", []) if single else _any_order(source, schema)
+        rewritten, found = rewrite(schema, name, lenient, unique)
+        if rewritten is False:
+            raise GrammarError(name, "no value satisfies the schema", "leave room for at least one")
+        source = _source(rewritten, schema, name)
+        free, kept, loose = ("", [], True) if single else _any_order(source, rewritten, schema)
         if free and _refusal(free) is None:
-            return free, [*warnings, *found, *kept]
+            return Compiled(free, [*warnings, *found, *kept], _places(rewritten) if loose else None)
         cause = _refusal(source)
         if cause is None:
-            return source, warnings + found + ([_ORDERED] if free and several_names(schema) else kept)
+            order = [_ORDERED] if free and several_names(schema) else kept
+            return Compiled(source, warnings + found + order, _places(rewritten))
         where = _blame(schema, name, lenient, cause)
         if cause.startswith(_NOTHING):
             place = f"{where}: " if where else ""
@@ -54,10 +75,17 @@ def compile_schema(text: str, name: str, lenient: bool = False, single: bool = F
         schema = _without(schema, where)
 
 
-def _source(schema: Schema, name: str, lenient: bool) -> tuple[str, list[str]]:
-    rewritten, warnings = rewrite(schema, name, lenient)
-    if rewritten is False:
-        raise GrammarError(name, "no value satisfies the schema", "leave room for at least one")
+def _places(schema: Schema) -> Places | None:
+    places = Places(schema) if isinstance(schema, dict) else None
+    return places if places is not None and places.start else None
+
+
+def _source(rewritten: Schema, schema: Schema, name: str) -> str:
+    """One ``%json`` for a rewritten schema.
+
+    Args:
+        schema: as it was before.
+    """
     options = schema.get("x-guidance", {}) if isinstance(schema, dict) else {}
     if not isinstance(options, dict):
         raise GrammarError(name, "/x-guidance: must be an object", 'such as {"whitespace_flexible": false}')
@@ -68,19 +96,30 @@ def _source(schema: Schema, name: str, lenient: bool) -> tuple[str, list[str]]:
     if isinstance(schema, dict) and any(_mentions(schema, keyword) for keyword in _NAMING):
         options.setdefault("json_allowed_escapes", 'nrbtf\\"')
     # Last: llguidance takes the options out and moves the schema's last keyword to their place.
-    body = {**({} if rewritten is True else rewritten), "x-guidance": options}
-    return f"start: %json {json.dumps(body)}", warnings
+    plain = without_marks(rewritten)
+    body = {**(plain if isinstance(plain, dict) else {}), "x-guidance": options}
+    return f"start: %json {json.dumps(body)}"
 
 
-def _any_order(source: str, schema: Schema) -> tuple[str, list[str]]:
-    """The grammar with properties in any order, empty if there is none, and warnings."""
-    body = json.loads(source.removeprefix("start: %json "))
-    options = body.pop("x-guidance")
+def _any_order(source: str, rewritten: Schema, schema: Schema) -> tuple[str, list[str], bool]:
+    """The grammar with properties in any order, empty if there is none; warnings; whether items must differ besides."""
+    options = json.loads(source.removeprefix("start: %json "))["x-guidance"]
     own_options = isinstance(schema, dict) and "x-guidance" in schema
-    found = None if own_options else any_order(body, options)
+    found = None if own_options else _satisfiable(rewritten, options)
     if found is None:
-        return "", [_ORDERED] if several_names(body) else []
-    return found[0], [_ORDERED] if found[1] else []
+        return "", [_ORDERED] if several_names(rewritten) else [], True
+    return found.text, [_ORDERED] if found.ordered else [], found.loose
+
+
+def _satisfiable(rewritten: Schema, options: dict[str, Any]) -> Found | None:
+    """``any_order`` without the parts that no value satisfies: where that is one of several, the others remain."""
+    impossible: set[str] = set()
+    while True:
+        found = any_order(rewritten, options, impossible)
+        refusal = re.match(rf"at (\d+)\(\d+\): .*{_NOTHING}", _refusal(found.text) or "") if found is not None else None
+        if found is None or refusal is None or len(impossible) > _MOST_IMPOSSIBLE:
+            return found
+        impossible.add(found.text.split("\n")[int(refusal[1]) - 1].partition(": ")[2])
 
 
 def _mentions(node: Any, keyword: str) -> bool:
@@ -107,7 +146,8 @@ def _blame(schema: Schema, name: str, lenient: bool, cause: str) -> str | None:
         if time.monotonic() > deadline:
             return None
         try:
-            source, _ = _source(_without(schema, where), name, lenient)
+            less = _without(schema, where)
+            source = _source(rewrite(less, name, lenient, True)[0], less, name)
         except GrammarError:
             continue
         if _refusal(source) != cause:

@@ -52,18 +52,20 @@ def types_of(schema: Mapping[str, Any]) -> frozenset[str]:
         written = schema["type"]
         names = [written] if isinstance(written, str) else written
         types = frozenset("number" if name == "integer" else name for name in names)
-    values = _values(schema)
-    return types if values is None else types & {_type(value) for value in values}
+    values = values_of(schema)
+    return types if values is None else types & {type_of(value) for value in values}
 
 
-def _values(schema: Mapping[str, Any]) -> list[Any] | None:
+def values_of(schema: Mapping[str, Any]) -> list[Any] | None:
+    """What ``const`` or ``enum`` list; None without them."""
     if "const" in schema:
         return [schema["const"]]
     values: list[Any] | None = schema.get("enum")
     return values
 
 
-def _type(value: Any) -> str:
+def type_of(value: Any) -> str:
+    """The type of a JSON value, ``integer`` counting as ``number``."""
     if value is None:
         return "null"
     for kind, name in ((bool, "boolean"), (int | float, "number"), (str, "string"), (list, "array")):
@@ -78,7 +80,7 @@ def _same(a: Any, b: Any) -> bool:
         return len(a) == len(b) and all(map(_same, a, b))
     if isinstance(a, dict) and isinstance(b, dict):
         return a.keys() == b.keys() and all(_same(a[key], b[key]) for key in a)
-    return bool(_type(a) == _type(b) and a == b)
+    return bool(type_of(a) == type_of(b) and a == b)
 
 
 # Exclusion
@@ -172,7 +174,7 @@ def _disjoint_parts(a: dict[str, Any], b: dict[str, Any], definitions: Definitio
     for x, y in ((a, b), (b, a)):
         if "anyOf" in x and all(disjoint(option, y, definitions, depth - 1) for option in x["anyOf"]):
             return True
-    mine, other = _values(a), _values(b)
+    mine, other = values_of(a), values_of(b)
     if mine is not None and other is not None:
         return not any(_same(x, y) for x in mine for y in other)
     return False
@@ -234,14 +236,14 @@ def _not_type(value: Any, schema: Any, definitions: Any, depth: int) -> Schema |
 
 def _not_values(values: list[Any]) -> Schema | None:
     """Anything but some constants; of objects and arrays only the empty ones."""
-    options = [_except(*{_type(value) for value in values})]
+    options = [_except(*{type_of(value) for value in values})]
     strings = [value for value in values if isinstance(value, str)]
     if strings:
         options.append({"type": ["string"], "pattern": f"^(?:{all_but(strings)})$"})
     truths = {value for value in values if isinstance(value, bool)}
     if len(truths) == 1:
         options.append({"const": not truths.pop()})
-    numbers = sorted({value for value in values if _type(value) == "number"})
+    numbers = sorted({value for value in values if type_of(value) == "number"})
     for low, high in zip([None, *numbers], [*numbers, None], strict=True) if numbers else ():
         gap = {"type": ["number"], "exclusiveMinimum": low, "exclusiveMaximum": high}
         options.append({key: item for key, item in gap.items() if item is not None})
@@ -348,7 +350,7 @@ def names_rule(schema: Schema, definitions: Definitions) -> Schema | None:
         return None
     rules: list[Schema] = []
     for part in parts:
-        values = _values(part)
+        values = values_of(part)
         if values is not None:
             rules.append({"properties": dict.fromkeys(filter(lambda v: isinstance(v, str), values), True)})
         if "pattern" in part:

@@ -9,48 +9,68 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Collection, Iterable
+from typing import Any, NamedTuple
 
 from codespec.grammar import json_logic as logic
+from codespec.grammar.json_names import literal, names_of
+from codespec.grammar.json_places import MAX_PROPERTIES, UNIQUE, without_marks
 from codespec.grammar.json_refs import Schema
+from codespec.grammar.json_unique import comparable
 
-MAX_PROPERTIES = 64
-"""The bits of a rule's parameter."""
 _MAX_RULES, _MAX_LEAVES, _MAX_SIZE = 4_000, 1_500, 2_000_000  # per schema; the size in characters
 _MAX_ALTERNATIVES = 24  # of one value, once parts that must hold together are multiplied out
 _MAX_COUNT = 64  # minItems and maxItems of an array whose items are rules
-_TEXT = r'"([^"\\\x00-\x1f\x7f]|\\[nrbtf\\"])*"'
-_OBJECT = frozenset({"type", "properties", "required", "additionalProperties", logic.EVALUATES})
-_ARRAY = frozenset({"type", "items", "minItems", "maxItems", logic.EVALUATES})
+_OBJECT = frozenset({
+    "type", "properties", "required", "additionalProperties", "patternProperties", "minProperties", logic.EVALUATES,
+})  # fmt: skip
+_ARRAY = frozenset({"type", "items", "minItems", "maxItems", UNIQUE, logic.EVALUATES})
 _ONLY_OBJECTS = frozenset({
     "properties", "required", "additionalProperties", "patternProperties", "minProperties", "maxProperties",
 })  # fmt: skip
-_ONLY_ARRAYS = frozenset({"items", "prefixItems", "minItems", "maxItems"})
-_NAMING = frozenset({"properties", "required"})
+_ONLY_ARRAYS = frozenset({"items", "prefixItems", "minItems", "maxItems", UNIQUE})
+_NEEDS_RULES = frozenset({"properties", "required", UNIQUE})
 
 
 class TooLarge(Exception):
     """The rules would be larger than what compiles in a moment."""
 
 
-def any_order(schema: Schema, options: dict[str, Any]) -> tuple[str, int] | None:
-    """A Lark grammar, and how many of its parts keep the schema's order; None where nothing can be reordered.
+class Found(NamedTuple):
+    """A schema as Lark rules.
+
+    Attributes:
+        text: of the grammar.
+        ordered: how many of its parts keep the schema's order.
+        loose: whether somewhere items must differ that the rules do not hold apart.
+    """
+
+    text: str
+    ordered: int
+    loose: bool
+
+
+def any_order(schema: Schema, options: dict[str, Any], impossible: Collection[str] = ()) -> Found | None:
+    """A Lark grammar; None where there is nothing in a schema that needs rules.
+
+    Args:
+        impossible: ``%json`` parts of an earlier one that no value satisfies.
 
     ``options`` are what ``x-guidance`` says to every ``%json``; white space is the pattern in it.
     """
     if isinstance(schema, bool):
         return None
     try:
-        return _Rules(schema, options).run()
+        return _Rules(schema, options, impossible).run()
     except (TooLarge, RecursionError):
         return None
 
 
 def several_names(node: Any) -> bool:
-    """Whether some object in a schema has two properties of its own, and so an order."""
+    """Whether some object in a schema has two properties, or one besides those that it does not list: an order."""
     if isinstance(node, dict):
-        if len({*node.get("properties", ()), *node.get("required", ())}) > 1:
+        listed = {*node.get("properties", ()), *node.get("required", ())}
+        if len(listed) + (node.get("additionalProperties") is not False) > 1 and listed:
             return True
         node = list(node.values())
     return isinstance(node, list) and any(map(several_names, node))
@@ -59,24 +79,25 @@ def several_names(node: Any) -> bool:
 class _Rules:
     """Rules being written. A rule that is None takes nothing."""
 
-    def __init__(self, schema: dict[str, Any], options: dict[str, Any]) -> None:
+    def __init__(self, schema: dict[str, Any], options: dict[str, Any], impossible: Collection[str] = ()) -> None:
         self.root = {key: item for key, item in schema.items() if key != "$defs"}
         self.definitions: dict[str, Schema] = schema.get("$defs", {})
-        self.options = options
+        self.options, self.impossible = options, impossible
         self.names: dict[str, str | None] = {}  # of a rule, by the schema's text
         self.lines: list[str] = []
         self.keys: dict[str, str] = {}  # terminals of property names
         self.others: dict[str, str] = {}  # terminals of all names but some
         self.naming: dict[str, bool] = {}  # definitions that name properties, by name
         self.size = self.leaves = self.ordered = self.objects = self.count = 0
+        self.loose = False
 
-    def run(self) -> tuple[str, int] | None:
+    def run(self) -> Found | None:
         start = self.rule(self.root)
         if start is None or not self.objects:
             return None
         white = self.options["whitespace_pattern"].removesuffix("?")
         head = [f"start: {start}", "ws: WS?", f"WS: /{white}/"]
-        return "\n".join([*head, *self.lines]), self.ordered
+        return Found("\n".join([*head, *self.lines]), self.ordered, self.loose)
 
     # Rules
 
@@ -93,7 +114,7 @@ class _Rules:
         return self.names[text]
 
     def _write(self, name: str, schema: dict[str, Any]) -> bool:
-        if not self._names_properties(schema, set()):
+        if not self._needs_rules(schema, set()):
             return self._leaf(name, schema)
         if schema.keys() == {"$ref"}:
             return self._either(name, [self.rule(self.definitions[logic.definition_of(schema)])])
@@ -103,7 +124,7 @@ class _Rules:
         if options != [schema]:
             return self._either(name, [self.rule(option) for option in options])
         types = logic.types_of(schema)
-        if schema.keys() <= _OBJECT and types == {"object"}:
+        if schema.keys() <= _OBJECT and types == {"object"} and schema.get("minProperties", 0) < 2:
             return self._object(name, schema)
         if schema.keys() <= _ARRAY and types == {"array"} and "integer" not in schema["type"]:
             return self._array(name, schema)
@@ -128,9 +149,14 @@ class _Rules:
             raise TooLarge
         needed: dict[str, Schema] = {}
         self._reach(schema, needed)
+        whole: dict[str, Any] = {**schema, **({"$defs": needed} if needed else {})}
+        plain: Any = without_marks(whole)
+        self.loose = self.loose or plain != whole
+        part = f"%json {json.dumps({**plain, 'x-guidance': self.options})}"
+        if part in self.impossible:
+            return False
         self.ordered += several_names([schema, *needed.values()])
-        body = {**schema, **({"$defs": needed} if needed else {}), "x-guidance": self.options}
-        self._line(f"{name}: %json {json.dumps(body)}")
+        self._line(f"{name}: {part}")
         return True
 
     def _reach(self, node: Any, found: dict[str, Schema]) -> None:
@@ -145,46 +171,50 @@ class _Rules:
             for item in node:
                 self._reach(item, found)
 
-    def _names_properties(self, node: Any, seen: set[str]) -> bool:
-        """Whether an object with properties of its own is somewhere in a value of the schema."""
+    def _needs_rules(self, node: Any, seen: set[str]) -> bool:
+        """Whether an object with properties, or an array with different items, is somewhere in a value."""
         if isinstance(node, list):
-            return any(self._names_properties(item, seen) for item in node)
+            return any(self._needs_rules(item, seen) for item in node)
         if not isinstance(node, dict):
             return False
-        if _NAMING & node.keys():
+        if _NEEDS_RULES & node.keys():
             return True
         name = logic.definition_of(node) if isinstance(node.get("$ref"), str) else None
         if name is not None and name not in seen:
             seen.add(name)
-            if self._names_properties(self.definitions[name], seen):
+            if self._needs_rules(self.definitions[name], seen):
                 return True
-        return any(self._names_properties(item, seen) for item in node.values())
+        return any(self._needs_rules(item, seen) for item in node.values())
 
     # Objects and arrays
 
     def _object(self, name: str, schema: dict[str, Any]) -> bool:
-        rest = schema.get("additionalProperties", True)
+        names = names_of(schema)
+        if names is None:
+            return self._leaf(name, schema)
         required = list(dict.fromkeys(schema.get("required", ())))
-        members = schema.get("properties", {})
-        members = {key: members.get(key, rest) for key in [*required, *members]}
-        rules = {key: self.rule(member) for key, member in members.items()}
+        rules = {key: self.rule(member) for key, member in names.listed.items()}
         if any(rules[key] is None for key in required):
             return False
         written = [key for key in rules if rules[key] is not None]
+        others = [(text, rule) for text, rest in names.others if (rule := self.rule(rest)) is not None]
         if len(written) > MAX_PROPERTIES:
-            return self._leaf(name, schema)
-        self.objects += len(written) > 1
-        other = self.rule(rest)
+            if not others or len(required) > MAX_PROPERTIES:
+                return self._leaf(name, schema)
+            self.loose = True  # what has no bit may come twice here
+        self.objects += len(written) + len(others) > 1
         options = [
             f'{self._key(key)} ws ":" ws {rules[key]} ws {name}t::set_bit({bit}) %if bit_clear({bit})'
+            if bit < MAX_PROPERTIES
+            else f'{self._key(key)} ws ":" ws {rules[key]} ws {name}t::_'
             for bit, key in enumerate(written)
         ]
-        if other is not None:
-            options.append(f'{self._other(members)} ws ":" ws {other} ws {name}t::_')
-        empty = '"}"' if not required else ""
+        options += [f'{self._other(text)} ws ":" ws {rule} ws {name}t::_' for text, rule in others]
+        empty = '"}"' if not required and not schema.get("minProperties") else ""
         if not options:
-            self._line(f'{name}: "{{" ws "}}"')
-            return True
+            if empty:
+                self._line(f'{name}: "{{" ws "}}"')
+            return bool(empty)
         self._line(f'{name}: "{{" ws {name}m::0x0' + (f' | "{{" ws {empty}' if empty else ""))
         self._line(f"{name}m::_: " + "\n  | ".join(options))
         end = f" %if is_ones([0:{len(required)}])" if required else ""
@@ -193,6 +223,11 @@ class _Rules:
 
     def _array(self, name: str, schema: dict[str, Any]) -> bool:
         low, high = schema.get("minItems", 0), schema.get("maxItems")
+        if schema.get(UNIQUE):
+            values = self._values(schema.get("items", True))
+            if values is not None:
+                return self._set(name, values, low, len(values) if high is None else min(high, len(values)))
+            self.loose = True
         item = self.rule(schema.get("items", True))
         if high is not None and high < low:
             return False
@@ -207,17 +242,53 @@ class _Rules:
         self._line(f'{name}: "[" ws {item} ws ("," ws {item} ws){more} "]"{empty}')
         return True
 
+    def _values(self, schema: Schema) -> list[str] | None:
+        """The texts of all values that a schema takes, where that are a few strings, numbers and the like."""
+        while isinstance(schema, dict) and schema.keys() == {"$ref"}:
+            schema = self.definitions[logic.definition_of(schema)]
+        if isinstance(schema, bool) or not schema.keys() <= {"type", "enum", "const"}:
+            return None
+        types = logic.types_of(schema)
+        values = logic.values_of(schema)
+        if values is None and types <= {"boolean", "null"}:
+            values = [value for value in (None, True, False) if logic.type_of(value) in types]
+        if values is None or any(isinstance(value, list | dict) for value in values):
+            return None
+        if "integer" in schema.get("type", ()) or len(values) > MAX_PROPERTIES:
+            return None
+        texts = [json.dumps(value, ensure_ascii=False) for value in values if logic.type_of(value) in types]
+        found = {comparable(text.encode()): text for text in reversed(texts)}
+        return list(found.values())[::-1]
+
+    def _set(self, name: str, values: list[str], low: int, high: int) -> bool:
+        """An array of different ones of a few values: a bit says that a value has come."""
+        if low > high:
+            return False
+        self.objects += 1
+        if high == 0:
+            self._line(f'{name}: "[" ws "]"')
+            return True
+        bits = f"[0:{len(values)}]"
+        items = [
+            f"{json.dumps(text, ensure_ascii=False)} ws {name}t::set_bit({bit}) %if bit_clear({bit})"
+            for bit, text in enumerate(values)
+        ]
+        self._line(f'{name}: "[" ws {name}m::0x0' + (' | "[" ws "]"' if low == 0 else ""))
+        self._line(f"{name}m::_: " + "\n  | ".join(items))
+        more = f'"," ws {name}m::_ %if bit_count_lt({bits}, {high})'
+        self._line(f'{name}t::_: {more}\n  | "]"' + (f" %if bit_count_ge({bits}, {low})" if low > 1 else ""))
+        return True
+
     def _key(self, key: str) -> str:
         if key not in self.keys:
             self.keys[key] = f"K{len(self.keys)}"
-            self._line(f"{self.keys[key]}: {_literal(key)}")
+            self._line(f"{self.keys[key]}: {literal(key)}")
         return self.keys[key]
 
-    def _other(self, keys: Iterable[str]) -> str:
-        text = " | ".join(sorted(map(_literal, keys)))
+    def _other(self, text: str) -> str:
         if text not in self.others:
             self.others[text] = f"O{len(self.others)}"
-            self._line(f"{self.others[text]}: /{_TEXT}/" + (f" & ~({text})" if text else ""))
+            self._line(f"{self.others[text]}: {text}")
         return self.others[text]
 
     # Parts that must hold together
@@ -268,11 +339,6 @@ def _listing_all(options: list[dict[str, Any]]) -> list[dict[str, Any]]:
             option = {**option, "properties": {**option.get("properties", {}), **missing}} if missing else option
         found.append(option)
     return found
-
-
-def _literal(key: str) -> str:
-    """A Lark string for a property name in its quotes, as JSON spells it."""
-    return json.dumps(json.dumps(key, ensure_ascii=False), ensure_ascii=False)
 
 
 def _by_type(schema: dict[str, Any]) -> list[dict[str, Any]]:

@@ -18,6 +18,7 @@ from typing import Any
 from codespec.grammar import json_logic as logic
 from codespec.grammar.errors import GrammarError, did_you_mean
 from codespec.grammar.json_formats import ANY_TEXT, ENGINE_FORMATS, FORMATS, NOT_ENFORCED
+from codespec.grammar.json_places import UNIQUE
 from codespec.grammar.json_refs import BadReference, References, Schema, escape
 from codespec.grammar.regex import RegexError, translate
 
@@ -58,16 +59,17 @@ def parse(text: str, name: str) -> Schema:
     return schema
 
 
-def rewrite(schema: Schema, name: str, lenient: bool = False) -> tuple[Schema, list[str]]:
+def rewrite(schema: Schema, name: str, lenient: bool = False, unique: bool = False) -> tuple[Schema, list[str]]:
     """An equivalent schema in the keywords that llguidance enforces, and warnings.
 
-    With ``lenient``, keywords that cannot be enforced are left out and the warnings list them.
+    With ``lenient``, keywords that cannot be enforced are left out and the warnings list them. With ``unique``,
+    ``uniqueItems`` stays in the schema, for ``json_unique``.
 
     Raises:
         GrammarError: a keyword cannot be enforced, or its value is wrong; the message begins with its JSON pointer.
     """
     try:
-        return _Rewriter(schema, name, lenient).run()
+        return _Rewriter(schema, name, lenient, unique).run()
     except RecursionError:
         raise GrammarError(name, "the schema is nested too deeply", f"at most {MAX_DEPTH} levels are allowed") from None
 
@@ -75,8 +77,8 @@ def rewrite(schema: Schema, name: str, lenient: bool = False) -> tuple[Schema, l
 class _Rewriter:
     """Rewrites one document. ``out`` is the schema being built, ``also`` what must hold besides."""
 
-    def __init__(self, root: Schema, name: str, lenient: bool) -> None:
-        self.root, self.name, self.lenient = root, name, lenient
+    def __init__(self, root: Schema, name: str, lenient: bool, unique: bool) -> None:
+        self.root, self.name, self.lenient, self.keeps_unique = root, name, lenient, unique
         self.references = References(root)
         self.definitions: dict[str, Schema | None] = {}  # None: being rewritten
         self.names: dict[str, str] = {}  # by pointer
@@ -382,8 +384,12 @@ class _Rewriter:
 
     def unique(self, value: Any, node: dict[str, Any], where: str, out: dict[str, Any], also: Any) -> None:
         limit = node.get("maxItems")
-        if value is True and not (isinstance(limit, int) and limit <= 1):
-            self.unsupported(where, "uniqueItems cannot be enforced", "leave it out")
+        if value is not True or (isinstance(limit, int) and limit <= 1):
+            return
+        if self.keeps_unique:
+            out[UNIQUE] = True
+        else:
+            self.unsupported(where, "uniqueItems cannot be enforced here", "leave it out")
 
     def unevaluated(
         self, value: Any, node: dict[str, Any], where: str, out: dict[str, Any], also: list[Schema]

@@ -255,7 +255,7 @@ class _Expander:
 
     def _schema(self, token: Token) -> str:
         try:
-            source, warnings = compile_schema(token.text[len("%json") :], token.file, single=True)
+            source, warnings, _ = compile_schema(token.text[len("%json") :], token.file, single=True)
         except GrammarError as error:
             raise token.error(error.cause, error.remedy) from None
         self.result.warnings += [f"{token.file}:{token.line}:{token.column}: {warning}" for warning in warnings]

@@ -35,7 +35,7 @@ from codespec.places import own_python
 from codespec.protocols import CodespecError
 
 if TYPE_CHECKING:
-    from codespec.grammar.state import LlguidanceState
+    from codespec.protocols import GrammarState
 
 SECONDS = 1.5
 """Processor time for compiling a grammar and the first steps with it."""
@@ -359,7 +359,7 @@ def _try_out(kind: str, text: str, name: str, options: dict[str, Any]) -> None:
     walk(grammar.state(byte_tokenizer()), steps)
 
 
-def walk(state: LlguidanceState, steps: int, seconds: float = 0.5) -> None:
+def walk(state: GrammarState, steps: int, seconds: float = 0.5) -> None:
     """Take up to ``steps`` tokens that the grammar allows, with every operation a generation uses.
 
     Raises:

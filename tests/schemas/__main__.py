@@ -3,8 +3,8 @@
     python -m tests.schemas FOLDER --seed 1 [--half tuned|held-out] [--limit N] [--json FILE]
 
 FOLDER holds one folder for each package of ``packages.txt``, unpacked. Instances come from ``hypothesis-jsonschema``
-(``pip install hypothesis-jsonschema hypothesis==6.120.0``) and from mutations of them; ``jsonschema`` says which are
-valid. Keys are shuffled.
+(``pip install hypothesis-jsonschema hypothesis==6.120.0 rfc3986-validator``) and from mutations of them; ``jsonschema``
+says which are valid. Keys are shuffled.
 """
 
 from __future__ import annotations

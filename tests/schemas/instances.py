@@ -53,8 +53,23 @@ def _outside(node: Any) -> Iterator[bool]:
 
 
 def validator(schema: Any) -> Any:
+    """What says which instances are valid. Patterns are ECMA-262's, in which ``\\d`` and ``\\w`` are ASCII."""
+    schema = _ascii(schema)
     kind = jsonschema.validators.validator_for(schema, default=jsonschema.Draft202012Validator)
     return kind(schema, format_checker=kind.FORMAT_CHECKER)
+
+
+def _ascii(node: Any) -> Any:
+    if isinstance(node, list):
+        return [_ascii(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    out = {key: _ascii(item) for key, item in node.items()}
+    if isinstance(out.get("pattern"), str):
+        out["pattern"] = f"(?a:{out['pattern']})"
+    if isinstance(out.get("patternProperties"), dict):
+        out["patternProperties"] = {f"(?a:{key})": item for key, item in out["patternProperties"].items()}
+    return out
 
 
 def instances(schema: Any, check: Any, rng: random.Random) -> Iterator[Any]:

@@ -1,0 +1,131 @@
+"""Where in the texts of a rewritten JSON Schema items must differ (``uniqueItems``), or names, too many for rules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from codespec.grammar.json_refs import Schema
+
+UNIQUE = "uniqueItems"
+MAX_PROPERTIES = 64
+"""The bits of a rule's parameter, see ``json_order``."""
+_MAPS, _LISTS = ("properties", "patternProperties"), ("allOf", "anyOf", "prefixItems")
+_ONE = ("additionalProperties", "items")
+
+
+def subschemas(schema: Schema) -> Iterator[Schema]:
+    """The schemas in a rewritten schema's keywords, definitions aside."""
+    if isinstance(schema, dict):
+        for keyword in _MAPS:
+            yield from schema.get(keyword, {}).values()
+        for keyword in _LISTS:
+            yield from schema.get(keyword, ())
+        for keyword in _ONE:
+            if keyword in schema:
+                yield schema[keyword]
+
+
+def without_marks(schema: Schema) -> Schema:
+    """A rewritten schema and its definitions without ``uniqueItems``, which the engine does not know."""
+    if isinstance(schema, bool):
+        return schema
+    out = {key: item for key, item in schema.items() if key != UNIQUE}
+    for keyword in (*_MAPS, "$defs"):
+        if keyword in out:
+            out[keyword] = {name: without_marks(item) for name, item in out[keyword].items()}
+    for keyword in _LISTS:
+        if keyword in out:
+            out[keyword] = [without_marks(item) for item in out[keyword]]
+    for keyword in _ONE:
+        if keyword in out:
+            out[keyword] = without_marks(out[keyword])
+    return out
+
+
+Place: TypeAlias = "frozenset[int]"
+"""The schemas that a value may have to satisfy, by number. Where alternatives differ it holds those of all of them."""
+
+
+class Places:
+    """The places of a rewritten schema's values, as far as something must differ in them."""
+
+    def __init__(self, schema: dict[str, Any]) -> None:
+        self._definitions: Mapping[str, Schema] = schema.get("$defs", {})
+        self._schemas: list[dict[str, Any]] = []
+        self._numbers: dict[int, int] = {}
+        self._watched: set[int] = set()
+        self._steps: dict[tuple[Place, str | int], Place] = {}
+        reached = self._reach(schema)
+        found = {number for number, each in enumerate(self._schemas) if each.get(UNIQUE) or self._many_names(each)}
+        while found:  # and what leads there, by whatever detours
+            self._watched |= found
+            found = {number for number, below in reached.items() if not self._watched.isdisjoint(below)} - self._watched
+        self.start = self._watched_of([schema])
+
+    def _reach(self, schema: dict[str, Any]) -> dict[int, list[int]]:
+        """Every schema, and those that it leads to."""
+        reached: dict[int, list[int]] = {}
+        waiting: list[Schema] = [schema]
+        while waiting:
+            each = waiting.pop()
+            if isinstance(each, bool) or self._number(each) in reached:
+                continue
+            below = [*subschemas(each), *self._target(each)]
+            reached[self._number(each)] = [self._number(item) for item in below if not isinstance(item, bool)]
+            waiting += below
+        return reached
+
+    def _target(self, schema: dict[str, Any]) -> list[Schema]:
+        reference = schema.get("$ref")
+        return [self._definitions[reference.removeprefix("#/$defs/")]] if isinstance(reference, str) else []
+
+    def _number(self, schema: dict[str, Any]) -> int:
+        number = self._numbers.setdefault(id(schema), len(self._schemas))
+        if number == len(self._schemas):
+            self._schemas.append(schema)
+        return number
+
+    def _together(self, schemas: Sequence[Schema]) -> list[dict[str, Any]]:
+        """With all that may have to hold for the same value."""
+        found: dict[int, dict[str, Any]] = {}
+        waiting = list(schemas)
+        while waiting:
+            each = waiting.pop()
+            if not isinstance(each, bool) and id(each) not in found:
+                found[id(each)] = each
+                waiting += [*each.get("allOf", ()), *each.get("anyOf", ()), *self._target(each)]
+        return list(found.values())
+
+    def _watched_of(self, schemas: Sequence[Schema]) -> Place:
+        return frozenset(self._number(each) for each in self._together(schemas)) & self._watched
+
+    def _many_names(self, schema: dict[str, Any]) -> bool:
+        names = {name for each in self._together([schema]) for name in each.get("properties", ())}
+        return len(names) > MAX_PROPERTIES
+
+    def differ(self, place: Place, array: bool) -> bool:
+        """Whether the items of an array there must differ, or the names of an object."""
+        schemas = (self._schemas[number] for number in place)
+        return any(each.get(UNIQUE) if array else self._many_names(each) for each in schemas)
+
+    def below(self, place: Place, step: str | int) -> Place:
+        """The place of a property's value, or of an item."""
+        if not place:
+            return place
+        found = self._steps.get((place, step))
+        if found is None:
+            schemas = (self._schemas[number] for number in place)
+            found = self._watched_of([item for schema in schemas for item in _below(schema, step)])
+            if len(self._steps) < 10_000:
+                self._steps[place, step] = found
+        return found
+
+
+def _below(schema: dict[str, Any], step: str | int) -> list[Schema]:
+    if isinstance(step, int):
+        first = schema.get("prefixItems", ())
+        return [first[step]] if step < len(first) else [schema.get("items", True)]
+    members = schema.get("properties", {})
+    own = members[step] if step in members else schema.get("additionalProperties", True)
+    return [own, *schema.get("patternProperties", {}).values()]

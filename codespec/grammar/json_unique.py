@@ -1,0 +1,318 @@
+"""Arrays whose items must differ (``uniqueItems``), and objects with many names, which no context-free grammar can say.
+
+A state of the engine is wrapped in one that also reads the JSON text, byte by byte, and refuses the byte that completes
+an item or a name which was there before: a closing quote, brace or bracket, the last letter of ``true``, or what ends a
+number. Where that is wanted is told by the place: the names and indices that lead to it.
+"""
+
+from __future__ import annotations
+
+import json
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from codespec.grammar.json_places import Place, Places
+from codespec.grammar.state import LlguidanceState
+from codespec.grammar.tokenizer import Tokenizer
+from codespec.protocols import Bits
+
+_BETWEEN, _STRING, _ESCAPE, _SCALAR = range(4)
+_SPACE, _LITERALS = b" \t\r\n", (b"true", b"false", b"null")
+
+
+class _Container(NamedTuple):
+    """An object or array that is open.
+
+    Attributes:
+        step: the index of the item, or the name of the property, that stands or comes there.
+        begin: where in the text the item begins; -1 between items.
+        differ: whether its items, or names, must.
+        seen: those until now, the last first, each with those before it.
+    """
+
+    outer: _Container | None
+    place: Place
+    array: bool
+    differ: bool
+    step: int | str | None
+    begin: int
+    seen: tuple[Any, Any] | None
+
+
+class _Reader(NamedTuple):
+    """What was read of a text: the innermost open container, what the last byte is in, and where that began."""
+
+    inner: _Container | None
+    mode: int
+    begin: int
+
+
+class _Twice(Exception):
+    """An item or name is there already."""
+
+
+class UniqueState:
+    """A state of the engine that also refuses items and names which are there already; see ``GrammarState``."""
+
+    def __init__(self, inner: LlguidanceState, places: Places, tokenizer: Tokenizer) -> None:
+        self._inner, self._places, self._tokenizer = inner, places, tokenizer
+        self._text = bytearray()
+        self._read = [(_Reader(None, _BETWEEN, 0), 0)]  # behind each token, with the length of the text
+
+    def copy(self) -> UniqueState:
+        """An independent deep copy, in time linear in the tokens taken so far."""
+        other = object.__new__(UniqueState)
+        other._inner, other._places, other._tokenizer = self._inner.copy(), self._places, self._tokenizer
+        other._text, other._read = self._text.copy(), self._read.copy()
+        return other
+
+    def __deepcopy__(self, memo: dict[int, object]) -> UniqueState:
+        return self.copy()
+
+    def accept(self, tokens: Sequence[int]) -> int:
+        """As ``LlguidanceState.accept``."""
+        for index, token in enumerate(tokens):
+            text = self._bytes(int(token))
+            before, length = self._read[-1]
+            try:
+                after = self._after(before, length, text)
+            except _Twice:
+                return index
+            if self._inner.accept([token]) == 0:
+                return index
+            self._text += text
+            self._read.append((after, length + len(text)))
+        return len(tokens)
+
+    def allows(self, token: int) -> bool:
+        """As ``LlguidanceState.allows``."""
+        return self._inner.allows(token) and not self._refuses(token)
+
+    def mask_into(self, bits: Bits) -> None:
+        """As ``LlguidanceState.mask_into``."""
+        self._inner.mask_into(bits)
+        suspects = self._suspects()
+        if suspects is None:
+            return
+        for token in np.flatnonzero(np.unpackbits((bits & suspects).view(np.uint8), bitorder="little")).tolist():
+            if self._refuses(token):
+                bits[token >> 5] &= ~np.uint32(1 << (token & 31))
+
+    def rollback(self, n: int) -> None:
+        """As ``LlguidanceState.rollback``."""
+        self._inner.rollback(n)
+        if n:
+            del self._read[len(self._read) - n :]
+            del self._text[self._read[-1][1] :]
+
+    def forced(self) -> bytes:
+        """As ``LlguidanceState.forced``; it ends before what is refused here."""
+        forced = self._inner.forced()
+        reader, length = self._read[-1]
+        for end in range(1, len(forced) + 1):
+            try:
+                self._after(reader, length, forced[:end])
+            except _Twice:
+                return forced[: end - 1]
+        return forced
+
+    @property
+    def can_end(self) -> bool:
+        """As ``LlguidanceState.can_end``."""
+        return self._inner.can_end
+
+    @property
+    def finished(self) -> bool:
+        """As ``LlguidanceState.finished``."""
+        return self._inner.finished
+
+    def _refuses(self, token: int) -> bool:
+        reader, length = self._read[-1]
+        try:
+            self._after(reader, length, self._bytes(token))
+        except _Twice:
+            return True
+        return False
+
+    def _bytes(self, token: int) -> bytes:
+        return _texts(self._tokenizer).of(token)
+
+    def _suspects(self) -> Bits | None:
+        """Tokens that may complete an item which is there already; None where none can."""
+        reader = self._read[-1][0]
+        open_ = reader.inner
+        if open_ is None and self._text.strip(_SPACE):
+            return None  # the text is complete
+        inside = False  # an item of an array that holds others
+        each = open_
+        while each is not None and not inside:
+            inside, each = each.differ and each.seen is not None, each.outer
+        if not inside and open_ is not None and not open_.place:
+            return None
+        texts = _texts(self._tokenizer)
+        if not inside:
+            return texts.several
+        return {_BETWEEN: texts.whole, _SCALAR: texts.ends}.get(reader.mode, texts.quotes)
+
+    def _after(self, reader: _Reader, length: int, text: bytes) -> _Reader:
+        """What is read behind ``text``, which stands at ``length``.
+
+        Raises:
+            _Twice: it completes an item that is there already.
+        """
+        inner, mode, begin = reader
+        for at, byte in enumerate(text, length):
+            if mode == _STRING:
+                if byte == 0x22:
+                    mode = _BETWEEN
+                    if inner is not None and not inner.array and inner.step is None:
+                        name = _name(self._part(begin, at + 1, length, text))
+                        inner = _with(inner, name)._replace(step=name)
+                    else:
+                        inner = self._ended(inner, at + 1, length, text)
+                elif byte == 0x5C:
+                    mode = _ESCAPE
+                continue
+            if mode == _ESCAPE:
+                mode = _STRING
+                continue
+            if mode == _SCALAR:
+                if byte in b",]} \t\r\n":
+                    mode, inner = _BETWEEN, self._ended(inner, at, length, text)
+                elif byte in b"el" and self._part(begin, at + 1, length, text) in _LITERALS:
+                    mode, inner = _BETWEEN, self._ended(inner, at + 1, length, text)
+                    continue
+                else:
+                    continue
+            if byte in b" \t\r\n:":
+                continue
+            if byte == 0x2C:
+                if inner is not None:
+                    inner = inner._replace(step=inner.step + 1 if isinstance(inner.step, int) else None)
+                continue
+            if byte in b"]}":
+                outer = inner.outer if inner is not None else None
+                inner = self._ended(outer, at + 1, length, text)
+                continue
+            begin = at
+            if inner is not None and inner.array:
+                inner = inner._replace(begin=at)
+            if byte == 0x22:
+                mode = _STRING
+            elif byte in b"[{":
+                inner = self._opened(inner, byte == 0x5B)
+            else:
+                mode = _SCALAR
+        return _Reader(inner, mode, begin)
+
+    def _opened(self, outer: _Container | None, array: bool) -> _Container:
+        places = self._places
+        place = places.start if outer is None else places.below(outer.place, "" if outer.step is None else outer.step)
+        return _Container(outer, place, array, places.differ(place, array), 0 if array else None, -1, None)
+
+    def _ended(self, inner: _Container | None, end: int, length: int, text: bytes) -> _Container | None:
+        """Behind a value in ``inner``."""
+        if inner is None or not inner.array or inner.begin < 0:
+            return inner
+        if inner.differ:
+            inner = _with(inner, comparable(self._part(inner.begin, end, length, text)))
+        return inner._replace(begin=-1)
+
+    def _part(self, begin: int, end: int, length: int, text: bytes) -> bytes:
+        """Of the text with ``text`` at ``length``."""
+        if begin >= length:
+            return text[begin - length : end - length]
+        return bytes(self._text[begin:length]) + text[: end - length]
+
+
+def _with(container: _Container, found: Any) -> _Container:
+    """With one more item or name.
+
+    Raises:
+        _Twice: it is there already.
+    """
+    if not container.differ:
+        return container
+    seen = container.seen
+    while seen is not None:
+        if seen[0] == found:
+            raise _Twice
+        seen = seen[1]
+    return container._replace(seen=(found, container.seen))
+
+
+def _name(text: bytes) -> str:
+    try:
+        return str(json.loads(text))
+    except ValueError:
+        return ""
+
+
+def comparable(text: bytes) -> Any:
+    """Equal for two JSON texts of equal values: numbers by their value as 64-bit floats, objects in any order."""
+    try:
+        return _comparable(json.loads(text, parse_int=float))
+    except (ValueError, RecursionError):  # the engine refuses what is no JSON; what nests too deeply equals everything
+        return None if text[:1] not in b"[{" else _Anything()
+
+
+class _Anything:
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def _comparable(value: Any) -> Any:
+    if isinstance(value, list):
+        return "array", tuple(map(_comparable, value))
+    if isinstance(value, dict):
+        return "object", frozenset((key, _comparable(item)) for key, item in value.items())
+    return type(value).__name__, value
+
+
+def _holds_value(text: bytes) -> bool:
+    if b"]" in text or b"}" in text or text.count(b'"') > 1:
+        return True
+    return b'"' not in text and any(byte in b", \t\r\nel" for byte in text)
+
+
+class _Texts:
+    """The bytes of a vocabulary's tokens, and sets of tokens by what they hold.
+
+    Attributes:
+        quotes: tokens with a quote, which may end a string.
+        ends: tokens that may end a value that has begun, but a string.
+        whole: tokens in which a value may end that begins in them, or an array or object.
+        several: tokens in which two items may stand.
+    """
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        raw = tokenizer.raw
+        self._of = [b"" if token in tokenizer.barred else raw.decode_bytes([token]) for token in range(tokenizer.size)]
+        self.several = self._set(lambda text: b"," in text.rstrip(_SPACE)[:-1])
+        self.quotes = self._set(lambda text: b'"' in text)
+        self.ends = self._set(lambda text: any(byte in b'",]} \t\r\nel' for byte in text))
+        self.whole = self._set(_holds_value)
+
+    def of(self, token: int) -> bytes:
+        """The text of a token; empty for those that are none."""
+        return self._of[token] if 0 <= token < len(self._of) else b""
+
+    def _set(self, holds: Callable[[bytes], bool]) -> Bits:
+        bits = np.zeros((len(self._of) + 31) // 32 * 32, np.uint8)
+        bits[: len(self._of)] = [bool(holds(text)) for text in self._of]
+        return np.packbits(bits, bitorder="little").view(np.uint32)
+
+
+_known: weakref.WeakKeyDictionary[Tokenizer, _Texts] = weakref.WeakKeyDictionary()
+
+
+def _texts(tokenizer: Tokenizer) -> _Texts:
+    found = _known.get(tokenizer)
+    if found is None:
+        found = _known[tokenizer] = _Texts(tokenizer)
+    return found
