@@ -7,7 +7,6 @@ import json
 import random
 
 import json_judge
-import jsonschema
 import pytest
 
 from codespec.grammar import Grammar, GrammarError
