@@ -18,6 +18,11 @@ _STATEMENTS = frozenset(
     }
 )  # fmt: skip
 
+_KEYWORDS = frozenset(
+    b"auto break case char const continue default do double else enum extern float for goto if int long register return "
+    b"short signed sizeof static struct switch typedef union unsigned void volatile while".split()
+)
+
 _PARAMETERS = re.compile(rb"\s*#\s*define\s+\w+\(([^()\\/\n]*)\)")
 _PARAMETER = re.compile(rb"\s*(?:[A-Za-z_]\w*)?\s*(?:\.\.\.)?\s*")
 
@@ -97,7 +102,7 @@ def _follows_a_definition(block: Node) -> bool:
     before = block.prev_named_sibling
     while before is not None and before.type == "comment":
         before = before.prev_named_sibling
-    return before is not None and before.type in ("function_definition", "type_definition")
+    return before is not None and before.type in ("function_definition", "type_definition", "compound_statement")
 
 
 def _function(walk: Walk, node: Node, context: Context) -> None:
@@ -131,13 +136,41 @@ def _labels(node: Node) -> Iterator[tuple[Node, bool]]:
 
 
 def _fields(walk: Walk, node: Node, context: Context) -> None:
+    # Those between the lines of the preprocessor, which may leave some out, are no children of this node.
     fields = [member for member in named(node) if member.type == "field_declaration"]
     names = [_name(each) for field in fields for each in field.children_by_field_name("declarator")]
-    # What the preprocessor leaves out may be there twice.
-    if len(fields) == len(list(named(node))):
-        for each in repeated(_named(walk, names, "field_identifier")):
-            walk.report("field twice", each)
+    for each in repeated(_named(walk, names, "field_identifier")):
+        walk.report("field twice", each)
+    for field in fields:
+        kind = field.child_by_field_name("type")
+        if kind is not None and kind.type == "type_identifier" and len(field.children) == 2 and _is_no_macro(walk, kind):
+            walk.report("field without a name", field, kind)
     walk.visit_children(node, context)
+
+
+def _is_no_macro(walk: Walk, name: Node) -> bool:
+    """Whether a name is hardly one of a macro that stands for anything: those are in capitals, or begin with ``_``."""
+    text = walk.text(name)
+    return not text.startswith(b"_") and text.upper() != text
+
+
+def _sized_type(walk: Walk, node: Node, context: Context) -> None:
+    kind = node.child_by_field_name("type")
+    if kind is not None and kind.type == "type_identifier" and _is_no_macro(walk, kind):
+        walk.report("size of a type that has none", node, kind)
+    walk.visit_children(node, context)
+
+
+def _declarator(walk: Walk, node: Node, context: Context) -> None:
+    behind = [each for each in node.children if each.type == "identifier"][1:]
+    if node.child_by_field_name("declarator") is not None and behind and _is_no_macro(walk, behind[0]):
+        walk.report("word behind the parameters", behind[0])
+    walk.visit_children(node, context)
+
+
+def _identifier(walk: Walk, node: Node, context: Context) -> None:
+    if walk.text(node) in _KEYWORDS:
+        walk.report("keyword as a name", node)
 
 
 def _parameters(walk: Walk, node: Node, context: Context) -> None:
@@ -188,6 +221,9 @@ HANDLERS: dict[str, Handler] = {
     "expression_statement": _expression,
     "field_declaration_list": _fields,
     "parameter_list": _parameters,
+    "sized_type_specifier": _sized_type,
+    "function_declarator": _declarator,
+    **dict.fromkeys(("identifier", "field_identifier", "type_identifier"), _identifier),
     "preproc_include": _include,
     "preproc_def": _define,
 }
