@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import random
+import re
 
 import json_judge
 import pytest
@@ -138,7 +139,7 @@ REFUSED = [
         "/oneOf",
         "may hold together",
     ),
-    ({"type": "string", "format": "regex"}, "/format", "format 'regex' cannot be enforced"),
+    ({"type": "string", "format": "idn-email"}, "/format", "format 'idn-email' cannot be enforced"),
     ({"minimum": 1e30}, "/minimum", "beyond 2^53"),
     ({"const": 2**53 + 1}, "/const", "beyond 2^53"),
     ({"multipleOf": 0.123456789012}, "/multipleOf", "too many digits"),
@@ -358,6 +359,7 @@ FORMAT_TEXTS = {
     "duration": (["P1D", "PT2H"], ["PT1D", "1D"]),
     "email": (["a@b.c"], ["a"]),
     "hostname": (["a.b"], ["-a"]),
+    "regex": (["^(?:a|[a-z]\\d)+?$", "", "x{2,4}", "[^\\]]*"], ["(", "a**", "[", "x{4,2}", "\\"]),
     "uri": (["http://a/b?c#d", "urn:a"], ["//a", "a b"]),
 }
 
@@ -369,6 +371,38 @@ def test_formats(name: str) -> None:
     for text in (*valid, *invalid):
         assert accepts_text(grammar, json.dumps(text, ensure_ascii=False)).accepted == (text in valid), text
     assert set(FORMATS) <= set(FORMAT_TEXTS)
+
+
+def test_expressions_are_ones_for_python_too() -> None:
+    grammar, chooser, taken = Grammar.from_json_schema('{"type": "string", "format": "regex"}'), random.Random(2), 0
+    for _ in range(3_000):
+        text = "".join(chooser.choice("ab.[]^-()?:*+{}1,2|$\\dw") for _ in range(chooser.randrange(9)))
+        if accepts_text(grammar, json.dumps(text)).accepted:
+            re.compile(text)
+            taken += 1
+    assert taken > 300
+
+
+@pytest.mark.parametrize(
+    ("pattern", "letters"),
+    [
+        (r'[^"]b', 'ab"\\\n'),
+        (r"^[^\\]+b", 'ab"\\\n'),
+        (r"(?:^|[^\\])b", 'ab"\\\n'),
+        (r"[\x00-!#-z]b", 'ab"\\\n'),
+        (r"(?<!\\)\$\{(.*?)\}|.*(?<!a)\$b", "\\${}ab"),
+        (r"^(?=!+[^!*,]+$)(?=(.*\w)).+$", "!!*a,- "),
+        (r"^(?!(sap|b\.c|d)$).*$", "sapb.cd"),
+        (r"^(?!a$)(?=b|a)", "ab"),
+    ],
+)
+def test_patterns_find_what_python_finds(pattern: str, letters: str) -> None:
+    grammar, chooser = Grammar.from_json_schema(json.dumps({"type": "string", "pattern": pattern})), random.Random(3)
+    for _ in range(1_000):
+        text = "".join(chooser.choice(letters) for _ in range(chooser.randrange(7)))
+        if not text.endswith("\n"):  # before which Python's $ matches, too
+            expected = re.search(pattern, text) is not None
+            assert accepts_text(grammar, json.dumps(text)).accepted == expected, text
 
 
 def judge(seed: int) -> tuple[int, int, list[str]]:

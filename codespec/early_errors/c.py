@@ -19,8 +19,8 @@ _STATEMENTS = frozenset(
 )  # fmt: skip
 
 _KEYWORDS = frozenset(
-    b"auto break case char const continue default do double else enum extern float for goto if int long register return "
-    b"short signed sizeof static struct switch typedef union unsigned void volatile while".split()
+    b"auto break case char const continue default do double else enum extern float for goto if int long register "
+    b"return short signed sizeof static struct switch typedef union unsigned void volatile while".split()
 )
 
 _PARAMETERS = re.compile(rb"\s*#\s*define\s+\w+\(([^()\\/\n]*)\)")
@@ -143,7 +143,12 @@ def _fields(walk: Walk, node: Node, context: Context) -> None:
         walk.report("field twice", each)
     for field in fields:
         kind = field.child_by_field_name("type")
-        if kind is not None and kind.type == "type_identifier" and len(field.children) == 2 and _is_no_macro(walk, kind):
+        if (
+            kind is not None
+            and kind.type == "type_identifier"
+            and len(field.children) == 2
+            and _is_no_macro(walk, kind)
+        ):
             walk.report("field without a name", field, kind)
     walk.visit_children(node, context)
 

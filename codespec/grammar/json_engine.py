@@ -15,7 +15,7 @@ from codespec.grammar.errors import GrammarError
 from codespec.grammar.json_order import Found, any_order, several_names
 from codespec.grammar.json_places import Places, without_marks
 from codespec.grammar.json_refs import Schema, escape
-from codespec.grammar.json_schema import COUNTS, HANDLERS, parse, rewrite
+from codespec.grammar.json_schema import COUNTS, HANDLERS, rewrite
 
 _ORDERED = "some properties must stand in the schema's order"
 _NOTHING = "Unsatisfiable schema"
@@ -73,6 +73,28 @@ def compile_schema(text: str, name: str, lenient: bool = False, single: bool = F
             raise GrammarError(name, f"{where}: {cause}" if where else cause, remedy)
         warnings.append(f"{where}: {cause}; ignored")
         schema = _without(schema, where)
+
+
+def parse(text: str, name: str) -> Schema:
+    """The schema in ``text``.
+
+    Raises:
+        GrammarError: not JSON, or no schema.
+    """
+    try:
+        schema = json.loads(text)
+        written = json.dumps(schema, ensure_ascii=False)
+    except json.JSONDecodeError as error:
+        raise GrammarError(name, f"not JSON: {error.msg}", "", error.lineno, error.colno) from None
+    except RecursionError:
+        raise GrammarError(name, "the schema is nested too deeply") from None
+    except ValueError:  # Python's limit on digits
+        raise GrammarError(name, "a number has too many digits", "shorten it") from None
+    if re.search(r"[\ud800-\udfff]", written):
+        raise GrammarError(name, "half of a surrogate pair stands in a text", "leave it out; no UTF-8 holds it")
+    if not isinstance(schema, dict | bool):
+        raise GrammarError(name, "a JSON Schema is an object", "write {...}, true or false")
+    return schema
 
 
 def _places(schema: Schema) -> Places | None:

@@ -45,6 +45,19 @@ def _uri(wider: str, relative: bool) -> str:
     return f"(?:{whole}|{rest}|{first}+(?:/{char}*)*|){tail}" if relative else f"(?:{whole}){tail}"
 
 
+def _regex(depth: int) -> str:
+    """Regular expressions that JavaScript and Python take alike, with so many groups within groups."""
+    escape = r"\\[dDwWsS.\\^$*+?()\[\]{}|/]"
+    member = r"[^\\\[\]\^&~|\-\x00-\x1f]"
+    one = rf"(?:[^\\\[\](){{}}|*+?.\^$\x00-\x1f]|{escape}|\.|\[\^?(?:a-z|A-Z|0-9|{member}|{escape})+\])"
+    counts = "|".join(rf"{low},[{low or 1}-9]" for low in range(10))
+    many = rf"(?:(?:[*+?]|\{{(?:[0-9]{{1,2}},?|{counts}|[0-9],[1-9][0-9])\}})\??)?"
+    text = rf"(?:{one}{many}|[\^$])*"
+    for _ in range(depth):
+        text = rf"(?:{one}{many}|[\^$]|\((?:\?:)?{text}(?:\|{text})*\){many})*"
+    return rf"{text}(?:\|{text})*"
+
+
 _WIDE = r"\x{A0}-\x{D7FF}\x{F900}-\x{FDCF}\x{FDF0}-\x{FFEF}\x{10000}-\x{DFFFD}"
 
 FORMATS: dict[str, str] = {
@@ -57,6 +70,7 @@ FORMATS: dict[str, str] = {
     "uri-reference": _uri("", relative=True),
     "iri": _uri(_WIDE, relative=False),
     "iri-reference": _uri(_WIDE, relative=True),
+    "regex": _regex(2),
     "relative-json-pointer": rf"(?:0|[1-9][0-9]*)(?:#|{_POINTER})",
 }
 """Expressions in Rust's syntax for the whole text."""
@@ -64,7 +78,7 @@ FORMATS: dict[str, str] = {
 ENGINE_FORMATS = ("duration", "email", "hostname", "uri", "uuid")
 """Formats that llguidance enforces."""
 
-NOT_ENFORCED = ("idn-email", "idn-hostname", "uri-template", "regex")
+NOT_ENFORCED = ("idn-email", "idn-hostname", "uri-template")
 """Formats of the specification that no regular expression here stands for."""
 
 ANY_TEXT = ("binary", "byte", "password", "path", "file-path", "directory-path", "json-string", "base64url")

@@ -12,6 +12,7 @@ import llguidance
 
 from codespec.grammar import json_logic as logic
 from codespec.grammar.json_refs import Schema
+from codespec.grammar.look_around import alternatives
 
 _TEXT = r'/"([^"\\\x00-\x1f\x7f]|\\[nrbtf\\"])*"/'
 _PLAIN = r'[^"\\\x00-\x1f\x7f]*'
@@ -47,7 +48,7 @@ def names_of(schema: dict[str, Any]) -> Names | None:
     expressions = [f"/{llguidance.regex_to_lark(each or '')}/" for each in whole]
     listed: dict[str, Schema] = {}
     for key in keys:
-        own = [item for pattern, item in patterns.items() if _matches(pattern, key)]
+        own = [item for pattern, item in patterns.items() if may_match(pattern, key)]
         if key in members:
             own.append(members[key])
         listed[key] = logic.both(*own) if own else rest
@@ -71,8 +72,12 @@ def _but(name: str, excluded: Iterable[str]) -> str:
     return f"{name} & ~({text})" if text else name
 
 
-def _matches(pattern: str, key: str) -> bool:
-    return re.search(_for_python(pattern), key) is not None
+def may_match(pattern: str, key: str) -> bool:
+    """Whether a translated pattern is found in a name, as far as can be told."""
+    try:
+        return "&&" in pattern or re.search(_for_python(pattern), key) is not None
+    except re.error:
+        return True
 
 
 def _for_python(pattern: str) -> str:
@@ -86,23 +91,13 @@ def _whole(pattern: str) -> str | None:
         re.compile(_for_python(pattern))
     except re.error:
         return None
+    if "&&" in pattern:
+        return None  # Python has no intersections
     options = []
-    for option in _alternatives(pattern):
+    for option in alternatives(pattern):
         begins, ends = option.startswith("^"), bool(re.search(r"(?<!\\)(?:\\\\)*\$$", option))
         body = option[begins : len(option) - ends]
         if re.search(r"[\^$]", re.sub(r"\\.|\[(?:\\.|[^\]\\])*\]", "", body)) or re.search(r"\\[bBAzZ<]", body):
             return None
         options.append(f"{'' if begins else _PLAIN}(?:{body}){'' if ends else _PLAIN}")
     return f'"(?:{"|".join(options)})"'
-
-
-def _alternatives(pattern: str) -> list[str]:
-    """What stands between the bars that are in no group and no class."""
-    parts, depth, begin = [], 0, 0
-    for match in re.finditer(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|[()|]", pattern, re.DOTALL):
-        if match[0] in "()":
-            depth += 1 if match[0] == "(" else -1
-        elif match[0] == "|" and depth == 0:
-            parts.append(pattern[begin : match.start()])
-            begin = match.end()
-    return [*parts, pattern[begin:]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
+from codespec.grammar.json_names import may_match
 from codespec.grammar.json_refs import Schema
 
 UNIQUE = "uniqueItems"
@@ -128,4 +129,5 @@ def _below(schema: dict[str, Any], step: str | int) -> list[Schema]:
         return [first[step]] if step < len(first) else [schema.get("items", True)]
     members = schema.get("properties", {})
     own = members[step] if step in members else schema.get("additionalProperties", True)
-    return [own, *schema.get("patternProperties", {}).values()]
+    patterns = schema.get("patternProperties", {})
+    return [own, *(item for pattern, item in patterns.items() if may_match(pattern, step))]

@@ -8,18 +8,18 @@ keyword by its JSON pointer.
 
 from __future__ import annotations
 
-import json
 import math
-import re
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
 from codespec.grammar import json_logic as logic
 from codespec.grammar.errors import GrammarError, did_you_mean
+from codespec.grammar.json_exclusive import exclusive, negate
 from codespec.grammar.json_formats import ANY_TEXT, ENGINE_FORMATS, FORMATS, NOT_ENFORCED
 from codespec.grammar.json_places import UNIQUE
 from codespec.grammar.json_refs import BadReference, References, Schema, escape
+from codespec.grammar.look_around import without_look_around
 from codespec.grammar.regex import RegexError, translate
 
 MAX_EXACT = 2**53
@@ -35,28 +35,6 @@ _ANNOTATIONS = frozenset([
 ])  # fmt: skip
 COUNTS = ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties")
 _TYPES = ("null", "boolean", "integer", "number", "string", "array", "object")
-
-
-def parse(text: str, name: str) -> Schema:
-    """The schema in ``text``.
-
-    Raises:
-        GrammarError: not JSON, or no schema.
-    """
-    try:
-        schema = json.loads(text)
-        written = json.dumps(schema, ensure_ascii=False)
-    except json.JSONDecodeError as error:
-        raise GrammarError(name, f"not JSON: {error.msg}", "", error.lineno, error.colno) from None
-    except RecursionError:
-        raise GrammarError(name, "the schema is nested too deeply") from None
-    except ValueError:  # Python's limit on digits
-        raise GrammarError(name, "a number has too many digits", "shorten it") from None
-    if re.search(r"[\ud800-\udfff]", written):
-        raise GrammarError(name, "half of a surrogate pair stands in a text", "leave it out; no UTF-8 holds it")
-    if not isinstance(schema, dict | bool):
-        raise GrammarError(name, "a JSON Schema is an object", "write {...}, true or false")
-    return schema
 
 
 def rewrite(schema: Schema, name: str, lenient: bool = False, unique: bool = False) -> tuple[Schema, list[str]]:
@@ -88,7 +66,9 @@ class _Rewriter:
 
     def run(self) -> tuple[Schema, list[str]]:
         schema = self.schema(self.root, "")
-        self._check_circles()
+        for pointer, name in self.names.items():
+            if logic.is_circle(name, self.definitions):
+                raise self.error(pointer, "the reference leads to itself", "point it at a schema")
         if isinstance(schema, bool):
             return schema, self.warnings
         return {**schema, "$defs": self.definitions} if self.definitions else schema, self.warnings
@@ -156,16 +136,6 @@ class _Rewriter:
                 self.unsupported(f"{where}/{keyword}", "cannot be enforced beside optional properties", remedy)
                 del out[keyword]
 
-    def _check_circles(self) -> None:
-        for pointer, name in self.names.items():
-            seen, schema = {name}, self.definitions[name]
-            while isinstance(schema, dict) and list(schema) == ["$ref"]:
-                target = logic.definition_of(schema)
-                if target in seen:
-                    raise self.error(pointer, "the reference leads to itself", "point it at a schema")
-                seen.add(target)
-                schema = self.definitions[target]
-
     # Values
 
     def count_value(self, value: Any, where: str) -> int:
@@ -207,12 +177,19 @@ class _Rewriter:
         # As alternatives, number and integer overlap: the engine would read 1 in two ways.
         out["type"] = [name for name in types if name != "integer" or "number" not in types]
 
-    def values(self, value: Any, node: Any, where: str, out: dict[str, Any], also: Any) -> None:
+    def values(self, value: Any, node: Any, where: str, out: dict[str, Any], also: list[Schema]) -> None:
         keyword = where.rpartition("/")[2]
         if keyword == "enum" and not isinstance(value, list):
             raise self.error(where, "must be a list of values", "")
-        if all(self._exact(item, where) for item in (value if keyword == "enum" else [value])):
+        values = value if keyword == "enum" else [value]
+        if not all(self._exact(item, where) for item in values):
+            return
+        objects = [item for item in values if isinstance(item, dict) and len(item) > 1]
+        if not objects:
             out[keyword] = value
+            return
+        others = [item for item in values if item not in objects]  # their names may come in any order
+        also.append({"anyOf": [*map(logic.only, objects), *([{"enum": others}] if others else [])]})
 
     def _exact(self, value: Any, where: str) -> bool:
         """Whether every number in a constant is one that the engine writes as it is."""
@@ -244,17 +221,26 @@ class _Rewriter:
         self.factor = factor
         out["multipleOf"] = value
 
-    def pattern(self, value: Any, node: Any, where: str, out: dict[str, Any], also: Any) -> None:
-        pattern = self._pattern(value, where)
-        if pattern is not None:
-            out["pattern"] = pattern
+    def pattern(self, value: Any, node: Any, where: str, out: dict[str, Any], also: list[Schema]) -> None:
+        parts = without_look_around(value) if isinstance(value, str) and "(?" in value else [value]
+        found = [self._pattern(part, where, value) for part in parts]
+        if None not in found:
+            out["pattern"] = found[-1]
+            also += [{"pattern": each} for each in found[:-1]]
 
-    def _pattern(self, value: Any, where: str) -> str | None:
+    def _pattern(self, value: Any, where: str, written: str = "") -> str | None:
+        """A pattern in the engine's dialect; None where it has none.
+
+        Args:
+            written: what the schema has in its place.
+        """
         if not isinstance(value, str):
             raise self.error(where, "must be a regular expression", "")
         try:
             return translate(value, "ecma", whole=False)
         except RegexError as error:
+            if written not in ("", value):
+                return self._pattern(written, where)  # complains of the place in what was written
             self.unsupported(where, f"{error.cause} (character {error.position + 1})", error.remedy or "change it")
             return None
 
@@ -292,14 +278,14 @@ class _Rewriter:
 
     def one_of(self, value: Any, node: Any, where: str, out: dict[str, Any], also: list[Schema]) -> None:
         options = self._schemas(value, where)
-        exclusive = logic.exclusive(options, self.definitions)
-        if exclusive is None:
+        found = exclusive(options, self.definitions)
+        if found is None:
             cause = "oneOf whose alternatives may hold together cannot be enforced"
             self.unsupported(where, cause, "use anyOf, or give each a required property with its own const")
-        also.append({"anyOf": options if exclusive is None else exclusive})
+        also.append({"anyOf": options if found is None else found})
 
     def not_(self, value: Any, node: Any, where: str, out: dict[str, Any], also: list[Schema]) -> None:
-        negated = logic.negate(self.schema(value, where), self.definitions)
+        negated = negate(self.schema(value, where), self.definitions)
         if negated is None:
             self.unsupported(where, "this schema has no opposite that can be enforced", "say what is allowed instead")
         else:
@@ -311,7 +297,7 @@ class _Rewriter:
         if then is True and otherwise is True:
             return
         condition = self.schema(value, where)
-        negated = logic.negate(condition, self.definitions)
+        negated = negate(condition, self.definitions)
         if negated is None:
             remedy = "write anyOf with both cases"
             self.unsupported(where, "a condition without an opposite that can be enforced", remedy)
@@ -373,10 +359,7 @@ class _Rewriter:
             return
         limit = node.get("maxItems")
         if least == 1 and "maxContains" not in node and isinstance(limit, int) and limit <= 16:
-            wanted = self.schema(value, where)
-            options: list[Schema] = [{"type": [name for name in _TYPES if name not in ("array", "integer")]}]
-            options += [{"prefixItems": [True] * n + [wanted], "minItems": n + 1} for n in range(limit)]
-            also.append({"anyOf": options, logic.EVALUATES: "unknown"})
+            also.append(logic.holds_one(self.schema(value, where), limit))
         else:
             self.unsupported(
                 where, "contains cannot be enforced", "put the items in prefixItems, or give maxItems up to 16"

@@ -284,7 +284,14 @@ class _Translator:
         self.at += 1
         if not body:  # ECMA-262: [] matches nothing, [^] everything
             return "[\\x00-\\x{10FFFF}]" if negated else "[a&&b]"
-        return f"[{'^' if negated else ''}{''.join(body)}]"
+        text = "".join(body)
+        if self.dialect != "ecma":
+            return f"[{'^' if negated else ''}{text}]"
+        # Of a class with all control characters (but perhaps the line break) llguidance takes a quote and a backslash
+        # for members wherever one of them is, since JSON writes all of these with a backslash. So one is left out.
+        if negated:
+            return f"[^{text}\\x00]"
+        return f"[{text}&&[^\\x00]]" if re.search(r"\\x(00|\{0+\})|\x00", text) else f"[{text}]"
 
     def _range_end(self, start: int) -> str:
         at = self.at
