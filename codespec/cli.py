@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from codespec import show
 from codespec.cli_bench import (
+    run_bench_busy,
     run_bench_decode,
     run_bench_gate,
     run_bench_grammar,
@@ -170,6 +171,7 @@ COMMANDS = {
     "bench learning": run_bench_learning,
     "bench quality": run_bench_quality,
     "bench grammar": run_bench_grammar,
+    "bench busy": run_bench_busy,
     "bench gate": run_bench_gate,
     "bench inflate": run_bench_inflate,
     "bench sources": run_bench_sources,

@@ -63,6 +63,15 @@ def run_bench_sources(options: argparse.Namespace) -> int:
     return run(options.grammar, options.paths, options.limit, options.out, judged=not options.no_judge)
 
 
+def run_bench_busy(options: argparse.Namespace) -> int:
+    """``codespec bench busy``."""
+    from codespec.bench.busy import run
+    from codespec.models.registry import EMBEDDED_TARGET, file_or_model
+
+    target = file_or_model(options.target) if options.target else EMBEDDED_TARGET
+    return run(target, options.paths, options.samples, options.shell, options.out)
+
+
 def run_bench_gate(options: argparse.Namespace) -> int:
     """``codespec bench gate``."""
     from codespec.bench.gate import run

@@ -41,6 +41,7 @@ def add_bench(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     grammar.add_argument("--tokens", type=positive, default=200, metavar="N", help="with --decode (default: 200)")
     grammar.add_argument("--out", type=Path, metavar="DIR", help="write grammar.json and grammar.svg there")
     grammar.set_defaults(command="bench grammar")
+    _add_busy(actions)
     _add_gate(actions)
     learning = actions.add_parser("learning", help="what n-grams gain from having seen the files of a workspace")
     learning.add_argument("paths", nargs="*", type=Path, metavar="PATH", help="files and folders (default: codespec's)")
@@ -58,6 +59,16 @@ def add_bench(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     sources.add_argument("--out", type=Path, metavar="DIR", help="write sources-GRAMMAR.json there")
     sources.add_argument("--no-judge", action="store_true", help="count files that the language's own parser refuses")
     sources.set_defaults(command="bench sources")
+
+
+def _add_busy(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = actions.add_parser("busy", help="what a token takes while other programs compute, by the threads")
+    parser.add_argument("paths", nargs="*", type=Path, metavar="PATH", help="files and folders to continue texts of")
+    parser.add_argument("--target", metavar="NAME|PATH", default="", help="target model (default: embedded)")
+    parser.add_argument("--samples", type=positive, default=8, metavar="N", help="texts for each load (default: 8)")
+    parser.add_argument("--command", dest="shell", default="", metavar="SHELL", help="a further load: a shell command")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="write busy.json there")
+    parser.set_defaults(command="bench busy")
 
 
 def _add_gate(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -311,6 +311,22 @@ def test_where_the_order_stays_a_warning_says_so(schema: dict[str, object], keys
             ["{}", '{"b": 1}'],
         ),
         (
+            {"properties": {"a": {"type": "null"}, "b": True}, "minProperties": 1},
+            ['{"b": 1}', '{"q": 1}', '{"b": 1, "a": null}'],
+            ["{}", '{"a": 1}'],
+        ),
+        (
+            {"properties": {"k": {"oneOf": [{"$ref": "#"}, {"type": "object", "required": ["$ref"]}]}, "l": True},
+             "patternProperties": {"^x-": True}, "additionalProperties": False},
+            ['{"l": 1, "k": {"l": 2, "k": {"$ref": 1}}}', '{"k": {"x-a": {}}, "x-b": 1}', '{"k": {"b": 1, "$ref": 2}}'],
+            ['{"k": {"b": 1}}', '{"$ref": 1}'],
+        ),
+        (
+            {"properties": {"a": {"const": {"p": 1, "q": {"r": [1], "s": 2}}}, "b": {"enum": [1, {"p": 1, "q": 2}]}}},
+            ['{"b": {"q": 2, "p": 1}, "a": {"q": {"s": 2, "r": [1]}, "p": 1}}', '{"b": 1}'],
+            ['{"a": {"p": 1}}', '{"b": {"p": 1}}', '{"b": {"p": 1, "q": 2, "r": 3}}'],
+        ),
+        (
             {"properties": {"a": {"allOf": [{"enum": ["x"]}, {"enum": ["y"]}]}, "c": True, "b": True}},
             ['{"b": 1, "c": 2}'],
             ['{"b": 1, "a": "x"}'],

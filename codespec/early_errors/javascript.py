@@ -232,8 +232,14 @@ def _ambient(walk: Walk, node: Node, context: Context) -> None:
     """What is declared to be elsewhere: little is known of it but that nothing runs there."""
     for module in named(node):
         body = module.child_by_field_name("body") if module.type in ("internal_module", "module") else None
-        for statement in filter(_runs, body.children if body is not None else ()):
-            walk.report("statement in ambient code", statement)
+        for statement in body.children if body is not None else ():
+            if _runs(statement):
+                walk.report("statement in ambient code", statement)
+            declared = (
+                statement.child_by_field_name("declaration") if statement.type == "export_statement" else statement
+            )
+            if declared is not None and declared.type in ("interface_declaration", "type_alias_declaration"):
+                walk.visit(declared, context)
 
 
 def _runs(statement: Node) -> bool:

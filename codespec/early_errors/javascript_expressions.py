@@ -172,7 +172,8 @@ def _nothing(walk: Walk, node: Node, context: Context) -> None:
 
 
 def _type(walk: Walk, node: Node, context: Context) -> None:
-    """A type, of which nothing is known but that no two parameters, or properties, have the same name."""
+    """A type, of which nothing is known but that no two parameters, or properties, have the same name, and that only
+    arrays are ``readonly``."""
     waiting = [node]
     while waiting:
         each = waiting.pop()
@@ -182,6 +183,18 @@ def _type(walk: Walk, node: Node, context: Context) -> None:
         elif each.type == "formal_parameters":
             for name in repeated((walk.text(own), own) for own in bound(each)):
                 walk.report("parameter twice", name)
+        elif each.type == "readonly_type":
+            _check_readonly(walk, each)
+
+
+def _check_readonly(walk: Walk, node: Node) -> None:
+    if next(iter(named(node)), node).type not in ("array_type", "tuple_type", "union_type"):
+        walk.report("readonly of what is no array", node, node.children[0])
+
+
+def _readonly(walk: Walk, node: Node, context: Context) -> None:
+    _check_readonly(walk, node)
+    walk.visit_children(node, context)
 
 
 def _object(walk: Walk, node: Node, context: Context) -> None:
@@ -193,6 +206,10 @@ def _object(walk: Walk, node: Node, context: Context) -> None:
 
 def _check_properties(walk: Walk, node: Node) -> None:
     members = [(kind, name) for child in named(node) for kind, name in _property(child)]
+    methods = {walk.text(name) for kind, name in members if kind == "method"}
+    for kind, name in members:
+        if kind == "property" and walk.text(name) in methods:
+            walk.report("property twice", name)
     for kind in ("get", "set"):
         names = ((walk.text(name).strip(b"\"'"), name) for own, name in members if own in (kind, "property"))
         for name in repeated(names):
@@ -200,7 +217,7 @@ def _check_properties(walk: Walk, node: Node) -> None:
 
 
 def _property(member: Node) -> Iterator[tuple[str, Node]]:
-    """The name of a property: ``get`` and ``set`` may have the same one, signatures of methods anyway."""
+    """The name of a property: ``get`` and ``set`` may have the same one, and so may signatures of methods."""
     if member.type == "shorthand_property_identifier":
         yield "property", member
     name = member.child_by_field_name("key" if member.type == "pair" else "name")
@@ -208,6 +225,8 @@ def _property(member: Node) -> Iterator[tuple[str, Node]]:
         name = next((child for child in named(name) if _is_literal(child)), None)
     if name is None or not (name.type == "property_identifier" or _is_literal(name)):
         return
+    if member.type == "method_signature":
+        yield "method", name
     if member.type in ("pair", "property_signature", "method_definition"):
         yield next((child.type for child in member.children if child.type in ("get", "set")), "property"), name
 
@@ -239,6 +258,8 @@ HANDLERS: dict[str, Handler] = {
     "object": _object,
     "object_type": _object,
     "interface_body": _object,
+    **dict.fromkeys(("construct_signature", "call_signature"), _type),
+    "readonly_type": _readonly,
     "object_pattern": _pattern,
     "array_pattern": _pattern,
     "expression_statement": _statement,

@@ -88,6 +88,11 @@ def _check_parameters(walk: Walk, node: Node, names: list[Name], inner: Context,
             walk.report("parameter behind a rest parameter", each)
     for name in names:
         check_binding(walk, name.node, inner)
+    own = [
+        each for each in listed if (first := each.child_by_field_name("pattern")) is not None and first.type == "this"
+    ]
+    for each in own[1:]:
+        walk.report("parameter twice", each)
     optional = False
     for each in listed:
         optional = optional or each.type == "optional_parameter"
@@ -145,7 +150,23 @@ def _member(walk: Walk, member: Node, context: Context, derived: bool) -> None:
             redeclared(walk, body.children, "function", [], context.typescript)
         walk.visit(member, inner)
     elif member.type == "decorator":
+        decorated = _behind(member)
+        if decorated is not None and (name := _name_node(decorated)) is not None and walk.text(name) == b"constructor":
+            walk.report("decorator of a constructor", member)
         walk.visit(member, context)
+
+
+def _is_plain_method(member: Node) -> bool:
+    """Whether it is a name and a function, which ``get`` before it makes an accessor."""
+    return member.type == "method_definition" and member.children[0] == member.child_by_field_name("name")
+
+
+def _behind(member: Node) -> Node | None:
+    """What comes next, comments aside."""
+    behind: Node | None = member.next_sibling
+    while behind is not None and behind.type == "comment":
+        behind = behind.next_sibling
+    return behind
 
 
 def _check_members(walk: Walk, node: Node, members: list[Node], context: Context) -> None:
@@ -157,6 +178,10 @@ def _check_members(walk: Walk, node: Node, members: list[Node], context: Context
             continue
         text, static = walk.text(name), has_token(member, "static")
         kind = _kind(member)
+        if kind == "field" and text in (b"get", b"set") and member.children[-1] == name:
+            behind = _behind(member)
+            if behind is not None and behind.type not in (";", "}", "decorator") and not _is_plain_method(behind):
+                walk.report("accessor without a name", name)
         if text in _CONSTRUCTOR and not static and (kind in ("get", "set", "field") or has_token(member, "async", "*")):
             walk.report("constructor that is none", name)
         if text == b"#constructor" or (static and text == b"prototype"):

@@ -7,7 +7,6 @@ cannot answer exactly.
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -27,7 +26,9 @@ from codespec.grammar.json_logic import (
     type_of,
     values_of,
 )
+from codespec.grammar.json_names import may_match
 from codespec.grammar.json_refs import Schema
+from codespec.grammar.look_around import all_but
 
 
 def exclusive(options: list[Schema], definitions: Definitions) -> list[Schema] | None:
@@ -125,8 +126,8 @@ def _property(parts: list[dict[str, Any]], key: str) -> list[Schema]:
     for part in parts:
         if key in part.get("properties", {}):
             found.append(part["properties"][key])
-        elif "additionalProperties" in part and not part.get("patternProperties"):
-            found.append(part["additionalProperties"])
+        elif not any(may_match(pattern, key) for pattern in part.get("patternProperties", ())):
+            found.append(part.get("additionalProperties", True))
     return found
 
 
@@ -182,20 +183,6 @@ def _not_values(values: list[Any]) -> Schema | None:
         if found:
             options.append({"type": [name], count: 1})
     return {"anyOf": [option for option in options if option is not False]}
-
-
-def all_but(texts: list[str]) -> str:
-    """A regular expression for every text but these."""
-    heads: dict[str, list[str]] = {}
-    for text in texts:
-        if text:
-            heads.setdefault(text[0], []).append(text[1:])
-    options = [] if "" in texts else [""]
-    options += [f"{re.escape(head)}(?:{all_but(tails)})" for head, tails in heads.items()]
-    others = "".join(f"\\x{{{ord(head):X}}}" for head in heads)
-    # Without \\x00, because llguidance takes a class with all control characters for one with quotes in it.
-    options.append(f"[^{others}\\x00](?s:.*)" if others else "(?s:.+)")
-    return "|".join(options)
 
 
 def _not_bound(kind: str, opposite: str, shift: int = 0) -> Callable[..., Schema | None]:

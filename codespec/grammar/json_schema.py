@@ -47,15 +47,33 @@ def rewrite(schema: Schema, name: str, lenient: bool = False, unique: bool = Fal
         GrammarError: a keyword cannot be enforced, or its value is wrong; the message begins with its JSON pointer.
     """
     try:
-        return _Rewriter(schema, name, lenient, unique).run()
+        rewriter = _Rewriter(schema, name, lenient, unique)
+        try:
+            return rewriter.run()
+        except _Unknown:
+            # An alternative refers to what it is a part of. Once more, with what that is but for its alternatives.
+            rewriter = _Rewriter(schema, name, True, unique)
+            rewriter.run()
+            return _Rewriter(schema, name, lenient, unique, rewriter.definitions).run()
     except RecursionError:
         raise GrammarError(name, "the schema is nested too deeply", f"at most {MAX_DEPTH} levels are allowed") from None
 
 
-class _Rewriter:
-    """Rewrites one document. ``out`` is the schema being built, ``also`` what must hold besides."""
+class _Unknown(Exception):
+    """Alternatives cannot be told apart as long as a definition is being rewritten."""
 
-    def __init__(self, root: Schema, name: str, lenient: bool, unique: bool) -> None:
+
+class _Rewriter:
+    """Rewrites one document. ``out`` is the schema being built, ``also`` what must hold besides.
+
+    Args:
+        known: definitions of an earlier attempt, which take all that they should, or more.
+    """
+
+    def __init__(
+        self, root: Schema, name: str, lenient: bool, unique: bool, known: dict[str, Schema | None] | None = None
+    ) -> None:
+        self.known = known
         self.root, self.name, self.lenient, self.keeps_unique = root, name, lenient, unique
         self.references = References(root)
         self.definitions: dict[str, Schema | None] = {}  # None: being rewritten
@@ -131,7 +149,7 @@ class _Rewriter:
         if closed and out.get("maxProperties", 0) >= len(names):
             out.pop("maxProperties", None)
         for keyword in ("minProperties", "maxProperties"):
-            if not names <= required and out.get(keyword, 0) > int(closed):
+            if not names <= required and out.get(keyword, 0) > int(closed or keyword == "minProperties"):
                 remedy = "require all of properties, or allow no others and ask for at least or at most 1"
                 self.unsupported(f"{where}/{keyword}", "cannot be enforced beside optional properties", remedy)
                 del out[keyword]
@@ -278,8 +296,11 @@ class _Rewriter:
 
     def one_of(self, value: Any, node: Any, where: str, out: dict[str, Any], also: list[Schema]) -> None:
         options = self._schemas(value, where)
-        found = exclusive(options, self.definitions)
+        whole = {name: each for name, each in self.definitions.items() if each is not None}
+        found = exclusive(options, {**self.definitions, **(self.known or {}), **whole})
         if found is None:
+            if self.known is None and not self.lenient and len(whole) < len(self.definitions):
+                raise _Unknown
             cause = "oneOf whose alternatives may hold together cannot be enforced"
             self.unsupported(where, cause, "use anyOf, or give each a required property with its own const")
         also.append({"anyOf": options if found is None else found})

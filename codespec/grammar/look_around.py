@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import re
 
-from codespec.grammar.json_exclusive import all_but
-
 _GROUP = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|[()|]", re.DOTALL)
 _BEHIND = re.compile(r"(?:\.\*\??)?\(\?<!(?P<one>\\?[^\[\](){}|*+?.^$\\]|\\[\\.$*+?^|(){}\[\]/-])\)")
 _WORDS = re.compile(r"\(?((?:[\w \-@/:,;!=]|\\[.$/-])+(?:\|(?:[\w \-@/:,;!=]|\\[.$/-])+)*)\)?\$")
@@ -36,6 +34,20 @@ def without_look_around(pattern: str) -> list[str]:
                 found.append(f"^(?:{_ecma(all_but(unescaped))})$")
             rest = "^" + rest[end:]
     return [*found, "|".join(map(_without_behind, alternatives(rest)))]
+
+
+def all_but(texts: list[str]) -> str:
+    """A regular expression for every text but these."""
+    heads: dict[str, list[str]] = {}
+    for text in texts:
+        if text:
+            heads.setdefault(text[0], []).append(text[1:])
+    options = [] if "" in texts else [""]
+    options += [f"{re.escape(head)}(?:{all_but(tails)})" for head, tails in heads.items()]
+    others = "".join(f"\\x{{{ord(head):X}}}" for head in heads)
+    # Without \\x00, because llguidance takes a class with all control characters for one with quotes in it.
+    options.append(f"[^{others}\\x00](?s:.*)" if others else "(?s:.+)")
+    return "|".join(options)
 
 
 def _without_behind(option: str) -> str:
