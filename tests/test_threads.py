@@ -10,10 +10,13 @@ from contextlib import contextmanager
 
 import pytest
 
+from codespec.completion.learnt import ModelCosts
 from codespec.draft.costs import LONGEST, CostCurve, RunningCosts
+from codespec.draft.profiles import Profiles
 from codespec.llama.context import Context
 from codespec.llama.load import LOOK_S, CpuLoad, Threads, own_cpus
 from codespec.llama.model import Model
+from codespec.llama.runtime import Cancellation
 from codespec.models.registry import EMBEDDED_TARGET
 
 SPIN = [sys.executable, "-c", "while True: pass"]
@@ -90,6 +93,16 @@ def test_a_context_decodes_with_as_many_as_it_is_told() -> None:
             assert sequence.decode([1, 2, 3]) == pytest.approx(expected, abs=1e-3)
             sequence.rollback(0)
         assert said == [1, 2]
+
+
+def test_costs_are_not_measured_while_others_compute() -> None:
+    with Model(EMBEDDED_TARGET) as model, Context(model, context_length=640, threads=2) as context:
+        costs = ModelCosts(context, None, Profiles(None))
+        context.follows = Threads(2, 2, lambda: 1.0)
+        assert not costs.measure(lambda: True, Cancellation())
+        context.follows = Threads(2, 2, lambda: 0.0)
+        assert costs.measure(lambda: True, Cancellation())
+        assert costs.running.measured
 
 
 def test_a_number_that_is_set_is_kept() -> None:

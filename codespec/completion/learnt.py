@@ -50,7 +50,8 @@ class ModelCosts:
         self._measurement: Measurement | None = None
 
     def measure(self, go_on: Callable[[], bool], cancellation: Cancellation) -> bool:
-        """Measure and store, unless that was done; False where it was stopped, to go on at the next call.
+        """Measure and store, unless that was done; False where it was stopped, to go on at the next call, or where
+        other programs need the CPUs: that would be slow, and its figures wrong.
 
         Args:
             go_on: asked before every pass.
@@ -58,13 +59,11 @@ class ModelCosts:
         """
         if self._done:
             return True
-        if not go_on():
+        if not go_on() or self._context.crowded:
             return False
         try:
-            with (
-                self._context.alike(self._far + LONGEST + 1, follow=False) as context,
-                context.cancellable(cancellation),
-            ):
+            alike = self._context.alike(self._far + LONGEST + 1, follow=False)
+            with alike as context, context.cancellable(cancellation):
                 self._done = self._measure(context, go_on)
         except Aborted:
             return False

@@ -273,6 +273,11 @@ class Context:
             raise self._failure(status)
         return self._logits(count)
 
+    @property
+    def crowded(self) -> bool:
+        """Whether other programs leave too few CPUs for all threads."""
+        return self.follows is not None and self.follows.count() < self.threads
+
     def _choose_threads(self) -> None:
         count = self.follows.count() if self.follows is not None else self.threads_now
         if count != self.threads_now:
