@@ -139,7 +139,7 @@ REFUSED = [
         "/oneOf",
         "may hold together",
     ),
-    ({"type": "string", "format": "idn-email"}, "/format", "format 'idn-email' cannot be enforced"),
+    ({"type": "string", "format": "uri-template"}, "/format", "format 'uri-template' cannot be enforced"),
     ({"minimum": 1e30}, "/minimum", "beyond 2^53"),
     ({"const": 2**53 + 1}, "/const", "beyond 2^53"),
     ({"multipleOf": 0.123456789012}, "/multipleOf", "too many digits"),
@@ -374,6 +374,8 @@ FORMAT_TEXTS = {
     "uuid": (["2eb8aa08-aa98-11ea-b4aa-73b441d16380"], ["2eb8aa08"]),
     "duration": (["P1D", "PT2H"], ["PT1D", "1D"]),
     "email": (["a@b.c"], ["a"]),
+    "idn-email": (["a@b.c"], ["a"]),
+    "idn-hostname": (["a.b"], ["-a"]),
     "hostname": (["a.b"], ["-a"]),
     "regex": (["^(?:a|[a-z]\\d)+?$", "", "x{2,4}", "[^\\]]*"], ["(", "a**", "[", "x{4,2}", "\\"]),
     "uri": (["http://a/b?c#d", "urn:a"], ["//a", "a b"]),
@@ -410,6 +412,7 @@ def test_expressions_are_ones_for_python_too() -> None:
         (r"^(?=!+[^!*,]+$)(?=(.*\w)).+$", "!!*a,- "),
         (r"^(?!(sap|b\.c|d)$).*$", "sapb.cd"),
         (r"^(?!a$)(?=b|a)", "ab"),
+        (r"^(?=^[^./~])(^((?!\.{2}).)*$).*$", "a./~"),
     ],
 )
 def test_patterns_find_what_python_finds(pattern: str, letters: str) -> None:

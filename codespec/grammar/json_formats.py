@@ -78,7 +78,10 @@ FORMATS: dict[str, str] = {
 ENGINE_FORMATS = ("duration", "email", "hostname", "uri", "uuid")
 """Formats that llguidance enforces."""
 
-NOT_ENFORCED = ("idn-email", "idn-hostname", "uri-template")
+ASCII_ONLY = {"idn-email": "email", "idn-hostname": "hostname"}
+"""Formats of which only what another one takes is written."""
+
+NOT_ENFORCED = ("uri-template",)
 """Formats of the specification that no regular expression here stands for."""
 
 ANY_TEXT = ("binary", "byte", "password", "path", "file-path", "directory-path", "json-string", "base64url")

@@ -16,7 +16,7 @@ from typing import Any
 from codespec.grammar import json_logic as logic
 from codespec.grammar.errors import GrammarError, did_you_mean
 from codespec.grammar.json_exclusive import exclusive, negate
-from codespec.grammar.json_formats import ANY_TEXT, ENGINE_FORMATS, FORMATS, NOT_ENFORCED
+from codespec.grammar.json_formats import ANY_TEXT, ASCII_ONLY, ENGINE_FORMATS, FORMATS, NOT_ENFORCED
 from codespec.grammar.json_places import UNIQUE
 from codespec.grammar.json_refs import BadReference, References, Schema, escape
 from codespec.grammar.look_around import without_look_around
@@ -263,6 +263,7 @@ class _Rewriter:
             return None
 
     def format(self, value: Any, node: Any, where: str, out: dict[str, Any], also: list[Schema]) -> None:
+        value = ASCII_ONLY.get(value, value) if isinstance(value, str) else value
         if value in FORMATS:
             also.append({"pattern": f"^(?:{FORMATS[value]})$"})
         elif value in ENGINE_FORMATS:

@@ -11,13 +11,14 @@ import re
 
 _GROUP = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|[()|]", re.DOTALL)
 _BEHIND = re.compile(r"(?:\.\*\??)?\(\?<!(?P<one>\\?[^\[\](){}|*+?.^$\\]|\\[\\.$*+?^|(){}\[\]/-])\)")
+_TWICE = re.compile(r"\(\(\?!(\\[.$]|\w)(?:\{2\}|\1)\)\.\)\*(?=\$)")  # no such character behind another
 _WORDS = re.compile(r"\(?((?:[\w \-@/:,;!=]|\\[.$/-])+(?:\|(?:[\w \-@/:,;!=]|\\[.$/-])+)*)\)?\$")
 
 
 def without_look_around(pattern: str) -> list[str]:
     """Patterns that together find what ``pattern`` finds; where some look-around has no equal, it is still in one."""
     found: list[str] = []
-    rest = pattern
+    rest = pattern = _TWICE.sub(r"(?:\1?[^\1\\n\\r\\u2028\\u2029])*\1?", pattern)
     if len(alternatives(pattern)) == 1:
         while (ahead := re.match(r"\^?\(\?([=!])", rest)) is not None and pattern.startswith("^"):
             end = _end_of_group(rest, ahead.start(1) - 2)
@@ -33,6 +34,7 @@ def without_look_around(pattern: str) -> list[str]:
                 unescaped = [re.sub(r"\\(.)", r"\1", each) for each in words[1].split("|")]
                 found.append(f"^(?:{_ecma(all_but(unescaped))})$")
             rest = "^" + rest[end:]
+    rest = re.sub(r"\$\)\.\*\$?$", "$)", rest)  # behind the end is nothing
     return [*found, "|".join(map(_without_behind, alternatives(rest)))]
 
 

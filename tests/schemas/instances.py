@@ -8,6 +8,7 @@ import random
 import signal
 import warnings
 from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -53,10 +54,17 @@ def _outside(node: Any) -> Iterator[bool]:
 
 
 def validator(schema: Any) -> Any:
-    """What says which instances are valid. Patterns are ECMA-262's, in which ``\\d`` and ``\\w`` are ASCII."""
+    """What says which instances are valid. Patterns are ECMA-262's, in which ``\\d`` and ``\\w`` are ASCII; 0.47 is a
+    multiple of 0.01, whatever floats say."""
     schema = _ascii(schema)
     kind = jsonschema.validators.validator_for(schema, default=jsonschema.Draft202012Validator)
+    kind = jsonschema.validators.extend(kind, {"multipleOf": _multiple_of})
     return kind(schema, format_checker=kind.FORMAT_CHECKER)
+
+
+def _multiple_of(check: Any, factor: Any, value: Any, schema: Any) -> Iterator[Any]:
+    if check.is_type(value, "number") and Fraction(str(value)) % Fraction(str(factor)):
+        yield jsonschema.ValidationError(f"{value} is not a multiple of {factor}")
 
 
 def _ascii(node: Any) -> Any:
