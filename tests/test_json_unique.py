@@ -36,6 +36,15 @@ SCHEMAS: list[dict[str, Any]] = [
     {"allOf": [{"type": "array", "items": {"type": ["string", "integer"]}}, {"uniqueItems": True}]},
     {"patternProperties": {"^l": UNIQUE}, "type": "object"},
 ]  # fmt: skip
+CLOSED = {"type": "object", "additionalProperties": False}
+NARROW: list[dict[str, Any]] = [
+    {**UNIQUE, "items": {"type": "integer", "minimum": 0, "maximum": 20}, "minItems": 4, "maxItems": 6},
+    {**UNIQUE, "items": {"type": "integer"}, "minItems": 12},
+    {**UNIQUE, "items": {"type": "string", "maxLength": 1}, "minItems": 5, "maxItems": 9},
+    {**CLOSED, "properties": {"a": {"enum": [1]}, "b": {"enum": [2]}}},
+    {**CLOSED, "properties": {"a": {"enum": [1]}, "b": {"enum": [2]}}, "required": ["b"]},
+    {**CLOSED, "properties": {"a": {"enum": [1]}}, "patternProperties": {"^x": {"enum": [True]}}},
+]
 SAME = [
     ("1", "1.0"), ("100", "1e2"), ('"a"', '"\\u0061"'), ('{"a":1,"b":[2]}', '{"b": [2.0], "a": 1}'), ("[]", "[ ]"),
     ("-0", "0"), ("1e400", "2e400"),
@@ -132,13 +141,35 @@ def test_mask_and_accept_say_the_same_of_every_token(schema: dict[str, Any]) -> 
                 assert state.accept(taken[len(taken) - back :]) == back
 
 
-def test_forced_text_ends_before_what_comes_twice() -> None:
+@pytest.mark.parametrize("schema", [*SCHEMAS, *NARROW], ids=lambda schema: json.dumps(schema)[:60])
+def test_no_text_comes_to_a_dead_end(schema: dict[str, Any]) -> None:
+    """Whatever is chosen of a mask, byte by byte, can be gone on with or is complete."""
+    grammar, chooser, complete = Grammar.from_json_schema(json.dumps(schema)), random.Random(9), 0
+    for _ in range(30):
+        state, text = grammar.state(byte_tokenizer()), b""
+        for _ in range(150):
+            bytes_ = allowed(state, 257)
+            assert bytes_, text
+            closing = [each for each in bytes_ if bytes([each % 256]) in b'"]},:0123456789' and each < 256]
+            byte = chooser.choice(closing if closing and chooser.random() < 0.7 else bytes_)
+            if byte == 256:
+                complete += 1
+                break
+            assert state.accept([byte]) == 1
+            text += bytes([byte])
+    assert complete
+
+
+def test_what_is_few_otherwise_than_by_a_list_may_come_to_a_dead_end() -> None:
     grammar = Grammar.from_json_schema(json.dumps({**UNIQUE, "items": {"type": "string", "pattern": "^ab$"}}))
     state = grammar.state(byte_tokenizer())
-    assert state.accept(b'["ab"') == 5
-    assert state.accept(b', "a') == 4
-    assert state.forced() == b"b"
-    assert state.accept(b'b"') == 1
+    assert state.accept(b'["ab", "a') == 9
+    assert state.forced() == b""
+    assert allowed(state, 257) == []
+    assert state.accept(b"b") == 0
+    state.rollback(4)
+    assert state.accept(b"]") == 1
+    assert state.can_end
 
 
 def test_names_of_large_objects_come_once() -> None:

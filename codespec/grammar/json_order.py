@@ -215,7 +215,8 @@ class _Rules:
         self._line(f'{name}: "{{" ws {name}m::0x0' + (f' | "{{" ws {empty}' if empty else ""))
         self._line(f"{name}m::_: " + "\n  | ".join(options))
         end = f" %if is_ones([0:{len(required)}])" if required else ""
-        self._line(f'{name}t::_: "," ws {name}m::_\n  | "}}"{end}')
+        more = "" if others else f" %if bit_count_lt([0:{len(written)}], {len(written)})"
+        self._line(f'{name}t::_: "," ws {name}m::_{more}\n  | "}}"{end}')
         return True
 
     def _array(self, name: str, schema: dict[str, Any]) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import weakref
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,7 +31,7 @@ class _Container(NamedTuple):
         step: the index of the item, or the name of the property, that stands or comes there.
         begin: where in the text the item begins; -1 between items.
         differ: whether its items, or names, must.
-        seen: those until now, the last first, each with those before it.
+        seen: those until now, the last first, each with its text and those before it.
     """
 
     outer: _Container | None
@@ -39,7 +40,7 @@ class _Container(NamedTuple):
     differ: bool
     step: int | str | None
     begin: int
-    seen: tuple[Any, Any] | None
+    seen: tuple[Any, bytes, Any] | None
 
 
 class _Reader(NamedTuple):
@@ -75,21 +76,16 @@ class UniqueState:
     def accept(self, tokens: Sequence[int]) -> int:
         """As ``LlguidanceState.accept``."""
         for index, token in enumerate(tokens):
-            text = self._bytes(int(token))
-            before, length = self._read[-1]
-            try:
-                after = self._after(before, length, text)
-            except _Twice:
+            if not self._push(int(token)):
                 return index
-            if self._inner.accept([token]) == 0:
+            if self._stuck():
+                self.rollback(1)
                 return index
-            self._text += text
-            self._read.append((after, length + len(text)))
         return len(tokens)
 
     def allows(self, token: int) -> bool:
         """As ``LlguidanceState.allows``."""
-        return self._inner.allows(token) and not self._refuses(token)
+        return self._inner.allows(token) and not self._refuses(token) and not self._leads_nowhere(token)
 
     def mask_into(self, bits: Bits) -> None:
         """As ``LlguidanceState.mask_into``."""
@@ -97,8 +93,11 @@ class UniqueState:
         suspects = self._suspects()
         if suspects is None:
             return
-        for token in np.flatnonzero(np.unpackbits((bits & suspects).view(np.uint8), bitorder="little")).tolist():
+        for token in _members(bits & suspects):
             if self._refuses(token):
+                bits[token >> 5] &= ~np.uint32(1 << (token & 31))
+        for token in self._repeating(bits):
+            if self._leads_nowhere(token):
                 bits[token >> 5] &= ~np.uint32(1 << (token & 31))
 
     def rollback(self, n: int) -> None:
@@ -109,14 +108,14 @@ class UniqueState:
             del self._text[self._read[-1][1] :]
 
     def forced(self) -> bytes:
-        """As ``LlguidanceState.forced``; it ends before what is refused here."""
+        """As ``LlguidanceState.forced``; nothing where that is refused here."""
         forced = self._inner.forced()
         reader, length = self._read[-1]
         for end in range(1, len(forced) + 1):
             try:
                 self._after(reader, length, forced[:end])
             except _Twice:
-                return forced[: end - 1]
+                return b""
         return forced
 
     @property
@@ -136,6 +135,53 @@ class UniqueState:
         except _Twice:
             return True
         return False
+
+    def _push(self, token: int) -> bool:
+        """Take a token, wherever it leads; False where it is refused."""
+        text = self._bytes(token)
+        before, length = self._read[-1]
+        try:
+            after = self._after(before, length, text)
+        except _Twice:
+            return False
+        if self._inner.accept([token]) == 0:
+            return False
+        self._text += text
+        self._read.append((after, length + len(text)))
+        return True
+
+    def _stuck(self) -> bool:
+        """Whether a string or number is an item that is there already, and can only end."""
+        reader, length = self._read[-1]
+        array = reader.inner
+        if array is None or not array.differ or reader.mode not in (_STRING, _SCALAR) or reader.begin != array.begin:
+            return False
+        text = bytes(self._text[reader.begin : length])
+        if text not in _open_texts(array):
+            return False
+        bits = np.zeros((self._tokenizer.size + 31) // 32, np.uint32)
+        self.mask_into(bits)
+        return not bits.any()
+
+    def _leads_nowhere(self, token: int) -> bool:
+        if not self._push(token):
+            return True
+        stuck = self._stuck()
+        self.rollback(1)
+        return stuck
+
+    def _repeating(self, allowed: Bits) -> list[int]:
+        """Tokens of a mask behind which a string or number may be an item that is there already."""
+        reader, length = self._read[-1]
+        texts, array = _texts(self._tokenizer), reader.inner
+        if array is None or not array.array:
+            return []
+        found = _members(allowed & texts.several)
+        if array.differ:
+            own = bytes(self._text[array.begin : length]) if array.begin >= 0 else b""
+            rest = [text[len(own) :] for text in _open_texts(array) if text.startswith(own) and text != own]
+            found += [token for each in rest for token in (texts.named(each) if own else texts.begun(each))]
+        return [token for token in dict.fromkeys(found) if allowed[token >> 5] >> np.uint32(token & 31) & 1]
 
     def _bytes(self, token: int) -> bytes:
         return _texts(self._tokenizer).of(token)
@@ -170,7 +216,7 @@ class UniqueState:
                     mode = _BETWEEN
                     if inner is not None and not inner.array and inner.step is None:
                         name = _name(self._part(begin, at + 1, length, text))
-                        inner = _with(inner, name)._replace(step=name)
+                        inner = _with(inner, name, b"")._replace(step=name)
                     else:
                         inner = self._ended(inner, at + 1, length, text)
                 elif byte == 0x5C:
@@ -218,7 +264,8 @@ class UniqueState:
         if inner is None or not inner.array or inner.begin < 0:
             return inner
         if inner.differ:
-            inner = _with(inner, comparable(self._part(inner.begin, end, length, text)))
+            item = self._part(inner.begin, end, length, text)
+            inner = _with(inner, comparable(item), item)
         return inner._replace(begin=-1)
 
     def _part(self, begin: int, end: int, length: int, text: bytes) -> bytes:
@@ -228,8 +275,11 @@ class UniqueState:
         return bytes(self._text[begin:length]) + text[: end - length]
 
 
-def _with(container: _Container, found: Any) -> _Container:
+def _with(container: _Container, found: Any, text: bytes) -> _Container:
     """With one more item or name.
+
+    Args:
+        text: of the item.
 
     Raises:
         _Twice: it is there already.
@@ -240,8 +290,24 @@ def _with(container: _Container, found: Any) -> _Container:
     while seen is not None:
         if seen[0] == found:
             raise _Twice
-        seen = seen[1]
-    return container._replace(seen=(found, container.seen))
+        seen = seen[2]
+    return container._replace(seen=(found, text, container.seen))
+
+
+def _open_texts(array: _Container) -> list[bytes]:
+    """The strings, without the quote at their end, and numbers among an array's items."""
+    found, seen = [], array.seen
+    while seen is not None:
+        text: bytes = seen[1]
+        if text[:1] not in (b"[", b"{"):
+            found.append(text[:-1] if text.startswith(b'"') else text)
+        seen = seen[2]
+    return found
+
+
+def _members(bits: Bits) -> list[int]:
+    found: list[int] = np.flatnonzero(np.unpackbits(bits.view(np.uint8), bitorder="little")).tolist()
+    return found
 
 
 def _name(text: bytes) -> str:
@@ -301,6 +367,28 @@ class _Texts:
     def of(self, token: int) -> bytes:
         """The text of a token; empty for those that are none."""
         return self._of[token] if 0 <= token < len(self._of) else b""
+
+    @cached_property
+    def _by_text(self) -> dict[bytes, list[int]]:
+        found: dict[bytes, list[int]] = {}
+        for token, text in enumerate(self._of):
+            found.setdefault(text, []).append(token)
+        return found
+
+    @cached_property
+    def _by_begun(self) -> dict[bytes, list[int]]:
+        found: dict[bytes, list[int]] = {}
+        for token, text in enumerate(self._of):
+            found.setdefault(text.lstrip(b" \t\r\n,["), []).append(token)
+        return found
+
+    def named(self, text: bytes) -> list[int]:
+        """The tokens with a text."""
+        return self._by_text.get(text, [])
+
+    def begun(self, text: bytes) -> list[int]:
+        """Those with a text behind what may stand before an item."""
+        return self._by_begun.get(text, [])
 
     def _set(self, holds: Callable[[bytes], bool]) -> Bits:
         bits = np.zeros((len(self._of) + 31) // 32 * 32, np.uint8)
