@@ -37,7 +37,10 @@ SCHEMAS: list[dict[str, Any]] = [
     {"patternProperties": {"^l": UNIQUE}, "type": "object"},
 ]  # fmt: skip
 CLOSED = {"type": "object", "additionalProperties": False}
+MANY = {**CLOSED, "properties": {f"n{number}": {"type": "boolean"} for number in range(66)}, "required": ["n65", "n1"]}
 NARROW: list[dict[str, Any]] = [
+    MANY,
+    {"type": "array", "items": MANY},
     {**UNIQUE, "items": {"type": "integer", "minimum": 0, "maximum": 20}, "minItems": 4, "maxItems": 6},
     {**UNIQUE, "items": {"type": "integer"}, "minItems": 12},
     {**UNIQUE, "items": {"type": "string", "maxLength": 1}, "minItems": 5, "maxItems": 9},
@@ -186,6 +189,24 @@ def test_names_of_large_objects_come_once() -> None:
         '{"n3":1,"n70":"x"}',
     ):
         assert not accepts_text(grammar, text).accepted
+
+
+def test_names_of_large_closed_objects_come_in_any_order_and_once() -> None:
+    grammar, names = Grammar.from_json_schema(json.dumps(MANY)), list(MANY["properties"])
+    assert not grammar.warnings
+    random.Random(4).shuffle(names)
+    text = json.dumps(dict.fromkeys(names, True))
+    assert accepts_text(grammar, text).accepted
+    assert not accepts_text(grammar, text[:-1] + ', "n1": true}').accepted
+    state = grammar.state(byte_tokenizer())
+    state.accept(text[:-1].encode())
+    assert allowed(state, 257) == sorted(b"\n\r }"), "no comma behind the last name"
+    assert state.copy().accept(b', "n') == 0
+    state = grammar.state(byte_tokenizer())
+    assert state.accept(b'{"n1": true, "n1') == 16
+    assert ord('"') not in allowed(state, 257), "n1 is there"
+    assert not accepts_text(grammar, '{"n65": true}').accepted
+    assert not accepts_text(grammar, '{"n65": true, "n1": true, "other": true}').accepted
 
 
 def test_schemas_without_such_items_have_no_second_reader() -> None:

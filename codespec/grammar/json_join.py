@@ -30,7 +30,7 @@ def by_type(schema: dict[str, Any]) -> list[dict[str, Any]]:
     """The schema for objects, for arrays and for everything else, as far as it takes any."""
     written = schema.get("type", sorted(logic.TYPES))
     names = [written] if isinstance(written, str) else list(written)
-    if len(names) == 1 or "enum" in schema or "const" in schema:
+    if "enum" in schema or "const" in schema:
         return [schema]
     rest = [name for name in names if name not in ("object", "array")]
     groups = [(["object"], _ONLY_ARRAYS), (["array"], _ONLY_OBJECTS), (rest, _ONLY_ARRAYS | _ONLY_OBJECTS)]

@@ -196,7 +196,7 @@ class _Rules:
         written = [key for key in rules if rules[key] is not None]
         others = [(text, rule) for text, rest in names.others if (rule := self.rule(rest)) is not None]
         if len(written) > MAX_PROPERTIES:
-            if not others or len(required) > MAX_PROPERTIES:
+            if len(required) > MAX_PROPERTIES:
                 return self._leaf(name, schema)
             self.loose = True  # what has no bit may come twice here
         self.objects += len(written) + len(others) > 1
@@ -215,7 +215,8 @@ class _Rules:
         self._line(f'{name}: "{{" ws {name}m::0x0' + (f' | "{{" ws {empty}' if empty else ""))
         self._line(f"{name}m::_: " + "\n  | ".join(options))
         end = f" %if is_ones([0:{len(required)}])" if required else ""
-        more = "" if others else f" %if bit_count_lt([0:{len(written)}], {len(written)})"
+        bits = len(written)
+        more = "" if others or bits > MAX_PROPERTIES else f" %if bit_count_lt([0:{bits}], {bits})"
         self._line(f'{name}t::_: "," ws {name}m::_{more}\n  | "}}"{end}')
         return True
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -109,6 +110,16 @@ class Places:
         """Whether the items of an array there must differ, or the names of an object."""
         schemas = (self._schemas[number] for number in place)
         return any(each.get(UNIQUE) if array else self._many_names(each) for each in schemas)
+
+    def names(self, place: Place) -> tuple[bytes, ...] | None:
+        """All names that an object there may have, in their quotes; None where it may have others."""
+        found: dict[bytes, None] = {}
+        for schema in self._together([self._schemas[number] for number in place]):
+            if "properties" in schema:
+                if schema.get("additionalProperties", True) is not False or schema.get("patternProperties"):
+                    return None
+                found |= {json.dumps(name, ensure_ascii=False).encode(): None for name in schema["properties"]}
+        return tuple(found)
 
     def below(self, place: Place, step: str | int) -> Place:
         """The place of a property's value, or of an item."""

@@ -32,6 +32,7 @@ class _Container(NamedTuple):
         begin: where in the text the item begins; -1 between items.
         differ: whether its items, or names, must.
         seen: those until now, the last first, each with its text and those before it.
+        names: what is left of the names that an object may have; None where it may have any.
     """
 
     outer: _Container | None
@@ -41,6 +42,7 @@ class _Container(NamedTuple):
     step: int | str | None
     begin: int
     seen: tuple[Any, bytes, Any] | None
+    names: tuple[bytes, ...] | None = None
 
 
 class _Reader(NamedTuple):
@@ -199,6 +201,10 @@ class UniqueState:
         if not inside and open_ is not None and not open_.place:
             return None
         texts = _texts(self._tokenizer)
+        if open_ is not None and open_.names is not None and open_.seen is not None:
+            if open_.step is None:
+                return texts.all
+            return texts.whole | texts.commas if reader.mode == _BETWEEN else texts.ends | texts.quotes
         if not inside:
             return texts.several
         return {_BETWEEN: texts.whole, _SCALAR: texts.ends}.get(reader.mode, texts.quotes)
@@ -215,15 +221,16 @@ class UniqueState:
                 if byte == 0x22:
                     mode = _BETWEEN
                     if inner is not None and not inner.array and inner.step is None:
-                        name = _name(self._part(begin, at + 1, length, text))
-                        inner = _with(inner, name, b"")._replace(step=name)
+                        inner = _named(inner, self._part(begin, at + 1, length, text))
                     else:
                         inner = self._ended(inner, at + 1, length, text)
-                elif byte == 0x5C:
-                    mode = _ESCAPE
+                else:
+                    mode = _ESCAPE if byte == 0x5C else _STRING
+                    self._check_name(inner, begin, at + 1, length, text)
                 continue
             if mode == _ESCAPE:
                 mode = _STRING
+                self._check_name(inner, begin, at + 1, length, text)
                 continue
             if mode == _SCALAR:
                 if byte in b",]} \t\r\n":
@@ -237,6 +244,8 @@ class UniqueState:
                 continue
             if byte == 0x2C:
                 if inner is not None:
+                    if inner.names == ():
+                        raise _Twice
                     inner = inner._replace(step=inner.step + 1 if isinstance(inner.step, int) else None)
                 continue
             if byte in b"]}":
@@ -257,7 +266,16 @@ class UniqueState:
     def _opened(self, outer: _Container | None, array: bool) -> _Container:
         places = self._places
         place = places.start if outer is None else places.below(outer.place, "" if outer.step is None else outer.step)
-        return _Container(outer, place, array, places.differ(place, array), 0 if array else None, -1, None)
+        differ = places.differ(place, array)
+        names = places.names(place) if differ and not array else None
+        return _Container(outer, place, array, differ, 0 if array else None, -1, None, names)
+
+    def _check_name(self, inner: _Container | None, begin: int, end: int, length: int, text: bytes) -> None:
+        """Of an object with a few names: whether one of those left begins as what was written of one."""
+        if inner is not None and inner.names is not None and inner.step is None:
+            part = self._part(begin, end, length, text)
+            if not any(name.startswith(part) for name in inner.names):
+                raise _Twice
 
     def _ended(self, inner: _Container | None, end: int, length: int, text: bytes) -> _Container | None:
         """Behind a value in ``inner``."""
@@ -292,6 +310,17 @@ def _with(container: _Container, found: Any, text: bytes) -> _Container:
             raise _Twice
         seen = seen[2]
     return container._replace(seen=(found, text, container.seen))
+
+
+def _named(container: _Container, text: bytes) -> _Container:
+    """With a name, in its quotes.
+
+    Raises:
+        _Twice: it is there already.
+    """
+    names = container.names
+    left = tuple(name for name in names if name != text) if names is not None else None
+    return _with(container, _name(text), b"")._replace(step=_name(text), names=left)
 
 
 def _open_texts(array: _Container) -> list[bytes]:
@@ -354,11 +383,15 @@ class _Texts:
         ends: tokens that may end a value that has begun, but a string.
         whole: tokens in which a value may end that begins in them, or an array or object.
         several: tokens in which two items may stand.
+        commas: tokens with a comma.
+        all: every token.
     """
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         raw = tokenizer.raw
         self._of = [b"" if token in tokenizer.barred else raw.decode_bytes([token]) for token in range(tokenizer.size)]
+        self.all = self._set(lambda text: True)
+        self.commas = self._set(lambda text: b"," in text)
         self.several = self._set(lambda text: b"," in text.rstrip(_SPACE)[:-1])
         self.quotes = self._set(lambda text: b'"' in text)
         self.ends = self._set(lambda text: any(byte in b'",]} \t\r\nel' for byte in text))
