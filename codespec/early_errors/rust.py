@@ -257,6 +257,10 @@ def _binary(walk: Walk, node: Node, context: Context) -> None:
         chained = operator.type in _COMPARISONS and before is not None and before.type in _COMPARISONS
         if chained or (left.type == "type_cast_expression" and operator.type in ("<", "<<")):
             walk.report("comparison without parentheses", node)
+        right = node.child_by_field_name("right")
+        close = operator.type == "<" and right is not None and right.start_byte == operator.end_byte
+        if close and walk.text(right).startswith(b"-"):
+            walk.report("arrow to the left", operator)
     walk.visit_children(node, context)
 
 
@@ -273,6 +277,9 @@ def _pattern(walk: Walk, node: Node, context: Context) -> None:
     if pattern is not None:
         for each in repeated(_bound(walk, pattern)):
             walk.report("bound twice", each)
+    value, alternative = node.child_by_field_name("value"), node.child_by_field_name("alternative")
+    if alternative is not None and value is not None and walk.text(value).endswith(b"}"):
+        walk.report("else behind a brace", alternative)
     walk.visit_children(node, context)
 
 
