@@ -142,14 +142,9 @@ def _fields(walk: Walk, node: Node, context: Context) -> None:
     for each in repeated(_named(walk, names, "field_identifier")):
         walk.report("field twice", each)
     for field in fields:
-        kind = field.child_by_field_name("type")
-        if (
-            kind is not None
-            and kind.type == "type_identifier"
-            and len(field.children) == 2
-            and _is_no_macro(walk, kind)
-        ):
-            walk.report("field without a name", field, kind)
+        parts = list(named(field))
+        if len(parts) == 1 and parts[0].type == "type_identifier" and _is_no_macro(walk, parts[0]):
+            walk.report("field without a name", field, parts[0])
     walk.visit_children(node, context)
 
 
