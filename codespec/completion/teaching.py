@@ -57,6 +57,8 @@ class Teacher:
             return
         tokens = self._tokens(text, offset)
         persist = self.may_keep(path, workspace, text)  # first: it may forget what the workspace taught
+        if persist:
+            self._note(path, workspace)
         learnt = self._engine.learnt.of(folder_of(workspace), language)
         learnt.document(path, tokens, persist=persist)
         learnt.flush()
@@ -94,7 +96,8 @@ class Teacher:
         of the workspace is forgotten, also where that was in an earlier session.
         """
         if self._public.may_keep(path, workspace, text):
-            self._note(path, workspace)
+            if self._engine.warm.lasting:
+                self._note(path, workspace)
             return True
         if (workspace, path) in self._kept or self._was_noted(path, workspace):
             self._purge(workspace)

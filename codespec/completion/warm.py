@@ -129,6 +129,11 @@ class WarmTexts:
         else:
             self._generator.hold(shelved.tokens)
 
+    @property
+    def lasting(self) -> bool:
+        """Whether anything is kept for the next run."""
+        return self._files is not None
+
     def forget(self, workspace: str) -> None:
         """Drop all that was read in a workspace.
 
