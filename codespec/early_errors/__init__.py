@@ -93,9 +93,19 @@ class EarlyErrors:
 
 def _walk(language_id: str, root: Node, data: bytes, touched: tuple[int, int] | None, path: str) -> Walk | None:
     """None where nothing can be said."""
-    if language_id not in _CHECKERS or any(child.is_error or child.is_missing for child in root.children):
+    if language_id not in _CHECKERS or not _is_sound(root, touched):
         return None
     handlers, check = _CHECKERS[language_id]
     walk = Walk(data, handlers, touched)
     check(walk, root, path.lower())
     return walk
+
+
+def _is_sound(root: Node, touched: tuple[int, int] | None) -> bool:
+    """Whether no part of a file is an error, or a text lies within a part that is none."""
+    if not any(child.is_error or child.is_missing for child in root.children):
+        return True
+    if touched is None:
+        return False
+    begin, end = touched
+    return any(child.start_byte < begin and end < child.end_byte and not child.has_error for child in root.children)

@@ -100,3 +100,13 @@ def test_the_gate_asks():
     assert check("let b;")
     assert not check("let a;")
     assert TreeCheck(tree, len(before), "", 100)("let a;")
+
+
+def test_beside_an_error_of_the_parser_a_text_in_another_part_is_judged():
+    text = "function f() {\n  const a = 1;\n}\n\n@@ ) (\n"
+    tree = syntax_tree(by_id("javascript"), text)
+    assert tree.problems.count
+    place = text.index("}\n")
+    for added, found in (("  const a = 2;\n", True), ("  const b = 2;\n", False)):
+        early = tree.early_errors(by_id("javascript"), place, "a.js")
+        assert bool(tree.with_text(place, added).early_errors_added(early)) == found
