@@ -8,15 +8,14 @@ number. Where that is wanted is told by the place: the names and indices that le
 from __future__ import annotations
 
 import json
-import weakref
-from collections.abc import Callable, Sequence
-from functools import cached_property
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from codespec.grammar.json_places import Place, Places
 from codespec.grammar.state import LlguidanceState
+from codespec.grammar.token_texts import members, texts_of
 from codespec.grammar.tokenizer import Tokenizer
 from codespec.protocols import Bits
 
@@ -95,7 +94,7 @@ class UniqueState:
         suspects = self._suspects()
         if suspects is None:
             return
-        for token in _members(bits & suspects):
+        for token in members(bits & suspects):
             if self._refuses(token):
                 bits[token >> 5] &= ~np.uint32(1 << (token & 31))
         for token in self._repeating(bits):
@@ -175,10 +174,10 @@ class UniqueState:
     def _repeating(self, allowed: Bits) -> list[int]:
         """Tokens of a mask behind which a string or number may be an item that is there already."""
         reader, length = self._read[-1]
-        texts, array = _texts(self._tokenizer), reader.inner
+        texts, array = texts_of(self._tokenizer), reader.inner
         if array is None or not array.array:
             return []
-        found = _members(allowed & texts.several)
+        found = members(allowed & texts.several)
         if array.differ:
             own = bytes(self._text[array.begin : length]) if array.begin >= 0 else b""
             rest = [text[len(own) :] for text in _open_texts(array) if text.startswith(own) and text != own]
@@ -186,7 +185,7 @@ class UniqueState:
         return [token for token in dict.fromkeys(found) if allowed[token >> 5] >> np.uint32(token & 31) & 1]
 
     def _bytes(self, token: int) -> bytes:
-        return _texts(self._tokenizer).of(token)
+        return texts_of(self._tokenizer).of(token)
 
     def _suspects(self) -> Bits | None:
         """Tokens that may complete an item which is there already; None where none can."""
@@ -200,7 +199,7 @@ class UniqueState:
             inside, each = each.differ and each.seen is not None, each.outer
         if not inside and open_ is not None and not open_.place:
             return None
-        texts = _texts(self._tokenizer)
+        texts = texts_of(self._tokenizer)
         if open_ is not None and open_.names is not None and open_.seen is not None:
             if open_.step is None:
                 return texts.all
@@ -334,11 +333,6 @@ def _open_texts(array: _Container) -> list[bytes]:
     return found
 
 
-def _members(bits: Bits) -> list[int]:
-    found: list[int] = np.flatnonzero(np.unpackbits(bits.view(np.uint8), bitorder="little")).tolist()
-    return found
-
-
 def _name(text: bytes) -> str:
     try:
         return str(json.loads(text))
@@ -367,73 +361,3 @@ def _comparable(value: Any) -> Any:
     if isinstance(value, dict):
         return "object", frozenset((key, _comparable(item)) for key, item in value.items())
     return type(value).__name__, value
-
-
-def _holds_value(text: bytes) -> bool:
-    if b"]" in text or b"}" in text or text.count(b'"') > 1:
-        return True
-    return b'"' not in text and any(byte in b", \t\r\nel" for byte in text)
-
-
-class _Texts:
-    """The bytes of a vocabulary's tokens, and sets of tokens by what they hold.
-
-    Attributes:
-        quotes: tokens with a quote, which may end a string.
-        ends: tokens that may end a value that has begun, but a string.
-        whole: tokens in which a value may end that begins in them, or an array or object.
-        several: tokens in which two items may stand.
-        commas: tokens with a comma.
-        all: every token.
-    """
-
-    def __init__(self, tokenizer: Tokenizer) -> None:
-        raw = tokenizer.raw
-        self._of = [b"" if token in tokenizer.barred else raw.decode_bytes([token]) for token in range(tokenizer.size)]
-        self.all = self._set(lambda text: True)
-        self.commas = self._set(lambda text: b"," in text)
-        self.several = self._set(lambda text: b"," in text.rstrip(_SPACE)[:-1])
-        self.quotes = self._set(lambda text: b'"' in text)
-        self.ends = self._set(lambda text: any(byte in b'",]} \t\r\nel' for byte in text))
-        self.whole = self._set(_holds_value)
-
-    def of(self, token: int) -> bytes:
-        """The text of a token; empty for those that are none."""
-        return self._of[token] if 0 <= token < len(self._of) else b""
-
-    @cached_property
-    def _by_text(self) -> dict[bytes, list[int]]:
-        found: dict[bytes, list[int]] = {}
-        for token, text in enumerate(self._of):
-            found.setdefault(text, []).append(token)
-        return found
-
-    @cached_property
-    def _by_begun(self) -> dict[bytes, list[int]]:
-        found: dict[bytes, list[int]] = {}
-        for token, text in enumerate(self._of):
-            found.setdefault(text.lstrip(b" \t\r\n,["), []).append(token)
-        return found
-
-    def named(self, text: bytes) -> list[int]:
-        """The tokens with a text."""
-        return self._by_text.get(text, [])
-
-    def begun(self, text: bytes) -> list[int]:
-        """Those with a text behind what may stand before an item."""
-        return self._by_begun.get(text, [])
-
-    def _set(self, holds: Callable[[bytes], bool]) -> Bits:
-        bits = np.zeros((len(self._of) + 31) // 32 * 32, np.uint8)
-        bits[: len(self._of)] = [bool(holds(text)) for text in self._of]
-        return np.packbits(bits, bitorder="little").view(np.uint32)
-
-
-_known: weakref.WeakKeyDictionary[Tokenizer, _Texts] = weakref.WeakKeyDictionary()
-
-
-def _texts(tokenizer: Tokenizer) -> _Texts:
-    found = _known.get(tokenizer)
-    if found is None:
-        found = _known[tokenizer] = _Texts(tokenizer)
-    return found
