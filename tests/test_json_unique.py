@@ -209,6 +209,13 @@ def test_names_of_large_closed_objects_come_in_any_order_and_once() -> None:
     assert not accepts_text(grammar, '{"n65": true, "n1": true, "other": true}').accepted
 
 
+def test_a_large_closed_object_beside_an_open_one() -> None:
+    schema = {"anyOf": [MANY, {"type": "object", "required": ["id"]}, {"type": "string"}]}
+    grammar, check = Grammar.from_json_schema(json.dumps(schema)), jsonschema.Draft202012Validator(schema)
+    for text in ('{"id": 1, "n1": 2}', '{"n65": true, "n1": false}', '{"n1": true}', '""', '{"x": 1, "id": 2}'):
+        assert accepts_text(grammar, text).accepted == check.is_valid(json.loads(text)), text
+
+
 def test_schemas_without_such_items_have_no_second_reader() -> None:
     grammar = Grammar.from_json_schema('{"type": "array", "items": {"type": "object", "properties": {"a": true}}}')
     assert type(grammar.state(byte_tokenizer())).__name__ == "LlguidanceState"

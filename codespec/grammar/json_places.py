@@ -10,6 +10,7 @@ from codespec.grammar.json_names import may_match
 from codespec.grammar.json_refs import Schema
 
 UNIQUE = "uniqueItems"
+_DEPTH = 8  # references and combinations followed
 MAX_PROPERTIES = 64
 """The bits of a rule's parameter, see ``json_order``."""
 _MAPS, _LISTS = ("properties", "patternProperties"), ("allOf", "anyOf", "prefixItems")
@@ -113,13 +114,28 @@ class Places:
 
     def names(self, place: Place) -> tuple[bytes, ...] | None:
         """All names that an object there may have, in their quotes; None where it may have others."""
-        found: dict[bytes, None] = {}
-        for schema in self._together([self._schemas[number] for number in place]):
-            if "properties" in schema:
-                if schema.get("additionalProperties", True) is not False or schema.get("patternProperties"):
-                    return None
-                found |= {json.dumps(name, ensure_ascii=False).encode(): None for name in schema["properties"]}
-        return tuple(found)
+        found: dict[str, None] = {}
+        for number in place:
+            names = self._names_of(self._schemas[number], _DEPTH)
+            if names is None:
+                return None
+            found |= names
+        return tuple(json.dumps(name, ensure_ascii=False).encode() for name in found)
+
+    def _names_of(self, schema: Schema, depth: int) -> dict[str, None] | None:
+        if isinstance(schema, bool) or depth == 0:
+            return None if schema else {}
+        if "object" not in schema.get("type", ("object",)):
+            return {}
+        closed = schema.get("additionalProperties", True) is False and not schema.get("patternProperties")
+        parts = [dict.fromkeys(schema.get("properties", ())) if closed else None]
+        parts += [self._names_of(each, depth - 1) for each in (*schema.get("allOf", ()), *self._target(schema))]
+        if "anyOf" in schema:
+            options = [self._names_of(each, depth - 1) for each in schema["anyOf"]]
+            known = [each for each in options if each is not None]
+            parts.append({name: None for each in known for name in each} if len(known) == len(options) else None)
+        told = [part for part in parts if part is not None]
+        return {name: None for name in told[0] if all(name in part for part in told)} if told else None
 
     def below(self, place: Place, step: str | int) -> Place:
         """The place of a property's value, or of an item."""
