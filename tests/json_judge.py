@@ -177,3 +177,63 @@ def many_spellings(made: Any) -> bool:
     if isinstance(made, dict):
         return made.get("multipleOf") in (0.25,) or any(map(many_spellings, made.values()))
     return isinstance(made, list) and any(map(many_spellings, made))
+
+
+def alternatives(rng: random.Random) -> dict[str, Any]:
+    """``oneOf``, ``not`` or ``if`` beside other keywords, of shapes like those of published schemas."""
+    of = {"oneOf": [_shape(rng) for _ in range(rng.randint(2, 3))]}
+    keyword = rng.choice([of, of, {"not": _shape(rng)}, {"if": _shape(rng), "then": _shape(rng)}])
+    beside = _shape(rng)
+    return rng.choice([keyword, {**beside, **keyword}, {"allOf": [beside, keyword]}, {"allOf": [keyword, beside]}])
+
+
+def _shape(rng: random.Random, depth: int = 2) -> dict[str, Any]:
+    if depth <= 0:
+        leaves: list[Any] = [
+            {"type": "string"},
+            {"type": "integer"},
+            {"const": 1},
+            {"enum": ["a", "b"]},
+            {"const": "a"},
+        ]
+        leaf: dict[str, Any] = rng.choice(leaves)
+        return leaf
+    below = [_shape(rng, depth - rng.randint(1, 2)) for _ in range(2)]
+    keys = rng.sample(KEYS[:3], rng.randint(1, 2))
+    objects = {
+        "properties": dict(zip(keys, below, strict=False)),
+        "required": rng.sample(KEYS[:3], 1),
+        "additionalProperties": rng.choice([False, False, True, below[0]]),
+        "patternProperties": {rng.choice(["^a$", "^[ab]"]): below[1]},
+    }
+    arrays = {
+        "items": below[0],
+        "prefixItems": below[: rng.randint(1, 2)],
+        "minItems": 1,
+        "maxItems": rng.randint(1, 3),
+    }
+    if rng.random() < 0.3:
+        return {**_some(rng, {"type": "array"}, 0.8), **_some(rng, arrays, 0.5)}
+    return {**_some(rng, {"type": "object"}, 0.8), **_some(rng, objects, 0.5)}
+
+
+def small_values() -> list[Any]:
+    """Values over few names, up to two levels."""
+    leaves: list[Any] = [1, 2, "a", "c"]
+    inner = [
+        *leaves,
+        *([leaf] for leaf in leaves),
+        [1, "a"],
+        *({key: leaf} for key in "ab" for leaf in (1, "a")),
+        {},
+        [],
+    ]
+    objects = [{key: item} for key in KEYS[:3] for item in inner]
+    objects += [{"a": a, "b": b} for a in [*leaves, [1], {"a": 1}] for b in [*leaves, ["a"], {}]]
+    return [
+        *inner,
+        *objects,
+        *({"b": item, "c": 1} for item in leaves),
+        *([a, b] for a in leaves for b in leaves),
+        [1, 1, 1],
+    ]

@@ -7,7 +7,7 @@ cannot answer exactly.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from codespec.grammar.json_logic import (
@@ -22,26 +22,31 @@ from codespec.grammar.json_logic import (
     conjuncts,
     definition_of,
     evaluates_nothing,
+    item_of,
+    only,
     same,
     type_of,
     values_of,
 )
-from codespec.grammar.json_names import may_match
+from codespec.grammar.json_names import may_match, only_name
 from codespec.grammar.json_refs import Schema
 from codespec.grammar.look_around import all_but
 
+MAX_ITEMS = 8  # of an array whose opposite is written out
 
-def exclusive(options: list[Schema], definitions: Definitions) -> list[Schema] | None:
-    """Alternatives of which at most one can hold, together what exactly one of ``options`` takes."""
+
+def exclusive(options: list[Schema], definitions: Definitions, given: Schema = True) -> list[Schema] | None:
+    """Alternatives of which at most one can hold, together what exactly one of ``options`` takes beside ``given``."""
     options = [option for option in options if option is not False]
     if sum(_takes_all_but_objects(option, definitions) for option in options) > 1:
         # Whatever is no object satisfies two of them, so it is not what exactly one takes.
         options = [both({"type": ["object"]}, option) for option in options]
     others: list[list[Schema]] = [[] for _ in options]
     for first, second in itertools.combinations(range(len(options)), 2):
-        if not disjoint(options[first], options[second], definitions):
+        if not disjoint(both(given, options[first]), options[second], definitions):
             for own, other in ((first, second), (second, first)):
-                negated = negate(_beyond(options[other], options[own]), definitions)
+                beside = both(given, options[own])
+                negated = negate(_beyond(options[other], options[own]), definitions, beside)
                 if negated is None:
                     return None
                 others[own].append(negated)
@@ -86,10 +91,17 @@ def _disjoint_parts(a: dict[str, Any], b: dict[str, Any], definitions: Definitio
     for x, y in ((a, b), (b, a)):
         if "anyOf" in x and all(disjoint(option, y, definitions, depth - 1) for option in x["anyOf"]):
             return True
+        values = values_of(x)
+        if values is not None and "pattern" in y and not any(_may_find(y["pattern"], value) for value in values):
+            return True
     mine, other = values_of(a), values_of(b)
     if mine is not None and other is not None:
         return not any(same(x, y) for x in mine for y in other)
     return False
+
+
+def _may_find(pattern: str, value: Any) -> bool:
+    return not isinstance(value, str) or may_match(pattern, value)
 
 
 def _disjoint_objects(a: list[dict[str, Any]], b: list[dict[str, Any]], definitions: Definitions, depth: int) -> bool:
@@ -108,25 +120,21 @@ def _disjoint_arrays(a: list[dict[str, Any]], b: list[dict[str, Any]], definitio
     if common_types(a) & common_types(b) != {"array"}:
         return False
     for index in range(min(MAX_OPTIONS, max(part.get("minItems", 0) for part in (*a, *b)))):
-        mine, other = ([_item(part, index) for part in parts] for parts in (a, b))
+        mine, other = ([item_of(part, index) for part in parts] for parts in (a, b))
         if any(disjoint(x, y, definitions, depth - 1) for x in mine for y in other):
             return True
     return False
-
-
-def _item(schema: dict[str, Any], index: int) -> Schema:
-    first = schema.get("prefixItems", ())
-    found: Schema = first[index] if index < len(first) else schema.get("items", True)
-    return found
 
 
 def _property(parts: list[dict[str, Any]], key: str) -> list[Schema]:
     """What the value of ``key`` must satisfy, as far as it is plain."""
     found: list[Schema] = [True]
     for part in parts:
+        patterns = part.get("patternProperties", {})
+        found += [item for pattern, item in patterns.items() if only_name(pattern) == key]
         if key in part.get("properties", {}):
             found.append(part["properties"][key])
-        elif not any(may_match(pattern, key) for pattern in part.get("patternProperties", ())):
+        elif not any(may_match(pattern, key) for pattern in patterns):
             found.append(part.get("additionalProperties", True))
     return found
 
@@ -134,23 +142,61 @@ def _property(parts: list[dict[str, Any]], key: str) -> list[Schema]:
 # Opposites
 
 
-def negate(schema: Schema | None, definitions: Definitions, depth: int = DEPTH) -> Schema | None:
-    """What does not satisfy ``schema``."""
+def negate(schema: Schema | None, definitions: Definitions, given: Schema = True, depth: int = DEPTH) -> Schema | None:
+    """What does not satisfy ``schema``; beside ``given``, of which nothing else is asked."""
     if isinstance(schema, bool):
         return not schema
     if schema is None or depth == 0:
         return None
+    if given is not True and disjoint(given, schema, definitions, depth):
+        return True
+    beside = _Beside(schema, definitions, given, depth - 1)
     options: list[Schema] = []
     for keyword, value in schema.items():
         if keyword == EVALUATES:
             continue
         rule = _OPPOSITES.get(keyword)
-        negated = rule(value, schema, definitions, depth - 1) if rule else None
+        negated = rule(value, beside) if rule else None
         if negated is None:
             return None
         if negated is not False:
             options.append(negated)
+    if True in options:
+        return True
     return evaluates_nothing({"anyOf": options}) if options else False
+
+
+class _Beside:
+    """Where a keyword to be negated stands: its neighbours and itself, and what holds anyway."""
+
+    def __init__(self, schema: dict[str, Any], definitions: Definitions, given: Schema, depth: int) -> None:
+        self.schema, self.definitions, self.given, self.depth = schema, definitions, given, depth
+        self.parts = list(conjuncts(given, definitions, DEPTH))
+
+    def negate(self, schema: Schema | None) -> Schema | None:
+        """The opposite of a part that is asked of the same value."""
+        return negate(schema, self.definitions, self.given, self.depth)
+
+    def property(self, name: str, schema: Schema) -> Schema | None:
+        """An object with a property that does not satisfy ``schema``."""
+        negated = negate(schema, self.definitions, both(*_property(self.parts, name)), self.depth)
+        if negated is None or negated is False:
+            return negated
+        return {"type": ["object"], "properties": {name: negated}, "required": [name]}
+
+    def item(self, index: int, schema: Schema) -> Schema | None:
+        """An array with an item that does not satisfy ``schema``."""
+        given = both(*(item_of(part, index) for part in self.parts))
+        negated = negate(schema, self.definitions, given, self.depth)
+        if negated is None or negated is False:
+            return negated
+        return {"type": ["array"], "prefixItems": [True] * index + [negated], "minItems": index + 1}
+
+    def names(self) -> set[str] | None:
+        """The only names that there may be anyway; None: any."""
+        closed = (part for part in self.parts if part.get("additionalProperties") is False)
+        found = [set(part.get("properties", ())) for part in closed if not part.get("patternProperties")]
+        return set.intersection(*found) if found else None
 
 
 def _except(*types: str) -> Schema:
@@ -158,13 +204,22 @@ def _except(*types: str) -> Schema:
     return {"type": rest} if rest else False
 
 
-def _not_type(value: Any, schema: Any, definitions: Any, depth: int) -> Schema | None:
+def _not_type(value: Any, beside: _Beside) -> Schema | None:
     names = [value] if isinstance(value, str) else value
-    return None if "integer" in names else _except(*names)
+    if "integer" in names and "number" not in names:
+        if "number" in common_types(beside.parts) and not any(map(_integers_only, beside.parts)):
+            return None
+        names = [*names, "number"]
+    return _except(*names)
 
 
-def _not_values(values: list[Any]) -> Schema | None:
-    """Anything but some constants; of objects and arrays only the empty ones."""
+def _integers_only(schema: dict[str, Any]) -> bool:
+    types = schema.get("type", ("number",))
+    return "number" not in ([types] if isinstance(types, str) else types)
+
+
+def _not_values(values: list[Any], beside: _Beside) -> Schema | None:
+    """Anything but some constants; of arrays only the empty one."""
     options = [_except(*{type_of(value) for value in values})]
     strings = [value for value in values if isinstance(value, str)]
     if strings:
@@ -176,17 +231,21 @@ def _not_values(values: list[Any]) -> Schema | None:
     for low, high in zip([None, *numbers], [*numbers, None], strict=True) if numbers else ():
         gap = {"type": ["number"], "exclusiveMinimum": low, "exclusiveMaximum": high}
         options.append({key: item for key, item in gap.items() if item is not None})
-    for kind, name, count in ((list, "array", "minItems"), (dict, "object", "minProperties")):
-        found = [value for value in values if isinstance(value, kind)]
-        if any(found):
+    if [] in values:
+        options.append({"type": ["array"], "minItems": 1})
+    if any(isinstance(value, list) and value for value in values):
+        return None
+    objects = [value for value in values if isinstance(value, dict)]
+    if objects:
+        negated = _not_any([only(value) for value in objects], beside)
+        if negated is None:
             return None
-        if found:
-            options.append({"type": [name], count: 1})
-    return {"anyOf": [option for option in options if option is not False]}
+        options.append(both({"type": ["object"]}, negated))
+    return _any_of(options)
 
 
-def _not_bound(kind: str, opposite: str, shift: int = 0) -> Callable[..., Schema | None]:
-    def rule(value: Any, schema: Any, definitions: Any, depth: int) -> Schema | None:
+def _not_bound(kind: str, opposite: str, shift: int = 0) -> Callable[[Any, _Beside], Schema | None]:
+    def rule(value: Any, beside: _Beside) -> Schema | None:
         if isinstance(value, bool):
             return None
         return False if value + shift < 0 and shift else {"type": [kind], opposite: value + shift}
@@ -194,40 +253,70 @@ def _not_bound(kind: str, opposite: str, shift: int = 0) -> Callable[..., Schema
     return rule
 
 
-def _not_required(value: Any, schema: Any, definitions: Any, depth: int) -> Schema | None:
-    options: list[Schema] = [{"type": ["object"], "properties": {key: False}} for key in value]
-    return {"anyOf": options} if options else False
+def _not_required(value: Any, beside: _Beside) -> Schema | None:
+    return _any_of({"type": ["object"], "properties": {key: False}} for key in value)
 
 
-def _not_properties(value: Any, schema: Any, definitions: Definitions, depth: int) -> Schema | None:
-    options: list[Schema] = []
-    for key, item in value.items():
-        negated = negate(item, definitions, depth)
-        if negated is None:
-            return None
-        if negated is not False:
-            options.append({"type": ["object"], "properties": {key: negated}, "required": [key]})
-    return {"anyOf": options} if options else False
+def _not_properties(value: dict[str, Any], beside: _Beside) -> Schema | None:
+    return _any_of(beside.property(name, item) for name, item in value.items())
 
 
-def _not_all(value: Any, schema: Any, definitions: Definitions, depth: int) -> Schema | None:
-    negated = [negate(item, definitions, depth) for item in value]
-    return None if None in negated else {"anyOf": [item for item in negated if item is not None]}
+def _not_patterns(value: dict[str, Any], beside: _Beside) -> Schema | None:
+    """Only of patterns that say nothing, or fit no name that there may be."""
+    names = beside.names()
+    if all(item is True for item in value.values()):
+        return False
+    return None if names is None or any(may_match(pattern, name) for pattern in value for name in names) else False
 
 
-def _not_any(value: Any, schema: Any, definitions: Definitions, depth: int) -> Schema | None:
-    negated = [negate(item, definitions, depth) for item in value]
+def _not_additional(value: Any, beside: _Beside) -> Schema | None:
+    """Only where it is known which names there may be."""
+    if value is True:
+        return False
+    names = beside.names()
+    patterns = beside.schema.get("patternProperties", ())
+    if names is None or any(may_match(pattern, name) for pattern in patterns for name in names):
+        return None
+    further = sorted(names - beside.schema.get("properties", {}).keys())
+    return _any_of(beside.property(name, value) for name in further)
+
+
+def _not_items(value: Any, beside: _Beside) -> Schema | None:
+    """Only of few items, or where nothing that may stand there satisfies the schema."""
+    if value is True:
+        return False
+    first = len(beside.schema.get("prefixItems", ()))
+    most = min((part["maxItems"] for part in (beside.schema, *beside.parts) if "maxItems" in part), default=None)
+    if most is not None and most <= MAX_ITEMS:
+        return _any_of(beside.item(index, value) for index in range(first, most))
+    last = max((len(part.get("prefixItems", ())) for part in beside.parts), default=0)
+    if any(not _is_never(beside.item(index, value)) for index in range(first, max(first, last) + 1)):
+        return None
+    return {"type": ["array"], "minItems": first + 1}
+
+
+def _is_never(item: Schema | None) -> bool:
+    """Whether an item that does not satisfy a schema may be any."""
+    return isinstance(item, dict) and item["prefixItems"][-1] is True
+
+
+def _any_of(options: Iterable[Schema | None]) -> Schema | None:
+    found = list(options)
+    if None in found:
+        return None
+    found = [option for option in found if option is not False]
+    return True if True in found else {"anyOf": found} if found else False
+
+
+def _not_any(value: Any, beside: _Beside) -> Schema | None:
+    negated = [beside.negate(item) for item in value]
     return None if None in negated else both(*(item for item in negated if item is not None))
 
 
-def _not_reference(value: Any, schema: Any, definitions: Definitions, depth: int) -> Schema | None:
-    return negate(definitions[definition_of(schema)], definitions, depth)
-
-
-_OPPOSITES: dict[str, Callable[[Any, Any, Definitions, int], Schema | None]] = {
+_OPPOSITES: dict[str, Callable[[Any, _Beside], Schema | None]] = {
     "type": _not_type,
-    "const": lambda value, *_: _not_values([value]),
-    "enum": lambda value, *_: _not_values(value) if value else True,
+    "const": lambda value, beside: _not_values([value], beside),
+    "enum": _not_values,
     "minimum": _not_bound("number", "exclusiveMaximum"),
     "maximum": _not_bound("number", "exclusiveMinimum"),
     "exclusiveMinimum": _not_bound("number", "maximum"),
@@ -239,10 +328,12 @@ _OPPOSITES: dict[str, Callable[[Any, Any, Definitions, int], Schema | None]] = {
     "minProperties": _not_bound("object", "maxProperties", -1),
     "maxProperties": _not_bound("object", "minProperties", 1),
     "required": _not_required,
-    "additionalProperties": lambda value, *_: False if value is True else None,
-    "items": lambda value, *_: False if value is True else None,
     "properties": _not_properties,
-    "allOf": _not_all,
+    "patternProperties": _not_patterns,
+    "additionalProperties": _not_additional,
+    "prefixItems": lambda value, beside: _any_of(beside.item(*each) for each in enumerate(value)),
+    "items": _not_items,
+    "allOf": lambda value, beside: _any_of(beside.negate(item) for item in value),
     "anyOf": _not_any,
-    "$ref": _not_reference,
+    "$ref": lambda value, beside: beside.negate(beside.definitions[definition_of(beside.schema)]),
 }

@@ -58,6 +58,16 @@ def _regex(depth: int) -> str:
     return rf"{text}(?:\|{text})*"
 
 
+def _uri_template() -> str:
+    """RFC 6570, section 2."""
+    escape = "%[0-9a-fA-F]{2}"
+    private = r"\x{E000}-\x{F8FF}\x{F0000}-\x{FFFFD}\x{100000}-\x{10FFFD}"
+    literal = rf"[!#$&(-;=?-\[\]_a-z~{_WIDE}{private}]"
+    name = rf"(?:\w|{escape})(?:\.?(?:\w|{escape}))*".replace(r"\w", "[0-9A-Za-z_]")
+    variable = rf"{name}(?::[1-9][0-9]{{0,3}}|\*)?"
+    return rf"(?:{literal}|{escape}|\{{[+#./;?&=,!@|]?{variable}(?:,{variable})*\}})*"
+
+
 _WIDE = r"\x{A0}-\x{D7FF}\x{F900}-\x{FDCF}\x{FDF0}-\x{FFEF}\x{10000}-\x{DFFFD}"
 
 FORMATS: dict[str, str] = {
@@ -72,6 +82,7 @@ FORMATS: dict[str, str] = {
     "iri-reference": _uri(_WIDE, relative=True),
     "regex": _regex(2),
     "relative-json-pointer": rf"(?:0|[1-9][0-9]*)(?:#|{_POINTER})",
+    "uri-template": _uri_template(),
 }
 """Expressions in Rust's syntax for the whole text."""
 
@@ -80,9 +91,6 @@ ENGINE_FORMATS = ("duration", "email", "hostname", "uri", "uuid")
 
 ASCII_ONLY = {"idn-email": "email", "idn-hostname": "hostname"}
 """Formats of which only what another one takes is written."""
-
-NOT_ENFORCED = ("uri-template",)
-"""Formats of the specification that no regular expression here stands for."""
 
 ANY_TEXT = ("binary", "byte", "password", "path", "file-path", "directory-path", "json-string", "base64url")
 """Formats outside the specification, written by OpenAPI and pydantic, that say nothing about which texts match."""

@@ -46,7 +46,7 @@ def joined(parts: list[dict[str, Any]]) -> dict[str, Any] | bool | None:
     out: dict[str, Any] = {}
     for part in parts:
         for keyword, value in part.items():
-            if keyword in ("properties", "additionalProperties", logic.EVALUATES):
+            if keyword in ("properties", "additionalProperties", "prefixItems", "items", logic.EVALUATES):
                 continue
             if keyword not in out or out[keyword] == value:
                 out[keyword] = value
@@ -60,17 +60,24 @@ def joined(parts: list[dict[str, Any]]) -> dict[str, Any] | bool | None:
                 out[keyword] = max(out[keyword], value)
             elif keyword in ("maxItems", "maxLength"):
                 out[keyword] = min(out[keyword], value)
-            elif keyword == "items":
-                out[keyword] = logic.both(out[keyword], value)
             else:
                 out.setdefault("allOf", []).append({keyword: value})
-    return None if "allOf" in out else _with_members(out, parts)
+    return None if "allOf" in out else _with_members(_with_items(out, parts), parts)
 
 
 def _common_types(first: list[str] | str, second: list[str] | str) -> list[str]:
     mine, other = ([types] if isinstance(types, str) else types for types in (first, second))
     found = [name for name in mine if name in other or (name == "integer" and "number" in other)]
     return found + [name for name in other if name == "integer" and "number" in mine and name not in found]
+
+
+def _with_items(out: dict[str, Any], parts: list[dict[str, Any]]) -> dict[str, Any]:
+    """``out`` with the items of all parts; a part's ``items`` hold for what stands at the start in others."""
+    longest = max(len(part.get("prefixItems", ())) for part in parts)
+    if longest:
+        out["prefixItems"] = [logic.both(*(logic.item_of(part, index) for part in parts)) for index in range(longest)]
+    rest = logic.both(*(part.get("items", True) for part in parts))
+    return out if rest is True else {**out, "items": rest}
 
 
 def _with_members(out: dict[str, Any], parts: list[dict[str, Any]]) -> dict[str, Any] | None:

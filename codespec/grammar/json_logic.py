@@ -137,6 +137,13 @@ def demands_of(schema: Schema | None, definitions: Definitions, depth: int) -> l
     return found
 
 
+def item_of(schema: dict[str, Any], index: int) -> Schema:
+    """What the item at ``index`` satisfies."""
+    first = schema.get("prefixItems", ())
+    found: Schema = first[index] if index < len(first) else schema.get("items", True)
+    return found
+
+
 def common_types(parts: list[dict[str, Any]]) -> frozenset[str]:
     types = TYPES
     for part in parts:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import json
 import re
@@ -78,6 +79,13 @@ def may_match(pattern: str, key: str) -> bool:
         return "&&" in pattern or re.search(_for_python(pattern), key) is not None
     except re.error:
         return True
+
+
+@functools.cache
+def only_name(pattern: str) -> str | None:
+    """The name that a translated pattern is found in, if there is only one."""
+    found = re.fullmatch(r"\^((?:[\w-]|\\[^\w\s])+)\$", pattern)
+    return re.sub(r"\\(.)", r"\1", found[1]) if found else None
 
 
 def _for_python(pattern: str) -> str:

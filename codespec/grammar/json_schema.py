@@ -8,22 +8,17 @@ keyword by its JSON pointer.
 
 from __future__ import annotations
 
-import math
+import re
 from collections.abc import Callable
-from fractions import Fraction
 from typing import Any
 
 from codespec.grammar import json_logic as logic
 from codespec.grammar.errors import GrammarError, did_you_mean
 from codespec.grammar.json_exclusive import exclusive, negate
-from codespec.grammar.json_formats import ANY_TEXT, ASCII_ONLY, ENGINE_FORMATS, FORMATS, NOT_ENFORCED
 from codespec.grammar.json_places import UNIQUE
 from codespec.grammar.json_refs import BadReference, References, Schema, escape
-from codespec.grammar.look_around import without_look_around
-from codespec.grammar.regex import RegexError, translate
+from codespec.grammar.json_values import ValueKeywords
 
-MAX_EXACT = 2**53
-"""Numbers up to here are the same as 64-bit floats, which is what llguidance computes with."""
 MAX_SCHEMAS, MAX_DEPTH = 20_000, 200
 """Subschemas after references are resolved; schemas within schemas."""
 
@@ -33,8 +28,16 @@ _ANNOTATIONS = frozenset([
     "contentMediaType", "contentEncoding", "contentSchema",
     "additionalItems", "then", "else", "minContains", "maxContains",  # read where items, if and contains are
 ])  # fmt: skip
+_SINCE = {
+    6: ("const", "contains", "propertyNames"),
+    7: ("if", "then", "else"),
+    2019: ("unevaluatedProperties", "unevaluatedItems", "dependentRequired", "dependentSchemas"),
+    2020: ("prefixItems",),
+}
+"""Keywords by the draft that brought them; earlier ones ignore them."""
+_LAST = frozenset(["not", "if", "oneOf"])
+"""Keywords for which it matters what else holds."""
 COUNTS = ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties")
-_TYPES = ("null", "boolean", "integer", "number", "string", "array", "object")
 
 
 def rewrite(schema: Schema, name: str, lenient: bool = False, unique: bool = False) -> tuple[Schema, list[str]]:
@@ -63,7 +66,7 @@ class _Unknown(Exception):
     """Alternatives cannot be told apart as long as a definition is being rewritten."""
 
 
-class _Rewriter:
+class _Rewriter(ValueKeywords):
     """Rewrites one document. ``out`` is the schema being built, ``also`` what must hold besides.
 
     Args:
@@ -73,14 +76,14 @@ class _Rewriter:
     def __init__(
         self, root: Schema, name: str, lenient: bool, unique: bool, known: dict[str, Schema | None] | None = None
     ) -> None:
-        self.known = known
-        self.root, self.name, self.lenient, self.keeps_unique = root, name, lenient, unique
+        super().__init__(name, lenient)
+        self.root, self.known, self.keeps_unique = root, known, unique
         self.references = References(root)
         self.definitions: dict[str, Schema | None] = {}  # None: being rewritten
         self.names: dict[str, str] = {}  # by pointer
-        self.warnings: list[str] = []
+        self.unknown = _unknown_to(root.get("$schema") if isinstance(root, dict) else None)
         self.count = self.depth = 0
-        self.factor: Fraction | None = None
+        self.given: Schema = True  # what holds besides, of the schema being rewritten
 
     def run(self) -> tuple[Schema, list[str]]:
         schema = self.schema(self.root, "")
@@ -91,7 +94,7 @@ class _Rewriter:
             return schema, self.warnings
         return {**schema, "$defs": self.definitions} if self.definitions else schema, self.warnings
 
-    def schema(self, node: Any, where: str) -> Schema:
+    def schema(self, node: Any, where: str, given: Schema = True) -> Schema:
         if isinstance(node, bool):
             return node
         if not isinstance(node, dict):
@@ -103,8 +106,10 @@ class _Rewriter:
             raise self.error(where, "the schema is too large", remedy)
         out: dict[str, Any] = {}
         also: list[Schema] = []
-        for keyword, value in node.items():
-            self._keyword(keyword, value, node, f"{where}/{escape(keyword)}", out, also)
+        outer, self.given = self.given, given
+        for keyword in sorted(node, key=_LAST.__contains__):
+            self._keyword(keyword, node[keyword], node, f"{where}/{escape(keyword)}", out, also)
+        self.given = outer
         self.depth -= 1
         self._check_counts(out, where)
         if also:
@@ -117,7 +122,9 @@ class _Rewriter:
         if keyword in _ANNOTATIONS or (keyword == "x-guidance" and where == "/x-guidance"):
             return
         handler = HANDLERS.get(keyword)
-        if handler is not None:
+        if keyword in self.unknown:
+            self.warnings.append(f"{where}: ignored, as the draft that $schema names does")
+        elif handler is not None:
             handler(self, value, node, where, out, also)
         elif keyword in COUNTS:
             out[keyword] = self.count_value(value, where)
@@ -127,15 +134,6 @@ class _Rewriter:
                 self.warnings.append(f"{where}: unknown keyword, ignored; {hint}")
         elif keyword in ("$dynamicRef", "$recursiveRef"):
             self.unsupported(where, f"{keyword} is not supported", "write $ref")
-
-    def error(self, where: str, cause: str, remedy: str) -> GrammarError:
-        return GrammarError(self.name, f"{where or '/'}: {cause}", remedy)
-
-    def unsupported(self, where: str, cause: str, remedy: str) -> None:
-        """Raises, or with ``lenient`` warns; the caller then leaves the keyword out."""
-        if not self.lenient:
-            raise self.error(where, cause, f"{remedy}, or ignore it with --lenient")
-        self.warnings.append(f"{where}: {cause}; ignored")
 
     def _check_counts(self, out: dict[str, Any], where: str) -> None:
         """llguidance counts properties only where each must be there, or of a closed object up to one."""
@@ -156,123 +154,12 @@ class _Rewriter:
 
     # Values
 
-    def count_value(self, value: Any, where: str) -> int:
-        number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-        if not number or value < 0 or value != int(value):
-            raise self.error(where, "must be a whole number from 0", "")
-        return int(value)
-
-    def _number(self, value: Any, where: str) -> bool:
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise self.error(where, "must be a number", "")
-        if not abs(value) <= MAX_EXACT:
-            self.unsupported(where, "a number beyond 2^53 cannot be enforced exactly", "use a smaller one")
-            return False
-        return True
-
     def _schemas(self, value: Any, where: str) -> list[Schema]:
         if not isinstance(value, list):
             raise self.error(where, "must be a list of schemas", "")
         return [self.schema(item, f"{where}/{index}") for index, item in enumerate(value)]
 
-    def _names(self, value: Any, where: str) -> list[str]:
-        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-            raise self.error(where, "must be a list of names", "")
-        return value
-
-    def _map(self, value: Any, where: str) -> dict[str, Any]:
-        if not isinstance(value, dict):
-            raise self.error(where, "must be an object", "")
-        return value
-
     # Keywords: (self, value, node, where, out, also)
-
-    def type_(self, value: Any, node: Any, where: str, out: dict[str, Any], also: Any) -> None:
-        types = [value] if isinstance(value, str) else self._names(value, where)
-        for name in types:
-            if name not in _TYPES:
-                raise self.error(where, f"unknown type {name!r}", did_you_mean(name, _TYPES) or ", ".join(_TYPES))
-        # As alternatives, number and integer overlap: the engine would read 1 in two ways.
-        out["type"] = [name for name in types if name != "integer" or "number" not in types]
-
-    def values(self, value: Any, node: Any, where: str, out: dict[str, Any], also: list[Schema]) -> None:
-        keyword = where.rpartition("/")[2]
-        if keyword == "enum" and not isinstance(value, list):
-            raise self.error(where, "must be a list of values", "")
-        values = value if keyword == "enum" else [value]
-        if not all(self._exact(item, where) for item in values):
-            return
-        objects = [item for item in values if isinstance(item, dict) and len(item) > 1]
-        if not objects:
-            out[keyword] = value
-            return
-        others = [item for item in values if item not in objects]  # their names may come in any order
-        also.append({"anyOf": [*map(logic.only, objects), *([{"enum": others}] if others else [])]})
-
-    def _exact(self, value: Any, where: str) -> bool:
-        """Whether every number in a constant is one that the engine writes as it is."""
-        if isinstance(value, list | dict):
-            return all(self._exact(item, where) for item in (value.values() if isinstance(value, dict) else value))
-        return isinstance(value, bool) or not isinstance(value, int | float) or self._number(value, where)
-
-    def bound(self, value: Any, node: dict[str, Any], where: str, out: dict[str, Any], also: Any) -> None:
-        keyword = where.rpartition("/")[2]
-        from_draft_4 = isinstance(value, bool) and keyword.startswith("exclusive")
-        if from_draft_4 or self._number(value, where):
-            out[keyword] = value
-
-    def multiple_of(self, value: Any, node: Any, where: str, out: dict[str, Any], also: Any) -> None:
-        if not self._number(value, where):
-            return
-        if value <= 0:
-            raise self.error(where, "must be more than 0", "")
-        digits, scaled = 0, float(value)
-        while scaled % 1 and digits < 20:  # as llguidance does it
-            digits, scaled = digits + 1, scaled * 10
-        if scaled > 2**32 - 1 or Fraction(int(scaled), 10**digits) != Fraction(str(value)):
-            self.unsupported(where, f"{value} has too many digits for the engine", "use a shorter number")
-            return
-        factor = Fraction(str(value))
-        if self.factor is not None and self.factor != factor and self.factor * factor * 10 ** (2 * digits) >= 2**32:
-            self.unsupported(where, "two large multipleOf in one schema can overflow in the engine", "keep one")
-            return
-        self.factor = factor
-        out["multipleOf"] = value
-
-    def pattern(self, value: Any, node: Any, where: str, out: dict[str, Any], also: list[Schema]) -> None:
-        parts = without_look_around(value) if isinstance(value, str) and "(?" in value else [value]
-        found = [self._pattern(part, where, value) for part in parts]
-        if None not in found:
-            out["pattern"] = found[-1]
-            also += [{"pattern": each} for each in found[:-1]]
-
-    def _pattern(self, value: Any, where: str, written: str = "") -> str | None:
-        """A pattern in the engine's dialect; None where it has none.
-
-        Args:
-            written: what the schema has in its place.
-        """
-        if not isinstance(value, str):
-            raise self.error(where, "must be a regular expression", "")
-        try:
-            return translate(value, "ecma", whole=False)
-        except RegexError as error:
-            if written not in ("", value):
-                return self._pattern(written, where)  # complains of the place in what was written
-            self.unsupported(where, f"{error.cause} (character {error.position + 1})", error.remedy or "change it")
-            return None
-
-    def format(self, value: Any, node: Any, where: str, out: dict[str, Any], also: list[Schema]) -> None:
-        value = ASCII_ONLY.get(value, value) if isinstance(value, str) else value
-        if value in FORMATS:
-            also.append({"pattern": f"^(?:{FORMATS[value]})$"})
-        elif value in ENGINE_FORMATS:
-            out["format"] = value
-        elif value in NOT_ENFORCED:
-            self.unsupported(where, f"format {value!r} cannot be enforced", "leave it out, or write a pattern")
-        elif value not in ANY_TEXT and node.get("type", "string") == "string":  # 7.2.3: others are annotations
-            hint = did_you_mean(str(value), [*FORMATS, *ENGINE_FORMATS])
-            self.warnings.append(f"{where}: unknown format {value!r}, ignored" + (f"; {hint}" if hint else ""))
 
     def reference(self, value: Any, node: dict[str, Any], where: str, out: dict[str, Any], also: Any) -> None:
         if not isinstance(value, str):
@@ -290,7 +177,13 @@ class _Rewriter:
         out["$ref"] = f"#/$defs/{name}"
 
     def all_of(self, value: Any, node: Any, where: str, out: dict[str, Any], also: Any) -> None:
-        out["allOf"] = self._schemas(value, where)
+        if not isinstance(value, list):
+            raise self.error(where, "must be a list of schemas", "")
+        parts: dict[int, Schema] = {}
+        for index in sorted(range(len(value)), key=lambda index: _looks_around(value[index])):
+            given = logic.both(self.given, dict(out), *parts.values())
+            parts[index] = self.schema(value[index], f"{where}/{index}", given)
+        out["allOf"] = [part for _, part in sorted(parts.items())]
 
     def any_of(self, value: Any, node: Any, where: str, out: dict[str, Any], also: Any) -> None:
         out["anyOf"] = self._schemas(value, where)
@@ -298,7 +191,8 @@ class _Rewriter:
     def one_of(self, value: Any, node: Any, where: str, out: dict[str, Any], also: list[Schema]) -> None:
         options = self._schemas(value, where)
         whole = {name: each for name, each in self.definitions.items() if each is not None}
-        found = exclusive(options, {**self.definitions, **(self.known or {}), **whole})
+        definitions = {**self.definitions, **(self.known or {}), **whole}
+        found = exclusive(options, definitions, logic.both(self.given, dict(out), *also))
         if found is None:
             if self.known is None and not self.lenient and len(whole) < len(self.definitions):
                 raise _Unknown
@@ -307,7 +201,7 @@ class _Rewriter:
         also.append({"anyOf": options if found is None else found})
 
     def not_(self, value: Any, node: Any, where: str, out: dict[str, Any], also: list[Schema]) -> None:
-        negated = negate(self.schema(value, where), self.definitions)
+        negated = negate(self.schema(value, where), self.definitions, logic.both(self.given, dict(out), *also))
         if negated is None:
             self.unsupported(where, "this schema has no opposite that can be enforced", "say what is allowed instead")
         else:
@@ -319,7 +213,7 @@ class _Rewriter:
         if then is True and otherwise is True:
             return
         condition = self.schema(value, where)
-        negated = negate(condition, self.definitions)
+        negated = negate(condition, self.definitions, logic.both(self.given, dict(out), *also))
         if negated is None:
             remedy = "write anyOf with both cases"
             self.unsupported(where, "a condition without an opposite that can be enforced", remedy)
@@ -341,12 +235,12 @@ class _Rewriter:
         out["additionalProperties"] = self.schema(value, where)
 
     def properties(self, value: Any, node: Any, where: str, out: dict[str, Any], also: Any) -> None:
-        members = self._map(value, where)
+        members = self.members(value, where)
         out["properties"] = {key: self.schema(item, f"{where}/{escape(key)}") for key, item in members.items()}
 
     def pattern_properties(self, value: Any, node: Any, where: str, out: dict[str, Any], also: Any) -> None:
         patterns: dict[str, Schema] = {}
-        for key, item in self._map(value, where).items():
+        for key, item in self.members(value, where).items():
             pattern = self._pattern(key, f"{where}/{escape(key)}")
             if pattern is not None:
                 patterns[pattern] = self.schema(item, f"{where}/{escape(key)}")
@@ -355,7 +249,7 @@ class _Rewriter:
     def required(self, value: Any, node: Any, where: str, out: dict[str, Any], also: Any) -> None:
         if isinstance(value, bool):
             raise self.error(where, "must be a list of names", "list it in the object that holds the property")
-        out["required"] = self._names(value, where)
+        out["required"] = self.names_in(value, where)
 
     def property_names(self, value: Any, node: Any, where: str, out: dict[str, Any], also: list[Schema]) -> None:
         rule = logic.names_rule(self.schema(value, where), self.definitions)
@@ -365,11 +259,11 @@ class _Rewriter:
             also.append(logic.evaluates_nothing(rule))
 
     def dependent(self, value: Any, node: Any, where: str, out: dict[str, Any], also: list[Schema]) -> None:
-        for key, needs in self._map(value, where).items():
+        for key, needs in self.members(value, where).items():
             place = f"{where}/{escape(key)}"
             present: dict[str, Any] = {"required": [key]}
             if isinstance(needs, list):
-                then: Schema = {"required": [key, *self._names(needs, place)]}
+                then: Schema = {"required": [key, *self.names_in(needs, place)]}
             else:
                 then = logic.both(present, self.schema(needs, place))
             also.append({"anyOf": [{"properties": {key: False}}, then]})
@@ -412,6 +306,16 @@ class _Rewriter:
             self.unsupported(where, f"{keyword} cannot be enforced here", remedy)
         else:
             also.append(closed)
+
+
+def _unknown_to(dialect: Any) -> frozenset[str]:
+    """Keywords that came after the draft that ``$schema`` names."""
+    found = re.search(r"//json-schema\.org/draft(?:-0|/)(\d+)", dialect) if isinstance(dialect, str) else None
+    return frozenset(word for draft, words in _SINCE.items() if found and int(found[1]) < draft for word in words)
+
+
+def _looks_around(node: Any) -> bool:
+    return isinstance(node, dict) and not _LAST.isdisjoint(node)
 
 
 Handler = Callable[[_Rewriter, Any, dict[str, Any], str, dict[str, Any], list[Schema]], None]

@@ -1,0 +1,146 @@
+"""Keywords of JSON Schemas that speak of one value: types, constants, numbers, texts."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+from codespec.grammar import json_logic as logic
+from codespec.grammar.errors import GrammarError, did_you_mean
+from codespec.grammar.json_formats import ANY_TEXT, ASCII_ONLY, ENGINE_FORMATS, FORMATS
+from codespec.grammar.json_refs import Schema
+from codespec.grammar.look_around import without_look_around
+from codespec.grammar.regex import RegexError, translate
+
+MAX_EXACT = 2**53
+"""Numbers up to here are the same as 64-bit floats, which is what llguidance computes with."""
+_TYPES = ("null", "boolean", "integer", "number", "string", "array", "object")
+
+
+class ValueKeywords:
+    """Rewrites keywords of a document that is called ``name``. Each gets its value, the schema that it stands in, its
+    JSON pointer, the schema being built (``out``) and what must hold besides (``also``)."""
+
+    def __init__(self, name: str, lenient: bool) -> None:
+        self.name, self.lenient = name, lenient
+        self.warnings: list[str] = []
+        self._factor: Fraction | None = None
+
+    def error(self, where: str, cause: str, remedy: str) -> GrammarError:
+        return GrammarError(self.name, f"{where or '/'}: {cause}", remedy)
+
+    def unsupported(self, where: str, cause: str, remedy: str) -> None:
+        """Raises, or with ``lenient`` warns; the caller then leaves the keyword out."""
+        if not self.lenient:
+            raise self.error(where, cause, f"{remedy}, or ignore it with --lenient")
+        self.warnings.append(f"{where}: {cause}; ignored")
+
+    def count_value(self, value: Any, where: str) -> int:
+        number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+        if not number or value < 0 or value != int(value):
+            raise self.error(where, "must be a whole number from 0", "")
+        return int(value)
+
+    def _number(self, value: Any, where: str) -> bool:
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise self.error(where, "must be a number", "")
+        if not abs(value) <= MAX_EXACT:
+            self.unsupported(where, "a number beyond 2^53 cannot be enforced exactly", "use a smaller one")
+            return False
+        return True
+
+    def names_in(self, value: Any, where: str) -> list[str]:
+        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+            raise self.error(where, "must be a list of names", "")
+        return value
+
+    def members(self, value: Any, where: str) -> dict[str, Any]:
+        if not isinstance(value, dict):
+            raise self.error(where, "must be an object", "")
+        return value
+
+    def type_(self, value: Any, node: Any, where: str, out: dict[str, Any], also: Any) -> None:
+        types = [value] if isinstance(value, str) else self.names_in(value, where)
+        for name in types:
+            if name not in _TYPES:
+                raise self.error(where, f"unknown type {name!r}", did_you_mean(name, _TYPES) or ", ".join(_TYPES))
+        # As alternatives, number and integer overlap: the engine would read 1 in two ways.
+        out["type"] = [name for name in types if name != "integer" or "number" not in types]
+
+    def values(self, value: Any, node: Any, where: str, out: dict[str, Any], also: list[Schema]) -> None:
+        keyword = where.rpartition("/")[2]
+        if keyword == "enum" and not isinstance(value, list):
+            raise self.error(where, "must be a list of values", "")
+        values = value if keyword == "enum" else [value]
+        if not all(self._exact(item, where) for item in values):
+            return
+        objects = [item for item in values if isinstance(item, dict) and len(item) > 1]
+        if not objects:
+            out[keyword] = value
+            return
+        others = [item for item in values if item not in objects]  # their names may come in any order
+        also.append({"anyOf": [*map(logic.only, objects), *([{"enum": others}] if others else [])]})
+
+    def _exact(self, value: Any, where: str) -> bool:
+        """Whether every number in a constant is one that the engine writes as it is."""
+        if isinstance(value, list | dict):
+            return all(self._exact(item, where) for item in (value.values() if isinstance(value, dict) else value))
+        return isinstance(value, bool) or not isinstance(value, int | float) or self._number(value, where)
+
+    def bound(self, value: Any, node: dict[str, Any], where: str, out: dict[str, Any], also: Any) -> None:
+        keyword = where.rpartition("/")[2]
+        from_draft_4 = isinstance(value, bool) and keyword.startswith("exclusive")
+        if from_draft_4 or self._number(value, where):
+            out[keyword] = value
+
+    def multiple_of(self, value: Any, node: Any, where: str, out: dict[str, Any], also: Any) -> None:
+        if not self._number(value, where):
+            return
+        if value <= 0:
+            raise self.error(where, "must be more than 0", "")
+        digits, scaled = 0, float(value)
+        while scaled % 1 and digits < 20:  # as llguidance does it
+            digits, scaled = digits + 1, scaled * 10
+        if scaled > 2**32 - 1 or Fraction(int(scaled), 10**digits) != Fraction(str(value)):
+            self.unsupported(where, f"{value} has too many digits for the engine", "use a shorter number")
+            return
+        factor = Fraction(str(value))
+        if self._factor is not None and self._factor != factor and self._factor * factor * 10 ** (2 * digits) >= 2**32:
+            self.unsupported(where, "two large multipleOf in one schema can overflow in the engine", "keep one")
+            return
+        self._factor = factor
+        out["multipleOf"] = value
+
+    def pattern(self, value: Any, node: Any, where: str, out: dict[str, Any], also: list[Schema]) -> None:
+        parts = without_look_around(value) if isinstance(value, str) and "(?" in value else [value]
+        found = [self._pattern(part, where, value) for part in parts]
+        if None not in found:
+            out["pattern"] = found[-1]
+            also += [{"pattern": each} for each in found[:-1]]
+
+    def _pattern(self, value: Any, where: str, written: str = "") -> str | None:
+        """A pattern in the engine's dialect; None where it has none.
+
+        Args:
+            written: what the schema has in its place.
+        """
+        if not isinstance(value, str):
+            raise self.error(where, "must be a regular expression", "")
+        try:
+            return translate(value, "ecma", whole=False)
+        except RegexError as error:
+            if written not in ("", value):
+                return self._pattern(written, where)  # complains of the place in what was written
+            self.unsupported(where, f"{error.cause} (character {error.position + 1})", error.remedy or "change it")
+            return None
+
+    def format(self, value: Any, node: Any, where: str, out: dict[str, Any], also: list[Schema]) -> None:
+        value = ASCII_ONLY.get(value, value) if isinstance(value, str) else value
+        if value in FORMATS:
+            also.append({"pattern": f"^(?:{FORMATS[value]})$"})
+        elif value in ENGINE_FORMATS:
+            out["format"] = value
+        elif value not in ANY_TEXT and node.get("type", "string") == "string":  # 7.2.3: others are annotations
+            hint = did_you_mean(str(value), [*FORMATS, *ENGINE_FORMATS])
+            self.warnings.append(f"{where}: unknown format {value!r}, ignored" + (f"; {hint}" if hint else ""))
