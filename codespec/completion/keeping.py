@@ -51,15 +51,18 @@ class PublicFiles:
             place, file = Path(os.path.realpath(folder)), Path(os.path.realpath(file))
             if any(each.excludes(file, place) for each in self._ignored) or is_secret(str(file), ""):
                 return False
-        return not self._is_secret(path, text)
+        # By its own name, too: rules differ between languages, and a link may be called as it likes.
+        real = path if file is None or not file.is_absolute() else os.path.realpath(file)
+        return not self._is_secret(path, real, text)
 
-    def _is_secret(self, path: str, text: str) -> bool:
-        """``is_secret`` of a document that was another one before."""
+    def _is_secret(self, path: str, real: str, text: str) -> bool:
+        """``is_secret`` of a document that was another one before, under either name."""
         old, now = self._searched.get(path), monotonic()
         if old is not None and (old.text == text or (old.secret and now - old.at < RECHECK_S)):
             return old.secret
         changed = text if old is None or old.secret or len(text) <= WHOLE else _changed(old.text, text)
-        found = is_secret(path, changed)
+        names = (real,) if os.path.basename(real) == os.path.basename(path) else (path, real)  # noqa: PTH119
+        found = any(is_secret(name, changed) for name in names)
         self._searched[path] = _Searched(text, found, now)
         self._searched.move_to_end(path)
         if len(self._searched) > DOCUMENTS:

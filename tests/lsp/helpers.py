@@ -103,6 +103,7 @@ async def running(
     folder: Path | None = None,
     notebooks: bool = False,
     client_name: str = "",
+    folders: list[types.WorkspaceFolder] | None = None,
 ) -> AsyncIterator[Server]:
     """A session with a server, ended in good order. It completes only when asked, unless ``options`` say otherwise."""
     if options is None or (isinstance(options, dict) and "codespec" not in options):
@@ -126,6 +127,7 @@ async def running(
                 client_info=types.ClientInfo(client_name) if client_name else None,
                 initialization_options=options,
                 root_uri=folder.as_uri() if folder else None,
+                workspace_folders=folders,
             )
         )
         yield server

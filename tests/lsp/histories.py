@@ -1,0 +1,196 @@
+"""``python -m tests.lsp.histories``: secrets that come into a workspace in five ways, and where they are found then.
+
+A real server with the embedded models; a workspace folder for each form of ``tests/privacy_forms``, with a file that
+holds it and an ordinary one. The file is typed, pasted into, opened, opened through a link, or lies there and is
+imported. Then the ordinary file is completed, and the server ends. The secret's value must stand in no prompt of the
+ordinary file and nowhere on the disk: not as bytes, and not in the tokens of what was learnt or read.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import io
+import json
+import random
+import re
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from lsprotocol import types
+
+from codespec.completion.local import LocalEngine
+from codespec.draft import log_file
+from codespec.models.registry import EMBEDDED_TARGET
+from codespec.privacy import has_secret_name, is_secret
+from tests.privacy_forms import held_out, tuned
+from tests.privacy_forms.values import Form, values
+
+from .helpers import Server, running
+
+HISTORIES = ("typed", "pasted", "opened", "linked", "imported")
+SERVE = [sys.executable, "-m", "tests.lsp.recording_server"]
+OPTIONS = {"keep_accepted": True, "prefetch": True, "log_level": "debug"}
+AROUND = {
+    ".py": "def area(width, height):\n    return width * height\n\n\n",
+    ".js": "function area(width, height) {\n  return width * height;\n}\n\n",
+}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A form in a workspace folder of its own. ``secrets`` are the values that stand in ``text``."""
+
+    folder: Path
+    path: Path
+    text: str
+    secrets: tuple[str, ...]
+
+    @property
+    def ordinary(self) -> Path:
+        return self.folder / ("main.js" if self.path.suffix in (".js", ".ts", ".tsx", ".jsx") else "main.py")
+
+    @property
+    def imports(self) -> str:
+        stem = self.path.stem
+        return f'import * as all from "./{stem}";\n' if self.ordinary.suffix == ".js" else f"from {stem} import *\n"
+
+
+def cases(base: Path, count: int, seed: int) -> list[Case]:
+    """Cases of forms that are found by their text."""
+    forms = [form for form in (*tuned.FORMS, *held_out.FORMS) if form.text and not has_secret_name(form.path)]
+    random.Random(seed).shuffle(forms)
+    found: list[Case] = []
+    for index, form in enumerate(forms):
+        text = form.filled(seed + index)
+        if len(found) < count and is_secret(form.path, text):
+            folder = base / f"w{index}"
+            path = folder / Path(form.path).name
+            path.parent.mkdir(parents=True)
+            found.append(Case(folder, path, text, _secrets(form, seed + index)))
+    return found
+
+
+def _secrets(form: Form, seed: int) -> tuple[str, ...]:
+    names = set(re.findall(r"<<(\w+)>>", form.text)) - {"user"}
+    return tuple(value for name, value in values(seed).items() if name in names and len(value) >= 6)
+
+
+async def play(history: str, case: Case, server: Server) -> None:
+    """One way in which the secret comes into the workspace, and completions in both files."""
+    uri, before = case.path.as_uri(), AROUND[case.ordinary.suffix]
+    if history in ("opened", "linked", "imported"):
+        case.path.write_text(case.text, encoding="utf-8")
+    if history == "opened":
+        await _use(server, uri, case.text)
+    elif history == "linked":
+        link = case.folder / f"link{case.ordinary.suffix}"
+        link.symlink_to(case.path)
+        await _use(server, link.as_uri(), case.text)
+    elif history in ("typed", "pasted"):
+        await _use(server, uri, "\n")
+        steps = [case.text] if history == "pasted" else [case.text[:end] for end in range(1, len(case.text) + 1)]
+        for version, text in enumerate(steps, 2):
+            server.change(types.TextDocumentContentChangeWholeDocument(text), uri, version)
+            if version % 16 == 0:
+                await _ask(server, uri, text, accept=True)
+        case.path.write_text(case.text, encoding="utf-8")
+        await _ask(server, uri, case.text, accept=True)
+        _save(server, uri)
+    text = (case.imports if history == "imported" else "") + before * 2 + "result = "
+    case.ordinary.write_text(text, encoding="utf-8")
+    await _use(server, case.ordinary.as_uri(), text)
+
+
+async def _use(server: Server, uri: str, text: str) -> None:
+    language = {".py": "python", ".js": "javascript"}.get(Path(uri).suffix, "plaintext")
+    server.open(text, uri, language)
+    await _ask(server, uri, text, accept=True)
+    _save(server, uri)
+
+
+def _save(server: Server, uri: str) -> None:
+    server.client.text_document_did_save(types.DidSaveTextDocumentParams(types.TextDocumentIdentifier(uri)))
+
+
+async def _ask(server: Server, uri: str, text: str, accept: bool) -> None:
+    lines = text.split("\n")
+    answer = await server.ask(len(lines) - 1, len(lines[-1]), uri)
+    if accept and answer.items and answer.items[0].command:
+        command = answer.items[0].command
+        params = types.ExecuteCommandParams(command.command, command.arguments)
+        await server.client.workspace_execute_command_async(params)
+
+
+async def session(history: str, found: Sequence[Case], home: Path, recorded: Path) -> None:
+    """A server that lives through one history of every case."""
+    folders = [types.WorkspaceFolder(case.folder.as_uri(), case.folder.name) for case in found]
+    env = {"RECORDED": str(recorded), "CODESPEC_CACHE": str(home / "cache")}
+    async with running(home, SERVE, env, OPTIONS, folders=folders) as server:
+        for case in found:
+            await play(history, case, server)
+        await asyncio.sleep(0.5)  # what is learnt when nobody types
+        shown = [*server.shown, *(each.message for each in server.client.log_messages), server.stderr]
+        (home / "said").write_text("\n".join(shown), encoding="utf-8")
+
+
+def leaks(found: Sequence[Case], home: Path, prompts: Sequence[tuple[str, str]]) -> Iterator[str]:
+    """Where a secret is."""
+    files = {path: path.read_bytes() for path in home.rglob("*") if path.is_file()}
+    tokens = dict(_decoded(files))
+    for kind in (".log", ".kv"):  # of the ordinary files, or this would find nothing whatever there is
+        assert any("height" in text for path, text in tokens.items() if path.suffix == kind), f"no {kind} was kept"
+    for case in found:
+        for secret in case.secrets:
+            for path, prompt in prompts:
+                if secret in prompt and path == str(case.ordinary):
+                    yield f"{case.path}: in a prompt of {path}"
+            for place, content in files.items():
+                if secret.encode() in content or secret in tokens.get(place, ""):
+                    yield f"{case.path}: in {place}"
+
+
+def _decoded(files: dict[Path, bytes]) -> Iterator[tuple[Path, str]]:
+    with contextlib.closing(LocalEngine(EMBEDDED_TARGET)) as engine:
+        for path, content in files.items():
+            lists: list[Sequence[int]] = []
+            if path.suffix == ".log":
+                lists = list(log_file.parse(content.partition(b"\n")[2]).segments)
+            elif path.suffix == ".kv":
+                lists = [json.loads(each) for each in re.findall(rb'"tokens": (\[[\d, ]*\])', content)]
+            text = b"".join(engine.vocabulary.token_bytes(token) for each in lists for token in each if token >= 0)
+            yield path, text.decode("utf-8", "replace")
+
+
+def measure(history: str, count: int, seed: int) -> tuple[int, list[str]]:
+    """How many forms were played, and where secrets were found."""
+    with tempfile.TemporaryDirectory() as folder:
+        base = Path(folder).resolve()
+        found, home = cases(base / "work", count, seed), base / "home"
+        home.mkdir()
+        recorded = base / "prompts"
+        with contextlib.redirect_stderr(io.StringIO()):  # the server's, which ``session`` keeps
+            asyncio.run(session(history, found, home, recorded))
+        prompts = [json.loads(line) for line in recorded.read_text("utf-8").splitlines()]
+        ordinary = {str(case.ordinary) for case in found}
+        seen = {path for path, _ in prompts} & ordinary
+        assert seen == ordinary, f"no prompt of {ordinary - seen}"
+        return len(found), list(leaks(found, home, prompts))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m tests.lsp.histories", description=__doc__)
+    parser.add_argument("--forms", type=int, default=300)
+    parser.add_argument("--seed", type=int, default=1)
+    chosen = parser.parse_args()
+    for history in HISTORIES:
+        played, found = measure(history, chosen.forms, chosen.seed)
+        print(f"{history}: {played} forms, {len(found)} leaks", *found, sep="\n  ", flush=True)
+
+
+if __name__ == "__main__":
+    main()
