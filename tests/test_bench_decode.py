@@ -284,11 +284,17 @@ def test_peers_stand_beside_ours(tmp_path, monkeypatch):
     assert plain["ms_per_token"] == 1
     assert plain["same_text"] == "0 of 1"
     ours = found["texts"][0]["arms"]
-    assert plain["speed"] == pytest.approx(ours["target"]["ms_per_token"][0], abs=1e-3)
-    assert plain["combined_over_it"] == pytest.approx(1 / ours["combined"]["ms_per_token"][0], abs=1e-3)
+    assert plain["combined_over_it"] == pytest.approx(1 / plain["ours_around"], rel=1e-2)
+    assert plain["ours_around"] == pytest.approx(sum(found["peers"]["between"][:2]) / 2, rel=1e-2)
+    times = ours["target"]["ms_per_token"][0], ours["combined"]["ms_per_token"][0]
+    assert plain["speed"] == pytest.approx(times[0] / times[1] / plain["combined_over_it"], rel=1e-2)
     assert "no llama-lookup" in lookup["results"][0]["error"]
     assert found["peers"]["best"].keys() == {"server plain"}
-    assert found["peers"]["again"].keys() == {"target", "combined"}
+    fastest = found["peers"]["fastest"]
+    assert (fastest["mode"], fastest["rounds"]) == ("server plain", decode_peers.ROUNDS)
+    assert fastest["interval"][0] <= fastest["combined_over_it"] <= fastest["interval"][1]
+    assert "both run again in alternation, 3 times" in printed
+    assert found["peers"]["disturbance"]["samples"] == 3 + decode_peers.ROUNDS
     assert cache["acceptance"] is None
     assert found["peers"]["idle"] == {"settings": ["server ngram-cache, default"], "server_ms_per_token": [1, 1]}
     assert "1 of 3 settings proposed nothing and are left out" in printed

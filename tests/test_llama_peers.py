@@ -149,13 +149,11 @@ def test_a_tool_that_fails_costs_one_result(programs):
     prompts = [PROMPT, replace(PROMPT, text="crash"), replace(PROMPT, text="hang"), PROMPT]
     settings = [PeerSetting("simple", "x", SIMPLE), PeerSetting("lookup", "x", LOOKUP)]
     options = PeerOptions(timeout=2)
-    seen = []
-    found, missing = peers.sweep(folder, programs.model, prompts, options, settings=settings, progress=seen.append)
+    found, missing = (peers.measure(each, folder, programs.model, prompts, options) for each in settings)
     errors = [None, "ended with status 1: the reason", "more than 2 s", None]
     assert [result.error for result in found.results] == errors
     assert found.results[0].text == GENERATED
     assert all("no llama-lookup in" in result.error for result in missing.results)
-    assert seen == ["simple: x", "lookup: x"]
 
 
 FAKE_SERVER = """
@@ -187,7 +185,7 @@ def test_the_server_is_started_once_asked_and_ended(programs):
     folder = programs(SERVER, FAKE_SERVER)
     setting = PeerSetting("server", "x", SERVER, ("--answer", json.dumps(ANSWER)))
     prompts = [PROMPT, replace(PROMPT, tokens=(0,)), PROMPT]
-    [found] = peers.sweep(folder, programs.model, prompts, PeerOptions(timeout=20), settings=[setting])
+    found = peers.measure(setting, folder, programs.model, prompts, PeerOptions(timeout=20))
     assert [result.error for result in found.results] == [
         None, 'RuntimeError: status 400: {"error": "refused"}', None,
     ]  # fmt: skip
@@ -197,7 +195,7 @@ def test_the_server_is_started_once_asked_and_ended(programs):
 def test_a_server_that_does_not_start_is_an_error_for_every_prompt(programs):
     folder = programs(SERVER, "sys.exit('the reason')")
     settings = [PeerSetting("server", "x", SERVER), PeerSetting("server", "y", SERVER, needs_draft=True)]
-    ended, without = peers.sweep(folder, programs.model, [PROMPT] * 2, settings=settings)
+    ended, without = (peers.measure(each, folder, programs.model, [PROMPT] * 2) for each in settings)
     assert [result.error for result in ended.results] == ["RuntimeError: ended with status 1: the reason"] * 2
     assert "no draft model" in without.results[0].error
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any
 
+from codespec.bench.disturbance import Disturbance
 from codespec.bench.prompts import Prompt, prompts
 from codespec.bench.replay import ReplayTarget, TimedTarget
 from codespec.completion.drafts import SOURCES
@@ -69,12 +70,23 @@ class Sample:
 
 @dataclass
 class Measured:
-    """All texts of one set at one temperature: by prompt and arm, in the order of the repeats."""
+    """All texts of one set at one temperature: by prompt and arm, in the order of the repeats.
+
+    Where time is modelled nothing is measured again."""
 
     set: str
     temperature: float
     prompts: list[Prompt]
     samples: dict[tuple[int, Arm], list[Sample]] = field(default_factory=dict)
+    disturbance: Disturbance = field(default_factory=Disturbance)
+
+    def again(self, bench: Bench, index: int, arm: Arm, known: Sequence[int] | None = None) -> Sample:
+        """One text more of an arm, on a quiet machine if possible."""
+
+        def run() -> Sample:
+            return bench.run(self.prompts[index], arm, self.temperature, known)
+
+        return run() if bench.options.curve is not None else self.disturbance.undisturbed(run)
 
 
 class Bench:
@@ -255,7 +267,7 @@ def measure_set(
             say(f"{name}, T = {temperature:g}: prompt {index + 1}/{len(chosen)}, repeat {repeat + 1}/{options.repeats}")
             order.shuffle(arms)
             for arm in arms:
-                sample = bench.run(prompt, arm, temperature, known)
+                sample = measured.again(bench, index, arm, known)
                 measured.samples.setdefault((index, arm), []).append(sample)
     return measured
 
@@ -284,6 +296,7 @@ def summarize(measured: Measured, curve: CostCurve) -> dict[str, Any]:
         "saving": None if combined is None else round(saving(combined), 3),
         "share_of_oracle": share(combined, oracle),
         "share_of_bound": share(combined, bound),
+        "disturbance": measured.disturbance.as_json(),
         "arms": figures,
     }
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from codespec.bench import decode_peers, plot, trace
 from codespec.bench.decode import ARMS, Bench, Measured, Options, load_curve, measure_all, per_token, summarize
+from codespec.bench.disturbance import Disturbance
 from codespec.bench.progress import progress
 from codespec.bench.prompts import SETS
 from codespec.draft.costs import CostCurve
@@ -251,6 +252,8 @@ def _table_of_set(found: dict[str, Any], report: dict[str, Any]) -> list[str]:
     lines += aligned(rows)
     lines.append(f"bound: the best that proposals could give: {found['bound']:.2f}x, by the cost of passes alone")
     lines += _saved(found)
+    if found["disturbance"]["samples"]:
+        lines.append(str(Disturbance(**found["disturbance"])))
     if "peers" in found:
         lines += decode_peers.table(found["peers"], aligned)
     return lines

@@ -13,7 +13,7 @@ import os
 import re
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -206,36 +206,28 @@ def best(results: Iterable[SettingResult]) -> dict[str, SettingResult]:
     return found
 
 
-def sweep(
+def measure(
+    setting: PeerSetting,
     folder: Path,
     target: Path,
     prompts: Sequence[PeerPrompt],
     options: PeerOptions | None = None,
     draft: Path | None = None,
-    settings: Sequence[PeerSetting] | None = None,
-    progress: Callable[[str], None] = lambda _: None,
-) -> list[SettingResult]:
-    """Every prompt with every setting, one after another. Never raises: what fails is an error in its place.
+) -> SettingResult:
+    """Every prompt with a setting, one after another. Never raises: what fails is an error in its place.
 
     The server's n-grams outlive a request, so a prompt that comes twice is answered from memory the second time: give
     each once.
 
     Args:
         folder: where llama.cpp's programs lie.
-        settings: the default is ``default_settings``.
-        progress: told each setting before it runs.
     """
-    options = options or PeerOptions()
-    found = []
-    for setting in default_settings(draft is not None) if settings is None else settings:
-        progress(f"{setting.mode}: {setting.name}")
-        run = _on_server if setting.program == SERVER else _by_tool
-        try:
-            results = run(setting, folder, target, draft, prompts, options)
-        except Exception as error:  # whatever a peer does, the benchmark goes on
-            results = [PeerResult(error=f"{type(error).__name__}: {str(error)[:300]}")] * len(prompts)
-        found.append(SettingResult(setting, tuple(results)))
-    return found
+    run = _on_server if setting.program == SERVER else _by_tool
+    try:
+        results = run(setting, folder, target, draft, prompts, options or PeerOptions())
+    except Exception as error:  # whatever a peer does, the benchmark goes on
+        results = [PeerResult(error=f"{type(error).__name__}: {str(error)[:300]}")] * len(prompts)
+    return SettingResult(setting, tuple(results))
 
 
 def command(setting: PeerSetting, folder: Path, target: Path, draft: Path | None, options: PeerOptions) -> list[str]:
