@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from codespec.completion.keeping import PublicFiles
 from codespec.completion.prompt import file_name
-from codespec.draft.accepted import TEXT, Accepted, around, forget, keep
+from codespec.draft.accepted import TEXT, Accepted, accepted_folder, around, forget, keep
 from codespec.draft.log import workspace_key
 from codespec.errors import CodespecError
 from codespec.places import folder_of
@@ -34,6 +34,7 @@ class Kept:
         self._files = PublicFiles()
         self._session = secrets.token_hex(8)
         self._complained = False
+        self._forgotten: set[tuple[Path, str]] = set()
 
     def accepted(self, identifier: str, request: Request, text: str) -> None:
         """Keep that ``text``, the beginning of a completion or all of it, was accepted; not of a file outside any
@@ -43,8 +44,7 @@ class Kept:
         if not self.enabled or folder is None or not text.strip():
             return
         before, behind = request.text[: request.offset], request.text[request.offset :]
-        if not self._files.may_keep(request.path, request.workspace, before + text + behind):
-            self.forget(folder, request.path)
+        if not self._may_keep(folder, request, before + text + behind):
             return
         prefix, suffix = around(request.text, request.offset)
         offer = f"{self._session}-{identifier}"
@@ -57,6 +57,23 @@ class Kept:
             if not self._complained:
                 self._complained = True
                 logger.warning("what was accepted is not kept: %s", error)
+
+    def seen(self, request: Request) -> None:
+        """A document as it is now: if it holds secrets, what was accepted in it before is forgotten."""
+        folder = folder_of(request.workspace)
+        if folder is not None and (self.enabled or accepted_folder().exists()):
+            self._may_keep(folder, request, request.text)
+
+    def _may_keep(self, folder: Path, request: Request, text: str) -> bool:
+        """Whether a document with this text may be kept; forgets what was, where that has just changed."""
+        name = folder, request.path
+        if self._files.may_keep(request.path, request.workspace, text):
+            self._forgotten.discard(name)
+            return True
+        if name not in self._forgotten:
+            self.forget(*name)
+            self._forgotten.add(name)
+        return False
 
     def forget(self, folder: Path, path: str) -> None:
         """Delete what was accepted in files of a name, in any session; what goes wrong is logged."""

@@ -126,6 +126,7 @@ class Lessons:
         """
 
         def work(completer: Completes) -> None:
+            self._kept.seen(request)
             offset = request.offset if edited else None
             completer.learn(request.text, request.path, request.language, request.workspace, offset)
 

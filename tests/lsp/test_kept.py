@@ -84,6 +84,18 @@ async def test_what_was_kept_before_a_secret_was_recognised_is_deleted(tmp_path)
 
 
 @pytest.mark.asyncio
+async def test_a_password_that_nothing_is_accepted_behind_counts_too(tmp_path):
+    uri = (tmp_path / "a.ts").as_uri()
+    begun = "x\nprivate readonly password: string = 'Lemki9566!"
+    async with running(tmp_path, folder=tmp_path, options=ON) as server:
+        await accept(server, uri, begun)
+        await until(lambda: len(kept(tmp_path)) == 1)
+        server.change(types.TextDocumentContentChangeWholeDocument(begun + "';\n"), uri)
+        server.client.text_document_did_save(types.DidSaveTextDocumentParams(types.TextDocumentIdentifier(uri)))
+        await until(lambda: kept(tmp_path) == [])
+
+
+@pytest.mark.asyncio
 async def test_what_is_private_is_not_kept(tmp_path):
     workspace = tmp_path / "w"
     workspace.mkdir()
