@@ -71,6 +71,11 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 def run_serve(options: argparse.Namespace) -> int:
     """``codespec serve``."""
+    from codespec.config import load
+    from codespec.daemon.start import begin
+
+    if not options.in_process and load()[0].shared:
+        begin()  # now, since it takes as long to be ready as this server: both at once
     from codespec.lsp import serve
 
     return serve(

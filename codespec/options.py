@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 
 from codespec.option_values import not_negative, positive, share, whole
@@ -15,7 +16,7 @@ def build_parser() -> argparse.ArgumentParser:
         prog="codespec", description="Inline completions from a local code model, drafted per language."
     )
     parser.add_argument("--debug", action="store_true", help="log everything and show tracebacks")
-    parser.add_argument("--version", action="version", version=f"codespec {version()}")
+    parser.add_argument("--version", action=_Version)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     _add_complete(commands)
     _add_generate(commands)
@@ -30,6 +31,17 @@ def build_parser() -> argparse.ArgumentParser:
     doctor = commands.add_parser("doctor", help="say what runs here and what is wrong with it")
     doctor.set_defaults(command="doctor")
     return parser
+
+
+class _Version(argparse.Action):
+    """Prints the version, which takes as long to find out as everything else here together."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str) -> None:
+        super().__init__(option_strings, argparse.SUPPRESS, nargs=0, help="show program's version number and exit")
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        print(f"codespec {version()}")
+        parser.exit()
 
 
 def version() -> str:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Literal, Protocol
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 from codespec.errors import Aborted, CodespecError, ContextFull
+
+if TYPE_CHECKING:  # a language server starts without it
+    import numpy as np
+    import numpy.typing as npt
 
 __all__ = [
     "Aborted", "Bits", "Cancel", "Chunk", "CodespecError", "ContextFull", "Distribution", "Draft", "FinishReason",
@@ -21,13 +22,13 @@ __all__ = [
     "Statistics", "Target", "Vocabulary",
 ]  # fmt: skip
 
-Logits = npt.NDArray[np.float32]
+Logits: TypeAlias = "npt.NDArray[np.float32]"
 """float32 [rows, vocabulary]."""
 
-Bits = npt.NDArray[np.uint32]
+Bits: TypeAlias = "npt.NDArray[np.uint32]"
 """uint32 [(vocabulary + 31) // 32]; bit ``t % 32`` of word ``t // 32`` is set where token ``t`` may come next."""
 
-Distribution = tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]
+Distribution: TypeAlias = "tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]"
 """Token ids [n], in any order, and their probabilities [n], which sum to 1; every other token has probability 0."""
 
 FinishReason = Literal["stop", "length", "time", "cancelled", "grammar"]

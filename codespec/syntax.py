@@ -18,11 +18,12 @@ from importlib import import_module
 from itertools import takewhile
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from codespec.early_errors import EarlyError, EarlyErrors
 from codespec.languages import Language
 
 if TYPE_CHECKING:
     import tree_sitter
+
+    from codespec.early_errors import EarlyError, EarlyErrors
 
 LARGEST = 2_000_000
 """Characters of a document that is parsed at all: a first parse takes about 120 ms per megabyte."""
@@ -210,6 +211,8 @@ class SyntaxTree:
         Args:
             path: of the file, which may tell more of the language.
         """
+        from codespec.early_errors import EarlyErrors  # a language server never judges
+
         return EarlyErrors(language.id, self._root, self._data, self._byte(offset), path)
 
     def early_errors_added(self, before: EarlyErrors, strict: bool = True) -> list[EarlyError]:

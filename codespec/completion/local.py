@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import contextlib
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict, replace
@@ -259,6 +260,11 @@ class LocalEngine:
     def forget_generated(self) -> None:
         """Forget what was remembered."""
         self.drafts.ngrams.forget_generated()
+
+    def warm_up(self) -> None:
+        """Do now what the first request would wait for, whatever it is."""
+        with contextlib.suppress(CodespecError):
+            _ = self._grammar_tokenizer
 
     def grammar_state(self, grammar: Grammar) -> GrammarState:
         """The start state of a grammar over this model's vocabulary."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
 import time
@@ -70,18 +71,28 @@ class Models:
         Raises:
             CodespecError: the model cannot be loaded.
         """
-        key = engine_key(config)
         self.release(user)
-        loaded = self._loaded.get(key)
-        if loaded is None:
-            self.free_unused(0.0)  # there may not be room for both
-            loaded = _Loaded(self._load(config, progress))
-            with self._lock:
-                self._loaded[key] = loaded
+        loaded = self._engine(config, progress)
         completer = Completer(loaded.engine, config, patient=False)
         with self._lock:
             loaded.users[user] = completer
         return completer
+
+    def load_ahead(self, config: Config) -> None:
+        """Load the engine of these settings, which is most likely asked for next. Where that fails, whoever asks for it
+        will hear why."""
+        with contextlib.suppress(CodespecError):
+            self._engine(config, lambda text, percent: None).engine.warm_up()
+
+    def _engine(self, config: Config, progress: Callable[[str, int], None]) -> _Loaded:
+        key = engine_key(config)
+        loaded = self._loaded.get(key)
+        if loaded is None:
+            self.free_unused(0.0)  # there may not be room for both
+            loaded = _Loaded(self._load(config, progress), unused_since=time.monotonic())
+            with self._lock:
+                self._loaded[key] = loaded
+        return loaded
 
     def release(self, user: object) -> None:
         """Somebody needs its completer no longer."""

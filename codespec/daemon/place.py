@@ -7,7 +7,6 @@ import os
 import sys
 from dataclasses import dataclass
 from functools import cache
-from importlib import metadata
 from pathlib import Path
 
 import codespec
@@ -44,7 +43,7 @@ class Place:
 
 
 def place() -> Place:
-    """Of this user, this Python, this version of codespec and this environment: others have a process of their own.
+    """Of this user, this Python, this codespec and this environment: others have a process of their own.
 
     Raises:
         OSError: there is no folder that only this user can see.
@@ -71,6 +70,8 @@ def log_file() -> Path:
 
 def version() -> str:
     """Of codespec."""
+    from importlib import metadata  # slow to import, and no server needs it before it is asked
+
     try:
         return metadata.version("codespec")
     except metadata.PackageNotFoundError:  # run from a checkout
@@ -80,7 +81,7 @@ def version() -> str:
 def _digest() -> str:
     shaping = {name: value for name, value in os.environ.items() if name.startswith(_SHAPING)}
     shaping.pop(TOKEN_VARIABLE, None)
-    told = [PROTOCOL, version(), sys.executable, sys.version, *_source(), sorted(shaping.items())]
+    told = [PROTOCOL, sys.executable, sys.version, *_source(), sorted(shaping.items())]
     return hashlib.sha256(repr(told).encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
 

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from codespec.completion.executor import DecodeThread
+from codespec.config import load
 from codespec.daemon.models import Models, Work
 from codespec.daemon.place import Place, place, version
 from codespec.daemon.session import Session
@@ -36,10 +37,12 @@ logger = logging.getLogger(__name__)
 IDLE_S = 600.0
 """How long the process stays without a language server; ``CODESPEC_IDLE_EXIT_S`` in the environment takes its place."""
 
+FIRST_S = 30.0
+"""How long it waits for whoever has started it."""
+
 MOST_THREADS = 200
 """Of which each window has two, and each greeting one or two; beyond that connections are refused."""
 
-_FIRST_S = 30.0  # for whoever has started this process
 _LOCK_S = 0.5  # somebody may just be looking whether the lock is free
 _CHECK_S = 1.0
 _END_S = 30.0  # what was read is saved
@@ -70,9 +73,10 @@ class ModelProcess:
 
     Args:
         idle_s: how long that is.
+        first_s: the same before the first one, at least.
     """
 
-    def __init__(self, where: Place, idle_s: float) -> None:
+    def __init__(self, where: Place, idle_s: float, first_s: float = FIRST_S) -> None:
         self._where = where
         self._idle_s = idle_s
         self._models = Models()
@@ -80,7 +84,7 @@ class ModelProcess:
         self._changed = threading.Condition()
         self._sessions: frozenset[Session] = frozenset()
         self._numbers = count(1)
-        self._alone_since = time.monotonic() + _FIRST_S
+        self._alone_since = time.monotonic() + first_s - idle_s  # who has started it may have changed its mind
         self._reason = ""
         self._overdue: Work | None = None
         self._overdue_since = 0.0
@@ -102,6 +106,8 @@ class ModelProcess:
             raise CodespecError(f"{self._where.address}: cannot listen there: {error}") from error
         logging.getLogger("codespec").addHandler(_Relay(self._say))
         self._decode.load(lambda: self._models, lambda error: None)
+        ahead = Work(lambda cancel: self._models.load_ahead(load()[0]), stops=False)
+        self._decode.submit("what is most likely asked for", ahead)
         threading.Thread(target=self._accept, args=(listener, key), name="accept", daemon=True).start()
         self._wait()
         with contextlib.suppress(OSError):

@@ -44,6 +44,7 @@ class Unreachable(Exception):
     """There is no model process and none can be started: the models have to be loaded elsewhere."""
 
 
+_begun: dict[str, subprocess.Popen[bytes]] = {}  # by ``begin``, and not waited for yet
 _started: list[subprocess.Popen[bytes]] = []  # so that nobody complains of a child that still runs
 
 
@@ -63,7 +64,7 @@ def reach(start: bool = True) -> Channel:
     except OSError as error:
         raise Unreachable(f"no folder for the socket: {error}") from error
     until = time.monotonic() + START_S
-    child: subprocess.Popen[bytes] | None = None
+    child = _begun.pop(where.name, None)
     silent_since: float | None = None
     while True:
         began = time.monotonic()
@@ -89,6 +90,15 @@ def reach(start: bool = True) -> Channel:
         except OSError as error:
             raise Unreachable(f"the model process cannot be started: {error}") from error
         time.sleep(_STEP_S)
+
+
+def begin() -> None:
+    """Start the model process if there is none, and do not wait for it: ``reach`` will find it. It ends soon if nobody
+    comes."""
+    with contextlib.suppress(OSError):  # which ``reach`` will meet again, and say
+        where = place()
+        if not is_running(where):
+            _begun[where.name] = _spawn(where)
 
 
 def connect(where: Place) -> Channel:

@@ -15,8 +15,6 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
-
 from codespec.draft.log_file import locked, replace
 from codespec.lsp.documents import Mark
 from codespec.places import data_folder
@@ -249,6 +247,8 @@ def share_left(text: str, around: str) -> float:
         return 1.0
     if len(around) > MOST_AROUND:
         return 0.0
+    import numpy as np  # not before it is needed: a server that starts need not wait for it
+
     characters = np.frombuffer(around.encode("utf-32-le", "replace"), np.uint32)
     columns = np.arange(len(characters) + 1)
     row = np.zeros(len(characters) + 1, np.int64)

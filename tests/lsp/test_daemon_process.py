@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import subprocess
 import sys
+import time
 from multiprocessing.connection import Client
 from pathlib import Path
 
@@ -12,9 +13,11 @@ import pytest
 
 from codespec.daemon.client import stop_model_process
 from codespec.daemon.place import place
+from codespec.daemon.process import ModelProcess
 from codespec.daemon.start import reach
 from codespec.daemon.wire import Channel
 
+from .helpers import raw
 from .windows import (
     WAIT_S,
     eventually,
@@ -94,8 +97,8 @@ def test_a_socket_has_a_short_name(here, tmp_path, monkeypatch):
 HANGS = """
 import logging
 import time
-from codespec.daemon import process
 from codespec.daemon.models import Work
+from codespec.daemon import process
 from codespec.daemon.place import place
 
 logging.basicConfig()
@@ -123,3 +126,30 @@ def test_a_request_that_hangs_ends_the_process(here):
 def test_a_model_that_is_being_loaded_does_not_hang(here):
     with pytest.raises(subprocess.TimeoutExpired):
         subprocess.run([sys.executable, "-c", HANGS.format(stops=False)], capture_output=True, timeout=8)
+
+
+@pytest.mark.parametrize(("arguments", "settings"), [((), ""), (("--in-process",), ""), ((), "shared = false\n")])
+def test_a_server_begins_it_before_the_editor_says_anything(tmp_path, arguments, settings):
+    home = tmp_path / "config" / "codespec"
+    home.mkdir(parents=True)
+    (home / "codespec.toml").write_text(settings)
+    with raw(tmp_path, [sys.executable, "-m", "codespec", "serve", *arguments]) as server:
+        locks = tmp_path / "run"
+        begun = not arguments and not settings
+        if begun:
+            assert eventually(lambda: any(not has_ended(lock) for lock in locks.glob("*.lock")))
+        server.request(0, "initialize", {"processId": None, "rootUri": None, "capabilities": {}})
+        server.answer(0)
+        assert bool(list(locks.glob("*.lock"))) == begun
+        server.request(1, "shutdown")
+        server.answer(1)
+        server.notify("exit")
+    for lock in locks.glob("*.lock"):
+        subprocess.run(["kill", lock.read_text()], check=True)
+    assert eventually(lambda: all(map(has_ended, locks.glob("*.lock"))))
+
+
+def test_what_was_begun_in_vain_does_not_stay(here):
+    began = time.monotonic()
+    ModelProcess(here, idle_s=600.0, first_s=0.5).run()
+    assert time.monotonic() - began < 30
