@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -12,9 +13,13 @@ from pathlib import Path
 
 import pytest
 
+from codespec.completion.fitting import Grammars
+from codespec.completion.local import LocalEngine
 from codespec.errors import CodespecError
 from codespec.grammar import Grammar, GrammarError, sandbox
 from codespec.ignore import GIT, MOST_PATTERNS, OWN, IgnoreFiles
+from codespec.languages import by_path
+from codespec.models.registry import EMBEDDED_TARGET
 from codespec.places import own_python
 
 
@@ -136,3 +141,37 @@ def test_a_file_of_settings_says_little_about_itself(tmp_path):
         (tmp_path / "codespec.toml").write_text(text)
         _, messages = load(tmp_path)
         assert 0 < len(json.dumps(messages)) < 3_000
+
+
+def loads(grammars, file):
+    try:
+        grammars.document(str(file), by_path("a.py"))
+    except GrammarError:
+        return False
+    return True
+
+
+def eventually(condition):
+    end = time.monotonic() + 20
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.02)
+    return condition()
+
+
+def test_a_grammar_that_is_refused_slowly_rests(tmp_path):
+    file, language = tmp_path / "g.gbnf", by_path("a.py")
+    with contextlib.closing(LocalEngine(EMBEDDED_TARGET)) as engine:
+        grammars = Grammars(engine)
+        for number in range(4):  # another one each time: what is refused is remembered
+            file.write_text(f'root ::= "{number}' + "a" * 50_000 + '"' + ' | "b"' * 2_000)
+            began = time.monotonic()
+            with pytest.raises(GrammarError):
+                grammars.document(str(file), language)
+            took = time.monotonic() - began
+            assert number == 0 or took < 0.1
+        file.write_text("root ::= nowhere")
+        other = Grammars(engine)
+        with pytest.raises(GrammarError):
+            other.document(str(file), language)
+        file.write_text('root ::= "a"')
+        assert eventually(lambda: loads(other, file))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -30,6 +31,8 @@ SPACED = frozenset({"json", "jsonl"})
 """Languages in which white space between tokens means nothing, and nothing else stands there."""
 MOST_GRAMMARS = 24
 """Compiled grammars, one for each start symbol and set of levels, that are kept."""
+REST = 20.0
+"""Times as long as it took to refuse a grammar its file is left alone: it may change all the time, and others wait."""
 
 _SIGN = r"[!-/:-@\[-^`{-~]"
 _LEAD = re.compile(rf" ?(?:(?<!{_SIGN}){_SIGN}{{1,8}})?\w*\Z")
@@ -203,6 +206,7 @@ class Grammars:
     def __init__(self, engine: LocalEngine) -> None:
         self._engine = engine
         self._loaded: OrderedDict[tuple[str, str, tuple[str, ...] | None], Grammar | None] = OrderedDict()
+        self._refused: dict[str, tuple[float, GrammarError]] = {}  # until when, and why
 
     def document(self, name: str, language: Language) -> GrammarDocument:
         """An empty document of this grammar.
@@ -227,10 +231,16 @@ class Grammars:
     def _load(self, name: str, start: str, levels: tuple[str, ...] | None) -> Grammar | None:
         key = (name, start, levels)
         if key not in self._loaded:
+            until, refusal = self._refused.get(name, (0.0, None))
+            if refusal is not None and time.monotonic() < until:
+                raise refusal.with_traceback(None)
+            began = time.monotonic()
             try:
                 self._loaded[key] = Grammar.load(name, start=None if start == ROOT else start, levels=levels)
-            except GrammarError:
+            except GrammarError as error:
                 if start == ROOT:
+                    now = time.monotonic()
+                    self._refused[name] = now + REST * (now - began), error
                     raise
                 self._loaded[key] = None
             if len(self._loaded) > MOST_GRAMMARS:
