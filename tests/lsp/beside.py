@@ -99,6 +99,7 @@ async def _ask(server: Server, uri: str, text: str, version: int) -> float:
     server.change(types.TextDocumentContentChangeWholeDocument(text), uri, version)
     began = time.perf_counter()
     await server.ask(text.count("\n"), len(text.rpartition("\n")[2]), uri)
+    assert "Traceback" not in server.stderr, server.stderr
     return (time.perf_counter() - began) * 1e3
 
 
