@@ -389,7 +389,7 @@ def test_a_draft_with_shuffled_ids_is_as_good(engine, permuted: Path, caplog: py
         chunks = list(engine.generate(prompt.tokens, limits=Limits(64), speculate=draft))
         return "".join(chunk.text for chunk in chunks), engine.statistics.accepted, engine.statistics.drafted
 
-    chosen = prompts(engine, "code", default_files()[3:8], 5, 64, seed=1)
+    chosen = prompts(engine, "code", default_files()[20:30], 10, 64, seed=1)
     alone = [text_and_counts(prompt, False)[0] for prompt in chosen]
     accepted = {}
     for path in (EMBEDDED / "draft-python.gguf", permuted):
