@@ -17,8 +17,9 @@ from codespec.llama.defaults import KV_TYPE, LLAMA_CHOOSES, attention, check_mem
 from codespec.llama.devices import Choice
 from codespec.llama.load import CpuLoad, Threads, own_cpus
 from codespec.llama.model import Model
-from codespec.llama.runtime import Cancellation, abort_callback, clear_errors, last_errors, library
-from codespec.protocols import Aborted, CodespecError, ContextFull, Logits, Target
+from codespec.llama.rows import Rows
+from codespec.llama.runtime import Cancellation, abort_callback, clear_errors, decode_failure, last_errors, library
+from codespec.protocols import CodespecError, ContextFull, Logits, Target
 
 BATCH = 512
 # In exact mode every decode has at least 2 rows and fewer than 64: CPU kernels differ at 1 row and from 64 on.
@@ -28,9 +29,6 @@ EXACT_CHUNK = 32
 # enum ggml_type
 KV_TYPES = {"f32": 0, "f16": 1, "q4_0": 2, "q4_1": 3, "q5_0": 6, "q5_1": 7, "q8_0": 8, "bf16": 30}
 FLASH_ATTENTION = {LLAMA_CHOOSES: -1, "off": 0, "on": 1}  # enum llama_flash_attn_type
-
-_DECODE_ABORTED = 2
-_DECODE_NO_SLOT = 1
 
 
 class Context:
@@ -117,26 +115,7 @@ class Context:
         self.abort_data = Cancellation()
         self._install(self.abort_data)
         self._free = list(range(sequences - 1, -1, -1))
-        self._views: dict[tuple[int, int], Logits] = {}
-        self._make_batch(max(self.batch_size, EXACT_MIN_ROWS))
-
-    def _make_batch(self, capacity: int) -> None:
-        """A batch whose columns are arrays: they are written at every pass, and ctypes is slow."""
-        self._tokens, self._positions, self._sequences = (np.zeros(capacity, np.int32) for _ in range(3))
-        self._wanted = np.zeros(capacity, np.int8)
-        self._steps = np.arange(capacity, dtype=np.int32)
-        each = self._sequences.ctypes.data + self._sequences.itemsize * np.arange(capacity, dtype=np.uintp)
-        self._columns: dict[str, Any] = {
-            "token": self._tokens,
-            "pos": self._positions,
-            "n_seq_id": np.ones(capacity, np.int32),
-            "seq_id": each,  # addresses of the elements of `_sequences`
-            "logits": self._wanted,
-        }
-        self._batch = self._api.llama_batch()
-        for name, kind in self._batch._fields_:
-            if name in self._columns:
-                setattr(self._batch, name, self._columns[name].ctypes.data_as(kind))
+        self._rows = Rows(max(self.batch_size, EXACT_MIN_ROWS), model.vocabulary.size)
 
     def _install(self, cancellation: Cancellation) -> None:
         # The reference keeps the flag's memory alive as long as native code may read it.
@@ -236,22 +215,15 @@ class Context:
         """
         count = len(tokens)
         rows = max(count, EXACT_MIN_ROWS) if self.exact else count
-        self._tokens[:count] = tokens
-        self._tokens[count:rows] = 0
-        np.add(self._steps[:rows], position, out=self._positions[:rows])
-        self._sequences[:rows] = sequence_id
-        self._wanted[:rows] = 0
-        self._wanted[count - last : count] = 1
-        batch = self._batch
-        batch.n_tokens = rows
+        batch = self._rows.of_one(tokens, rows, sequence_id, position, last)
         self._choose_threads()
         status = self._api.llama_decode(self.pointer, batch)
         if status != 0:
             self._api.llama_memory_seq_rm(self.memory, sequence_id, position, -1)
-            raise self._failure(status)
+            raise decode_failure(status, self.length)
         if rows > count:
             self._api.llama_memory_seq_rm(self.memory, sequence_id, position + count, -1)
-        return self._logits(last)
+        return self._rows.logits(self.pointer, last)
 
     def decode_rows(self, sequences: Sequence[LlamaSequence], tokens: Sequence[int]) -> Logits:
         """Decode one token at the end of each of several sequences, at most ``batch_size``; logits float32 [n, V].
@@ -259,19 +231,14 @@ class Context:
         Raises:
             Aborted, CodespecError: as ``decode_chunk``.
         """
-        count = len(tokens)
-        self._tokens[:count] = tokens
-        self._positions[:count] = [each.n_past for each in sequences]
-        self._sequences[:count] = [each.id for each in sequences]
-        self._wanted[:count] = 1
-        self._batch.n_tokens = count
+        batch = self._rows.of_each(tokens, [each.id for each in sequences], [each.n_past for each in sequences])
         self._choose_threads()
-        status = self._api.llama_decode(self.pointer, self._batch)
+        status = self._api.llama_decode(self.pointer, batch)
         if status != 0:
             for each in sequences:
                 self._api.llama_memory_seq_rm(self.memory, each.id, each.n_past, -1)
-            raise self._failure(status)
-        return self._logits(count)
+            raise decode_failure(status, self.length)
+        return self._rows.logits(self.pointer, len(tokens))
 
     @property
     def crowded(self) -> bool:
@@ -285,30 +252,10 @@ class Context:
             self.threads_now = count
             self.on_threads(count)
 
-    def _logits(self, rows: int) -> Logits:
-        size = self.model.vocabulary.size
-        if rows == 0:
-            return np.empty((0, size), np.float32)
-        address = ctypes.addressof(self._api.llama_get_logits(self.pointer).contents)
-        view = self._views.get((address, rows))
-        if view is None:
-            floats = (ctypes.c_float * (rows * size)).from_address(address)
-            view = np.frombuffer(floats, np.float32).reshape(rows, size)  # type: ignore[call-overload]
-            self._views[address, rows] = view
-        return view
-
-    def _failure(self, status: int) -> Exception:
-        if status == _DECODE_ABORTED:
-            return Aborted()
-        if status == _DECODE_NO_SLOT:
-            return ContextFull(f"the context of {self.length:,} tokens is full; set a larger `context`")
-        reason = (last_errors() or ["no reason given"])[-1][:200]
-        return CodespecError(f"llama.cpp failed to decode ({status}: {reason}); run `codespec doctor`")
-
     def close(self) -> None:
         """Free the memory; a second call does nothing."""
         if self.pointer:
-            self._views.clear()
+            self._rows.clear()
             if self.adapter is not None:
                 self.adapter.users.discard(self)
             self._api.llama_free(self.pointer)

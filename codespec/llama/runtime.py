@@ -10,6 +10,11 @@ from functools import cache
 from types import ModuleType
 from typing import Any
 
+from codespec.protocols import Aborted, CodespecError, ContextFull
+
+_DECODE_ABORTED = 2
+_DECODE_NO_SLOT = 1
+
 log = logging.getLogger("codespec.llama")
 
 # libgomp's threads spin without bound by default: with one other busy process on the machine a decode of
@@ -93,3 +98,13 @@ class Cancellation:
     def address(self) -> int:
         """Where the flag lies."""
         return ctypes.addressof(self._memory)
+
+
+def decode_failure(status: int, length: int) -> Exception:
+    """What a status of ``llama_decode`` other than 0 means for a context of so many tokens."""
+    if status == _DECODE_ABORTED:
+        return Aborted()
+    if status == _DECODE_NO_SLOT:
+        return ContextFull(f"the context of {length:,} tokens is full; set a larger `context`")
+    reason = (last_errors() or ["no reason given"])[-1][:200]
+    return CodespecError(f"llama.cpp failed to decode ({status}: {reason}); run `codespec doctor`")
