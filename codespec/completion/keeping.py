@@ -46,22 +46,23 @@ class PublicFiles:
             path: file name or URI.
             workspace: folder or URI; may be empty.
         """
-        folder, file = folder_of(workspace), folder_of(path)
-        if folder is not None and file is not None and file.is_absolute():
-            place, file = Path(os.path.realpath(folder)), Path(os.path.realpath(file))
-            if any(each.excludes(file, place) for each in self._ignored) or is_secret(str(file), ""):
-                return False
-        # By its own name, too: rules differ between languages, and a link may be called as it likes.
-        real = path if file is None or not file.is_absolute() else os.path.realpath(file)
+        folder, file, real = folder_of(workspace), folder_of(path), path
+        if file is not None and file.is_absolute():
+            real = os.path.realpath(file)
+            if folder is not None:
+                file, place = Path(real), Path(os.path.realpath(folder))
+                if any(each.excludes(file, place) for each in self._ignored) or is_secret(real, ""):
+                    return False
         return not self._is_secret(path, real, text)
 
     def _is_secret(self, path: str, real: str, text: str) -> bool:
-        """``is_secret`` of a document that was another one before, under either name."""
+        """``is_secret`` of a document that was another one before, under its own name and under that of what it leads
+        to: rules differ between languages, and a link may be called as it likes."""
         old, now = self._searched.get(path), monotonic()
         if old is not None and (old.text == text or (old.secret and now - old.at < RECHECK_S)):
             return old.secret
         changed = text if old is None or old.secret or len(text) <= WHOLE else _changed(old.text, text)
-        names = (real,) if os.path.basename(real) == os.path.basename(path) else (path, real)  # noqa: PTH119
+        names = (real,) if Path(real).name == Path(path).name else (path, real)
         found = any(is_secret(name, changed) for name in names)
         self._searched[path] = _Searched(text, found, now)
         self._searched.move_to_end(path)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import codecs
-import contextlib
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict, replace
@@ -262,9 +261,12 @@ class LocalEngine:
         self.drafts.ngrams.forget_generated()
 
     def warm_up(self) -> None:
-        """Do now what the first request would wait for, whatever it is."""
-        with contextlib.suppress(CodespecError):
-            _ = self._grammar_tokenizer
+        """Do now what the first request would wait for, whatever it is.
+
+        Raises:
+            CodespecError: no grammar can be used with this vocabulary.
+        """
+        _ = self._grammar_tokenizer
 
     def grammar_state(self, grammar: Grammar) -> GrammarState:
         """The start state of a grammar over this model's vocabulary."""

@@ -184,10 +184,14 @@ class _Beside:
             return negated
         return {"type": ["object"], "properties": {name: negated}, "required": [name]}
 
+    def at(self, index: int, schema: Schema) -> Schema | None:
+        """What does not satisfy ``schema``, of the items there."""
+        given = both(*(item_of(part, index) for part in self.parts))
+        return negate(schema, self.definitions, given, self.depth)
+
     def item(self, index: int, schema: Schema) -> Schema | None:
         """An array with an item that does not satisfy ``schema``."""
-        given = both(*(item_of(part, index) for part in self.parts))
-        negated = negate(schema, self.definitions, given, self.depth)
+        negated = self.at(index, schema)
         if negated is None or negated is False:
             return negated
         return {"type": ["array"], "prefixItems": [True] * index + [negated], "minItems": index + 1}
@@ -290,14 +294,9 @@ def _not_items(value: Any, beside: _Beside) -> Schema | None:
     if most is not None and most <= MAX_ITEMS:
         return _any_of(beside.item(index, value) for index in range(first, most))
     last = max((len(part.get("prefixItems", ())) for part in beside.parts), default=0)
-    if any(not _is_never(beside.item(index, value)) for index in range(first, max(first, last) + 1)):
+    if any(beside.at(index, value) is not True for index in range(first, max(first, last) + 1)):
         return None
     return {"type": ["array"], "minItems": first + 1}
-
-
-def _is_never(item: Schema | None) -> bool:
-    """Whether an item that does not satisfy a schema may be any."""
-    return isinstance(item, dict) and item["prefixItems"][-1] is True
 
 
 def _any_of(options: Iterable[Schema | None]) -> Schema | None:

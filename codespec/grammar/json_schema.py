@@ -30,7 +30,7 @@ _ANNOTATIONS = frozenset([
 ])  # fmt: skip
 _SINCE = {
     6: ("const", "contains", "propertyNames"),
-    7: ("if", "then", "else"),
+    7: ("if",),
     2019: ("unevaluatedProperties", "unevaluatedItems", "dependentRequired", "dependentSchemas"),
     2020: ("prefixItems",),
 }
@@ -152,12 +152,17 @@ class _Rewriter(ValueKeywords):
                 self.unsupported(f"{where}/{keyword}", "cannot be enforced beside optional properties", remedy)
                 del out[keyword]
 
-    # Values
-
-    def _schemas(self, value: Any, where: str) -> list[Schema]:
+    def _list(self, value: Any, where: str) -> list[Any]:
         if not isinstance(value, list):
             raise self.error(where, "must be a list of schemas", "")
-        return [self.schema(item, f"{where}/{index}") for index, item in enumerate(value)]
+        return value
+
+    def _schemas(self, value: Any, where: str) -> list[Schema]:
+        return [self.schema(item, f"{where}/{index}") for index, item in enumerate(self._list(value, where))]
+
+    def _beside(self, out: dict[str, Any], *also: Schema) -> Schema:
+        """What holds of the schema being rewritten, as far as it is."""
+        return logic.both(self.given, dict(out), *also)
 
     # Keywords: (self, value, node, where, out, also)
 
@@ -177,12 +182,9 @@ class _Rewriter(ValueKeywords):
         out["$ref"] = f"#/$defs/{name}"
 
     def all_of(self, value: Any, node: Any, where: str, out: dict[str, Any], also: Any) -> None:
-        if not isinstance(value, list):
-            raise self.error(where, "must be a list of schemas", "")
         parts: dict[int, Schema] = {}
-        for index in sorted(range(len(value)), key=lambda index: _looks_around(value[index])):
-            given = logic.both(self.given, dict(out), *parts.values())
-            parts[index] = self.schema(value[index], f"{where}/{index}", given)
+        for index, item in sorted(enumerate(self._list(value, where)), key=lambda each: _looks_around(each[1])):
+            parts[index] = self.schema(item, f"{where}/{index}", self._beside(out, *parts.values()))
         out["allOf"] = [part for _, part in sorted(parts.items())]
 
     def any_of(self, value: Any, node: Any, where: str, out: dict[str, Any], also: Any) -> None:
@@ -192,7 +194,7 @@ class _Rewriter(ValueKeywords):
         options = self._schemas(value, where)
         whole = {name: each for name, each in self.definitions.items() if each is not None}
         definitions = {**self.definitions, **(self.known or {}), **whole}
-        found = exclusive(options, definitions, logic.both(self.given, dict(out), *also))
+        found = exclusive(options, definitions, self._beside(out, *also))
         if found is None:
             if self.known is None and not self.lenient and len(whole) < len(self.definitions):
                 raise _Unknown
@@ -201,7 +203,7 @@ class _Rewriter(ValueKeywords):
         also.append({"anyOf": options if found is None else found})
 
     def not_(self, value: Any, node: Any, where: str, out: dict[str, Any], also: list[Schema]) -> None:
-        negated = negate(self.schema(value, where), self.definitions, logic.both(self.given, dict(out), *also))
+        negated = negate(self.schema(value, where), self.definitions, self._beside(out, *also))
         if negated is None:
             self.unsupported(where, "this schema has no opposite that can be enforced", "say what is allowed instead")
         else:
@@ -213,7 +215,7 @@ class _Rewriter(ValueKeywords):
         if then is True and otherwise is True:
             return
         condition = self.schema(value, where)
-        negated = negate(condition, self.definitions, logic.both(self.given, dict(out), *also))
+        negated = negate(condition, self.definitions, self._beside(out, *also))
         if negated is None:
             remedy = "write anyOf with both cases"
             self.unsupported(where, "a condition without an opposite that can be enforced", remedy)
