@@ -207,7 +207,8 @@ class Soak:
             if size is not None:
                 at = time.monotonic() - self._began
                 params = types.ExecuteCommandParams("codespec.status", [])
-                status = await self._server.client.workspace_execute_command_async(params)
+                asked = self._server.client.workspace_execute_command_async(params)
+                status = await asyncio.shield(asked)  # pygls takes the answer to a cancelled request for an error
                 self.report.memory.append((at, size))
                 self.report.kept.append(status.get("kept_mib", 0.0))
                 say(f"{at:.0f} s, {size:.0f} MB, {self.report.requests} requests")
