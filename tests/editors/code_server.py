@@ -50,9 +50,14 @@ SETTINGS = {
 }
 
 # What a person sees in the lines of the editor, ghost text included, from the top; without white space at their ends.
-LINES = """() => {
+LINES = """(ghosts) => {
   const editor = document.querySelector('.editor-instance .monaco-editor');
-  const text = (node) => node.textContent.replace(/\\u00a0/g, ' ').replace(/[\\u200b\\u200c]/g, '').trimEnd();
+  const text = (line) => {
+    const node = line.cloneNode(true);
+    const shown = node.querySelectorAll('.ghost-text-decoration, .ghost-text-decoration-preview');
+    if (!ghosts) shown.forEach((each) => each.remove());
+    return node.textContent.replace(/\\u00a0/g, ' ').replace(/[\\u200b\\u200c]/g, '').trimEnd();
+  };
   const lines = [...(editor?.querySelectorAll('.view-lines .view-line') ?? [])]
     .map((line) => [line.getBoundingClientRect().top, text(line)]);
   return lines.sort((a, b) => a[0] - b[0]).map((each) => each[1]);
@@ -250,7 +255,7 @@ class Editor:
         self.page.keyboard.insert_text(str(path))
         self.choose(name)
         self.page.locator(f".tab.active[data-resource-name='{name}']").wait_for()
-        self.wait(lambda: self.page.evaluate(LINES)[:1] == [text.split("\n")[0].rstrip()], f"{name} is open")
+        self.wait(lambda: self.lines()[:1] == [text.split("\n")[0].rstrip()], f"{name} is open")
         self.focus()
         return path
 
@@ -267,7 +272,18 @@ class Editor:
 
     def lines(self) -> list[str]:
         """The lines on the screen; those of ghost text behind the first are not among them."""
-        return self.page.evaluate(LINES)
+        return self.page.evaluate(LINES, True)
+
+    def document(self) -> list[str]:
+        """The lines on the screen without ghost text."""
+        return self.page.evaluate(LINES, False)
+
+    def accept(self) -> None:
+        """Press Tab, and wait until the document holds what was shown. More may be offered at once: whether there is
+        ghost text does not tell."""
+        before = self.document()
+        self.press("Tab")
+        self.wait(lambda: self.document() != before, "what was shown is accepted")
 
     def ghost(self) -> str:
         """The ghost text on the screen; empty if there is none."""

@@ -55,18 +55,12 @@ def test_ghost_text_is_accepted_and_saved(editor):
     assert line.startswith(f"    last = total({shown.partition(chr(10))[0]}")
     assert path.read_text() == CALLS
     editor.picture("shown")
-    editor.press("Tab")
-    editor.wait_for_no_ghost()
-    editor.wait(lambda: editor.lines()[4] == line, "the document says what was shown")
+    editor.accept()
     assert editor.save(path) == CALLS.replace("    last = total\n", f"{line}\n")
     editor.picture("saved")
     editor.press("Control+Z")
-
-    def undone():
-        line = editor.lines()[4].replace(editor.ghost(), "", 1)  # it may be offered again at once
-        return line in ("    last = total()", "    last = total(")
-
-    editor.wait(undone, "it is undone in one step")
+    undone = ("    last = total()", "    last = total(")
+    editor.wait(lambda: editor.document()[4] in undone, "it is undone in one step")
     editor.save(path)
 
 
@@ -85,8 +79,7 @@ def test_several_lines(editor):
     editor.picture("shown")
     editor.publish("vscode.png")
     before = editor.lines()
-    editor.press("Tab")
-    editor.wait_for_no_ghost()
+    editor.accept()
     saved = editor.save(path)
     rest = found.split("\n")
     assert saved.startswith("\n".join(before[:-1]))
@@ -101,8 +94,7 @@ def test_in_the_middle_of_a_line(editor):
     shown = editor.wait_for_ghost()
     assert editor.lines()[3] == f"print(area(1, {shown}) + 2)"
     editor.picture("shown")
-    editor.press("Tab")
-    editor.wait_for_no_ghost()
+    editor.accept()
     assert editor.save(path).split("\n")[3] == f"print(area(1, {shown}) + 2)"
 
 
@@ -207,8 +199,7 @@ def test_a_grammar_for_one_file(editor):
     editor.press("Alt+\\")
     shown = editor.wait_for_ghost()
     editor.picture("shown")
-    editor.press("Tab")
-    editor.wait_for_no_ghost()
+    editor.accept()
     saved = editor.save(path)
     assert saved == text.replace("\n    \n", f"\n    {shown}\n")
     json.loads(saved)
@@ -258,8 +249,7 @@ def test_the_server_dies_and_comes_back(editor):
     editor.press("Backspace")
     editor.press("Alt+\\")
     editor.wait_for_ghost(shown)
-    editor.press("Tab")
-    editor.wait_for_no_ghost()
+    editor.accept()
     assert editor.save(path).startswith(CALLS[:-1] + "(" + shown.partition("\n")[0])
     editor.run("codespec: Restart the Server")  # forgets its deaths: after six in a row it is given up
     editor.wait_until_ready()

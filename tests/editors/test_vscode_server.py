@@ -48,8 +48,7 @@ def test_alternatives(editor):
     editor.wait_for_ghost("<xyz|20>")
     editor.press("Alt+[")
     editor.wait_for_ghost("<xyz|20>!!")
-    editor.press("Tab")
-    editor.wait_for_no_ghost()
+    editor.accept()
     assert editor.lines()[0] == "xyz<xyz|20>!!"
     assert editor.save(path) == "xyz<xyz|20>!!\n"
     editor.wait(lambda: "accepted '<xyz|20>!!' in" in editor.server.extension_log, "the server was told which")
@@ -79,8 +78,7 @@ def test_a_stale_answer_is_never_shown(editor):
     editor.wait(lambda: re.findall("stopped", editor.server.extension_log), "the server has stopped the other")
     shown = set(editor.frames())
     assert not any("=90" in each for each in shown), shown
-    editor.press("Tab")
-    editor.wait_for_no_ghost()
+    editor.accept()
     assert editor.save(path) == "steps=90\nabc<abc|20>\n"
 
 
@@ -95,8 +93,7 @@ def test_a_server_that_is_still_loading(editor):
     editor.wait_until_ready()
     editor.wait_for_ghost("<abc|20>")
     editor.picture("loaded")
-    editor.press("Tab")
-    editor.wait_for_no_ghost()
+    editor.accept()
     assert editor.save(path) == "abc<abc|20>\n"
 
 
@@ -106,8 +103,7 @@ def test_what_was_typed_before_the_server_was_there_is_completed(editor):
     editor.wait(lambda: "starting" in editor.status(), "the server is started")
     editor.type("abc")
     editor.wait_for_ghost("<abc|20>")
-    editor.press("Tab")
-    editor.wait_for_no_ghost()
+    editor.accept()
     assert editor.save(path) == "abc<abc|20>\n"
 
 
