@@ -102,10 +102,15 @@ def _walk(language_id: str, root: Node, data: bytes, touched: tuple[int, int] | 
 
 
 def _is_sound(root: Node, touched: tuple[int, int] | None) -> bool:
-    """Whether no part of a file is an error, or a text lies within a part that is none."""
+    """Whether no part of a file is an error, or a text lies within a part that is none, or between parts that are
+    none."""
     if not any(child.is_error or child.is_missing for child in root.children):
         return True
     if touched is None:
         return False
     begin, end = touched
-    return any(child.start_byte < begin and end < child.end_byte and not child.has_error for child in root.children)
+    if any(child.start_byte < begin and end < child.end_byte and not child.has_error for child in root.children):
+        return True
+    near = [index for index, child in enumerate(root.children) if child.end_byte >= begin and child.start_byte <= end]
+    around = root.children[max(0, near[0] - 1) : near[-1] + 2] if near else []
+    return bool(around) and not any(child.is_missing or child.has_error for child in around)

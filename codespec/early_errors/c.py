@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from codespec.early_errors.walk import Handler, Node, Walk, named, repeated
+from codespec.early_errors.walk import Handler, Node, Walk, has_token, named, repeated
 
 _STATEMENTS = frozenset(
     {
@@ -81,36 +81,67 @@ def _label(walk: Walk, node: Node, context: Context) -> None:
 
 
 def _expression(walk: Walk, node: Node, context: Context) -> None:
-    # Calls and names may be macros.
-    kinds = {each.type for each in named(node)}
-    if not context.inside and kinds and not kinds & {"call_expression", "identifier", "gnu_asm_expression"}:
+    inner = next(iter(named(node)), None)
+    if not context.inside and inner is not None and not _may_be_a_macro(walk, node, inner):
         walk.report("statement outside a function", node)
     walk.visit_children(node, context)
+
+
+def _may_be_a_macro(walk: Walk, statement: Node, inner: Node) -> bool:
+    """Whether an expression outside a function may be that of a macro: in capitals, or of names alone."""
+    if inner.type != "call_expression":
+        return inner.type == "gnu_asm_expression" or (inner.type == "identifier" and not has_token(statement, ";"))
+    function, arguments = inner.child_by_field_name("function"), inner.child_by_field_name("arguments")
+    if function is None or function.type != "identifier" or arguments is None:
+        return False
+    return not _is_no_macro(walk, function) or all(each.type == "identifier" for each in named(arguments))
 
 
 def _block(walk: Walk, node: Node, context: Context) -> None:
     if node.parent is not None and node.parent.type == "translation_unit" and _follows_a_definition(node):
         walk.report("block outside a function", node, node.children[0])
+    before = node.prev_named_sibling
     # A block that belongs to nothing may be that of a macro such as ``for_each (x) { … }``.
-    if node.parent is not None and node.parent.type == "compound_statement":
+    if node.parent is not None and node.parent.type == "compound_statement" and not _is_complete(before):
         context = context._replace(breaks=True, continues=True, cases=True)
     walk.visit_children(node, context)
 
 
+def _is_complete(statement: Node | None) -> bool:
+    """Whether nothing can belong to a statement that follows it."""
+    return statement is not None and (statement.type in _STATEMENTS or statement.type == "compound_statement")
+
+
 def _follows_a_definition(block: Node) -> bool:
-    """Whether ``block`` belongs to nothing: what stands before it is complete."""
+    """Whether ``block`` belongs to nothing: what stands before it is complete. Declarations of parameters may stand
+    between a function's head and its body, and behind no body."""
     before = block.prev_named_sibling
-    while before is not None and before.type == "comment":
+    while before is not None and before.type in ("comment", "declaration"):
         before = before.prev_named_sibling
     return before is not None and before.type in ("function_definition", "type_definition", "compound_statement")
 
 
 def _function(walk: Walk, node: Node, context: Context) -> None:
     body = node.child_by_field_name("body")
+    head = node.child_by_field_name("declarator")
+    parameters = head.child_by_field_name("parameters") if head is not None else None
+    if body is not None and parameters is not None:
+        of = [each for each in named(parameters) if each.type == "parameter_declaration"]
+        nameless = [each for each in of if _is_nameless(walk, each)]
+        # Names alone are parameters of the old style.
+        if len(nameless) < len(of):
+            for each in nameless:
+                walk.report("parameter without a name", each)
     if body is not None and not context.inside:
         _check_labels(walk, body)
     _report_parameters(walk, (each for each in node.children if each.type == "declaration"))
     walk.visit_children(node, Context(inside=True))
+
+
+def _is_nameless(walk: Walk, parameter: Node) -> bool:
+    kind = parameter.child_by_field_name("type")
+    nameless = kind is not None and parameter.child_by_field_name("declarator") is None
+    return nameless and (kind.type != "type_identifier" or _is_no_macro(walk, kind))
 
 
 def _check_labels(walk: Walk, body: Node) -> None:
@@ -143,15 +174,27 @@ def _fields(walk: Walk, node: Node, context: Context) -> None:
         walk.report("field twice", each)
     for field in fields:
         parts = list(named(field))
-        if len(parts) == 1 and parts[0].type == "type_identifier" and _is_no_macro(walk, parts[0]):
+        if len(parts) == 1 and parts[0].type == "type_identifier" and not _is_in_capitals(walk, parts[0]):
             walk.report("field without a name", field, parts[0])
     walk.visit_children(node, context)
 
 
+def _is_in_capitals(walk: Walk, name: Node) -> bool:
+    text = walk.text(name)
+    return text.upper() == text
+
+
 def _is_no_macro(walk: Walk, name: Node) -> bool:
     """Whether a name is hardly one of a macro that stands for anything: those are in capitals, or begin with ``_``."""
+    return not walk.text(name).startswith(b"_") and not _is_in_capitals(walk, name)
+
+
+def _is_alone(walk: Walk, name: Node) -> bool:
+    """Whether a name that is neither in capitals nor one of an attribute occurs nowhere else in the file."""
     text = walk.text(name)
-    return not text.startswith(b"_") and text.upper() != text
+    if _is_in_capitals(walk, name) or text.startswith(b"__attribute"):
+        return False
+    return len(re.findall(rb"\b" + re.escape(text) + rb"\b", walk.data)) == 1
 
 
 def _sized_type(walk: Walk, node: Node, context: Context) -> None:
@@ -165,6 +208,25 @@ def _declarator(walk: Walk, node: Node, context: Context) -> None:
     behind = [each for each in node.children if each.type == "identifier"][1:]
     if node.child_by_field_name("declarator") is not None and behind and _is_no_macro(walk, behind[0]):
         walk.report("word behind the parameters", behind[0])
+    for call in [each for each in node.children if each.type == "call_expression"]:
+        name = call.child_by_field_name("function")
+        if name is not None and _is_alone(walk, name):
+            walk.report("word behind the parameters", call)
+    walk.visit_children(node, context)
+
+
+def _declaration(walk: Walk, node: Node, context: Context) -> None:
+    kind, what = node.child_by_field_name("type"), node.child_by_field_name("declarator")
+    if kind is not None and what is not None:
+        takes = kind.child_by_field_name("type")
+        of_a_name = takes is not None and re.fullmatch(rb"\w+", walk.text(takes))
+        if kind.type == "macro_type_specifier" and of_a_name and _is_alone(walk, kind.children[0]):
+            walk.report("unknown macro", kind)
+        # ``elsif`` and a call on the next line.
+        if kind.type == "type_identifier" and what.type == "function_declarator" and context.inside:
+            parameters = what.child_by_field_name("parameters")
+            if parameters is not None and kind.start_point[0] != what.start_point[0] and _is_alone(walk, kind):
+                walk.report("unknown type before a call", kind)
     walk.visit_children(node, context)
 
 
@@ -219,6 +281,7 @@ HANDLERS: dict[str, Handler] = {
     "function_definition": _function,
     "labeled_statement": _label,
     "expression_statement": _expression,
+    "declaration": _declaration,
     "field_declaration_list": _fields,
     "parameter_list": _parameters,
     "sized_type_specifier": _sized_type,

@@ -110,3 +110,13 @@ def test_beside_an_error_of_the_parser_a_text_in_another_part_is_judged():
     for added, found in (("  const a = 2;\n", True), ("  const b = 2;\n", False)):
         early = tree.early_errors(by_id("javascript"), place, "a.js")
         assert bool(tree.with_text(place, added).early_errors_added(early)) == found
+
+
+def test_between_parts_without_errors_a_text_is_judged_though_the_parser_finds_errors_elsewhere():
+    text = "int a;\n\nint b;\n\nint d;\n@@ ) (\n"
+    tree = syntax_tree(by_id("c"), text)
+    assert tree.problems.count
+    place = text.index("\n\nint b")
+    for added, found in (("\nf(-1);", True), ("\nint c;", False)):
+        early = tree.early_errors(by_id("c"), place, "a.c")
+        assert bool(tree.with_text(place, added).early_errors_added(early)) == found
