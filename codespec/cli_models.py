@@ -128,7 +128,7 @@ def run_models_use(options: argparse.Namespace) -> int:
 
 def run_models_suggest(options: argparse.Namespace) -> int:
     """``codespec models suggest``."""
-    from codespec.models.suggest import best, fits, table, this_machine
+    from codespec.models.suggest import ANSWER, FIRST_PROMPT, best, fits, table, this_machine
 
     machine = this_machine()
     found = fits(machine)
@@ -138,15 +138,20 @@ def run_models_suggest(options: argparse.Namespace) -> int:
         about = {
             "memory": machine.memory,
             "bandwidth": machine.bandwidth,
+            "compute": machine.compute,
             "gpus": [asdict(each) for each in machine.gpus],
         }
         print(json.dumps({**about, **fields}, indent=1))
         return DONE if chosen else ANSWER_IS_NO
     memory = f"{machine.memory / 2**30:.0f} GiB of memory" if machine.memory else "memory unknown"
-    print(f"{', '.join(machine.devices)}; {memory}, read at {machine.bandwidth / 1e9:.0f} GB/s")
+    speeds = f"read at {machine.bandwidth / 1e9:.0f} GB/s; {machine.compute / 1e9:,.0f} GFLOP/s"
+    print(f"{', '.join(machine.devices)}; {memory}, {speeds}")
     for line in table(found, chosen):
         print(line)
-    print("speeds are about, on the CPU and without drafts, which add half as much again or more; `-` does not fit")
+    print(
+        f"about, on the CPU: tokens a second without drafts, which add half as much again or more; seconds to {ANSWER} "
+        f"tokens with them,\nthe first time in a file of {FIRST_PROMPT:,} tokens and later on; `-` does not fit"
+    )
     if machine.gpus:
         free = sum(each.free for each in machine.gpus) / 2**30
         print(f"`GPU`: fits whole into the {free:.1f} GiB that are free there; how fast that is was not measured")
@@ -167,6 +172,8 @@ def _plain_fit(fit: Fit) -> dict[str, Any]:
         "download": round(fit.download),
         "memory": round(fit.need),
         "tokens_per_second": round(fit.speed, 1),
+        "first_seconds": round(fit.first, 2),
+        "later_seconds": round(fit.later, 2),
         "fits": fit.fits,
         "on_gpu": fit.on_gpu,
     }

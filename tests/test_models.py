@@ -79,25 +79,39 @@ def test_the_catalogue():
 
 
 def test_what_fits_and_is_fast_enough():
-    laptop = Machine(memory=16 << 30, bandwidth=50e9, devices=("CPU",))
+    laptop = Machine(memory=16 << 30, bandwidth=50e9, compute=600e9, devices=("CPU",))
     by_name = {each.model.name: each for each in fits(laptop)}
     assert by_name["qwen2.5-coder-7b-q8_0"].fits
     assert not by_name["qwen2.5-coder-14b-q8_0"].fits
     assert best(list(by_name.values())).model.name == "qwen2.5-coder-1.5b-q8_0"  # 3b: not for every use
-    fast = replace(laptop, memory=128 << 30, bandwidth=400e9)
+    fast = replace(laptop, memory=128 << 30, bandwidth=400e9, compute=10e12)
     found = fits(fast)
     assert best(found).model.name == "qwen2.5-coder-14b-q8_0"
     assert best(found).draft.name == "qwen2.5-coder-0.5b-q8_0"
     moe = next(each for each in found if each.model.active)
     assert moe.speed > best(found).speed  # most of its experts are not read
     assert best(fits(replace(laptop, bandwidth=1e9))) is None
+    assert best(fits(replace(laptop, compute=10e9))) is None  # nobody waits minutes for a prompt to be read
     unknown = fits(replace(laptop, memory=0))
     assert all(each.fits for each in unknown)
     assert best(unknown) is None  # it is nobody's guess
 
 
+def test_the_quantization_that_answers_in_time():
+    two_cores = Machine(memory=24 << 30, bandwidth=30e9, compute=205e9, devices=("CPU",))
+    by_name = {each.model.name: each for each in fits(two_cores)}
+    chosen = best(list(by_name.values()))
+    assert chosen.model.name == "qwen2.5-coder-1.5b-q4_k_m"
+    assert chosen.later < by_name["qwen2.5-coder-1.5b-q8_0"].later
+    assert chosen.later < chosen.first
+    desktop = Machine(memory=48 << 30, bandwidth=60e9, compute=800e9, devices=("CPU",))
+    assert best(fits(desktop)).model.name == "qwen3-coder-30b-a3b-q4_k_m"
+
+
 def test_what_a_gpu_holds():
-    laptop = Machine(memory=16 << 30, bandwidth=50e9, devices=("CPU",), gpus=(Gpu("RTX", 11 << 30, 12 << 30),))
+    laptop = Machine(
+        memory=16 << 30, bandwidth=50e9, compute=600e9, devices=("CPU",), gpus=(Gpu("RTX", 11 << 30, 12 << 30),)
+    )
     by_name = {each.model.name: each for each in fits(laptop)}
     assert by_name["qwen2.5-coder-7b-q8_0"].on_gpu
     assert not by_name["qwen2.5-coder-14b-q8_0"].on_gpu
@@ -110,6 +124,7 @@ def test_what_a_gpu_holds():
 def test_this_machine():
     machine = this_machine()
     assert machine.bandwidth > 1e8
+    assert machine.compute > 1e8
     assert machine.devices
 
 

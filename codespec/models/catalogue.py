@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True)
@@ -15,6 +15,7 @@ class Known:
         parameters: in all.
         active: parameters that a pass over one token reads, where only some experts are asked.
         size: of the file, in bytes, about.
+        quantization: of most of the weights: ``q8_0`` or ``q4_k_m``.
         licence: as the model's card has it.
         draft: the name of a model with the same vocabulary to draft for it; empty where none pays.
         context: tokens that it was trained with.
@@ -31,6 +32,7 @@ class Known:
     active: float = 0.0
     context: int = 32_768
     kv_bytes: int = 0
+    quantization: str = "q8_0"
 
     @property
     def read_bytes(self) -> float:
@@ -52,27 +54,49 @@ def _qwen(size: str, parameters: float, kv_bytes: int, licence: str = "Apache-2.
     )
 
 
-_DRAFT = "qwen2.5-coder-0.5b-q8_0"
+def _smaller(model: Known, repository: str, file: str, size: float) -> Known:
+    """The same model in Q4_K_M: about 4.8 bits a weight."""
+    name = model.name.replace("q8_0", "q4_k_m")
+    return replace(model, name=name, repository=repository, file=file, size=size, quantization="q4_k_m")
 
-# Repositories, files and pairs are those of llama.cpp's own presets (`--fim-qwen-…`, common/arg.cpp); parameters and
-# licences those of the model cards.
-CATALOGUE = (
-    _qwen("0.5b", 0.494e9, 12_288),
+
+_DRAFT = "qwen2.5-coder-0.5b-q8_0"
+_1B, _3B = (
     _qwen("1.5b", 1.54e9, 28_672),
     _qwen("3b", 3.09e9, 36_864, licence="Qwen Research (not for commercial use)"),
-    _qwen("7b", 7.62e9, 57_344, draft=_DRAFT),
-    _qwen("14b", 14.8e9, 196_608, draft=_DRAFT),
-    Known(
-        "qwen3-coder-30b-a3b-q8_0",
-        "ggml-org/Qwen3-Coder-30B-A3B-Instruct-Q8_0-GGUF",
-        "qwen3-coder-30b-a3b-instruct-q8_0.gguf",
-        parameters=30.5e9,
-        size=30.5e9 * 34 / 32,
-        licence="Apache-2.0",
-        active=3.3e9,
-        context=262_144,
-        kv_bytes=98_304,
+)
+_7B, _14B = _qwen("7b", 7.62e9, 57_344, draft=_DRAFT), _qwen("14b", 14.8e9, 196_608, draft=_DRAFT)
+_30B = Known(
+    "qwen3-coder-30b-a3b-q8_0",
+    "ggml-org/Qwen3-Coder-30B-A3B-Instruct-Q8_0-GGUF",
+    "qwen3-coder-30b-a3b-instruct-q8_0.gguf",
+    parameters=30.5e9,
+    size=30.5e9 * 34 / 32,
+    licence="Apache-2.0",
+    active=3.3e9,
+    context=262_144,
+    kv_bytes=98_304,
+)
+
+# In Q8_0 repositories, files and pairs are those of llama.cpp's own presets (`--fim-qwen-…`, common/arg.cpp), in Q4_K_M
+# those that other programs fetch by these names; parameters and licences are those of the model cards.
+CATALOGUE = (
+    _qwen("0.5b", 0.494e9, 12_288),
+    _smaller(_1B, "QuantFactory/Qwen2.5-Coder-1.5B-GGUF", "Qwen2.5-Coder-1.5B.Q4_K_M.gguf", 0.986e9),
+    _1B,
+    _smaller(_3B, "bartowski/Qwen2.5-Coder-3B-GGUF", "Qwen2.5-Coder-3B-Q4_K_M.gguf", 1.93e9),
+    _3B,
+    _smaller(_7B, "QuantFactory/Qwen2.5-Coder-7B-GGUF", "Qwen2.5-Coder-7B.Q4_K_M.gguf", 4.68e9),
+    _7B,
+    _smaller(_14B, "bartowski/Qwen2.5-Coder-14B-GGUF", "Qwen2.5-Coder-14B-Q4_K_M.gguf", 8.99e9),
+    _14B,
+    _smaller(
+        _30B,
+        "unsloth/Qwen3-Coder-30B-A3B-Instruct-GGUF",
+        "Qwen3-Coder-30B-A3B-Instruct-Q4_K_M.gguf",
+        18.6e9,
     ),
+    _30B,
 )
 
 

@@ -20,12 +20,27 @@ CONTEXT = 8192
 SHARE = 0.6
 """Of the machine's memory that a model may take: an editor, a browser and what is being worked on are there, too."""
 
-FAST_ENOUGH = 8.0
-"""Tokens a second, without drafts, from which on a model is worth waiting for as one types."""
+FIRST_PROMPT, LATER_PROMPT = 1024, 32
+"""Tokens to read before the first answer in a file of four kilobytes, and before a later one, for which the KV cache
+has the rest."""
+
+ANSWER = 24
+"""Tokens of a completion."""
+
+DRAFTED = 1.5
+"""What drafts multiply the speed by, at least: 2 to 3 on code that resembles what is there (docs/benchmarks.md)."""
+
+PATIENCE_S, FIRST_PATIENCE_S = 1.5, 15.0
+"""Of somebody who types: for an answer, and for the first one in a file, which is prepared as it is opened. The time
+budget of a completion, 2 s, leaves room for longer ones."""
 
 EFFICIENCY = 0.75
-"""Of the memory's bandwidth that a pass over one token reaches: 15 to 20 of 22 GB/s for 0.2 to 1.6 GB of weights (two
-cores of an AMD EPYC, Q8_0)."""
+"""Of the memory's bandwidth that a pass over one token reaches: 25 to 30 of 30 GB/s for 0.5 to 3.3 GB of weights in
+Q8_0 and Q4_K_M, 15 to 20 of 22 on an older processor (two cores of an AMD EPYC)."""
+
+PREFILL = {"q8_0": 1.05, "q4_k_m": 1.45}
+"""Of the speed of products of matrices of single floats (BLAS) that reading a prompt reaches, two operations for each
+parameter: 1.04 to 1.07 and 1.41 to 1.50 at 0.5, 1.5 and 3 billion parameters (two cores of an AMD EPYC, AVX-512)."""
 
 COMPUTE = 400 << 20
 """Bytes of a GPU that a pass of a model computes in, about: logits of 512 rows over 152,000 tokens, and some."""
@@ -40,12 +55,14 @@ class Machine:
     Attributes:
         memory: bytes in all; 0 where the system does not say.
         bandwidth: bytes a second that all cores together read from memory.
+        compute: operations on floats a second, of all cores together, in a product of matrices.
         devices: what the CPU and GPUs call themselves.
         gpus: with memory of their own; how fast it is read is not known.
     """
 
     memory: int
     bandwidth: float
+    compute: float
     devices: tuple[str, ...]
     gpus: tuple[Gpu, ...] = ()
 
@@ -57,6 +74,8 @@ class Fit:
     Attributes:
         need: bytes of memory, draft and context included.
         speed: tokens a second on the CPU, about, without drafts.
+        first: seconds on the CPU to the first answer in a file, about, with drafts.
+        later: seconds to a later one.
         fits: whether the memory suffices, as far as that is known.
         known: whether it is.
         on_gpu: whether the GPUs' free memory holds it whole, draft and context included.
@@ -66,6 +85,8 @@ class Fit:
     draft: Known | None
     need: float
     speed: float
+    first: float
+    later: float
     fits: bool
     known: bool
     on_gpu: bool = False
@@ -73,7 +94,7 @@ class Fit:
     @property
     def good(self) -> bool:
         """Whether it fits and is fast enough; what a GPU holds whole is taken to be."""
-        return self.on_gpu or (self.fits and self.speed >= FAST_ENOUGH)
+        return self.on_gpu or (self.fits and self.later <= PATIENCE_S and self.first <= FIRST_PATIENCE_S)
 
     @property
     def download(self) -> float:
@@ -83,18 +104,18 @@ class Fit:
 
 def this_machine() -> Machine:
     """Measured in a tenth of a second or two."""
-    return Machine(memory(), _bandwidth(), devices(), tuple(each for each in gpus() if not each.shared))
+    return Machine(memory(), _bandwidth(), _compute(), devices(), tuple(each for each in gpus() if not each.shared))
 
 
 def fits(machine: Machine) -> list[Fit]:
-    """Every known model as a target, smallest first."""
+    """Every known model as a target, those of fewer parameters first, and of one model the smaller file."""
     return [_fit(model, machine) for model in CATALOGUE]
 
 
 def best(found: list[Fit]) -> Fit | None:
     """The largest that is fast enough and whose licence is free for every use; None where none is."""
     good = [each for each in found if each.good and each.known and "not for" not in each.model.licence]
-    return max(good, key=lambda each: each.model.active or each.model.parameters, default=None)
+    return max(good, key=lambda each: (each.model.active or each.model.parameters, each.model.size), default=None)
 
 
 def _fit(model: Known, machine: Machine) -> Fit:
@@ -102,10 +123,13 @@ def _fit(model: Known, machine: Machine) -> Fit:
     both = [model, *([draft] if draft is not None else [])]
     need = sum(each.size + each.kv_bytes * min(CONTEXT, each.context) for each in both)
     speed = EFFICIENCY * machine.bandwidth / model.read_bytes
+    read = 2 * (model.active or model.parameters) / (PREFILL[model.quantization] * machine.compute)
+    answer = ANSWER / (DRAFTED * speed)
     on_gpu = need + len(both) * COMPUTE <= sum(max(0, each.free - MARGIN) for each in machine.gpus)
     known = machine.memory > 0 or on_gpu
     fits = on_gpu or not known or need <= SHARE * machine.memory
-    return Fit(model, draft, need, speed, fits, known, on_gpu)
+    first, later = FIRST_PROMPT * read + answer, LATER_PROMPT * read + answer
+    return Fit(model, draft, need, speed, first, later, fits, known, on_gpu)
 
 
 def _bandwidth() -> float:
@@ -116,6 +140,18 @@ def _bandwidth() -> float:
         return max(_read(threads, blocks) for _ in range(4))
 
 
+def _compute() -> float:
+    """Operations a second; the best of some tries."""
+    size = 1024
+    one = np.ones((size, size), np.float32)
+    result, best = np.empty_like(one), 0.0
+    for _ in range(6):
+        began = perf_counter()
+        np.matmul(one, one, out=result)
+        best = max(best, 2 * size**3 / (perf_counter() - began))
+    return best
+
+
 def _read(threads: ThreadPoolExecutor, blocks: list[np.ndarray]) -> float:
     began = perf_counter()
     list(threads.map(np.max, blocks))  # unlike a sum it does next to no arithmetic
@@ -124,11 +160,12 @@ def _read(threads: ThreadPoolExecutor, blocks: list[np.ndarray]) -> float:
 
 def table(found: list[Fit], chosen: Fit | None) -> Iterator[str]:
     """Lines for a person."""
-    yield f"  {'model':26} {'download':>9} {'memory':>8} {'tokens/s':>9}  licence"
+    yield f"  {'model':26} {'download':>9} {'memory':>8} {'tokens/s':>9} {'first, s':>9} {'later, s':>9}  licence"
     for each in found:
         mark = "*" if each is chosen else " " if each.fits else "-"
         size, need = f"{each.download / 1e9:.1f} GB", f"{each.need / 2**30:.1f} GiB"
-        speed = "GPU" if each.on_gpu else f"{each.speed:.0f}"
-        yield f"{mark} {each.model.name:26} {size:>9} {need:>8} {speed:>9}  {each.model.licence}"
+        times = f"{each.speed:>9.0f} {each.first:>9.1f} {each.later:>9.1f}"
+        times = f"{'GPU':>9} {'':>9} {'':>9}" if each.on_gpu else times
+        yield f"{mark} {each.model.name:26} {size:>9} {need:>8} {times}  {each.model.licence}"
         if each.draft is not None:
             yield f"    drafted by {each.draft.name}"
