@@ -35,12 +35,12 @@ PATIENCE_S, FIRST_PATIENCE_S = 1.5, 15.0
 budget of a completion, 2 s, leaves room for longer ones."""
 
 EFFICIENCY = 0.75
-"""Of the memory's bandwidth that a pass over one token reaches: 25 to 30 of 30 GB/s for 0.5 to 3.3 GB of weights in
-Q8_0 and Q4_K_M, 15 to 20 of 22 on an older processor (two cores of an AMD EPYC)."""
+"""Of the memory's bandwidth that a pass over one token reaches: 0.66 to 0.88 with 1.6 GB of weights in Q8_0, 0.5 to
+0.77 with 1 GB in Q4_K_M, 0.7 to 0.9 on an older processor (two cores of an AMD EPYC)."""
 
 PREFILL = {"q8_0": 1.05, "q4_k_m": 1.45}
 """Of the speed of products of matrices of single floats (BLAS) that reading a prompt reaches, two operations for each
-parameter: 1.04 to 1.07 and 1.41 to 1.50 at 0.5, 1.5 and 3 billion parameters (two cores of an AMD EPYC, AVX-512)."""
+parameter: 1.0 to 1.25 and 1.3 to 1.55 at 0.5 to 7 billion parameters (two cores of an AMD EPYC, AVX-512)."""
 
 COMPUTE = 400 << 20
 """Bytes of a GPU that a pass of a model computes in, about: logits of 512 rows over 152,000 tokens, and some."""
