@@ -223,10 +223,9 @@ def _declaration(walk: Walk, node: Node, context: Context) -> None:
         if kind.type == "macro_type_specifier" and of_a_name and _is_alone(walk, kind.children[0]):
             walk.report("unknown macro", kind)
         # ``elsif`` and a call on the next line.
-        if kind.type == "type_identifier" and what.type == "function_declarator" and context.inside:
-            parameters = what.child_by_field_name("parameters")
-            if parameters is not None and kind.start_point[0] != what.start_point[0] and _is_alone(walk, kind):
-                walk.report("unknown type before a call", kind)
+        call = kind.type == "type_identifier" and what.type == "function_declarator" and context.inside
+        if call and kind.start_point[0] != what.start_point[0] and _is_alone(walk, kind):
+            walk.report("unknown type before a call", kind)
     walk.visit_children(node, context)
 
 

@@ -102,21 +102,24 @@ def test_the_gate_asks():
     assert TreeCheck(tree, len(before), "", 100)("let a;")
 
 
-def test_beside_an_error_of_the_parser_a_text_in_another_part_is_judged():
-    text = "function f() {\n  const a = 1;\n}\n\n@@ ) (\n"
-    tree = syntax_tree(by_id("javascript"), text)
+@pytest.mark.parametrize(
+    ("language", "text", "behind", "refused", "taken"),
+    [
+        (
+            "javascript",
+            "function f() {\n  const a = 1;\n}\n\n@@ ) (\n",
+            "  const a = 1;\n",
+            "  const a = 2;\n",
+            "  b();\n",
+        ),
+        ("c", "int a;\n\nint b;\n\nint d;\n@@ ) (\n", "int a;\n", "f(-1);\n", "int c;\n"),
+    ],
+    ids=["in a part without errors", "between such parts"],
+)
+def test_beside_an_error_of_the_parser_a_text_is_judged(language, text, behind, refused, taken):
+    tree = syntax_tree(by_id(language), text)
     assert tree.problems.count
-    place = text.index("}\n")
-    for added, found in (("  const a = 2;\n", True), ("  const b = 2;\n", False)):
-        early = tree.early_errors(by_id("javascript"), place, "a.js")
-        assert bool(tree.with_text(place, added).early_errors_added(early)) == found
-
-
-def test_between_parts_without_errors_a_text_is_judged_though_the_parser_finds_errors_elsewhere():
-    text = "int a;\n\nint b;\n\nint d;\n@@ ) (\n"
-    tree = syntax_tree(by_id("c"), text)
-    assert tree.problems.count
-    place = text.index("\n\nint b")
-    for added, found in (("\nf(-1);", True), ("\nint c;", False)):
-        early = tree.early_errors(by_id("c"), place, "a.c")
+    place = text.index(behind) + len(behind)
+    for added, found in ((refused, True), (taken, False)):
+        early = tree.early_errors(by_id(language), place, "")
         assert bool(tree.with_text(place, added).early_errors_added(early)) == found
