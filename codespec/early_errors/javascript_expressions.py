@@ -258,7 +258,7 @@ HANDLERS: dict[str, Handler] = {
     "object": _object,
     "object_type": _object,
     "interface_body": _object,
-    **dict.fromkeys(("construct_signature", "call_signature"), _type),
+    **dict.fromkeys(("construct_signature", "call_signature", "method_signature"), _type),
     "readonly_type": _readonly,
     "object_pattern": _pattern,
     "array_pattern": _pattern,

@@ -198,6 +198,9 @@ def _check_members(walk: Walk, node: Node, members: list[Node], context: Context
         for signature in overloaded(walk, members, "method_signature", "method_definition"):
             if not has_token(signature, "?"):
                 walk.report("function without a body", signature)
+        for signature in members:
+            if signature.type == "method_signature" and has_token(signature, "*"):
+                walk.report("generator without a body", signature)
 
 
 def _kind(member: Node) -> str:
