@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
+from time import monotonic
 
 import numpy as np
 
@@ -22,11 +23,14 @@ from codespec.draft.ngram import NgramDraft
 from codespec.draft.profiles import Profiles
 from codespec.draft.recode import cut_alike
 from codespec.draft.width import OfTokens, OfWidth
+from codespec.files import StrPath
+from codespec.languages import Language
 from codespec.llama.context import Context
 from codespec.llama.devices import Choice, gpu_layers
 from codespec.llama.model import LlamaVocabulary, Model
 from codespec.llama.runtime import Cancellation
-from codespec.models.registry import first_difference
+from codespec.models.index import best_draft
+from codespec.models.registry import find_draft, first_difference, vocabulary_hash
 from codespec.models.trimmed import kept_tokens
 from codespec.protocols import CodespecError, Draft, Target
 
@@ -34,6 +38,9 @@ SOURCES = frozenset({"forced", "ngram", "model"})
 
 DRAFTS_BYTES = 2 << 30
 """Memory that the draft models of one target take at most."""
+
+BEST_KEPT_S = 1.0
+"""How long it is not looked again for the best draft of a language: there may be new ones."""
 
 _log = logging.getLogger("codespec")
 
@@ -54,6 +61,7 @@ class Drafts:
         sources: those that are switched on; may be exchanged.
         chosen: the draft model in use.
         notes: what the user should know about the drafts in use, one sentence or two each.
+        vocabulary_hash: of the target.
     """
 
     def __init__(
@@ -75,12 +83,25 @@ class Drafts:
         self.sources = SOURCES
         self.chosen: Path | None = None
         self.notes: list[str] = []
+        self.vocabulary_hash = vocabulary_hash(self._vocabulary)
+        self._best: dict[str, tuple[float, Path | None]] = {}  # by language, and when they were looked for
         self._forced = ForcedDraft(self._vocabulary)
         self._models = DraftModels(self._load, memory, self._let_go)
         self._lora: Lora | None = None
         # By draft, and the keys of the target's and its LoRA adapters.
         self._calibrations: dict[tuple[Path | None, tuple[str, str]], Calibration] = {}
         self._combined: dict[tuple[str, Path | None, tuple[str, str], tuple[str, ...]], Combined] = {}
+
+    def find(self, name: StrPath, language: Language) -> Path | None:
+        """See ``LocalEngine.find_draft``."""
+        if name != "auto":
+            return find_draft(name, language)
+        looked, found = self._best.get(language.id, (-BEST_KEPT_S, None))
+        if monotonic() - looked >= BEST_KEPT_S:
+            found = best_draft(language, self.vocabulary_hash, self._target.model.parameter_count)
+            found = found or find_draft(name, language)
+            self._best[language.id] = monotonic(), found
+        return found
 
     def choose(self, path: Path | None, wait: bool = True) -> None:
         """See ``LocalEngine.use_draft``."""

@@ -13,6 +13,7 @@ from time import monotonic, perf_counter
 from codespec.completion.adapters import Adapters, Lora
 from codespec.completion.drafts import DRAFTS_BYTES, Drafts
 from codespec.completion.forks import Forks
+from codespec.completion.steps import prefill_steps
 from codespec.completion.warm import WarmSettings, WarmTexts
 from codespec.draft.costs import LONGEST
 from codespec.draft.learnt import Learnt, LearntStore
@@ -20,14 +21,12 @@ from codespec.draft.profiles import Profiles, Setup, model_hash
 from codespec.files import StrPath
 from codespec.grammar import Grammar, Tokenizer
 from codespec.languages import Language
-from codespec.llama.context import BATCH, EXACT_CHUNK, Context
+from codespec.llama.context import EXACT_CHUNK, Context
 from codespec.llama.devices import Choice
 from codespec.llama.devices import gpu_layers as layers_on_gpus
 from codespec.llama.llguidance_tokenizer import tokenizer_from_vocab
 from codespec.llama.model import Model, check_file
 from codespec.llama.runtime import Cancellation
-from codespec.models.index import best_draft
-from codespec.models.registry import find_draft, vocabulary_hash
 from codespec.models.trimmed import VOCABULARY_KEY
 from codespec.protocols import (
     Cancel,
@@ -44,14 +43,6 @@ from codespec.protocols import (
 from codespec.speculative.generate import Generator
 
 LONGEST_AUTOMATIC_CONTEXT = 8192
-BEST_KEPT_S = 1.0
-"""How long it is not looked again for the best draft of a language: there may be new ones."""
-PREFILL_STEP_MS = 50.0
-"""About how long the first step of reading a prompt takes, and so whoever comes meanwhile waits."""
-LONGEST_STEP_MS = 500.0
-"""The same of the last: steps get longer, because many tokens at a time are read faster."""
-PREFILL_ROWS = 64
-"""Tokens of a prompt that are decoded at a time at most on a CPU: more are no faster."""
 
 
 class _Any:
@@ -139,9 +130,9 @@ class LocalEngine:
         self._adapters = Adapters(self._context)
         self.drafts = Drafts(self._context, gpu_layers, threads, profiles or Profiles(None), wrap, clock, drafts_bytes)
         self.costs, self.notes = self.drafts.costs, self.drafts.notes
-        self._vocabulary_hash = vocabulary_hash(self.vocabulary)
-        self.learnt = LearntStore(self._vocabulary_hash, Path(learnt_folder) if learnt_folder is not None else None)
-        self._best: dict[str, tuple[float, Path | None]] = {}  # drafts by language, and when they were looked for
+        self.learnt = LearntStore(
+            self.drafts.vocabulary_hash, Path(learnt_folder) if learnt_folder is not None else None
+        )
         self._saved = monotonic()
         # FIM markers and the like are no text; the end tokens among the control tokens stay possible.
         self._banned = dict.fromkeys(self.vocabulary.control_tokens - self.vocabulary.end_tokens, float("-inf"))
@@ -155,7 +146,7 @@ class LocalEngine:
             # In exact mode a pass has one chunk's rows at most.
             min(draft_length or LONGEST - 1, EXACT_CHUNK - 1 if exact else LONGEST - 1),
             on_pass=self.costs.observe,
-            steps=self._prefill_steps,
+            steps=lambda: prefill_steps(self.costs, self._context.exact, bool(self.model.gpu_layers)),
             whole_steps=self._context.whole_steps,
         )
         self.warm = self._warm_texts(warm or WarmSettings())
@@ -227,14 +218,7 @@ class LocalEngine:
         Raises:
             CodespecError: a draft that was asked for by name does not exist.
         """
-        if name != "auto":
-            return find_draft(name, language)
-        looked, found = self._best.get(language.id, (-BEST_KEPT_S, None))
-        if monotonic() - looked >= BEST_KEPT_S:
-            found = best_draft(language, self._vocabulary_hash, self.model.parameter_count)
-            found = found or find_draft(name, language)
-            self._best[language.id] = monotonic(), found
-        return found
+        return self.drafts.find(name, language)
 
     def use_learnt(self, folder: StrPath | None, language: str, following: Sequence[int] = ()) -> Learnt:
         """Draft from the next generation on with what a workspace taught in a language, too.
@@ -400,20 +384,6 @@ class LocalEngine:
     def _stopped(self, cancel: Cancel | None) -> Cancel:
         """``cancel``, or ``abort``."""
         return _Any([self._cancellation, *([cancel] if cancel is not None else [])])
-
-    def _prefill_steps(self) -> tuple[int, int]:
-        """Tokens of the first step, and of a step at most: the longer nobody comes, the longer nobody will."""
-        if self._context.exact:
-            return EXACT_CHUNK, EXACT_CHUNK
-        costs = self.costs.kept(0)
-
-        def within(ms: float) -> int:
-            return max((n for n in range(1, LONGEST) if costs[n] <= ms), default=1)
-
-        if within(PREFILL_STEP_MS) == LONGEST - 1:
-            return PREFILL_ROWS, BATCH if self.model.gpu_layers else PREFILL_ROWS
-        first = max(4, within(PREFILL_STEP_MS))
-        return first, PREFILL_ROWS if costs[LONGEST - 1] <= LONGEST_STEP_MS / 2 else max(first, within(LONGEST_STEP_MS))
 
     def measure(self, go_on: Callable[[], bool]) -> bool:
         """Measure what passes of the loaded models cost, where no earlier run has; seconds for each model.

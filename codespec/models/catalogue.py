@@ -61,11 +61,10 @@ def _smaller(model: Known, repository: str, file: str, size: float) -> Known:
 
 
 _DRAFT = "qwen2.5-coder-0.5b-q8_0"
-_1B, _3B = (
-    _qwen("1.5b", 1.54e9, 28_672),
-    _qwen("3b", 3.09e9, 36_864, licence="Qwen Research (not for commercial use)"),
-)
-_7B, _14B = _qwen("7b", 7.62e9, 57_344, draft=_DRAFT), _qwen("14b", 14.8e9, 196_608, draft=_DRAFT)
+_1B = _qwen("1.5b", 1.54e9, 28_672)
+_3B = _qwen("3b", 3.09e9, 36_864, licence="Qwen Research (not for commercial use)")
+_7B = _qwen("7b", 7.62e9, 57_344, draft=_DRAFT)
+_14B = _qwen("14b", 14.8e9, 196_608, draft=_DRAFT)
 _30B = Known(
     "qwen3-coder-30b-a3b-q8_0",
     "ggml-org/Qwen3-Coder-30B-A3B-Instruct-Q8_0-GGUF",

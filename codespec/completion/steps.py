@@ -1,0 +1,32 @@
+"""How much of a prompt is decoded at a time: nobody who comes meanwhile is to wait long."""
+
+from __future__ import annotations
+
+from codespec.draft.costs import LONGEST, RunningCosts
+from codespec.llama.context import BATCH, EXACT_CHUNK
+
+PREFILL_STEP_MS = 50.0
+"""About how long the first step of reading a prompt takes, and so whoever comes meanwhile waits."""
+LONGEST_STEP_MS = 500.0
+"""The same of the last: steps get longer, because many tokens at a time are read faster."""
+PREFILL_ROWS = 64
+"""Tokens of a prompt that are decoded at a time at most on a CPU: more are no faster."""
+
+
+def prefill_steps(running: RunningCosts, exact: bool, on_gpu: bool) -> tuple[int, int]:
+    """Tokens of the first step, and of a step at most: the longer nobody comes, the longer nobody will.
+
+    Args:
+        running: what the target's passes cost.
+    """
+    if exact:
+        return EXACT_CHUNK, EXACT_CHUNK
+    costs = running.kept(0)
+
+    def within(ms: float) -> int:
+        return max((n for n in range(1, LONGEST) if costs[n] <= ms), default=1)
+
+    if within(PREFILL_STEP_MS) == LONGEST - 1:
+        return PREFILL_ROWS, BATCH if on_gpu else PREFILL_ROWS
+    first = max(4, within(PREFILL_STEP_MS))
+    return first, PREFILL_ROWS if costs[LONGEST - 1] <= LONGEST_STEP_MS / 2 else max(first, within(LONGEST_STEP_MS))
