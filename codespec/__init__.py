@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from codespec.completion.completer import Completer
     from codespec.completion.load import load_completer
-    from codespec.completion.local import LocalEngine
     from codespec.completion.request import Completion, Request
     from codespec.config import Config
+    from codespec.engine.local import LocalEngine
     from codespec.errors import CodespecError
     from codespec.grammar import Grammar, GrammarError
     from codespec.llama.model import Model
@@ -31,7 +31,7 @@ _HOMES = {
     "Grammar": "codespec.grammar",
     "GrammarError": "codespec.grammar",
     "Limits": "codespec.protocols",
-    "LocalEngine": "codespec.completion.local",
+    "LocalEngine": "codespec.engine.local",
     "Model": "codespec.llama.model",
     "Request": "codespec.completion.request",
     "Sampling": "codespec.protocols",

@@ -38,9 +38,9 @@ def run_learnt_list(options: argparse.Namespace) -> int:
 
 def run_learnt_clear(options: argparse.Namespace) -> int:
     """``codespec learnt clear``."""
-    from codespec.completion.shelf import delete_kept
     from codespec.draft.accepted import forget
     from codespec.draft.log import clear
+    from codespec.engine.prompt_store import delete_kept
     from codespec.places import kv_folder, name_of
 
     if options.accepted:

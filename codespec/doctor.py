@@ -49,7 +49,7 @@ def _version(package: str) -> str:
 def _check_models(config: Config) -> bool:
     settings = config.target
     try:
-        from codespec.completion.local import LONGEST_AUTOMATIC_CONTEXT
+        from codespec.engine.local import LONGEST_AUTOMATIC_CONTEXT
         from codespec.llama import probe
         from codespec.llama.adapter import check
         from codespec.llama.context import Context

@@ -12,13 +12,13 @@ from adapters import matrices, weights_of, write_adapter, write_model, write_ten
 
 from codespec import Completer, Config, Request
 from codespec.cli import main
-from codespec.completion.adapters import MOST_HELD, Lora
-from codespec.completion.local import LocalEngine
-from codespec.completion.warm import MIB, WarmSettings
 from codespec.config import LoraConfig
 from codespec.daemon.models import Models, engine_key
 from codespec.daemon.wire import pack_config, unpack_config
 from codespec.draft.profiles import Profiles
+from codespec.engine.adapters import MOST_HELD, Lora
+from codespec.engine.local import LocalEngine
+from codespec.engine.prompt_cache import MIB, WarmSettings
 from codespec.llama.adapter import Adapter
 from codespec.llama.context import Context
 from codespec.llama.model import Model

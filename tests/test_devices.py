@@ -9,9 +9,9 @@ from dataclasses import replace
 import pytest
 
 from codespec.completion.completer import Completer
-from codespec.completion.local import LocalEngine
 from codespec.config import Config
 from codespec.doctor import report
+from codespec.engine.local import LocalEngine
 from codespec.llama import devices
 from codespec.llama.context import Context
 from codespec.llama.devices import MARGIN, Gpu, Sizes, fitting, gpu_layers, gpus, layers_that_fit, sizes_of

@@ -10,7 +10,7 @@ import permuted
 import pytest
 
 from codespec.bench.decode import Fixed
-from codespec.completion.local import LocalEngine
+from codespec.engine.local import LocalEngine
 from codespec.models.info import inspect
 from codespec.models.registry import EMBEDDED, EMBEDDED_TARGET
 from codespec.protocols import CodespecError, Limits

@@ -8,9 +8,9 @@ import pytest
 from drafting import drafting_engine
 
 from codespec.completion.completer import Completer
-from codespec.completion.drafts import SOURCES
 from codespec.completion.request import Request
 from codespec.config import Config
+from codespec.engine.drafts import SOURCES
 from codespec.protocols import Sampling
 
 FILES = sorted((Path(__file__).parent.parent / "codespec").rglob("*.py"))

@@ -372,7 +372,7 @@ def permuted(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def engine():
-    from codespec.completion.local import LocalEngine
+    from codespec.engine.local import LocalEngine
     from codespec.models.registry import EMBEDDED_TARGET
 
     engine = LocalEngine(EMBEDDED_TARGET, exact=True)

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from codespec.completion.fitting import Grammars
-from codespec.completion.local import LocalEngine
+from codespec.engine.local import LocalEngine
 from codespec.errors import CodespecError
 from codespec.grammar import Grammar, GrammarError, sandbox
 from codespec.ignore import GIT, MOST_PATTERNS, OWN, IgnoreFiles

@@ -31,6 +31,7 @@ LAYERS = [
     {"grammar", "models"},
     {"draft"},
     {"speculative"},
+    {"engine"},
     {"config", "config_rules"},
     {"completion"},
     {"daemon"},

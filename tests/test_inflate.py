@@ -7,7 +7,7 @@ import pytest
 
 from codespec.bench import inflate
 from codespec.cli import main
-from codespec.completion.local import LocalEngine
+from codespec.engine.local import LocalEngine
 from codespec.errors import CodespecError
 from codespec.llama.context import Context
 from codespec.llama.model import Model

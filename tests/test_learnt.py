@@ -11,13 +11,13 @@ import pytest
 from drafting import drafting_engine
 
 from codespec.completion.completer import Completer
-from codespec.completion.local import LocalEngine
 from codespec.completion.request import Completion, Request
 from codespec.completion.teaching import Teacher
 from codespec.config import Config
 from codespec.draft.learnt import CONTEXT, MOST_OPEN, Learnt, LearntStore
 from codespec.draft.log import TokenLog, workspace_log
 from codespec.draft.ngram import BREAK, NgramDraft, NgramIndex
+from codespec.engine.local import LocalEngine
 from codespec.models.registry import EMBEDDED_TARGET, vocabulary_hash
 from codespec.places import folder_of
 from codespec.privacy import is_secret

@@ -11,11 +11,11 @@ import pytest
 
 from codespec.completion.completer import Completer
 from codespec.completion.keeping import PublicFiles
-from codespec.completion.local import LocalEngine
 from codespec.completion.request import Request
 from codespec.completion.teaching import Teacher
-from codespec.completion.warm import WarmSettings
 from codespec.config import Config
+from codespec.engine.local import LocalEngine
+from codespec.engine.prompt_cache import WarmSettings
 from codespec.lsp.documents import Document
 from codespec.lsp.surroundings import Surroundings
 from codespec.models.registry import EMBEDDED_TARGET

@@ -7,12 +7,12 @@ import os
 
 import pytest
 
-from codespec.completion.local import LocalEngine
 from codespec.draft import costs as module_of_costs
 from codespec.draft import profiles as module
 from codespec.draft.acceptance import Acceptance
 from codespec.draft.costs import CostCurve
 from codespec.draft.profiles import VARIABLE, Profiles, Setup, default_folder, model_hash
+from codespec.engine.local import LocalEngine
 from codespec.languages import by_id
 from codespec.models.registry import EMBEDDED_TARGET, find_draft
 from codespec.protocols import CodespecError, Limits
@@ -191,10 +191,10 @@ def generated(engine, tokens=24):
 
 @pytest.fixture
 def quick(monkeypatch):
-    from codespec.completion import learnt
+    from codespec.engine import calibration
 
-    monkeypatch.setattr(learnt, "MEASURE_S", 0.02)
-    monkeypatch.setattr(learnt, "FAR", 0)
+    monkeypatch.setattr(calibration, "MEASURE_S", 0.02)
+    monkeypatch.setattr(calibration, "FAR", 0)
     monkeypatch.setattr(module_of_costs, "DISTURBED", 1.0)  # by other tests, most likely
 
 

@@ -10,9 +10,9 @@ from contextlib import contextmanager
 
 import pytest
 
-from codespec.completion.learnt import ModelCosts
 from codespec.draft.costs import LONGEST, CostCurve, RunningCosts
 from codespec.draft.profiles import Profiles
+from codespec.engine.calibration import ModelCosts
 from codespec.llama.context import Context
 from codespec.llama.load import LOOK_S, CpuLoad, Threads, own_cpus
 from codespec.llama.model import Model

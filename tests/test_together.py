@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from fakes import SetGrammar, Table, TableTarget, random_grammar
 
-from codespec.completion.forks import TOGETHER, Forks
+from codespec.engine.parallel import TOGETHER, Forks
 from codespec.llama.context import Context
 from codespec.llama.model import Model
 from codespec.models.registry import EMBEDDED_TARGET

@@ -17,7 +17,7 @@ torch = pytest.importorskip("torch", reason="torch is not installed; `make test-
 pytest.importorskip("tokenizers", reason="tokenizers is not installed; `make test-train` installs it")
 
 from codespec.cli import main  # noqa: E402
-from codespec.completion.local import LocalEngine  # noqa: E402
+from codespec.engine.local import LocalEngine  # noqa: E402
 from codespec.llama.context import Context  # noqa: E402
 from codespec.llama.model import Model  # noqa: E402
 from codespec.models.fim import fim_format  # noqa: E402

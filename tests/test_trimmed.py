@@ -10,8 +10,8 @@ from fakes import Table, TableTarget
 
 from codespec.bench.decode import Fixed
 from codespec.cli import main
-from codespec.completion.local import LocalEngine
 from codespec.draft.width import OfTokens
+from codespec.engine.local import LocalEngine
 from codespec.grammar import Grammar
 from codespec.languages import by_id
 from codespec.models.index import best_draft

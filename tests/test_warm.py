@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from codespec import Completer, Config, Request
-from codespec.completion.local import LocalEngine
-from codespec.completion.shelf import MOST_TEXTS, Shelf, ShelfFiles, Shelved
-from codespec.completion.warm import MIB, WarmSettings
+from codespec.engine.local import LocalEngine
+from codespec.engine.prompt_cache import MIB, WarmSettings
+from codespec.engine.prompt_store import MOST_TEXTS, Shelf, ShelfFiles, Shelved
 from codespec.models.registry import EMBEDDED_TARGET
 from codespec.protocols import Limits
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from codespec.completion.local import LocalEngine
+from codespec.engine.local import LocalEngine
 from codespec.grammar.fit import FittedState, FreeState
 from codespec.protocols import Chunk, Limits, Sampling
 

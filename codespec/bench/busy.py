@@ -18,7 +18,7 @@ from typing import Any
 
 from codespec.bench.learning import read
 from codespec.bench.progress import progress
-from codespec.completion.local import LocalEngine
+from codespec.engine.local import LocalEngine
 from codespec.languages import by_path
 from codespec.protocols import CodespecError, Limits, Sampling
 

@@ -15,10 +15,10 @@ from typing import Any
 from codespec.bench.disturbance import Disturbance
 from codespec.bench.prompts import Prompt, prompts
 from codespec.bench.replay import ReplayTarget, TimedTarget
-from codespec.completion.drafts import SOURCES
-from codespec.completion.local import LocalEngine
 from codespec.draft.costs import LONGEST, CostCurve
 from codespec.draft.draft_length import FixedLength
+from codespec.engine.drafts import SOURCES
+from codespec.engine.local import LocalEngine
 from codespec.models.registry import EMBEDDED_TARGET
 from codespec.protocols import CodespecError, Draft, GrammarState, Limits, Proposal, Round, Sampler, Sampling, Target
 

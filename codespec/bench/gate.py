@@ -24,9 +24,9 @@ from codespec.bench.judges import Judge, judge_of
 from codespec.bench.progress import progress
 from codespec.bench.roles import Roles, changed, roles_of
 from codespec.completion.completer import Completer
-from codespec.completion.local import LocalEngine
 from codespec.completion.request import Request
 from codespec.config import Config
+from codespec.engine.local import LocalEngine
 from codespec.languages import Language, by_path
 from codespec.models.registry import find_target
 from codespec.protocols import CodespecError

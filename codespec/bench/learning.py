@@ -15,9 +15,9 @@ from typing import Any
 
 from codespec.bench.progress import progress
 from codespec.bench.replay import ReplayTarget
-from codespec.completion.drafts import SOURCES
-from codespec.completion.local import LocalEngine
 from codespec.completion.prompt import fim_prompt
+from codespec.engine.drafts import SOURCES
+from codespec.engine.local import LocalEngine
 from codespec.languages import by_path
 from codespec.models.fim import fim_format
 from codespec.models.registry import EMBEDDED_TARGET, find_draft

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from codespec.bench.plot import Line, lines
-from codespec.completion.learnt import busy_clock
 from codespec.config import Config, TargetConfig
 from codespec.draft.costs import LONGEST, SIZES, CostCurve, Measurement, plan
 from codespec.draft.profiles import Profiles, Setup, default_folder
+from codespec.engine.calibration import busy_clock
 from codespec.languages import by_id
 from codespec.llama.context import Context
 from codespec.llama.devices import gpu_layers

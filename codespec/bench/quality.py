@@ -24,9 +24,9 @@ from codespec.bench.asked import Prompted, said
 from codespec.bench.judges import JUDGED, Judge, judge_of
 from codespec.bench.typing import LONGEST, SHORTEST, Session, sessions
 from codespec.completion.completer import Completer
-from codespec.completion.local import LocalEngine
 from codespec.completion.request import Completion, Request
 from codespec.config import Config
+from codespec.engine.local import LocalEngine
 from codespec.languages import Language, by_path
 from codespec.models.registry import find_target
 from codespec.protocols import CodespecError

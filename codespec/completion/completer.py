@@ -13,8 +13,6 @@ from typing import Any
 from codespec.completion.ending import Ended, Ending
 from codespec.completion.fitting import OpenDocuments, Spot, lead_of
 from codespec.completion.following import Following, follow, follow_all
-from codespec.completion.forks import TOGETHER
-from codespec.completion.local import LocalEngine
 from codespec.completion.loras import Loras
 from codespec.completion.prompt import LEAST_CONTEXT, Prompts, file_header, file_name, relative_path
 from codespec.completion.report import draft_name, report_of
@@ -23,6 +21,8 @@ from codespec.completion.teaching import Teacher
 from codespec.completion.trace import passes
 from codespec.completion.versions import grammar_for
 from codespec.config import Config
+from codespec.engine.local import LocalEngine
+from codespec.engine.parallel import TOGETHER
 from codespec.grammar import Grammar
 from codespec.languages import by_id
 from codespec.models.fim import FimFormat, Order, fim_format

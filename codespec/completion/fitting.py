@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
 from codespec.completion.lexical import Floor
-from codespec.completion.local import LocalEngine
 from codespec.completion.postprocess import Tidy
 from codespec.completion.scan import closer_of
 from codespec.completion.stop import StopRule
 from codespec.early_errors import EarlyErrors
+from codespec.engine.local import LocalEngine
 from codespec.grammar import Grammar, GrammarError
 from codespec.grammar.document import ROOT, GrammarDocument, Place
 from codespec.grammar.fit import FittedState, FreeState, SuffixGate, window

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from codespec.completion.adapters import Lora
-from codespec.completion.local import LocalEngine
 from codespec.config import Config, LoraConfig
+from codespec.engine.adapters import Lora
+from codespec.engine.local import LocalEngine
 from codespec.models.registry import find_adapter
 from codespec.protocols import CodespecError
 

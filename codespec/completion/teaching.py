@@ -7,9 +7,9 @@ from collections import OrderedDict
 from time import monotonic
 
 from codespec.completion.keeping import PublicFiles
-from codespec.completion.local import LocalEngine
 from codespec.draft.learnt import CONTEXT
 from codespec.draft.ngram import BREAK
+from codespec.engine.local import LocalEngine
 from codespec.places import folder_of
 from codespec.protocols import CodespecError
 

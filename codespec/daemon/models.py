@@ -12,8 +12,8 @@ from typing import Any
 
 from codespec.completion.completer import Completer
 from codespec.completion.load import load_engine
-from codespec.completion.local import LocalEngine
 from codespec.config import Config
+from codespec.engine.local import LocalEngine
 from codespec.models.registry import find_target
 from codespec.protocols import Cancel, CodespecError
 

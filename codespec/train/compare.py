@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from codespec.completion.local import LocalEngine
+from codespec.engine.local import LocalEngine
 from codespec.languages import sharing_a_draft
 from codespec.llama.context import Context
 from codespec.llama.model import Model

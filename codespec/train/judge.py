@@ -14,8 +14,8 @@ import torch
 from torch.nn import functional
 
 from codespec.bench.decode import Fixed
-from codespec.completion.local import LocalEngine
 from codespec.completion.prompt import Prompts
+from codespec.engine.local import LocalEngine
 from codespec.models.info import inspect
 from codespec.protocols import CodespecError, Draft, Limits, Sampling
 from codespec.speculative.sampling import LogitSampler

@@ -15,7 +15,7 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from time import process_time
 
-from codespec.completion.local import LocalEngine
+from codespec.engine.local import LocalEngine
 from codespec.llama.model import Model
 from codespec.protocols import Draft, Sampling
 from codespec.speculative.sampling import LogitSampler

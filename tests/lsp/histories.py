@@ -23,8 +23,8 @@ from pathlib import Path
 
 from lsprotocol import types
 
-from codespec.completion.local import LocalEngine
 from codespec.draft import log_file
+from codespec.engine.local import LocalEngine
 from codespec.models.registry import EMBEDDED_TARGET
 from codespec.privacy import has_secret_name, is_secret
 from tests.privacy_forms import held_out, tuned

@@ -10,9 +10,6 @@ from time import monotonic
 
 import numpy as np
 
-from codespec.completion.adapters import Adapters, Lora
-from codespec.completion.draft_models import DraftModels, Loaded
-from codespec.completion.learnt import Calibration, ModelCosts
 from codespec.draft.compose import Combined
 from codespec.draft.costs import RunningCosts
 from codespec.draft.forced import ForcedDraft
@@ -23,6 +20,9 @@ from codespec.draft.ngram import NgramDraft
 from codespec.draft.profiles import Profiles
 from codespec.draft.recode import cut_alike
 from codespec.draft.width import OfTokens, OfWidth
+from codespec.engine.adapters import Adapters, Lora
+from codespec.engine.calibration import Calibration, ModelCosts
+from codespec.engine.draft_models import DraftModels, Loaded
 from codespec.files import StrPath
 from codespec.languages import Language
 from codespec.llama.context import Context

@@ -10,14 +10,14 @@ from functools import cached_property
 from pathlib import Path
 from time import monotonic, perf_counter
 
-from codespec.completion.adapters import Adapters, Lora
-from codespec.completion.drafts import DRAFTS_BYTES, Drafts
-from codespec.completion.forks import Forks
-from codespec.completion.steps import prefill_steps
-from codespec.completion.warm import WarmSettings, WarmTexts
 from codespec.draft.costs import LONGEST
 from codespec.draft.learnt import Learnt, LearntStore
 from codespec.draft.profiles import Profiles, Setup, model_hash
+from codespec.engine.adapters import Adapters, Lora
+from codespec.engine.drafts import DRAFTS_BYTES, Drafts
+from codespec.engine.parallel import Forks
+from codespec.engine.prefill_steps import prefill_steps
+from codespec.engine.prompt_cache import WarmSettings, WarmTexts
 from codespec.files import StrPath
 from codespec.grammar import Grammar, Tokenizer
 from codespec.languages import Language

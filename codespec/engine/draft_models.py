@@ -10,11 +10,11 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
 
-from codespec.completion.adapters import Adapters, file_state
-from codespec.completion.learnt import ModelCosts
 from codespec.draft.costs import RunningCosts
 from codespec.draft.foreign import ForeignDraft
 from codespec.draft.model import ModelDraft
+from codespec.engine.adapters import Adapters, file_state
+from codespec.engine.calibration import ModelCosts
 from codespec.llama.context import Context
 from codespec.llama.devices import Choice
 from codespec.llama.model import Model

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from codespec.completion.shelf import Shelf, ShelfFiles, Shelved
 from codespec.draft.sequence import common_prefix
+from codespec.engine.prompt_store import Shelf, ShelfFiles, Shelved
 from codespec.llama.context import LlamaSequence
 from codespec.places import name_of
 from codespec.protocols import CodespecError

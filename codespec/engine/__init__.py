@@ -1,0 +1,1 @@
+"""The models of one target: what decodes, what drafts, what is kept of prompts. Knows no document."""
