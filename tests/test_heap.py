@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from codespec.heap import EVERY_S, Trimmer, _malloc_trim
+from codespec.worker.malloc_trim import EVERY_S, Trimmer, _malloc_trim
 
 BLOCKS, SIZE = 1000, 100_000  # small enough to lie in the heap
 

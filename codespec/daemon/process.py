@@ -21,7 +21,6 @@ from multiprocessing.connection import Listener
 from pathlib import Path
 from typing import Any
 
-from codespec.completion.executor import DecodeThread
 from codespec.config import load
 from codespec.daemon.models import Models, Work
 from codespec.daemon.place import Place, place, version
@@ -31,6 +30,7 @@ from codespec.daemon.wire import Channel
 from codespec.errors import CodespecError
 from codespec.exit_codes import ANSWER_IS_NO, DONE, INTERNAL
 from codespec.places import hold, write_whole
+from codespec.worker.decode_thread import DecodeThread
 
 logger = logging.getLogger(__name__)
 

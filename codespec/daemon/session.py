@@ -11,8 +11,6 @@ from functools import partial
 from typing import Any
 
 from codespec.completion.completer import Completer
-from codespec.completion.executor import DecodeThread
-from codespec.completion.jobs import Job
 from codespec.daemon.models import Models, Work
 from codespec.daemon.wire import (
     BEAT_S,
@@ -23,6 +21,8 @@ from codespec.daemon.wire import (
     unpack_request,
 )
 from codespec.protocols import Cancel, CodespecError
+from codespec.worker.decode_thread import DecodeThread
+from codespec.worker.jobs import Job
 
 logger = logging.getLogger(__name__)
 

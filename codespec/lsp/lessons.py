@@ -18,11 +18,11 @@ from codespec.places import folder_of
 from codespec.protocols import CodespecError
 
 if TYPE_CHECKING:
-    from codespec.completion.executor import DecodeThread
-    from codespec.completion.jobs import Completes
     from codespec.completion.request import Request
     from codespec.lsp.kept import Kept
     from codespec.lsp.statistics import Showing, Statistics
+    from codespec.worker.decode_thread import DecodeThread
+    from codespec.worker.jobs import Completes
 
 ACCEPT = "codespec.accept"
 """The command of a completion, which a client runs when it is accepted."""

@@ -22,7 +22,6 @@ from pygls.lsp.server import LanguageServer
 from pygls.uris import to_fs_path
 
 from codespec.completion.cache import CompletionCache
-from codespec.completion.executor import DecodeThread
 from codespec.daemon.place import version
 from codespec.lsp import commands, notebooks
 from codespec.lsp.ahead import UNASKED, did_change
@@ -47,11 +46,12 @@ from codespec.lsp.training import Training
 from codespec.lsp.units import Units
 from codespec.protocols import CodespecError, Snippet
 from codespec.terminal import printable_lines
+from codespec.worker.decode_thread import DecodeThread
 
 if TYPE_CHECKING:
-    from codespec.completion.jobs import Completes, Job
     from codespec.completion.request import Request
     from codespec.config import Config
+    from codespec.worker.jobs import Completes, Job
 
     Loader: TypeAlias = Callable[[Config, Callable[[str, int], None]], Completes]
     """Settings and a ``progress(message, percent)`` in, a completer out; blocks, and raises CodespecError."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from codespec.completion.times import KEPT, Times
+from codespec.worker.times import KEPT, Times
 
 if TYPE_CHECKING:
     from codespec.completion.request import Completion

@@ -25,9 +25,9 @@ from codespec.lsp.server import CodespecServer, create_server
 from codespec.protocols import CodespecError
 
 if TYPE_CHECKING:
-    from codespec.completion.jobs import Completes
     from codespec.config import Config
     from codespec.lsp.server import Loader
+    from codespec.worker.jobs import Completes
 
 logger = logging.getLogger(__name__)
 

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from codespec.completion.executor import DecodeThread
+from codespec.worker.decode_thread import DecodeThread
 
 WAIT_S = 5.0
 

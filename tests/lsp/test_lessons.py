@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from lsprotocol import types
 
-from codespec.completion.executor import MOST_TASKS, DecodeThread
+from codespec.worker.decode_thread import MOST_TASKS, DecodeThread
 
 from .helpers import running, until
 

@@ -9,9 +9,9 @@ from concurrent.futures import Future
 from time import monotonic, perf_counter
 from typing import Any
 
-from codespec.completion.jobs import Job, Task, Worker
-from codespec.completion.times import Times
-from codespec.heap import Trimmer
+from codespec.worker.jobs import Job, Task, Worker
+from codespec.worker.malloc_trim import Trimmer
+from codespec.worker.times import Times
 
 logger = logging.getLogger(__name__)
 
