@@ -9,7 +9,7 @@ import pytest
 
 from codespec import Completer, Config, Grammar, Limits, LocalEngine, Request, Sampling
 from codespec.completion.completer import ATTEMPTS
-from codespec.completion.prompt import LEAST_CONTEXT
+from codespec.completion.prompt.prompt import LEAST_CONTEXT
 from codespec.errors import CodespecError
 from codespec.languages import by_id
 from codespec.models.registry import EMBEDDED_TARGET

@@ -9,7 +9,7 @@ import marked_vocabulary
 import pytest
 
 from codespec import Completer, Config
-from codespec.completion.prompt import Prompts
+from codespec.completion.prompt.prompt import Prompts
 from codespec.config import TargetConfig
 from codespec.llama.model import Model
 from codespec.models.fim import fim_format

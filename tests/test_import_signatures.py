@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from codespec.completion import imports
-from codespec.completion.imports import ImportedSignatures
+from codespec.completion.prompt import imports
+from codespec.completion.prompt.imports import ImportedSignatures
 from codespec.languages import by_id
 from codespec.syntax_names import Outliner
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from codespec.completion.prompt import (
+from codespec.completion.prompt.prompt import (
     KEPT,
     MOST_SUFFIX_PSM,
     Prompts,

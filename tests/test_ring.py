@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from codespec.completion.context import (
+from codespec.completion.prompt.other_files import (
     EVERY_S,
     MOVED_LINES,
     PIECES,

@@ -15,7 +15,7 @@ from typing import Any
 
 from codespec.bench.progress import progress
 from codespec.bench.replay import ReplayTarget
-from codespec.completion.prompt import fim_prompt
+from codespec.completion.prompt.prompt import fim_prompt
 from codespec.engine.drafts import SOURCES
 from codespec.engine.local import LocalEngine
 from codespec.languages import by_path

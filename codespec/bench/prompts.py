@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from codespec.completion.prompt import fim_prompt, tail
+from codespec.completion.prompt.prompt import fim_prompt, tail
 from codespec.engine.local import LocalEngine
 from codespec.grammar import Grammar
 from codespec.models.fim import fim_format

@@ -14,7 +14,7 @@ from codespec.completion.ending import Ended, Ending
 from codespec.completion.fitting import OpenDocuments, Spot, lead_of
 from codespec.completion.following import Following, follow, follow_all
 from codespec.completion.loras import Loras
-from codespec.completion.prompt import LEAST_CONTEXT, Prompts, file_header, file_name, relative_path
+from codespec.completion.prompt.prompt import LEAST_CONTEXT, Prompts, file_header, file_name, relative_path
 from codespec.completion.report import draft_name, report_of
 from codespec.completion.request import Completion, Request
 from codespec.completion.teaching import Teacher

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from codespec.completion.imports import ImportedSignatures
+from codespec.completion.prompt.imports import ImportedSignatures
 from codespec.protocols import Snippet
 
 logger = logging.getLogger(__name__)

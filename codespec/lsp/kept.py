@@ -8,7 +8,7 @@ import time
 from typing import TYPE_CHECKING
 
 from codespec.completion.keeping import PublicFiles
-from codespec.completion.prompt import file_name
+from codespec.completion.prompt.prompt import file_name
 from codespec.draft.accepted import TEXT, Accepted, accepted_folder, around, forget, keep
 from codespec.draft.log import workspace_key
 from codespec.errors import CodespecError

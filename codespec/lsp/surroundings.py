@@ -11,8 +11,8 @@ from time import monotonic
 from lsprotocol import types
 from pygls.uris import to_fs_path
 
-from codespec.completion.context import Chooser, Ring, around, pieces
-from codespec.completion.imports import LARGEST
+from codespec.completion.prompt.imports import LARGEST
+from codespec.completion.prompt.other_files import Chooser, Ring, around, pieces
 from codespec.config import ContextConfig
 from codespec.ignore import GIT, HOLD_S, OWN, IgnoreFiles
 from codespec.languages import by_path

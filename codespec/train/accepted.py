@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from codespec.completion.fitting import lead_of
-from codespec.completion.prompt import Prompts
+from codespec.completion.prompt.prompt import Prompts
 from codespec.draft.accepted import Accepted, load, training_folder
 from codespec.models.fim import FimFormat
 from codespec.places import hold, keep_private

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from codespec.completion.prompt import fim_prompt
+from codespec.completion.prompt.prompt import fim_prompt
 from codespec.llama.context import Context, LlamaSequence
 from codespec.llama.model import Model
 from codespec.models.fim import fim_format

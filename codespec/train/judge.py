@@ -14,7 +14,7 @@ import torch
 from torch.nn import functional
 
 from codespec.bench.decode import Fixed
-from codespec.completion.prompt import Prompts
+from codespec.completion.prompt.prompt import Prompts
 from codespec.engine.local import LocalEngine
 from codespec.models.info import inspect
 from codespec.protocols import CodespecError, Draft, Limits, Sampling

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from tqdm import tqdm
 
-from codespec.completion.prompt import file_header
+from codespec.completion.prompt.prompt import file_header
 from codespec.llama.context import Context
 from codespec.llama.model import Model
 from codespec.models.fim import FimFormat, fim_format

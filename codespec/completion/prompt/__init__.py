@@ -1,0 +1,1 @@
+"""What the model sees of a document and of other files."""
