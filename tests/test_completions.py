@@ -14,7 +14,7 @@ from types import SimpleNamespace
 import pytest
 from fakes import FakeVocabulary
 
-from codespec.completion.ending import Ending
+from codespec.completion.ending.ending import Ending
 from codespec.completion.fitting import OpenDocuments
 from codespec.languages import by_id
 from codespec.syntax import syntax_tree
@@ -79,7 +79,7 @@ def test_every_rule_has_cases_in_several_languages():
 
 
 SOURCES = [
-    ("python", "codespec/completion/ending.py"),
+    ("python", "codespec/completion/ending/ending.py"),
     ("typescript", "tests/grammars/typescript/accept/declarations.ts"),
     ("json", "editors/vscode/package.json"),
 ]

@@ -8,11 +8,11 @@ import random
 import numpy as np
 import pytest
 
-from codespec.completion.ending import Ending, places
-from codespec.completion.postprocess import Tidy
-from codespec.completion.stop import StopRule
+from codespec.completion.ending.ending import Ending, places
+from codespec.completion.ending.stop_rule import StopRule
+from codespec.completion.ending.suffix_gate import LONGEST_WINDOW, WINDOW, FittedState, FreeState, SuffixGate, window
+from codespec.completion.ending.tidy import Tidy
 from codespec.grammar import Grammar, byte_tokenizer
-from codespec.grammar.fit import LONGEST_WINDOW, WINDOW, FittedState, FreeState, SuffixGate, window
 from codespec.languages import by_id
 from codespec.protocols import Aborted
 

@@ -9,9 +9,9 @@ from drafting import drafting_engine
 from fakes import FakeVocabulary
 
 from codespec import Completer, Config, Request, Sampling
+from codespec.completion.ending.suffix_gate import FittedState, FreeState
+from codespec.completion.ending.token_prefixes import keep_leading
 from codespec.completion.fitting import LONGEST_LEAD, OpenDocuments, lead_of
-from codespec.grammar.fit import FittedState, FreeState
-from codespec.grammar.leading import keep_leading
 from codespec.languages import by_id
 from codespec.llama.model import Model
 from codespec.models.registry import EMBEDDED_TARGET

@@ -2,8 +2,8 @@
 
 import pytest
 
+from codespec.completion.ending.lexical import Floor
 from codespec.completion.fitting import TreeCheck
-from codespec.completion.lexical import Floor
 from codespec.languages import by_id
 from codespec.syntax import syntax_tree
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from codespec.completion.postprocess import trim_suffix_overlap, unmatched_closers
+from codespec.completion.ending.tidy import trim_suffix_overlap, unmatched_closers
 
 
 @pytest.mark.parametrize(

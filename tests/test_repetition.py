@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from codespec.completion.repetition import Repetition, similar, within
+from codespec.completion.ending.repetition import Repetition, similar, within
 
 
 def levenshtein(one, other):

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from codespec.completion.scan import closer_of, end_of, scan
+from codespec.completion.ending.brackets import closer_of, end_of, scan
 from codespec.languages import LANGUAGES, by_id
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from codespec.completion.stop import StopRule, extent
+from codespec.completion.ending.stop_rule import StopRule, extent
 from codespec.languages import by_id
 
 PYTHON, JAVASCRIPT = by_id("python"), by_id("javascript")

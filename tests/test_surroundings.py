@@ -2,7 +2,7 @@
 
 import pytest
 
-from codespec.completion.stop import StopRule, surroundings_of
+from codespec.completion.ending.stop_rule import StopRule, surroundings_of
 from codespec.languages import by_id
 from codespec.syntax import syntax_tree
 

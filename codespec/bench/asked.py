@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from codespec.completion.ending.suffix_gate import FittedState, FreeState
 from codespec.engine.local import LocalEngine
-from codespec.grammar.fit import FittedState, FreeState
 from codespec.protocols import Chunk, Limits, Sampling
 
 RAW_TOKENS = 32

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from codespec.completion.scan import CLOSERS
+from codespec.completion.ending.brackets import CLOSERS
 
 if TYPE_CHECKING:
     from codespec.completion.request import Completion, Request

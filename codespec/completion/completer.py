@@ -10,9 +10,9 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from codespec.completion.ending import Ended, Ending
+from codespec.completion.ending.ending import Ended, Ending
+from codespec.completion.ending.stream import Following, follow, follow_all
 from codespec.completion.fitting import OpenDocuments, Spot, lead_of
-from codespec.completion.following import Following, follow, follow_all
 from codespec.completion.loras import Loras
 from codespec.completion.prompt.prompt import LEAST_CONTEXT, Prompts, file_header, file_name, relative_path
 from codespec.completion.report import draft_name, report_of

@@ -9,16 +9,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
-from codespec.completion.lexical import Floor
-from codespec.completion.postprocess import Tidy
-from codespec.completion.scan import closer_of
-from codespec.completion.stop import StopRule
+from codespec.completion.ending.brackets import closer_of
+from codespec.completion.ending.json_spacing import SpacedState, Spacing, prepare
+from codespec.completion.ending.lexical import Floor
+from codespec.completion.ending.stop_rule import StopRule
+from codespec.completion.ending.suffix_gate import FittedState, FreeState, SuffixGate, window
+from codespec.completion.ending.tidy import Tidy
 from codespec.early_errors import EarlyErrors
 from codespec.engine.local import LocalEngine
 from codespec.grammar import Grammar, GrammarError
 from codespec.grammar.document import ROOT, GrammarDocument, Place
-from codespec.grammar.fit import FittedState, FreeState, SuffixGate, window
-from codespec.grammar.spacing import SpacedState, Spacing, prepare
 from codespec.languages import Language
 from codespec.protocols import CodespecError, GrammarState
 from codespec.syntax import ITEMS, Problems, Surroundings, SyntaxTree, Token, syntax_tree, well_formed

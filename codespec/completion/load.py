@@ -6,11 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from codespec.completion.completer import Completer
+from codespec.completion.ending.token_prefixes import prepare
 from codespec.config import Config
 from codespec.draft.profiles import Profiles, default_folder
 from codespec.engine.local import LocalEngine
 from codespec.engine.prompt_cache import MIB, WarmSettings
-from codespec.grammar.leading import prepare
 from codespec.models.index import look_through
 from codespec.models.registry import find_target
 from codespec.places import kv_folder

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from time import perf_counter
 
-from codespec.completion.ending import Ended, Ending
+from codespec.completion.ending.ending import Ended, Ending
 from codespec.protocols import Chunk, FinishReason, Round
 
 

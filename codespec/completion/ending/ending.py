@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from codespec.completion.postprocess import Tidy
-from codespec.completion.repetition import Repetition
-from codespec.completion.stop import StopRule
-from codespec.grammar.fit import SuffixGate
+from codespec.completion.ending.repetition import Repetition
+from codespec.completion.ending.stop_rule import StopRule
+from codespec.completion.ending.suffix_gate import SuffixGate
+from codespec.completion.ending.tidy import Tidy
 from codespec.protocols import FinishReason
 
 Verdict = Literal["passed", "cut", "broken", "dropped", "off", "unavailable"]

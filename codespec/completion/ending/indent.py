@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from codespec.completion.scan import scan
-from codespec.completion.stop import (
+from codespec.completion.ending.brackets import scan
+from codespec.completion.ending.stop_rule import (
     READ,
     first_line_of_block,
     indentation,

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
-from codespec.completion.indent import Style, indented, style_of
-from codespec.completion.repetition import within
-from codespec.completion.scan import CLOSERS, OPENERS, closer_of, scan
-from codespec.completion.stop import READ, SHORT, StopRule
+from codespec.completion.ending.brackets import CLOSERS, OPENERS, closer_of, scan
+from codespec.completion.ending.indent import Style, indented, style_of
+from codespec.completion.ending.repetition import within
+from codespec.completion.ending.stop_rule import READ, SHORT, StopRule
 from codespec.languages import PLAIN, Language
 
 # An overlap with what follows the cursor is trimmed as a repetition from this length on; shorter ones

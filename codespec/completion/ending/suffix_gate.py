@@ -9,7 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
-from codespec.grammar.leading import keep_leading
+from codespec.completion.ending.token_prefixes import keep_leading
 from codespec.protocols import Aborted, Bits, CodespecError, GrammarState
 
 WINDOW = 1000

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from codespec.grammar.fit import TokenText
+from codespec.completion.ending.suffix_gate import TokenText
 from codespec.protocols import Bits, GrammarState
 
 READ = 20_000

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from codespec.completion.scan import OPENERS, Scan, closer_of, end_of, scan
+from codespec.completion.ending.brackets import OPENERS, Scan, closer_of, end_of, scan
 from codespec.languages import PLAIN, Language
 from codespec.syntax import Surroundings
 

@@ -8,7 +8,7 @@ import re
 from functools import cached_property
 from typing import NamedTuple
 
-from codespec.completion.scan import CLOSERS, OPENERS, closer_of, is_closed, tokens
+from codespec.completion.ending.brackets import CLOSERS, OPENERS, closer_of, is_closed, tokens
 from codespec.languages import Language
 
 LARGEST = 100_000

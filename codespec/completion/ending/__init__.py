@@ -1,0 +1,1 @@
+"""Where a text ends: stop rules, tidying, and the gate that asks whether what follows the cursor still fits."""
