@@ -12,7 +12,7 @@ pytest.importorskip(
 )
 
 from codespec.cli import main
-from codespec.privacy import SECRET, holds_key
+from codespec.privacy.secrets import SECRET, holds_key
 from codespec.train import corpus, fetch
 
 STANDARD_LIBRARY = Path(sysconfig.get_path("stdlib"))

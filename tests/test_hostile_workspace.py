@@ -17,10 +17,10 @@ from codespec.completion.fitting import Grammars
 from codespec.engine.local import LocalEngine
 from codespec.errors import CodespecError
 from codespec.grammar import Grammar, GrammarError, sandbox
-from codespec.ignore import GIT, MOST_PATTERNS, OWN, IgnoreFiles
 from codespec.languages import by_path
 from codespec.models.registry import EMBEDDED_TARGET
 from codespec.places import own_python
+from codespec.privacy.ignore_files import GIT, MOST_PATTERNS, OWN, IgnoreFiles
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from codespec.ignore import CHECK_S, DEEPEST, GIT, LARGEST, OWN, IgnoreFiles
+from codespec.privacy.ignore_files import CHECK_S, DEEPEST, GIT, LARGEST, OWN, IgnoreFiles
 
 NAMES = ["a", "b", "foo", "bar.py", "x.log", "build", "k*", "a b"]
 PATTERNS = [

@@ -20,7 +20,7 @@ from codespec.draft.ngram import BREAK, NgramDraft, NgramIndex
 from codespec.engine.local import LocalEngine
 from codespec.models.registry import EMBEDDED_TARGET, vocabulary_hash
 from codespec.places import folder_of
-from codespec.privacy import is_secret
+from codespec.privacy.secrets import is_secret
 from codespec.protocols import Limits, Sampling
 from codespec.speculative.sampling import LogitSampler
 

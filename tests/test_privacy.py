@@ -10,7 +10,7 @@ from time import process_time
 import pytest
 
 import codespec
-from codespec.privacy import has_secret_name, holds_token, is_secret
+from codespec.privacy.secrets import has_secret_name, holds_token, is_secret
 
 LETTERS = string.ascii_letters + string.digits
 

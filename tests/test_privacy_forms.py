@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from codespec.privacy import has_secret_name, is_secret
+from codespec.privacy.secrets import has_secret_name, is_secret
 from tests.privacy_forms import held_out, tuned
 from tests.privacy_forms.values import Form
 

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from codespec.completion.completer import Completer
-from codespec.completion.keeping import PublicFiles
 from codespec.completion.request import Request
 from codespec.completion.teaching import Teacher
 from codespec.config import Config
@@ -19,6 +18,7 @@ from codespec.engine.prompt_cache import WarmSettings
 from codespec.lsp.documents import Document
 from codespec.lsp.surroundings import Surroundings
 from codespec.models.registry import EMBEDDED_TARGET
+from codespec.privacy.public_files import PublicFiles
 
 LONG = 40_000
 PASTED = "password = 'Hq7-rT2_wPz9'\n"

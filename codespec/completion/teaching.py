@@ -6,11 +6,11 @@ import logging
 from collections import OrderedDict
 from time import monotonic
 
-from codespec.completion.keeping import PublicFiles
 from codespec.draft.learnt import CONTEXT
 from codespec.draft.ngram import BREAK
 from codespec.engine.local import LocalEngine
 from codespec.places import folder_of
+from codespec.privacy.public_files import PublicFiles
 from codespec.protocols import CodespecError
 
 EVERY_S = 4.0

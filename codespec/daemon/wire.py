@@ -31,12 +31,12 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from codespec.completion.difference import common_ends
 from codespec.completion.request import Completion, Request
 from codespec.completion.trace import Pass
 from codespec.config import Config
 from codespec.config_rules import is_path
 from codespec.protocols import Snippet
+from codespec.text_difference import common_ends
 
 GREETING_S = 10.0
 """How long either side waits for the other to prove that it knows the key."""

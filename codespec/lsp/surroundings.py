@@ -14,11 +14,11 @@ from pygls.uris import to_fs_path
 from codespec.completion.prompt.imports import LARGEST
 from codespec.completion.prompt.other_files import Chooser, Ring, around, pieces
 from codespec.config import ContextConfig
-from codespec.ignore import GIT, HOLD_S, OWN, IgnoreFiles
 from codespec.languages import by_path
 from codespec.lsp.documents import Document
 from codespec.lsp.imported import ImportReader
-from codespec.privacy import has_secret_name, holds_token, is_secret
+from codespec.privacy.ignore_files import GIT, HOLD_S, OWN, IgnoreFiles
+from codespec.privacy.secrets import has_secret_name, holds_token, is_secret
 from codespec.protocols import Snippet
 
 NEAR_LINES = 128

@@ -24,7 +24,7 @@ from datasketch import MinHash, MinHashLSH
 from tqdm import tqdm
 
 from codespec.languages import PLAIN, by_path
-from codespec.privacy import holds_key, is_secret
+from codespec.privacy.secrets import holds_key, is_secret
 
 # Folders that hold no code a person would write: caches, other people's vendored copies, test data.
 SKIPPED_FOLDERS = {

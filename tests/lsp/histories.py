@@ -26,7 +26,7 @@ from lsprotocol import types
 from codespec.draft import log_file
 from codespec.engine.local import LocalEngine
 from codespec.models.registry import EMBEDDED_TARGET
-from codespec.privacy import has_secret_name, is_secret
+from codespec.privacy.secrets import has_secret_name, is_secret
 from tests.privacy_forms import held_out, tuned
 from tests.privacy_forms.values import Form, values
 

@@ -10,7 +10,6 @@ from multiprocessing.connection import Pipe
 
 import pytest
 
-from codespec.completion.difference import common_ends
 from codespec.completion.request import Request
 from codespec.config import Config
 from codespec.daemon.client import Link, Lost
@@ -25,6 +24,7 @@ from codespec.daemon.wire import (
     unpack_request,
 )
 from codespec.protocols import Snippet
+from codespec.text_difference import common_ends
 from codespec.worker.decode_thread import DecodeThread
 
 from .windows import WAIT_S, eventually

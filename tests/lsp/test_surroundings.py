@@ -11,10 +11,10 @@ import pytest
 from lsprotocol import types
 
 from codespec.config import ContextConfig
-from codespec.ignore import CHECK_S
 from codespec.lsp import surroundings
 from codespec.lsp.documents import Document
 from codespec.lsp.surroundings import Surroundings
+from codespec.privacy.ignore_files import CHECK_S
 
 from .helpers import running, until
 

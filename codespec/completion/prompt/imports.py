@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from codespec.languages import by_id, by_path
-from codespec.privacy import is_secret
+from codespec.privacy.secrets import is_secret
 from codespec.protocols import Snippet
 from codespec.syntax_names import DEFAULT, EVERYTHING, Definition, Import, Outline, Outliner
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from codespec.privacy_names import has_secret_name
-from codespec.privacy_places import holds_value
-from codespec.privacy_tokens import holds_token
+from codespec.privacy.assignments import holds_value
+from codespec.privacy.names import has_secret_name
+from codespec.privacy.tokens import holds_token
 
 __all__ = ["SECRET", "has_secret_name", "holds_key", "holds_token", "is_secret"]
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from enum import Enum
 from pathlib import PurePosixPath
 
-from codespec.privacy_values import Name, holds_random, is_chosen, is_drawn, is_login, is_secret_value, name_kind
+from codespec.privacy.values import Name, holds_random, is_chosen, is_drawn, is_login, is_secret_value, name_kind
 
 
 class Kind(Enum):

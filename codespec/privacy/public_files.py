@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 
-from codespec.completion.difference import common_ends
-from codespec.ignore import GIT, OWN, IgnoreFiles
 from codespec.places import folder_of
-from codespec.privacy import is_secret
+from codespec.privacy.ignore_files import GIT, OWN, IgnoreFiles
+from codespec.privacy.secrets import is_secret
+from codespec.text_difference import common_ends
 
 WHOLE = 16_000
 """Characters of a text that is searched whole whenever it has changed; of a longer one what has changed."""
