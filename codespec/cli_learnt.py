@@ -41,7 +41,7 @@ def run_learnt_clear(options: argparse.Namespace) -> int:
     from codespec.draft.accepted import forget
     from codespec.draft.log import clear
     from codespec.engine.prompt_store import delete_kept
-    from codespec.places import kv_folder, name_of
+    from codespec.paths import kv_folder, name_of
 
     if options.accepted:
         forget(options.folder)

@@ -19,7 +19,7 @@ from codespec.config_rules import AUTO, Rule, Workspace, cores, in_short, is_pat
 from codespec.files import StrPath
 from codespec.languages import LANGUAGES
 from codespec.models.registry import adapters_folder, models_folder
-from codespec.places import others_may_write, settings_folder
+from codespec.paths import others_may_write, settings_folder
 
 if sys.version_info >= (3, 11):
     import tomllib

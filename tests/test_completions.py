@@ -15,7 +15,7 @@ import pytest
 from fakes import FakeVocabulary
 
 from codespec.completion.ending.ending import Ending
-from codespec.completion.fitting import OpenDocuments
+from codespec.completion.open_documents import OpenDocuments
 from codespec.languages import by_id
 from codespec.syntax import syntax_tree
 

@@ -185,7 +185,7 @@ def test_every_value_of_the_settings_makes_a_context():
 
 
 def test_the_doctor_says_what_was_chosen(capsys, monkeypatch, tmp_path):
-    monkeypatch.setattr("codespec.places.platformdirs.user_config_dir", lambda name: str(tmp_path))
+    monkeypatch.setattr("codespec.paths.platformdirs.user_config_dir", lambda name: str(tmp_path))
     report()
     out = capsys.readouterr().out
     assert "\n  kv_type = f16: " in out

@@ -38,9 +38,7 @@ def test_sockets_without_a_session_of_systemd(tmp_path):
     """As in containers and over ssh: nothing is said, and the folder is the user's own from the top."""
     if Path(f"/run/user/{os.getuid()}").is_dir():
         pytest.skip("there is such a session")
-    code = (
-        f"import sys; sys.path[:] = {sys.path!r}; from codespec.places import runtime_folder; print(runtime_folder())"
-    )
+    code = f"import sys; sys.path[:] = {sys.path!r}; from codespec.paths import runtime_folder; print(runtime_folder())"
     places = {"TMPDIR": str(tmp_path), "PATH": os.environ["PATH"], "HOME": str(tmp_path)}
     done = subprocess.run([sys.executable, "-c", code], env=places, capture_output=True, text=True)
     assert (done.stdout.strip(), done.stderr) == (str(tmp_path / f"codespec-{os.getuid()}"), "")

@@ -11,7 +11,7 @@ from fakes import FakeVocabulary
 from codespec import Completer, Config, Request, Sampling
 from codespec.completion.ending.suffix_gate import FittedState, FreeState
 from codespec.completion.ending.token_prefixes import keep_leading
-from codespec.completion.fitting import LONGEST_LEAD, OpenDocuments, lead_of
+from codespec.completion.open_documents import LONGEST_LEAD, OpenDocuments, lead_of
 from codespec.languages import by_id
 from codespec.llama.model import Model
 from codespec.models.registry import EMBEDDED_TARGET

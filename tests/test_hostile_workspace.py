@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from codespec.completion.fitting import Grammars
+from codespec.completion.open_documents import Grammars
 from codespec.engine.local import LocalEngine
 from codespec.errors import CodespecError
 from codespec.grammar import Grammar, GrammarError, sandbox
 from codespec.languages import by_path
 from codespec.models.registry import EMBEDDED_TARGET
-from codespec.places import own_python
+from codespec.paths import own_python
 from codespec.privacy.ignore_files import GIT, MOST_PATTERNS, OWN, IgnoreFiles
 
 

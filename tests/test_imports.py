@@ -13,7 +13,7 @@ LAYERS = [
         "errors",
         "exit_codes",
         "files",
-        "places",
+        "paths",
         "privacy",
         "terminal",
         "text_difference",

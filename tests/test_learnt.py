@@ -19,7 +19,7 @@ from codespec.draft.log import TokenLog, workspace_log
 from codespec.draft.ngram import BREAK, NgramDraft, NgramIndex
 from codespec.engine.local import LocalEngine
 from codespec.models.registry import EMBEDDED_TARGET, vocabulary_hash
-from codespec.places import folder_of
+from codespec.paths import folder_of
 from codespec.privacy.secrets import is_secret
 from codespec.protocols import Limits, Sampling
 from codespec.speculative.sampling import LogitSampler

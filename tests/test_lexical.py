@@ -3,7 +3,7 @@
 import pytest
 
 from codespec.completion.ending.lexical import Floor
-from codespec.completion.fitting import TreeCheck
+from codespec.completion.open_documents import TreeCheck
 from codespec.languages import by_id
 from codespec.syntax import syntax_tree
 

@@ -33,7 +33,7 @@ EMBEDDED_NAMES = sorted(path.stem for path in EMBEDDED.glob("*.gguf"))
 @pytest.fixture(autouse=True)
 def own_folders(tmp_path, monkeypatch):
     monkeypatch.setenv("CODESPEC_DATA", str(tmp_path / "data"))
-    monkeypatch.setattr("codespec.places.platformdirs.user_config_dir", lambda name: str(tmp_path / "config"))
+    monkeypatch.setattr("codespec.paths.platformdirs.user_config_dir", lambda name: str(tmp_path / "config"))
 
 
 def test_the_embedded_target():

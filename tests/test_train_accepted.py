@@ -27,7 +27,7 @@ from codespec.draft.accepted import Accepted, accepted_folder, around, keep, tra
 from codespec.llama.model import Model  # noqa: E402
 from codespec.models.fim import fim_format  # noqa: E402
 from codespec.models.info import inspect  # noqa: E402
-from codespec.places import hold  # noqa: E402
+from codespec.paths import hold  # noqa: E402
 from codespec.train import data, tokenizer  # noqa: E402
 from codespec.train.accepted import LEAST, PLACES, AcceptedPacker, accepted_texts  # noqa: E402
 from codespec.train.corpus import Document  # noqa: E402

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from codespec.completion.versions import grammar_for
+from codespec.completion.language_version import grammar_for
 from codespec.languages import by_id
 
 PYTHON = by_id("python")
@@ -73,7 +73,8 @@ def test_a_project_file_that_is_a_pipe_is_not_waited_for(tmp_path: Path) -> None
     os.mkfifo(tmp_path / "pyproject.toml")
     (tmp_path / ".python-version").write_text("3.14")
     command = (
-        "import sys; from codespec.completion.versions import grammar_for; from codespec.languages import by_id; "
+        "import sys; from codespec.completion.language_version import grammar_for; "
+        "from codespec.languages import by_id; "
         "print(grammar_for(by_id('python'), sys.argv[1] + '/a.py', sys.argv[1]))"
     )
     done = subprocess.run([sys.executable, "-c", command, str(tmp_path)], capture_output=True, text=True, timeout=60)

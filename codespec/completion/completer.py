@@ -12,14 +12,14 @@ from typing import Any
 
 from codespec.completion.ending.ending import Ended, Ending
 from codespec.completion.ending.stream import Following, follow, follow_all
-from codespec.completion.fitting import OpenDocuments, Spot, lead_of
-from codespec.completion.loras import Loras
+from codespec.completion.language_version import grammar_for
+from codespec.completion.lora_settings import Loras
+from codespec.completion.open_documents import OpenDocuments, Spot, lead_of
 from codespec.completion.prompt.prompt import LEAST_CONTEXT, Prompts, file_header, file_name, relative_path
 from codespec.completion.report import draft_name, report_of
 from codespec.completion.request import Completion, Request
 from codespec.completion.teaching import Teacher
 from codespec.completion.trace import passes
-from codespec.completion.versions import grammar_for
 from codespec.config import Config
 from codespec.engine.local import LocalEngine
 from codespec.engine.parallel import TOGETHER

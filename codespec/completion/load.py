@@ -13,7 +13,7 @@ from codespec.engine.local import LocalEngine
 from codespec.engine.prompt_cache import MIB, WarmSettings
 from codespec.models.index import look_through
 from codespec.models.registry import find_target
-from codespec.places import kv_folder
+from codespec.paths import kv_folder
 from codespec.protocols import CodespecError, Sampling
 
 

@@ -9,7 +9,7 @@ from time import monotonic
 from codespec.draft.learnt import CONTEXT
 from codespec.draft.ngram import BREAK
 from codespec.engine.local import LocalEngine
-from codespec.places import folder_of
+from codespec.paths import folder_of
 from codespec.privacy.public_files import PublicFiles
 from codespec.protocols import CodespecError
 

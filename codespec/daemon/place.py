@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 
 import codespec
-from codespec.places import cache_folder, keep_private, runtime_folder, short_folder
+from codespec.paths import cache_folder, keep_private, runtime_folder, short_folder
 
 PROTOCOL = 2
 """Goes up whenever ``wire`` changes."""

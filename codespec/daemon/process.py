@@ -29,7 +29,7 @@ from codespec.daemon.start import LARGEST_LOG
 from codespec.daemon.wire import Channel
 from codespec.errors import CodespecError
 from codespec.exit_codes import ANSWER_IS_NO, DONE, INTERNAL
-from codespec.places import hold, write_whole
+from codespec.paths import hold, write_whole
 from codespec.worker.decode_thread import DecodeThread
 
 logger = logging.getLogger(__name__)

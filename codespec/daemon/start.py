@@ -18,7 +18,7 @@ import codespec
 from codespec.daemon.place import TOKEN_VARIABLE, Place, place
 from codespec.daemon.wire import Channel
 from codespec.exit_codes import ANSWER_IS_NO
-from codespec.places import hold, make_private
+from codespec.paths import hold, make_private
 
 START_S = 30.0
 """How long a new process may take until it listens; it loads no model before that."""

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from codespec.draft.log import language_stem, workspace_key
 from codespec.draft.log_file import append, locked, replace
-from codespec.places import data_folder
+from codespec.paths import data_folder
 from codespec.protocols import CodespecError
 
 MOST_BYTES = 64 << 20

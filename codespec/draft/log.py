@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from codespec.draft.log_file import append, kind_of, locked, new_header, newest, parse, record, replace
-from codespec.places import data_folder
+from codespec.paths import data_folder
 from codespec.protocols import CodespecError
 
 _DOCUMENTS = "documents"  # a file beside the logs, with a digest of each document's path in a line

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Literal
 from zlib import crc32
 
-from codespec.places import make_private, try_lock, unlock, write_whole
+from codespec.paths import make_private, try_lock, unlock, write_whole
 
 VERSION = 1
 PATIENCE = 2.0

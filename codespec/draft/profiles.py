@@ -23,7 +23,7 @@ from codespec.draft.log_file import replace
 from codespec.llama.context import Context
 from codespec.llama.devices import devices
 from codespec.llama.probe import fingerprint
-from codespec.places import cache_folder
+from codespec.paths import cache_folder
 
 VARIABLE = "CODESPEC_PROFILES"
 """The environment variable: a folder for the profiles; empty keeps none."""

@@ -11,7 +11,7 @@ from typing import Any
 from codespec.draft.sequence import common_prefix
 from codespec.engine.prompt_store import Shelf, ShelfFiles, Shelved
 from codespec.llama.context import LlamaSequence
-from codespec.places import name_of
+from codespec.paths import name_of
 from codespec.protocols import CodespecError
 from codespec.speculative.generate import Generator
 

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from codespec.draft.sequence import common_prefix
-from codespec.places import make_private, write_whole
+from codespec.paths import make_private, write_whole
 
 MOST_TEXTS = 32
 """Caches that are kept at most, however small they are."""

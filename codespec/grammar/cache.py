@@ -20,7 +20,7 @@ import llguidance
 
 from codespec.grammar.errors import GrammarError
 from codespec.grammar.levels import usual
-from codespec.places import machine_folder, make_private, write_whole
+from codespec.paths import machine_folder, make_private, write_whole
 
 VARIABLE = "CODESPEC_GRAMMAR_CACHE"
 """The environment variable: a folder for the cache, or ``off``; what was lowered beforehand then does not count."""

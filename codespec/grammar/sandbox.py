@@ -31,7 +31,7 @@ import numpy as np
 
 from codespec.grammar import cache
 from codespec.grammar.errors import GrammarError, one_line
-from codespec.places import own_python
+from codespec.paths import own_python
 from codespec.protocols import CodespecError
 
 if TYPE_CHECKING:

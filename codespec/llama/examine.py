@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from codespec.llama.gguf import file_parts
-from codespec.places import machine_folder, make_private, own_python, write_whole
+from codespec.paths import machine_folder, make_private, own_python, write_whole
 from codespec.protocols import CodespecError
 
 TIMEOUT_SECONDS = 120

@@ -17,7 +17,7 @@ import subprocess
 from functools import cache
 from pathlib import Path
 
-from codespec.places import machine_folder, make_private, own_python, write_whole
+from codespec.paths import machine_folder, make_private, own_python, write_whole
 from codespec.protocols import CodespecError
 
 log = logging.getLogger("codespec.llama")

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import suppress
 
 from codespec.exit_codes import ANSWER_IS_NO, DONE
-from codespec.places import own_python
+from codespec.paths import own_python
 from codespec.protocols import CodespecError
 
 _CODE = "from codespec.cli import main; sys.exit(main())"

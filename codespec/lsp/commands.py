@@ -17,7 +17,7 @@ from codespec.lsp.lessons import ACCEPT
 from codespec.lsp.settings import Choice
 from codespec.lsp.status import STATUS, status_of
 from codespec.lsp.training import LONGEST, MINUTES
-from codespec.places import folder_of
+from codespec.paths import folder_of
 from codespec.protocols import CodespecError
 
 if TYPE_CHECKING:

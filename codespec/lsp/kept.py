@@ -11,7 +11,7 @@ from codespec.completion.prompt.prompt import file_name
 from codespec.draft.accepted import TEXT, Accepted, accepted_folder, around, forget, keep
 from codespec.draft.log import workspace_key
 from codespec.errors import CodespecError
-from codespec.places import folder_of
+from codespec.paths import folder_of
 from codespec.privacy.public_files import PublicFiles
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from codespec.draft.log import clear, noted
-from codespec.places import folder_of
+from codespec.paths import folder_of
 from codespec.protocols import CodespecError
 
 if TYPE_CHECKING:

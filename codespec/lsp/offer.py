@@ -16,7 +16,7 @@ from lsprotocol import types
 
 from codespec.lsp.child import run
 from codespec.lsp.progress import Progress
-from codespec.places import data_folder, make_private, write_whole
+from codespec.paths import data_folder, make_private, write_whole
 from codespec.protocols import CodespecError
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from codespec.draft.log_file import locked, replace
 from codespec.lsp.documents import Mark
-from codespec.places import data_folder
+from codespec.paths import data_folder
 
 if TYPE_CHECKING:
     from codespec.lsp.documents import Document

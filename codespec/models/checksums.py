@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from codespec.llama.gguf import file_parts
-from codespec.places import make_private
+from codespec.paths import make_private
 from codespec.protocols import CodespecError
 
 Report = Callable[[str, int, int], None]

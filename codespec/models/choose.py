@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, cast
 
-from codespec.places import make_private, write_whole
+from codespec.paths import make_private, write_whole
 from codespec.protocols import CodespecError
 
 

@@ -15,7 +15,7 @@ from codespec.models.catalogue import CATALOGUE, known_model
 from codespec.models.checksums import Report, forget_checksum, note_checksum, sha256
 from codespec.models.info import LONGEST_LICENCE
 from codespec.models.registry import EMBEDDED, known, models_folder
-from codespec.places import hold, make_private
+from codespec.paths import hold, make_private
 from codespec.protocols import CodespecError
 from codespec.terminal import printable
 

@@ -13,7 +13,7 @@ from typing import Any
 from codespec.languages import Language
 from codespec.models.info import inspect
 from codespec.models.registry import EMBEDDED, is_whole, models_folder
-from codespec.places import cache_folder, make_private, write_whole
+from codespec.paths import cache_folder, make_private, write_whole
 from codespec.protocols import CodespecError
 
 GENERAL = "general"

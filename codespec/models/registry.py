@@ -10,7 +10,7 @@ from pathlib import Path
 from codespec.files import StrPath
 from codespec.languages import Language
 from codespec.llama.model import LlamaVocabulary
-from codespec.places import data_folder
+from codespec.paths import data_folder
 from codespec.protocols import CodespecError
 
 EMBEDDED = Path(__file__).parent.parent / "data"

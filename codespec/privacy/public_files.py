@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 
-from codespec.places import folder_of
+from codespec.paths import folder_of
 from codespec.privacy.ignore_files import GIT, OWN, IgnoreFiles
 from codespec.privacy.secrets import is_secret
 from codespec.text_difference import common_ends

@@ -11,11 +11,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from codespec.completion.fitting import lead_of
+from codespec.completion.open_documents import lead_of
 from codespec.completion.prompt.prompt import Prompts
 from codespec.draft.accepted import Accepted, load, training_folder
 from codespec.models.fim import FimFormat
-from codespec.places import hold, keep_private
+from codespec.paths import hold, keep_private
 from codespec.protocols import CodespecError
 from codespec.train import data
 from codespec.train.judge import TOKENS, Place

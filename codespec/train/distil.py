@@ -27,7 +27,7 @@ from codespec.llama.model import Model
 from codespec.models.index import best_draft
 from codespec.models.info import ModelInfo, inspect
 from codespec.models.registry import file_or_model, find_target, models_folder
-from codespec.places import data_folder
+from codespec.paths import data_folder
 from codespec.protocols import CodespecError
 from codespec.train import corpus
 from codespec.train.accepted import accepted_texts, run_folder

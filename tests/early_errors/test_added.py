@@ -2,7 +2,7 @@
 
 import pytest
 
-from codespec.completion.fitting import TreeCheck
+from codespec.completion.open_documents import TreeCheck
 from codespec.early_errors import EarlyErrors, early_errors
 from codespec.languages import by_id
 from codespec.syntax import new_parser, syntax_tree

@@ -14,7 +14,7 @@ from codespec.completion.request import Request
 from codespec.config import Config
 from codespec.daemon.client import SharedCompleter, stop_model_process
 from codespec.daemon.place import place
-from codespec.places import hold
+from codespec.paths import hold
 
 WAIT_S = 60.0
 TEXT = "import os\nname = os.path."

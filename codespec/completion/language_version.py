@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from codespec.languages import Language
-from codespec.places import folder_of
+from codespec.paths import folder_of
 
 if sys.version_info >= (3, 11):
     import tomllib
