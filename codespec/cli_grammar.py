@@ -67,7 +67,7 @@ def run_grammar_check(options: argparse.Namespace) -> int:
 
 def _print_lexemes(source: GrammarText, extensions: bool) -> None:
     from codespec.grammar import Grammar
-    from codespec.grammar.lower import lexemes
+    from codespec.grammar.lower.lower import lexemes
 
     rules = Grammar.load(source, extensions=extensions).rules
     if rules is None:

@@ -19,8 +19,8 @@ import llguidance
 from grammar_fakes import matches
 
 from codespec.grammar import GrammarError, byte_tokenizer
-from codespec.grammar.gbnf import parse
-from codespec.grammar.lower import lower
+from codespec.grammar.gbnf.gbnf import parse
+from codespec.grammar.lower.lower import lower
 from codespec.grammar.rules import Rules
 from codespec.llama.oracle import Failure, judge
 

@@ -11,8 +11,8 @@ from grammar_fakes import small_tokenizer
 
 from codespec.grammar import Grammar, GrammarError
 from codespec.grammar.check import check
-from codespec.grammar.diagnose import diagnose
-from codespec.grammar.gbnf import parse
+from codespec.grammar.gbnf.diagnose import diagnose
+from codespec.grammar.gbnf.gbnf import parse
 from codespec.llama.oracle import Failure, judge
 
 ROOT = 'root ::= "a"\n'

@@ -10,9 +10,10 @@ import pytest
 from fusion import differences, grammars
 from grammar_fakes import matches
 
-from codespec.grammar import Grammar, byte_tokenizer, fuse, lexicon
-from codespec.grammar.gbnf import parse
-from codespec.grammar.lower import lexemes, lower
+from codespec.grammar import Grammar, byte_tokenizer
+from codespec.grammar.gbnf.gbnf import parse
+from codespec.grammar.lower import fuse, lexicon
+from codespec.grammar.lower.lower import lexemes, lower
 from codespec.llama.oracle import Failure, judge
 
 

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from codespec.grammar import GrammarError
-from codespec.grammar.gbnf import MAX_NESTING, MAX_RULES, MAX_SOURCE, parse
+from codespec.grammar.gbnf.gbnf import MAX_NESTING, MAX_RULES, MAX_SOURCE, parse
 from codespec.grammar.rules import (
     EMPTY,
     CharClass,

@@ -12,9 +12,9 @@ from grammar_fakes import CONTROL, matches, small_tokenizer
 
 from codespec.cli import main
 from codespec.grammar import Grammar, GrammarError, byte_tokenizer
-from codespec.grammar.boundary import eliminate
-from codespec.grammar.gbnf import parse, read
+from codespec.grammar.gbnf.gbnf import parse, read
 from codespec.grammar.grammar import split_start
+from codespec.grammar.lower.boundary import eliminate
 from codespec.grammar.rules import (
     Boundary,
     Choice,

@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from codespec.grammar import Grammar, GrammarError, byte_tokenizer, shipped
-from codespec.grammar.diagnose import diagnose
-from codespec.grammar.gbnf import parse
+from codespec.grammar.gbnf.diagnose import diagnose
+from codespec.grammar.gbnf.gbnf import parse
 from codespec.grammar.rules import Boundary, walk
 
 EXAMPLES = int(os.environ.get("CODESPEC_FUZZ", "150"))

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import logging
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from codespec.grammar import Grammar, byte_tokenizer, cache, gbnf, shipped
+from codespec.grammar import Grammar, byte_tokenizer, cache, shipped
+from codespec.grammar.gbnf import gbnf
 
 TEXT = 'root ::= "a" x<indent> \\b\nx<i> ::= "b" | "\\n" x<i+>'
 
@@ -172,3 +174,24 @@ def test_a_build_without_them_is_no_error(tmp_path, monkeypatch):
     monkeypatch.delenv(cache.VARIABLE, raising=False)
     monkeypatch.setattr("platformdirs.user_cache_dir", lambda name: str(tmp_path / "empty"))
     assert Grammar.load("csv").state(byte_tokenizer()).accept(list(b"a,b")) == 3
+
+
+def test_a_changed_file_of_any_folder_is_other_code(tmp_path: Path) -> None:
+    own = Path(cache.__file__).parent
+    copied = tmp_path / "grammar"
+    shutil.copytree(own, copied, ignore=shutil.ignore_patterns("__pycache__"))
+    assert cache.code_hash(copied) == cache.code_hash()
+    folders = {path.parent for path in copied.rglob("*.py")}
+    assert len(folders) > 4
+    for folder in folders:
+        file = folder / "__init__.py"
+        before, text = cache.code_hash(copied), file.read_bytes()
+        file.write_bytes(text + b"# another\n")
+        cache.code_hash.cache_clear()
+        assert cache.code_hash(copied) != before, folder
+        file.write_bytes(text)
+        cache.code_hash.cache_clear()
+    before = cache.code_hash(copied)
+    (copied / "lower" / "graph.py").rename(copied / "json" / "graph.py")
+    cache.code_hash.cache_clear()
+    assert cache.code_hash(copied) != before

@@ -10,7 +10,7 @@ import pytest
 
 from codespec.grammar import Grammar
 from codespec.grammar.check import accepts_text
-from codespec.grammar.json_formats import FORMATS
+from codespec.grammar.json.formats import FORMATS
 
 FORMAT_TEXTS = {
     "date": (["2024-02-29", "2000-02-29", "2023-12-31"], ["2023-02-29", "1900-02-29", "2023-04-31", "23-01-01"]),

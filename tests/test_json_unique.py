@@ -11,7 +11,7 @@ import pytest
 
 from codespec.grammar import Grammar, byte_tokenizer
 from codespec.grammar.check import accepts_text
-from codespec.grammar.json_unique import comparable
+from codespec.grammar.json.unique import comparable
 from codespec.llama.llguidance_tokenizer import tokenizer_from_vocab
 from codespec.llama.model import Model
 from codespec.models.registry import EMBEDDED_TARGET

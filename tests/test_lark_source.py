@@ -12,7 +12,7 @@ import pytest
 from codespec.grammar import Grammar, GrammarError
 from codespec.grammar.check import accepts_text
 from codespec.grammar.convert import lark_to_gbnf
-from codespec.grammar.lark_expand import expand
+from codespec.grammar.lark.expand import expand
 
 JSON = """
 ?start: value

@@ -8,7 +8,7 @@ import pytest
 
 from codespec.grammar import Grammar
 from codespec.grammar.check import accepts_text
-from codespec.grammar.levels import MAX_LEVELS, detect, extend, inside, unit_of
+from codespec.grammar.indentation import MAX_LEVELS, detect, extend, inside, unit_of
 
 
 def blanks(*widths: int) -> tuple[str, ...]:

@@ -13,8 +13,8 @@ import pytest
 from grammar_fakes import matches
 
 from codespec.grammar import Grammar, GrammarError, byte_tokenizer
-from codespec.grammar.gbnf import parse
-from codespec.grammar.lower import lower
+from codespec.grammar.gbnf.gbnf import parse
+from codespec.grammar.lower.lower import lower
 from codespec.llama.oracle import Failure, Verdict, judge
 from codespec.protocols import CodespecError
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from codespec.grammar import Grammar, byte_tokenizer, levels, shipped
+from codespec.grammar import Grammar, byte_tokenizer, indentation, shipped
 from codespec.grammar.check import accepts_text
 
 FOLDER = Path(__file__).parent / "grammars"
@@ -35,7 +35,7 @@ def load(name: str, start: str | None, found: tuple[str, ...] | None) -> Grammar
 def grammar_for(name: str, start: str | None, text: str) -> Grammar:
     """The grammar from ``start`` on, with the indentations of ``text`` where it has levels."""
     grammar = load(name, start, None)
-    return load(name, start, levels.detect(text)) if grammar.leveled else grammar
+    return load(name, start, indentation.detect(text)) if grammar.leveled else grammar
 
 
 def files(verdict: str, names: Iterable[str] = ("*",)) -> list[Any]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from codespec.grammar import Grammar, byte_tokenizer, levels
+from codespec.grammar import Grammar, byte_tokenizer, indentation
 from codespec.grammar.check import expected
 from codespec.languages import LANGUAGES
 from codespec.protocols import CodespecError, GrammarState
@@ -155,7 +155,7 @@ def _refused(path: Path, content: bytes, taken: int, seconds: float, reason: str
 
 def _grammar(name: str, text: str) -> Grammar:
     plain = _load(name, None)
-    return _load(name, levels.detect(text)) if plain.leveled else plain
+    return _load(name, indentation.detect(text)) if plain.leveled else plain
 
 
 @functools.lru_cache(64)

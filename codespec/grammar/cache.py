@@ -19,7 +19,7 @@ from typing import Any
 import llguidance
 
 from codespec.grammar.errors import GrammarError
-from codespec.grammar.levels import usual
+from codespec.grammar.indentation import usual
 from codespec.paths import machine_folder, make_private, write_whole
 
 VARIABLE = "CODESPEC_GRAMMAR_CACHE"
@@ -49,7 +49,7 @@ def folder() -> Path | None:
 
 def key(text: str, **options: Any) -> str:
     """What an entry for the source ``text`` is called, with ``options`` that JSON can hold."""
-    parts = json.dumps([_code(), llguidance.__version__, options], sort_keys=True)
+    parts = json.dumps([code_hash(), llguidance.__version__, options], sort_keys=True)
     return hashlib.sha256(f"{parts}\n{text}".encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -131,10 +131,11 @@ def _sum(body: bytes) -> bytes:
 
 
 @functools.cache
-def _code() -> str:
-    """A hash of the code that makes the lowered text, so that no change of it is ever forgotten."""
+def code_hash(folder: Path = Path(__file__).parent) -> str:
+    """A hash of all code under ``folder``, by default of what lowers grammars, so that no change of it is forgotten."""
     total = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.glob("*")):
+    for path in sorted(folder.rglob("*")):
         if path.suffix in (".py", ".lark"):
-            total.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+            name = path.relative_to(folder).as_posix()
+            total.update(name.encode() + b"\0" + path.read_bytes() + b"\0")
     return total.hexdigest()

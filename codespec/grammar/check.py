@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from codespec.files import MAX_TEXT, StrPath, decode, read_bytes
-from codespec.grammar.diagnose import diagnose
 from codespec.grammar.errors import Diagnostic, GrammarError
+from codespec.grammar.gbnf.diagnose import diagnose
 from codespec.grammar.grammar import Grammar, GrammarText
 from codespec.grammar.tokenizer import byte_tokenizer
 from codespec.protocols import CodespecError, GrammarState

@@ -12,10 +12,10 @@ from typing import Any
 from codespec.files import StrPath
 from codespec.grammar.errors import GrammarError
 from codespec.grammar.grammar import Grammar, GrammarText
-from codespec.grammar.json_engine import compile_schema
-from codespec.grammar.lark_expand import Expanded, expand, string_value
-from codespec.grammar.lark_source import Definition, Token, is_terminal
-from codespec.grammar.lower import lower
+from codespec.grammar.json.engine import compile_schema
+from codespec.grammar.lark.expand import Expanded, expand, string_value
+from codespec.grammar.lark.source import Definition, Token, is_terminal
+from codespec.grammar.lower.lower import lower
 from codespec.protocols import CodespecError
 
 # Python's own parser of regular expressions: public until 3.10, renamed since.

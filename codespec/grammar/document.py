@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
-from codespec.grammar.levels import detect, inside, opener, opens
+from codespec.grammar.indentation import detect, inside, opener, opens
 from codespec.protocols import Aborted, CodespecError, GrammarState
 
 LONGEST_PREFIX = 200_000

@@ -15,14 +15,17 @@ import llguidance
 import numpy as np
 
 from codespec.files import StrPath, read_text
-from codespec.grammar import cache, gbnf, lark_expand, python_types, sandbox
-from codespec.grammar.deep import with_deep_stack
+from codespec.grammar import cache, python_types, sandbox
+from codespec.grammar.deep_stack import with_deep_stack
 from codespec.grammar.errors import GrammarError, did_you_mean
-from codespec.grammar.json_engine import compile_schema
-from codespec.grammar.json_places import Places
-from codespec.grammar.json_unique import UniqueState
+from codespec.grammar.gbnf import gbnf
+from codespec.grammar.json.engine import compile_schema
+from codespec.grammar.json.positions import Places
+from codespec.grammar.json.unique import UniqueState
+from codespec.grammar.lark.expand import Expanded
+from codespec.grammar.lark.expand import expand as expand_lark
 from codespec.grammar.library import shipped, text_of
-from codespec.grammar.lower import lower
+from codespec.grammar.lower.lower import lower
 from codespec.grammar.regex import RegexError, translate
 from codespec.grammar.rules import Rules, TokenRef, walk
 from codespec.grammar.state import LlguidanceState, explain
@@ -110,7 +113,7 @@ class Grammar:
         self.name, self._rules, self._source = name, rules, source
         self.warnings: tuple[str, ...] = ()
         self.leveled = False
-        self._expanded: lark_expand.Expanded | None = None
+        self._expanded: Expanded | None = None
         self._places: Places | None = None
         self._lock = threading.Lock()
         self._compiled: weakref.WeakKeyDictionary[Tokenizer, tuple[llguidance.LLMatcher, bool]] = (
@@ -129,7 +132,7 @@ class Grammar:
     ) -> Grammar:
         """The grammar of a GBNF text, with exactly the language that llama.cpp gives it.
 
-        Arguments and errors as for ``codespec.grammar.gbnf.parse``. What it is lowered to is kept on disk.
+        Arguments and errors as for ``codespec.grammar.gbnf.gbnf.parse``. What it is lowered to is kept on disk.
         """
         options = {"strict": strict, "extensions": extensions, "start": start, "levels": levels}
         key = cache.key(text, **options)
@@ -201,7 +204,7 @@ class Grammar:
         Raises:
             GrammarError: with file, line and column.
         """
-        expanded = lark_expand.expand(text, name, folder, start)
+        expanded = expand_lark(text, name, folder, start)
         grammar = cls(name, _FREE + expanded.text)
         grammar._expanded, grammar.warnings = expanded, tuple(expanded.warnings)
         return grammar._checked()

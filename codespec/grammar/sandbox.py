@@ -346,7 +346,7 @@ def examine_here(request: dict[str, Any]) -> Verdict:
 
 def _try_out(kind: str, text: str, name: str, options: dict[str, Any]) -> None:
     from codespec.grammar.grammar import Grammar
-    from codespec.grammar.lower import lower
+    from codespec.grammar.lower.lower import lower
     from codespec.grammar.tokenizer import byte_tokenizer
 
     if options.get("levels") is not None:

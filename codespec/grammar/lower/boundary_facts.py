@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 
-from codespec.grammar.normalize import Ranges, complement, merge
+from codespec.grammar.lower.normalize import Ranges, complement, merge
 from codespec.grammar.rules import (
     Boundary,
     CharClass,

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from codespec.grammar.errors import GrammarError
+from codespec.grammar.gbnf.templates import INDENT, Deeper, Instance, Template
 from codespec.grammar.rules import (
     EMPTY,
     Choice,
@@ -24,7 +25,6 @@ from codespec.grammar.rules import (
     Sequence,
     walk,
 )
-from codespec.grammar.templates import INDENT, Deeper, Instance, Template
 
 DEFAULT_LEVELS = tuple(" " * (4 * depth) for depth in range(10))
 MAX_LEVELS = 64

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from codespec.grammar.automaton import Alphabet, Dfa, overlap
+from codespec.grammar.lower.automaton import Alphabet, Dfa, overlap
 
 MAX_WORK = 1_000_000
 """Steps of a proof, each well under a microsecond, beyond which it is tried again with smaller lexemes."""

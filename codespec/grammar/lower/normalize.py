@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from codespec.grammar.automaton import Alphabet, Builder, TooLarge
 from codespec.grammar.errors import GrammarError
-from codespec.grammar.graph import components
+from codespec.grammar.lower.automaton import Alphabet, Builder, TooLarge
+from codespec.grammar.lower.graph import components
 from codespec.grammar.rules import (
     MAX_CODE_POINT,
     CharClass,

@@ -14,10 +14,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from codespec.grammar.automaton import Alphabet, Builder, TooLarge, bits, subtract
-from codespec.grammar.lexicon import Lexicon, TooMuchWork, Work
-from codespec.grammar.normalize import NO_TEXT, choice, sequence
-from codespec.grammar.positions import Lexeme, Positions, leaves
+from codespec.grammar.lower.automaton import Alphabet, Builder, TooLarge, bits, subtract
+from codespec.grammar.lower.lexicon import Lexicon, TooMuchWork, Work
+from codespec.grammar.lower.normalize import NO_TEXT, choice, sequence
+from codespec.grammar.lower.positions import Lexeme, Positions, leaves
 from codespec.grammar.rules import CharClass, Choice, Except, Node, Repeat, RuleRef, Rules, Sequence, TokenRef, walk
 
 MAX_LEXEME = 600

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from codespec.grammar.errors import GrammarError
-from codespec.grammar.fuse import MAX_LEXEME, Split, fuse
-from codespec.grammar.normalize import NO_TEXT, Ranges, normalize
-from codespec.grammar.positions import Lexeme
+from codespec.grammar.lower.fuse import MAX_LEXEME, Split, fuse
+from codespec.grammar.lower.normalize import NO_TEXT, Ranges, normalize
+from codespec.grammar.lower.positions import Lexeme
 from codespec.grammar.rules import CharClass, Choice, Except, Node, Repeat, RuleRef, Rules, Sequence, TokenRef, walk
 
 MAX_ELEMENTS = 60_000

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from codespec.grammar.graph import components
-from codespec.grammar.normalize import complement, merge
+from codespec.grammar.lower.graph import components
+from codespec.grammar.lower.normalize import complement, merge
 from codespec.grammar.rules import (
     Boundary,
     CharClass,

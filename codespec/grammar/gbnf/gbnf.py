@@ -16,6 +16,9 @@ from lark.exceptions import UnexpectedCharacters, UnexpectedToken, VisitError
 from lark.visitors import Transformer_NonRecursive
 
 from codespec.grammar.errors import GrammarError
+from codespec.grammar.gbnf.definition import Note, Written
+from codespec.grammar.gbnf.source import Source, unescape
+from codespec.grammar.gbnf.templates import Deeper, Instance, Template
 from codespec.grammar.rules import (
     EMPTY,
     MAX_CODE_POINT,
@@ -31,9 +34,6 @@ from codespec.grammar.rules import (
     Sequence,
     TokenRef,
 )
-from codespec.grammar.source import Source, unescape
-from codespec.grammar.templates import Deeper, Instance, Template
-from codespec.grammar.written import Note, Written
 
 MAX_SOURCE = 256 * 1024
 """Characters of one grammar."""

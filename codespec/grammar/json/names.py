@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 import llguidance
 
-from codespec.grammar import json_logic as logic
-from codespec.grammar.json_refs import Schema
-from codespec.grammar.look_around import alternatives
+from codespec.grammar.json import logic
+from codespec.grammar.json.look_around import alternatives
+from codespec.grammar.json.refs import Schema
 
 _TEXT = r'/"([^"\\\x00-\x1f\x7f]|\\[nrbtf\\"])*"/'
 _PLAIN = r'[^"\\\x00-\x1f\x7f]*'

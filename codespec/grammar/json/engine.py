@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 
 import llguidance
 
-from codespec.grammar.deep import with_deep_stack
+from codespec.grammar.deep_stack import with_deep_stack
 from codespec.grammar.errors import GrammarError
-from codespec.grammar.json_order import Found, any_order, several_names
-from codespec.grammar.json_places import Places, without_marks
-from codespec.grammar.json_refs import Schema, escape
-from codespec.grammar.json_schema import COUNTS, HANDLERS, rewrite
+from codespec.grammar.json.order import Found, any_order, several_names
+from codespec.grammar.json.positions import Places, without_marks
+from codespec.grammar.json.refs import Schema, escape
+from codespec.grammar.json.schema import COUNTS, HANDLERS, rewrite
 
 _ORDERED = "some properties must stand in the schema's order"
 _NOTHING = "Unsatisfiable schema"

@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from codespec.grammar.boundary_facts import BOUNDARY, EMPTY_TEXT, PATHS, WORD, Facts, common, names_in, ranges_of
 from codespec.grammar.errors import GrammarError
-from codespec.grammar.normalize import NOTHING, Ranges, complement, merge
+from codespec.grammar.lower.boundary_facts import BOUNDARY, EMPTY_TEXT, PATHS, WORD, Facts, common, names_in, ranges_of
+from codespec.grammar.lower.normalize import NOTHING, Ranges, complement, merge
 from codespec.grammar.rules import (
     EMPTY,
     Boundary,

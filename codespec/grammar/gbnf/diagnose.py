@@ -5,12 +5,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 
-from codespec.grammar import gbnf
-from codespec.grammar.boundary import WORD_RULE
 from codespec.grammar.errors import Diagnostic, GrammarError
-from codespec.grammar.recursion import left_recursion, productive, repeated_nothing
+from codespec.grammar.gbnf import gbnf
+from codespec.grammar.gbnf.definition import Written
+from codespec.grammar.lower.boundary import WORD_RULE
+from codespec.grammar.lower.recursion import left_recursion, productive, repeated_nothing
 from codespec.grammar.rules import Boundary
-from codespec.grammar.written import Written
 
 STARTS = ("root", "file", "statement", "statements", "expression")
 """Rules of a grammar with extensions that are meant to be started at, and so need no user. A comment

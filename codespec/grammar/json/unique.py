@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from codespec.grammar.json_places import Place, Places
+from codespec.grammar.json.positions import Place, Places
+from codespec.grammar.json.token_texts import members, texts_of
 from codespec.grammar.state import LlguidanceState
-from codespec.grammar.token_texts import members, texts_of
 from codespec.grammar.tokenizer import Tokenizer
 from codespec.protocols import Bits
 

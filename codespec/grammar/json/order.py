@@ -12,12 +12,12 @@ import json
 from collections.abc import Collection, Iterable
 from typing import Any, NamedTuple
 
-from codespec.grammar import json_logic as logic
-from codespec.grammar.json_join import by_type, joined, listing_all
-from codespec.grammar.json_names import literal, names_of
-from codespec.grammar.json_places import MAX_PROPERTIES, UNIQUE, without_marks
-from codespec.grammar.json_refs import Schema
-from codespec.grammar.json_unique import comparable
+from codespec.grammar.json import logic
+from codespec.grammar.json.join import by_type, joined, listing_all
+from codespec.grammar.json.names import literal, names_of
+from codespec.grammar.json.positions import MAX_PROPERTIES, UNIQUE, without_marks
+from codespec.grammar.json.refs import Schema
+from codespec.grammar.json.unique import comparable
 
 _MAX_RULES, _MAX_LEAVES, _MAX_SIZE = 4_000, 1_500, 2_000_000  # per schema; the size in characters
 _MAX_ALTERNATIVES = 24  # of one value, once parts that must hold together are multiplied out

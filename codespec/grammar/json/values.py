@@ -6,11 +6,11 @@ import math
 from fractions import Fraction
 from typing import Any
 
-from codespec.grammar import json_logic as logic
 from codespec.grammar.errors import GrammarError, did_you_mean
-from codespec.grammar.json_formats import ANY_TEXT, ASCII_ONLY, ENGINE_FORMATS, FORMATS
-from codespec.grammar.json_refs import Schema
-from codespec.grammar.look_around import without_look_around
+from codespec.grammar.json import logic
+from codespec.grammar.json.formats import ANY_TEXT, ASCII_ONLY, ENGINE_FORMATS, FORMATS
+from codespec.grammar.json.look_around import without_look_around
+from codespec.grammar.json.refs import Schema
 from codespec.grammar.regex import RegexError, translate
 
 MAX_EXACT = 2**53

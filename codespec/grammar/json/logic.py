@@ -10,7 +10,7 @@ import itertools
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from codespec.grammar.json_refs import Schema
+from codespec.grammar.json.refs import Schema
 
 Definitions = Mapping[str, "Schema | None"]
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from codespec.grammar.automaton import bits
+from codespec.grammar.lower.automaton import bits
 from codespec.grammar.rules import Choice, Node, Repeat, RuleRef, Sequence, TokenRef
 
 

@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from codespec.grammar.json_names import may_match
-from codespec.grammar.json_refs import Schema
+from codespec.grammar.json.names import may_match
+from codespec.grammar.json.refs import Schema
 
 UNIQUE = "uniqueItems"
 _DEPTH = 8  # references and combinations followed

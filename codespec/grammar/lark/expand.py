@@ -15,8 +15,8 @@ from pathlib import Path
 
 from codespec.files import StrPath
 from codespec.grammar.errors import GrammarError, did_you_mean
-from codespec.grammar.json_engine import compile_schema
-from codespec.grammar.lark_source import Definition, Loader, Module, Token, closing, is_terminal
+from codespec.grammar.json.engine import compile_schema
+from codespec.grammar.lark.source import Definition, Loader, Module, Token, closing, is_terminal
 from codespec.grammar.regex import Dialect, RegexError, translate
 
 MAX_INSTANCES, MAX_NESTED = 1000, 50

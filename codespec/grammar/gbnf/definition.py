@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from codespec.grammar.boundary import eliminate, word_characters
 from codespec.grammar.errors import GrammarError, did_you_mean
-from codespec.grammar.expand import DEFAULT_LEVELS, expand
-from codespec.grammar.recursion import left_recursion, repeated_nothing
+from codespec.grammar.gbnf.expand import DEFAULT_LEVELS, expand
+from codespec.grammar.gbnf.subtraction import check_subtractions
+from codespec.grammar.gbnf.templates import INDENT, Deeper, Instance, Template, names_in
+from codespec.grammar.lower.boundary import eliminate, word_characters
+from codespec.grammar.lower.recursion import left_recursion, repeated_nothing
 from codespec.grammar.rules import Boundary, Except, Node, RuleRef, Rules, walk
-from codespec.grammar.subtraction import check_subtractions
-from codespec.grammar.templates import INDENT, Deeper, Instance, Template, names_in
 
 
 @dataclass(frozen=True)

@@ -12,12 +12,12 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from codespec.grammar import json_logic as logic
 from codespec.grammar.errors import GrammarError, did_you_mean
-from codespec.grammar.json_exclusive import exclusive, negate
-from codespec.grammar.json_places import UNIQUE
-from codespec.grammar.json_refs import BadReference, References, Schema, escape
-from codespec.grammar.json_values import ValueKeywords
+from codespec.grammar.json import logic
+from codespec.grammar.json.exclusive import exclusive, negate
+from codespec.grammar.json.positions import UNIQUE
+from codespec.grammar.json.refs import BadReference, References, Schema, escape
+from codespec.grammar.json.values import ValueKeywords
 
 MAX_SCHEMAS, MAX_DEPTH = 20_000, 200
 """Subschemas after references are resolved; schemas within schemas."""

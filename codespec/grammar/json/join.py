@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from codespec.grammar import json_logic as logic
-from codespec.grammar.json_places import UNIQUE
+from codespec.grammar.json import logic
+from codespec.grammar.json.positions import UNIQUE
 
 _ONLY_OBJECTS = frozenset({
     "properties", "required", "additionalProperties", "patternProperties", "minProperties", "maxProperties",

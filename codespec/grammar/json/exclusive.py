@@ -10,7 +10,7 @@ import itertools
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from codespec.grammar.json_logic import (
+from codespec.grammar.json.logic import (
     DEPTH,
     EVALUATES,
     MAX_OPTIONS,
@@ -28,9 +28,9 @@ from codespec.grammar.json_logic import (
     type_of,
     values_of,
 )
-from codespec.grammar.json_names import may_match, only_name
-from codespec.grammar.json_refs import Schema
-from codespec.grammar.look_around import all_but
+from codespec.grammar.json.look_around import all_but
+from codespec.grammar.json.names import may_match, only_name
+from codespec.grammar.json.refs import Schema
 
 MAX_ITEMS = 8  # of an array whose opposite is written out
 

@@ -1,0 +1,1 @@
+"""GBNF, llama.cpp's notation, to rules."""

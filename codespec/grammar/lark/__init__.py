@@ -1,0 +1,1 @@
+"""Lark grammars to the one text that llguidance reads."""

@@ -1,0 +1,1 @@
+"""Rules to lexemes and the text that llguidance compiles; the language never changes."""
