@@ -9,11 +9,11 @@ import pytest
 from fakes import Table, TableTarget
 
 from codespec.draft.acceptance import Acceptance
-from codespec.draft.compose import Combined
+from codespec.draft.combined import Combined
 from codespec.draft.costs import LONGEST, CostCurve, RunningCosts
+from codespec.draft.draft_budget import Asked, Guard, Spread, Trust
 from codespec.draft.model import ModelDraft
 from codespec.draft.ngram import NgramDraft
-from codespec.draft.worth import Asked, Guard, Spread, Trust
 from codespec.protocols import Limits, Proposal, Sampling
 from codespec.speculative.generate import Generator
 from codespec.speculative.sampling import LogitSampler

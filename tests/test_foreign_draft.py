@@ -11,9 +11,9 @@ import pytest
 from fakes import FakeVocabulary, SetGrammar, Table, TableTarget, TextGrammar
 
 from codespec.draft.draft_length import FixedLength
-from codespec.draft.foreign import ForeignDraft
 from codespec.draft.markers import Markers, shared_markers
-from codespec.draft.recode import BEHIND, Recoded, cut_alike
+from codespec.draft.other_vocabulary import ForeignDraft
+from codespec.draft.retokenize import BEHIND, Recoded, cut_alike
 from codespec.draft.sequence import common_prefix
 from codespec.draft.text import exact_tokens, spelled, tokenize_after
 from codespec.protocols import Aborted, CodespecError, Limits, Proposal, Sampling
@@ -421,7 +421,7 @@ def test_markers_of_real_vocabularies(permuted: Path, engine) -> None:
 
 
 def test_the_note_names_the_price() -> None:
-    from codespec.draft.foreign import foreign_note
+    from codespec.draft.other_vocabulary import foreign_note
 
     assert "only 80% of cases" in foreign_note("a.gguf", "b.gguf", 0.8)
     assert "about 5% of the last tokens" in foreign_note("a.gguf", "b.gguf", 0.95)

@@ -22,7 +22,7 @@ from reference import target_only
 
 import codespec.speculative.run as run_module
 from codespec.draft.acceptance import Acceptance
-from codespec.draft.compose import Combined
+from codespec.draft.combined import Combined
 from codespec.draft.costs import RunningCosts
 from codespec.draft.model import ModelDraft
 from codespec.draft.ngram import NgramDraft

@@ -14,7 +14,7 @@ from reference import Law, law_of_texts
 import codespec.speculative.sampling as sampling_module
 import codespec.speculative.verify as verify_module
 from codespec.draft.acceptance import Acceptance
-from codespec.draft.compose import Combined
+from codespec.draft.combined import Combined
 from codespec.draft.costs import RunningCosts
 from codespec.draft.draft_length import FixedLength
 from codespec.draft.model import ModelDraft

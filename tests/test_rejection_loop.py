@@ -16,7 +16,7 @@ from test_sampling import random_case as random_logits
 
 from codespec.draft.draft_length import FixedLength
 from codespec.draft.model import ModelDraft
-from codespec.draft.width import OfTokens
+from codespec.draft.vocabulary_mapping import OfTokens
 from codespec.protocols import Limits, Sampling
 from codespec.speculative.generate import Generator
 from codespec.speculative.noise import Purpose, uniform

@@ -14,9 +14,9 @@ from codespec.draft.costs import LONGEST, CostCurve, RunningCosts
 from codespec.draft.profiles import Profiles
 from codespec.engine.calibration import ModelCosts
 from codespec.llama.context import Context
-from codespec.llama.load import LOOK_S, CpuLoad, Threads, own_cpus
 from codespec.llama.model import Model
 from codespec.llama.runtime import Cancellation
+from codespec.llama.threads import LOOK_S, CpuLoad, Threads, own_cpus
 from codespec.models.registry import EMBEDDED_TARGET
 
 SPIN = [sys.executable, "-c", "while True: pass"]

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from codespec.draft import log_file
-from codespec.draft.log import TokenLog, clear, workspace_log
+from codespec.draft import token_log_file
+from codespec.draft.token_log import TokenLog, clear, workspace_log
 from codespec.protocols import CodespecError
 
 VOCABULARY = "0123abcd"
@@ -104,7 +104,7 @@ def test_a_torn_tail_is_cut_off(path: Path, warnings: Callable[[], list[str]]) -
         path.write_bytes(whole[:end])
         write(path, [9])  # without loading first
         assert read(path) == [[1, 2], [3], [9]]
-    for end in range(log_file._NONCE):
+    for end in range(token_log_file._NONCE):
         path.write_bytes(whole[:end])
         assert read(path) == []
         write(path, [9])
@@ -191,7 +191,7 @@ def test_another_vocabulary_or_version_starts_anew(
 WRITER = """
 import sys
 from pathlib import Path
-from codespec.draft.log import TokenLog
+from codespec.draft.token_log import TokenLog
 first, count, cap = map(int, sys.argv[2:])
 log = TokenLog(Path(sys.argv[1]), "0123abcd", cap)
 for i in range(first, first + count):
@@ -274,9 +274,9 @@ def test_a_process_that_holds_the_lock_for_ever(
     path: Path, monkeypatch: pytest.MonkeyPatch, warnings: Callable[[], list[str]]
 ) -> None:
     log = write(path, [1])
-    monkeypatch.setattr(log_file, "PATIENCE", 0.02)
+    monkeypatch.setattr(token_log_file, "PATIENCE", 0.02)
     log.append([2])
-    with log_file.locked(path.with_suffix(".lock")):
+    with token_log_file.locked(path.with_suffix(".lock")):
         log.flush()
         assert [list(s) for s in log.load()] == [[1], [2]]
     log.flush()

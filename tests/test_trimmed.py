@@ -10,7 +10,7 @@ from fakes import Table, TableTarget
 
 from codespec.bench.decode import Fixed
 from codespec.cli import main
-from codespec.draft.width import OfTokens
+from codespec.draft.vocabulary_mapping import OfTokens
 from codespec.engine.local import LocalEngine
 from codespec.grammar import Grammar
 from codespec.languages import by_id

@@ -6,8 +6,8 @@ import logging
 from collections import OrderedDict
 from time import monotonic
 
-from codespec.draft.learnt import CONTEXT
 from codespec.draft.ngram import BREAK
+from codespec.draft.ngram_store import CONTEXT
 from codespec.engine.local import LocalEngine
 from codespec.paths import folder_of
 from codespec.privacy.public_files import PublicFiles

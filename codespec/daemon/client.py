@@ -15,9 +15,9 @@ from typing import Any
 
 from codespec.completion.request import Completion, Request
 from codespec.config import Config
-from codespec.daemon.place import log_file
+from codespec.daemon.address import log_file
 from codespec.daemon.start import Unreachable, reach, runs
-from codespec.daemon.watch import Watch
+from codespec.daemon.watchdog import Watch
 from codespec.daemon.wire import Channel, Texts, pack_config, pack_request, unpack_completions
 from codespec.protocols import Cancel, CodespecError
 

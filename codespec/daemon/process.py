@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import Any
 
 from codespec.config import load
+from codespec.daemon.address import Place, place, version
 from codespec.daemon.models import Models, Work
-from codespec.daemon.place import Place, place, version
 from codespec.daemon.session import Session
 from codespec.daemon.start import LARGEST_LOG
 from codespec.daemon.wire import Channel

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import codespec
-from codespec.daemon.place import TOKEN_VARIABLE, Place, place
+from codespec.daemon.address import TOKEN_VARIABLE, Place, place
 from codespec.daemon.wire import Channel
 from codespec.exit_codes import ANSWER_IS_NO
 from codespec.paths import hold, make_private

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from codespec.draft.costs import RunningCosts
-from codespec.draft.foreign import ForeignDraft
 from codespec.draft.model import ModelDraft
+from codespec.draft.other_vocabulary import ForeignDraft
 from codespec.engine.adapters import Adapters, file_state
 from codespec.engine.calibration import ModelCosts
 from codespec.llama.context import Context

@@ -10,16 +10,16 @@ from time import monotonic
 
 import numpy as np
 
-from codespec.draft.compose import Combined
+from codespec.draft.combined import Combined
 from codespec.draft.costs import RunningCosts
 from codespec.draft.forced import ForcedDraft
-from codespec.draft.foreign import ForeignDraft, foreign_note
 from codespec.draft.markers import shared_markers
 from codespec.draft.model import ModelDraft
 from codespec.draft.ngram import NgramDraft
+from codespec.draft.other_vocabulary import ForeignDraft, foreign_note
 from codespec.draft.profiles import Profiles
-from codespec.draft.recode import cut_alike
-from codespec.draft.width import OfTokens, OfWidth
+from codespec.draft.retokenize import cut_alike
+from codespec.draft.vocabulary_mapping import OfTokens, OfWidth
 from codespec.engine.adapters import Adapters, Lora
 from codespec.engine.calibration import Calibration, ModelCosts
 from codespec.engine.draft_models import DraftModels, Loaded

@@ -11,7 +11,7 @@ from pathlib import Path
 from time import monotonic, perf_counter
 
 from codespec.draft.costs import LONGEST
-from codespec.draft.learnt import Learnt, LearntStore
+from codespec.draft.ngram_store import Learnt, LearntStore
 from codespec.draft.profiles import Profiles, Setup, model_hash
 from codespec.engine.adapters import Adapters, Lora
 from codespec.engine.drafts import DRAFTS_BYTES, Drafts

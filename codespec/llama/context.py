@@ -15,10 +15,10 @@ import numpy.typing as npt
 from codespec.llama.adapter import Adapter
 from codespec.llama.defaults import KV_TYPE, LLAMA_CHOOSES, attention, check_memory, default_threads
 from codespec.llama.devices import Choice
-from codespec.llama.load import CpuLoad, Threads, own_cpus
 from codespec.llama.model import Model
 from codespec.llama.rows import Rows
 from codespec.llama.runtime import Cancellation, abort_callback, clear_errors, decode_failure, last_errors, library
+from codespec.llama.threads import CpuLoad, Threads, own_cpus
 from codespec.protocols import CodespecError, ContextFull, Logits, Target
 
 BATCH = 512

@@ -7,8 +7,8 @@ import os
 import sys
 
 from codespec.llama.devices import Choice
-from codespec.llama.load import own_cpus
 from codespec.llama.model import Model
+from codespec.llama.threads import own_cpus
 from codespec.protocols import CodespecError
 
 LLAMA_CHOOSES = "llama"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pygls.exceptions import JsonRpcInternalError, JsonRpcInvalidParams
 
-from codespec.draft.accepted import forget
+from codespec.draft.accepted_texts import forget
 from codespec.languages import by_id
 from codespec.lsp.child import run
 from codespec.lsp.lessons import ACCEPT

@@ -22,7 +22,7 @@ from pygls.lsp.server import LanguageServer
 from pygls.uris import to_fs_path
 
 from codespec.completion.cache import CompletionCache
-from codespec.daemon.place import version
+from codespec.daemon.address import version
 from codespec.lsp import commands, notebooks
 from codespec.lsp.ahead import UNASKED, did_change
 from codespec.lsp.answers import inline_completion

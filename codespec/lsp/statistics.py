@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from codespec.draft.log_file import locked, replace
+from codespec.draft.token_log_file import locked, replace
 from codespec.lsp.documents import Mark
 from codespec.paths import data_folder
 

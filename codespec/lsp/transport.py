@@ -19,7 +19,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from pygls.io_ import run_async, run_websocket
 
-from codespec.daemon.place import TOKEN_VARIABLE
+from codespec.daemon.address import TOKEN_VARIABLE
 from codespec.lsp.greetings import SECONDS, Greetings, limited_web_socket
 from codespec.lsp.server import CodespecServer, create_server
 from codespec.protocols import CodespecError

@@ -11,7 +11,7 @@ import numpy as np
 
 from codespec.llama.defaults import memory
 from codespec.llama.devices import MARGIN, Gpu, devices, gpus
-from codespec.llama.load import own_cpus
+from codespec.llama.threads import own_cpus
 from codespec.models.catalogue import CATALOGUE, Known, known_model
 
 CONTEXT = 8192

@@ -24,10 +24,10 @@ from codespec.protocols import (
     Statistics,
     Target,
 )
+from codespec.speculative.parallel import decode_together
 from codespec.speculative.run import NOTHING, Run, since
 from codespec.speculative.sampling import LogitSampler
 from codespec.speculative.timed import TimedGrammar
-from codespec.speculative.together import decode_together
 from codespec.speculative.verify import Verdict
 
 

@@ -23,9 +23,9 @@ from codespec.models.fim import fim_format
 from codespec.models.index import GENERAL
 from codespec.protocols import CodespecError, Limits
 from codespec.train import corpus, data
-from codespec.train.apart import apart
 from codespec.train.corpus import Document
 from codespec.train.judge import LENGTH, Acceptance, accepted_of, judging_engine, line_ends
+from codespec.train.own_thread import apart
 from codespec.train.pipeline import spread
 
 BEGINNING = 1200

@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from codespec.draft.log import language_stem
 from codespec.draft.profiles import model_hash
+from codespec.draft.token_log import language_stem
 from codespec.languages import by_id, sharing_a_draft
 from codespec.llama.model import Model
 from codespec.models.index import best_draft
@@ -31,10 +31,10 @@ from codespec.paths import data_folder
 from codespec.protocols import CodespecError
 from codespec.train import corpus
 from codespec.train.accepted import accepted_texts, run_folder
-from codespec.train.apart import apart
 from codespec.train.corpus import Document
 from codespec.train.export import write_gguf_like
 from codespec.train.judge import LENGTH, Quality, judge, own_weights
+from codespec.train.own_thread import apart
 from codespec.train.pipeline import say
 from codespec.train.student import Student, begin
 from codespec.train.teacher import ROWS, Lesson, Teacher, teach

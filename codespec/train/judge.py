@@ -19,10 +19,10 @@ from codespec.engine.local import LocalEngine
 from codespec.models.info import inspect
 from codespec.protocols import CodespecError, Draft, Limits, Sampling
 from codespec.speculative.sampling import LogitSampler
-from codespec.train.apart import apart
 from codespec.train.corpus import Document
-from codespec.train.imported import load_gguf
+from codespec.train.load_gguf import load_gguf
 from codespec.train.model import Llama
+from codespec.train.own_thread import apart
 from codespec.train.teacher import Lesson
 from codespec.train.trim import Trim, trim_of
 

@@ -24,11 +24,11 @@ from codespec.models.registry import file_or_model
 from codespec.train import corpus, data, tokenizer
 from codespec.train.corpus import Document
 from codespec.train.export import write_gguf
-from codespec.train.imported import load_gguf
+from codespec.train.load_gguf import load_gguf
 from codespec.train.model import DRAFT, TARGET, TINY, TINY_DRAFT, Llama, Shape
-from codespec.train.reader import Reader
 from codespec.train.student import Student
 from codespec.train.teacher import ROWS, teach
+from codespec.train.teacher_cache import Reader
 from codespec.train.train import SHARES, SPOKEN_FOR, Learner, Recipe, Run, bits_per_byte, recipe_of
 
 TOKENIZER_SAMPLES = 12_000

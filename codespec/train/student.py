@@ -17,7 +17,7 @@ from tqdm import tqdm
 
 from codespec.models.info import ModelInfo
 from codespec.train import loss_plot
-from codespec.train.imported import load_gguf, with_tokens
+from codespec.train.load_gguf import load_gguf, with_tokens
 from codespec.train.model import DRAFT, TINY_DRAFT, Llama
 from codespec.train.teacher import Lesson
 from codespec.train.train import Learner, Recipe, faster, rate_factor, recipe_of

@@ -9,13 +9,13 @@ import pytest
 from fakes import FakeVocabulary, Table, TableTarget, TextGrammar, oracle_draft, random_draft
 
 from codespec.draft.acceptance import Acceptance
-from codespec.draft.compose import Combined
+from codespec.draft.combined import Combined
 from codespec.draft.costs import RunningCosts
 from codespec.draft.forced import ForcedDraft
-from codespec.draft.foreign import ForeignDraft
 from codespec.draft.model import ModelDraft
 from codespec.draft.ngram import NgramDraft
-from codespec.draft.width import OfTokens
+from codespec.draft.other_vocabulary import ForeignDraft
+from codespec.draft.vocabulary_mapping import OfTokens
 from codespec.protocols import Draft, Sampling
 from codespec.speculative.sampling import LogitSampler
 

@@ -23,7 +23,7 @@ from pathlib import Path
 
 from lsprotocol import types
 
-from codespec.draft import log_file
+from codespec.draft import token_log_file
 from codespec.engine.local import LocalEngine
 from codespec.models.registry import EMBEDDED_TARGET
 from codespec.privacy.secrets import has_secret_name, is_secret
@@ -159,7 +159,7 @@ def _decoded(files: dict[Path, bytes]) -> Iterator[tuple[Path, str]]:
         for path, content in files.items():
             lists: list[Sequence[int]] = []
             if path.suffix == ".log":
-                lists = list(log_file.parse(content.partition(b"\n")[2]).segments)
+                lists = list(token_log_file.parse(content.partition(b"\n")[2]).segments)
             elif path.suffix == ".kv":
                 lists = [json.loads(each) for each in re.findall(rb'"tokens": (\[[\d, ]*\])', content)]
             text = b"".join(engine.vocabulary.token_bytes(token) for each in lists for token in each if token >= 0)

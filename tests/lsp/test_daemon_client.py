@@ -12,8 +12,8 @@ from multiprocessing.connection import Listener, Pipe
 import pytest
 
 from codespec.config import Config
+from codespec.daemon.address import Place
 from codespec.daemon.client import Link, Lost, SharedCompleter
-from codespec.daemon.place import Place
 from codespec.daemon.wire import Channel
 
 from .windows import WAIT_S, InThread, eventually, never, request

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from codespec.daemon.address import place
 from codespec.daemon.client import stop_model_process
-from codespec.daemon.place import place
 from codespec.daemon.process import ModelProcess
 from codespec.daemon.start import reach
 from codespec.daemon.wire import Channel
@@ -99,7 +99,7 @@ import logging
 import time
 from codespec.daemon.models import Work
 from codespec.daemon import process
-from codespec.daemon.place import place
+from codespec.daemon.address import place
 
 logging.basicConfig()
 process._STUCK_S = 0.1

@@ -12,8 +12,8 @@ import pytest
 
 from codespec.completion.request import Request
 from codespec.config import Config
+from codespec.daemon.address import place
 from codespec.daemon.client import SharedCompleter, stop_model_process
-from codespec.daemon.place import place
 from codespec.paths import hold
 
 WAIT_S = 60.0

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from codespec.draft.acceptance import Kind, model_bin, ngram_bin
 from codespec.draft.costs import LONGEST
+from codespec.draft.draft_budget import Asked
 from codespec.draft.draft_length import FixedLength
 from codespec.draft.ngram import BREAK, LONGEST_MATCH, Match
-from codespec.draft.worth import Asked
 from codespec.protocols import CodespecError, Distribution, Draft, GrammarState, Sampler
 
 if TYPE_CHECKING:
-    from codespec.draft.compose import Combined
+    from codespec.draft.combined import Combined
 
 AHEAD = 8
 """Further tokens that are thought about before a model is asked for the next one."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from codespec.draft.markers import Markers
-from codespec.draft.recode import Recoded, cut_alike
+from codespec.draft.retokenize import Recoded, cut_alike
 from codespec.draft.sequence import HeldSequence, common_prefix
 from codespec.draft.text import TAIL, exact_tokens, spelled, tokenize_after, whole_characters
 from codespec.protocols import CodespecError, GrammarState, Logits, Proposal, Sampler, Target, Vocabulary

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from codespec.daemon.place import place
+from codespec.daemon.address import place
 from codespec.daemon.start import TooSlow, connect, end_hung
 
 WARN_S = 2.5

@@ -7,11 +7,11 @@ from time import perf_counter
 
 from codespec.draft.acceptance import Acceptance
 from codespec.draft.costs import RunningCosts
+from codespec.draft.draft_budget import Guard, Spread, Trust
 from codespec.draft.forced import ForcedDraft
 from codespec.draft.model import ModelDraft
 from codespec.draft.ngram import LONGEST_MATCH, Match, NgramDraft
-from codespec.draft.round import PROBE, ProposalRound
-from codespec.draft.worth import Guard, Spread, Trust
+from codespec.draft.proposal_round import PROBE, ProposalRound
 from codespec.protocols import Draft, GrammarState, Proposal, Sampler
 
 WATCHES_ABOVE = 10.0
