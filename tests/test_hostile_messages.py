@@ -40,7 +40,7 @@ def test_a_request_is_known_by_its_form() -> None:
 
 def test_tracebacks_of_what_cannot_be_read_are_expected_others_are_not() -> None:
     of_pygls = "ERROR pygls.server: Unable to handle message\nTraceback (most recent call last):\n  x\nValueError\n"
-    own = "ERROR codespec.lsp.server: failed\nTraceback (most recent call last):\n  x\nValueError\n"
+    own = "ERROR codespec.lsp.session: failed\nTraceback (most recent call last):\n  x\nValueError\n"
     assert unexpected(of_pygls + "stub: closed\n") == ""
     assert unexpected(of_pygls + own) == own
     assert unexpected("ERROR asyncio: Task exception was never retrieved\n")

@@ -105,7 +105,7 @@ class EditorClient:
         return await self._status()
 
     async def answers(self) -> list[dict[str, Any]]:
-        """What the server's latest answers took, see ``codespec.lsp.times.Answer``."""
+        """What the server's latest answers took, see ``codespec.lsp.answer_times.Answer``."""
         answers: list[dict[str, Any]] = (await self._status("answers"))["answers"]
         return answers
 

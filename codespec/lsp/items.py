@@ -10,7 +10,7 @@ from lsprotocol import types
 from codespec.completion.request import Request, plain
 from codespec.languages import by_path
 from codespec.lsp.documents import Document, Excerpt
-from codespec.lsp.lessons import ACCEPT
+from codespec.lsp.feedback import ACCEPT
 from codespec.lsp.units import Units
 from codespec.protocols import Snippet
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from lsprotocol import types
 
 from codespec.languages import by_id
-from codespec.lsp.ahead import changed
 from codespec.lsp.documents import AFTER, BEFORE, Document, Excerpt
-from codespec.lsp.opened import close, learn
+from codespec.lsp.handlers.prefetch import changed
+from codespec.lsp.handlers.text_documents import close, learn
 
 if TYPE_CHECKING:
-    from codespec.lsp.server import CodespecServer
+    from codespec.lsp.session import CodespecServer
 
 SELECTOR = types.NotebookDocumentSyncOptions(
     notebook_selector=[types.NotebookDocumentFilterWithNotebook(notebook="*")],

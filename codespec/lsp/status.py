@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from codespec.lsp.server import CodespecServer
+    from codespec.lsp.session import CodespecServer
 
 STATUS = "codespec.status"
 """The command that tells what is loaded and how it has done so far."""

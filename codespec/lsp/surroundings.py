@@ -16,7 +16,7 @@ from codespec.completion.prompt.other_files import Chooser, Ring, around, pieces
 from codespec.config import ContextConfig
 from codespec.languages import by_path
 from codespec.lsp.documents import Document
-from codespec.lsp.imported import ImportReader
+from codespec.lsp.import_reader import ImportReader
 from codespec.privacy.ignore_files import GIT, HOLD_S, OWN, IgnoreFiles
 from codespec.privacy.secrets import has_secret_name, holds_token, is_secret
 from codespec.protocols import Snippet

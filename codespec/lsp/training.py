@@ -16,7 +16,7 @@ from codespec.lsp.progress import Progress
 from codespec.protocols import CodespecError
 
 if TYPE_CHECKING:
-    from codespec.lsp.server import CodespecServer
+    from codespec.lsp.session import CodespecServer
 
 MINUTES = 10.0
 """For a training, unless another time is asked for."""

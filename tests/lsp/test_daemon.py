@@ -259,7 +259,7 @@ def test_a_model_that_cannot_be_loaded_is_said_as_ever(kept, tmp_path):
 
 
 def test_without_a_process_the_models_are_loaded_in_the_server(here, monkeypatch):
-    from codespec.lsp.transport import _Models
+    from codespec.lsp.connection.transport import _Models
 
     here.log.mkdir(parents=True)
     with pytest.raises(Unreachable, match="cannot be started"):

@@ -10,7 +10,7 @@ from lsprotocol import types
 from pygls.workspace import PositionCodec
 
 from codespec.lsp.documents import Document, Mark, split_lines
-from codespec.lsp.server import create_server
+from codespec.lsp.session import create_server
 from codespec.lsp.units import Units
 
 UNITS = {

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from lsprotocol import types
 
-from codespec.lsp.times import KEPT, Answers, Times
+from codespec.lsp.answer_times import KEPT, Answers, Times
 
 from .helpers import running, until
 from .stub_server import completion

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from lsprotocol import types
 
-from codespec.lsp.answers import find
+from codespec.lsp.handlers.inline_completion import find
 from codespec.lsp.items import Cursor, accepting
 
 if TYPE_CHECKING:
     from codespec.completion.request import Completion
-    from codespec.lsp.server import CodespecServer
+    from codespec.lsp.session import CodespecServer
 
 _WORD = re.compile(r"\w*\Z")
 _LABEL = 80

@@ -19,7 +19,7 @@ from codespec.protocols import CodespecError
 
 if TYPE_CHECKING:
     from codespec.completion.request import Request
-    from codespec.lsp.kept import Kept
+    from codespec.lsp.accepted_log import Kept
     from codespec.lsp.statistics import Showing, Statistics
     from codespec.worker.decode_thread import DecodeThread
     from codespec.worker.jobs import Completes

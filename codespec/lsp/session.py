@@ -23,24 +23,25 @@ from pygls.uris import to_fs_path
 
 from codespec.completion.cache import CompletionCache
 from codespec.daemon.address import version
-from codespec.lsp import commands, notebooks
-from codespec.lsp.ahead import UNASKED, did_change
-from codespec.lsp.answers import inline_completion
+from codespec.lsp import notebooks
+from codespec.lsp.accepted_log import Kept
+from codespec.lsp.answer_times import Answers
+from codespec.lsp.connection.logs import describe, make_discreet
+from codespec.lsp.connection.protocol import Protocol
 from codespec.lsp.documents import Document
+from codespec.lsp.feedback import Lessons
+from codespec.lsp.handlers import commands
+from codespec.lsp.handlers.completion import register_where_needed
+from codespec.lsp.handlers.inline_completion import inline_completion
+from codespec.lsp.handlers.prefetch import UNASKED, did_change
+from codespec.lsp.handlers.text_documents import did_close, did_open, did_save
 from codespec.lsp.items import to_request
-from codespec.lsp.kept import Kept
-from codespec.lsp.lessons import Lessons
-from codespec.lsp.logs import describe, make_discreet
-from codespec.lsp.menu import register_where_needed
-from codespec.lsp.offer import offer_model
-from codespec.lsp.opened import did_close, did_open, did_save
+from codespec.lsp.model_offer import offer_model
 from codespec.lsp.progress import Progress
-from codespec.lsp.protocol import Protocol
 from codespec.lsp.settings import SECTION, Settings, needs_reload
 from codespec.lsp.statistics import Statistics
 from codespec.lsp.status import Reporter
 from codespec.lsp.surroundings import Surroundings, file_uri
-from codespec.lsp.times import Answers
 from codespec.lsp.traces import Traces
 from codespec.lsp.training import Training
 from codespec.lsp.units import Units

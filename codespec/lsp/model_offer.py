@@ -20,7 +20,7 @@ from codespec.paths import data_folder, make_private, write_whole
 from codespec.protocols import CodespecError
 
 if TYPE_CHECKING:
-    from codespec.lsp.server import CodespecServer
+    from codespec.lsp.session import CodespecServer
 
 AFTER_S = 15.0
 """After the start: nothing is being loaded any more. ``CODESPEC_OFFER_AFTER_S`` names another time."""

@@ -20,13 +20,13 @@ from urllib.parse import parse_qs, urlsplit
 from pygls.io_ import run_async, run_websocket
 
 from codespec.daemon.address import TOKEN_VARIABLE
-from codespec.lsp.greetings import SECONDS, Greetings, limited_web_socket
-from codespec.lsp.server import CodespecServer, create_server
+from codespec.lsp.connection.greetings import SECONDS, Greetings, limited_web_socket
+from codespec.lsp.session import CodespecServer, create_server
 from codespec.protocols import CodespecError
 
 if TYPE_CHECKING:
     from codespec.config import Config
-    from codespec.lsp.server import Loader
+    from codespec.lsp.session import Loader
     from codespec.worker.jobs import Completes
 
 logger = logging.getLogger(__name__)

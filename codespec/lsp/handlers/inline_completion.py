@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 from lsprotocol import types
 
 from codespec.completion.request import plain
-from codespec.lsp.ahead import prefetch
+from codespec.lsp.handlers.prefetch import prefetch
 from codespec.lsp.items import Cursor, to_item
 from codespec.protocols import CodespecError
 
 if TYPE_CHECKING:
     from codespec.completion.request import Completion, Request
-    from codespec.lsp.server import CodespecServer
+    from codespec.lsp.session import CodespecServer
 
 logger = logging.getLogger(__name__)
 

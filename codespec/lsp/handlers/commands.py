@@ -13,7 +13,7 @@ from pygls.exceptions import JsonRpcInternalError, JsonRpcInvalidParams
 from codespec.draft.accepted_texts import forget
 from codespec.languages import by_id
 from codespec.lsp.child import run
-from codespec.lsp.lessons import ACCEPT
+from codespec.lsp.feedback import ACCEPT
 from codespec.lsp.settings import Choice
 from codespec.lsp.status import STATUS, status_of
 from codespec.lsp.training import LONGEST, MINUTES
@@ -21,7 +21,7 @@ from codespec.paths import folder_of
 from codespec.protocols import CodespecError
 
 if TYPE_CHECKING:
-    from codespec.lsp.server import CodespecServer
+    from codespec.lsp.session import CodespecServer
 
 ACCEPT_PARTIAL = "codespec.acceptPartial"
 REJECT = "codespec.reject"

@@ -10,7 +10,7 @@ from lsprotocol import types
 
 if TYPE_CHECKING:
     from codespec.lsp.documents import Document
-    from codespec.lsp.server import CodespecServer
+    from codespec.lsp.session import CodespecServer
 
 LEARNT = 400_000
 """Characters of a large document that are learnt."""

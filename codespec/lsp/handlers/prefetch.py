@@ -12,7 +12,7 @@ from lsprotocol import types
 
 if TYPE_CHECKING:
     from codespec.completion.request import Request
-    from codespec.lsp.server import CodespecServer
+    from codespec.lsp.session import CodespecServer
 
 logger = logging.getLogger(__name__)
 

@@ -1,0 +1,1 @@
+"""One client's connection: standard input and output, TCP or a web socket, and what arrives over it."""
