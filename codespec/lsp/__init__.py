@@ -1,6 +1,6 @@
 """The language server."""
 
+from codespec.lsp.app import create_server
 from codespec.lsp.connection.transport import serve
-from codespec.lsp.session import create_server
 
 __all__ = ["create_server", "serve"]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-class Kept:
+class AcceptedLog:
     """What was accepted in a session. For one thread, but for ``enabled``.
 
     Attributes:

@@ -34,7 +34,7 @@ class Answer:
     total_ms: float = 0.0
 
 
-class Answers:
+class AnswerTimes:
     """The latest answers of a server."""
 
     def __init__(self) -> None:

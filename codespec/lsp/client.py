@@ -11,7 +11,8 @@ from lsprotocol import types
 from pygls.lsp.client import LanguageClient
 
 from codespec.errors import CodespecError
-from codespec.lsp.status import NOTIFICATION, STATUS
+from codespec.lsp.handlers.status import STATUS
+from codespec.lsp.status_reporter import NOTIFICATION
 
 
 class EditorClient:

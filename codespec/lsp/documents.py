@@ -254,3 +254,9 @@ class Documents(Workspace):
             super().update_notebook_document(params)
         else:
             logger.info("a notebook was changed that is not open: %s", params.notebook_document.uri)
+
+
+def open_document(workspace: Workspace, uri: str) -> Document | None:
+    """An open document; one that is not open is never read from the disk."""
+    document = workspace.text_documents.get(unquote(uri))
+    return document if isinstance(document, Document) else None

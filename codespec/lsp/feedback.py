@@ -19,7 +19,8 @@ from codespec.protocols import CodespecError
 
 if TYPE_CHECKING:
     from codespec.completion.request import Request
-    from codespec.lsp.accepted_log import Kept
+    from codespec.config import Config
+    from codespec.lsp.accepted_log import AcceptedLog
     from codespec.lsp.statistics import Showing, Statistics
     from codespec.worker.decode_thread import DecodeThread
     from codespec.worker.jobs import Completes
@@ -46,16 +47,25 @@ class Offer:
     taken: int = 0
 
 
-class Lessons:
-    """Keeps what was offered and hands over what was accepted, opened or saved."""
+class Feedback:
+    """Keeps what was offered and hands over what was accepted, opened or saved.
 
-    def __init__(self, decode: DecodeThread, statistics: Statistics, kept: Kept) -> None:
+    Attributes:
+        statistics: of what was shown and accepted.
+    """
+
+    def __init__(self, decode: DecodeThread, statistics: Statistics, accepted: AcceptedLog) -> None:
         self._decode = decode
-        self._statistics = statistics
-        self._kept = kept
+        self.statistics = statistics
+        self._accepted = accepted
         self._offers: OrderedDict[str, Offer] = OrderedDict()
         self._latest: dict[str, Showing] = {}  # by document
         self._numbers = count(1)
+
+    def use(self, config: Config) -> None:
+        """Count and keep what these settings allow."""
+        self.statistics.enabled = config.statistics
+        self._accepted.enabled = config.keep_accepted
 
     def offer(self, uri: str, row: int, request: Request, texts: Sequence[str], from_memory: bool) -> list[str]:
         """Remember alternatives until one is accepted; returns identifiers for that.
@@ -66,7 +76,7 @@ class Lessons:
             return []
         showing = self._latest.get(uri)
         if showing is None or not from_memory or not any(each.endswith(texts[0]) for each in showing.texts):
-            showing = self._latest[uri] = self._statistics.shown(uri, row, request.language, texts)
+            showing = self._latest[uri] = self.statistics.shown(uri, row, request.language, texts)
         identifiers = []
         for text in texts:
             identifier = str(next(self._numbers))
@@ -78,6 +88,7 @@ class Lessons:
 
     def closed(self, uri: str) -> None:
         """A document is no longer open."""
+        self.statistics.closed(uri)
         self._latest.pop(uri, None)
 
     def text_of(self, identifier: str) -> str | None:
@@ -98,7 +109,7 @@ class Lessons:
         whole = length == len(offer.text)
         if whole:
             del self._offers[identifier]
-        self._statistics.accepted(offer.showing, offer.text, length)
+        self.statistics.accepted(offer.showing, offer.text, length)
         before, fresh, offer.taken = offer.text[: offer.taken], offer.text[offer.taken : length], length
         if not fresh:
             return _done()
@@ -107,7 +118,7 @@ class Lessons:
         request, taken = offer.request, before + fresh
 
         def work(completer: Completes) -> None:
-            self._kept.accepted(identifier, request, taken)
+            self._accepted.accepted(identifier, request, taken)
             completer.accepted(lesson, fresh)
 
         return self._decode.later(f"accepted {identifier} up to {length}", work)
@@ -116,7 +127,7 @@ class Lessons:
         """Count a completion that the user does not want; one that is not known (any more) is none."""
         offer = self._offers.pop(identifier, None)
         if offer is not None:
-            self._statistics.rejected(offer.showing)
+            self.statistics.rejected(offer.showing)
 
     def document(self, uri: str, request: Request, edited: bool = False) -> None:
         """Teach the text of a document.
@@ -126,7 +137,7 @@ class Lessons:
         """
 
         def work(completer: Completes) -> None:
-            self._kept.seen(request)
+            self._accepted.seen(request)
             offset = request.offset if edited else None
             completer.learn(request.text, request.path, request.language, request.workspace, offset)
 
@@ -145,7 +156,7 @@ class Lessons:
             return
         if learnt or noted(place, Path(path)):
             self.forget([folder])
-        self._decode.later(f"forget what was accepted in {path}", lambda _: self._kept.forget(place, path))
+        self._decode.later(f"forget what was accepted in {path}", lambda _: self._accepted.forget(place, path))
 
     def forget(self, folders: Sequence[str]) -> Future[None]:
         """Forget what was learnt in some folders. Where a file cannot be deleted this, or what it returns, raises

@@ -66,7 +66,7 @@ async def offer_model(ls: CodespecServer) -> None:
 
 def _asks_aside(ls: CodespecServer) -> bool:
     """Whether the client puts a question where it is in nobody's way: Neovim and Emacs stop the user as he types."""
-    return bool(re.search(r"\bcode\b|codium|cursor|windsurf|positron", ls.client_name, re.IGNORECASE))
+    return bool(re.search(r"\bcode\b|codium|cursor|windsurf|positron", ls.usage.client_name, re.IGNORECASE))
 
 
 def _after_s() -> float:
@@ -90,16 +90,16 @@ async def _fetch(ls: CodespecServer, found: dict[str, Any]) -> None:
             await _pull(ls, name)
         await run("models", "use", found["model"], "--as", "target")  # `auto` finds the draft
     except CodespecError as error:
-        ls.tell_failure(error)
+        ls.messages.failure(error)
     except (OSError, ValueError) as error:
-        ls.tell_failure(CodespecError(f"{found['model']} cannot be fetched: {error}"))
+        ls.messages.failure(CodespecError(f"{found['model']} cannot be fetched: {error}"))
     else:
-        ls.log(f"{found['model']} is the target now")
+        ls.messages.log(f"{found['model']} is the target now")
 
 
 async def _pull(ls: CodespecServer, name: str) -> None:
     progress = Progress(ls, "codespec")
-    ls.keep(asyncio.create_task(progress.start()))
+    ls.tasks.start(progress.start())
 
     def show(text: str) -> None:
         match = _TRANSFER.fullmatch(text)

@@ -82,7 +82,7 @@ class Surroundings:
 
     def __init__(self, clock: Callable[[], float] = monotonic, file_of: Callable[[str], str] = file_uri) -> None:
         self._clock = clock
-        self._file_of = file_of
+        self.file_of = file_of
         self._settings = ContextConfig()
         self._ring = Ring(self._settings.ring_chunks)
         self._chooser = Chooser(self._ring, clock=clock)
@@ -224,7 +224,7 @@ class Surroundings:
         return known
 
     def _remember(self, document: Document, folder: str) -> _Known:
-        known = self._known[document.uri] = _Known(document, self._file_of(document.uri), folder)
+        known = self._known[document.uri] = _Known(document, self.file_of(document.uri), folder)
         self._search(known)
         if known.holds_token:
             self._ring.remove(known.file)

@@ -7,16 +7,14 @@ import os
 import re
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from lsprotocol import types
+from pygls.lsp.server import LanguageServer
 
 from codespec.lsp.child import run
+from codespec.lsp.messages import Messages
 from codespec.lsp.progress import Progress
+from codespec.lsp.tasks import Tasks
 from codespec.protocols import CodespecError
-
-if TYPE_CHECKING:
-    from codespec.lsp.session import CodespecServer
 
 MINUTES = 10.0
 """For a training, unless another time is asked for."""
@@ -31,8 +29,8 @@ _SPANS = {"the target reads": (0, 30), "the draft learns": (30, 90)}
 class Training:
     """One at a time."""
 
-    def __init__(self, server: CodespecServer) -> None:
-        self._server = server
+    def __init__(self, server: LanguageServer, messages: Messages, tasks: Tasks) -> None:
+        self._server, self._messages, self._tasks = server, messages, tasks
         self._task: asyncio.Task[None] | None = None
         self._process: asyncio.subprocess.Process | None = None
 
@@ -58,9 +56,8 @@ class Training:
         self._process = process
 
     async def _run(self, language: str, minutes: float, target: Path) -> None:
-        ls = self._server
-        progress = Progress(ls, f"codespec: a draft for {language}", self.cancel)
-        ls.keep(asyncio.create_task(progress.start()))
+        progress = Progress(self._server, f"codespec: a draft for {language}", self.cancel)
+        self._tasks.start(progress.start())
 
         def show(text: str) -> None:
             if step := _STEP.match(text):
@@ -77,12 +74,12 @@ class Training:
             )  # fmt: skip
         except asyncio.CancelledError:
             progress.end("cancelled")
-            ls.log("the training was cancelled")
+            self._messages.log("the training was cancelled")
         except (CodespecError, OSError) as error:
             progress.end("failed")
-            ls.warn(str(error))
+            self._messages.warn(str(error))
         else:
             said = out.decode("utf-8", "replace").strip().rpartition("\n")[2]
             progress.end(said)
-            ls.log(said)
-            ls.window_show_message(types.ShowMessageParams(types.MessageType.Info, f"codespec: {said}"))
+            self._messages.log(said)
+            self._messages.show(said)

@@ -9,8 +9,8 @@ import pytest
 from lsprotocol import types
 from pygls.workspace import PositionCodec
 
+from codespec.lsp.app import create_server
 from codespec.lsp.documents import Document, Mark, split_lines
-from codespec.lsp.session import create_server
 from codespec.lsp.units import Units
 
 UNITS = {

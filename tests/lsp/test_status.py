@@ -9,7 +9,7 @@ import time
 import pytest
 from lsprotocol import types
 
-from codespec.lsp.status import EVERY_S
+from codespec.lsp.status_reporter import EVERY_S
 
 from .helpers import URI, raw, running, until
 from .test_commands import plain, refused

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from lsprotocol import types
 
-from codespec.lsp.answer_times import KEPT, Answers, Times
+from codespec.lsp.answer_times import KEPT, AnswerTimes, Times
 
 from .helpers import running, until
 from .stub_server import completion
@@ -27,7 +27,7 @@ def test_quantiles_of_times():
 def test_an_answer_from_memory_has_no_times_of_the_model():
     made = completion("x")
     made.report.update({"prefill_tokens": 7, "timings_ms": {"prefill": 2.0, "total": 9.0}})
-    answers = Answers()
+    answers = AnswerTimes()
     answers.add(1, 4, 10.0, False, [made])
     answers.add(1, 5, 0.2, True, [made])
     first, second = answers.latest()

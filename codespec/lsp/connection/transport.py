@@ -20,13 +20,14 @@ from urllib.parse import parse_qs, urlsplit
 from pygls.io_ import run_async, run_websocket
 
 from codespec.daemon.address import TOKEN_VARIABLE
+from codespec.lsp.app import create_server
 from codespec.lsp.connection.greetings import SECONDS, Greetings, limited_web_socket
-from codespec.lsp.session import CodespecServer, create_server
+from codespec.lsp.session import CodespecServer
 from codespec.protocols import CodespecError
 
 if TYPE_CHECKING:
     from codespec.config import Config
-    from codespec.lsp.session import Loader
+    from codespec.lsp.model_loader import Loader
     from codespec.worker.jobs import Completes
 
 logger = logging.getLogger(__name__)
@@ -69,8 +70,8 @@ def serve(
     _set_up_logging()
     models = _Models(in_process)
     server = create_server(load or models)
-    models.warn = server.warn
-    server.end_models = models.end
+    models.warn = server.messages.warn
+    server.models.end = models.end
     try:
         if tcp is not None:
             asyncio.run(_listen(_serve_tcp, server, tcp, _token(token_file)))

@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from pygls.exceptions import JsonRpcInternalError, JsonRpcInvalidParams
 
@@ -14,14 +14,12 @@ from codespec.draft.accepted_texts import forget
 from codespec.languages import by_id
 from codespec.lsp.child import run
 from codespec.lsp.feedback import ACCEPT
+from codespec.lsp.handlers.status import STATUS, status_of
+from codespec.lsp.session import CodespecServer
 from codespec.lsp.settings import Choice
-from codespec.lsp.status import STATUS, status_of
 from codespec.lsp.training import LONGEST, MINUTES
 from codespec.paths import folder_of
 from codespec.protocols import CodespecError
-
-if TYPE_CHECKING:
-    from codespec.lsp.session import CodespecServer
 
 ACCEPT_PARTIAL = "codespec.acceptPartial"
 REJECT = "codespec.reject"
@@ -74,7 +72,7 @@ async def accept(ls: CodespecServer, *arguments: Any) -> None:
 
     One that is not known (any more) is no error: of those offered the latest are kept.
     """
-    await asyncio.wrap_future(ls.lessons.accept(_text(ACCEPT, arguments, 0, "the identifier of a completion")))
+    await asyncio.wrap_future(ls.feedback.accept(_text(ACCEPT, arguments, 0, "the identifier of a completion")))
 
 
 async def accept_partial(ls: CodespecServer, *arguments: Any) -> None:
@@ -87,7 +85,7 @@ async def accept_partial(ls: CodespecServer, *arguments: Any) -> None:
     taken = arguments[1] if len(arguments) > 1 else None
     if isinstance(taken, bool) or not isinstance(taken, (int, str)):
         raise _invalid(ACCEPT_PARTIAL, "the second argument must be the accepted text, or its length")
-    offered = ls.lessons.text_of(identifier)
+    offered = ls.feedback.text_of(identifier)
     if offered is None:
         return
     if isinstance(taken, str):
@@ -100,27 +98,27 @@ async def accept_partial(ls: CodespecServer, *arguments: Any) -> None:
             raise _invalid(ACCEPT_PARTIAL, f"the completion is shorter than {taken}")
     if not length:
         raise _invalid(ACCEPT_PARTIAL, "the accepted part must not be empty")
-    await asyncio.wrap_future(ls.lessons.accept(identifier, length))
+    await asyncio.wrap_future(ls.feedback.accept(identifier, length))
 
 
 async def reject(ls: CodespecServer, *arguments: Any) -> None:
     """The user does not want a completion. Arguments: its identifier."""
-    ls.lessons.reject(_text(REJECT, arguments, 0, "the identifier of a completion"))
+    ls.feedback.reject(_text(REJECT, arguments, 0, "the identifier of a completion"))
 
 
 async def restart(ls: CodespecServer, *arguments: Any) -> None:
     """Read the settings again and load the models anew, in a new process if they have one; requests wait for them."""
-    await asyncio.to_thread(ls.end_models)
+    await asyncio.to_thread(ls.models.end)
     ls.use_settings(ls.settings.read(), again=True)
 
 
 async def status(ls: CodespecServer, *arguments: Any) -> dict[str, Any]:
     """What is loaded, what is in force, and how it has done so far. Arguments: a language, if not the latest one's;
     ``answers`` for what the latest answers took."""
-    latest = {"answers": ls.answers.latest()} if "answers" in arguments else {}
+    latest = {"answers": ls.completions.times.latest()} if "answers" in arguments else {}
     named = tuple(each for each in arguments if each != "answers")
     language = _text(STATUS, named, 0, "a language") if named else ""
-    statistics = await asyncio.to_thread(ls.statistics.read) if ls.statistics.enabled else None
+    statistics = await asyncio.to_thread(ls.feedback.statistics.read) if ls.feedback.statistics.enabled else None
     return {**await asyncio.to_thread(status_of, ls, language), "statistics": statistics, **latest}
 
 
@@ -166,13 +164,13 @@ async def clear_learnt(ls: CodespecServer, *arguments: Any) -> None:
         raise _invalid(CLEAR_LEARNT, "the arguments must be folders")
     folders = arguments or ls.workspace_folders()
     try:
-        await asyncio.wrap_future(ls.lessons.forget(folders))
+        await asyncio.wrap_future(ls.feedback.forget(folders))
         for place in filter(None, map(folder_of, folders)):  # behind what waited to be kept
             await asyncio.to_thread(forget, place)
     except CodespecError as error:
-        ls.tell_failure(error)
+        ls.messages.failure(error)
         return
-    ls.log("what was learnt in this workspace is forgotten")
+    ls.messages.log("what was learnt in this workspace is forgotten")
 
 
 async def train_draft(ls: CodespecServer, *arguments: Any) -> bool:
@@ -180,7 +178,7 @@ async def train_draft(ls: CodespecServer, *arguments: Any) -> bool:
     many minutes; or ``cancel``. Answers whether a training was begun, or cancelled: there is one at a time."""
     if arguments[:1] == (CANCEL,):
         return ls.training.cancel()
-    language = _text(TRAIN_DRAFT, arguments or (ls.language,), 0, "a language")
+    language = _text(TRAIN_DRAFT, arguments or (ls.usage.language,), 0, "a language")
     minutes = arguments[1] if len(arguments) > 1 else MINUTES
     if isinstance(minutes, bool) or not isinstance(minutes, (int, float)) or not 0 < minutes <= LONGEST:
         raise _invalid(TRAIN_DRAFT, f"the second argument must be minutes, {LONGEST} at most")
@@ -204,7 +202,7 @@ async def choices(ls: CodespecServer, *arguments: Any) -> dict[str, Any]:
 
 async def trace(ls: CodespecServer, *arguments: Any) -> dict[str, Any] | None:
     """How the latest completion came about, token by token; None where there was none yet."""
-    return ls.traces.latest()
+    return ls.completions.traces.latest()
 
 
 def _choosable(model: dict[str, Any]) -> dict[str, Any]:

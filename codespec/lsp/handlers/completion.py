@@ -9,10 +9,10 @@ from lsprotocol import types
 
 from codespec.lsp.handlers.inline_completion import find
 from codespec.lsp.items import Cursor, accepting
+from codespec.lsp.session import CodespecServer
 
 if TYPE_CHECKING:
     from codespec.completion.request import Completion
-    from codespec.lsp.session import CodespecServer
 
 _WORD = re.compile(r"\w*\Z")
 _LABEL = 80

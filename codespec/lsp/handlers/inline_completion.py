@@ -14,11 +14,11 @@ from lsprotocol import types
 from codespec.completion.request import plain
 from codespec.lsp.handlers.prefetch import prefetch
 from codespec.lsp.items import Cursor, to_item
+from codespec.lsp.session import CodespecServer
 from codespec.protocols import CodespecError
 
 if TYPE_CHECKING:
     from codespec.completion.request import Completion, Request
-    from codespec.lsp.session import CodespecServer
 
 logger = logging.getLogger(__name__)
 
@@ -56,7 +56,7 @@ async def find(ls: CodespecServer, uri: str, position: types.Position, count: in
     try:
         return await _find(ls, uri, position, count)
     except CodespecError as error:
-        ls.tell_failure(error)
+        ls.messages.failure(error)
         return None
     except Exception:
         logger.exception("a request for completions failed")
@@ -66,47 +66,46 @@ async def find(ls: CodespecServer, uri: str, position: types.Position, count: in
 async def _find(ls: CodespecServer, uri: str, position: types.Position, count: int) -> Answer | None:
     began = perf_counter()
     if count == 1:  # by itself
-        ls.unasked = 0
+        ls.completions.unasked = 0
     document = ls.document(uri)
     if document is None:
         return None
     row, column = document.locate(position)
     cursor = Cursor(row, column, document.line(row), document.units)
-    if ls.is_private(document, ls.folder_of(uri)):
+    if ls.private.holds(document, ls.folder_of(uri)):
         return Answer(cursor, (), ())
     request = replace(ls.request_at(document, row, column), count=count)
     if not ls.settings.config.for_language(request.language).enabled:
         return None
-    ls.language = request.language
-    ls.languages.add(request.language)
+    ls.usage.language = request.language
+    ls.usage.languages.add(request.language)
     config = ls.settings.config
-    completions = ls.cache.find(uri, request)
+    completions = ls.completions.cache.find(uri, request)
     from_memory = completions is not None
-    ls.requests += 1
-    ls.from_memory += from_memory
+    ls.usage.requests += 1
+    ls.usage.from_memory += from_memory
     if completions is None:
         completions = await _decode(ls, uri, request)
         if completions is None:
             return None
-        if ls.settings.config is config:  # else other models may have other answers
-            ls.cache.store(uri, request, completions)
-        ls.traces.keep(uri, request.language, completions)
+        ls.completions.keep(uri, request, completions, current=ls.settings.config is config)
     # Editors hold lines without their ends and write the document's own.
     completions = [replace(each, text=plain(each.text)) for each in completions if each.text]
     if completions:
-        ls.traces.show(uri, completions[0].text)
-    identifiers = ls.lessons.offer(uri, row, request, [each.text for each in completions], from_memory)
+        ls.completions.traces.show(uri, completions[0].text)
+    identifiers = ls.feedback.offer(uri, row, request, [each.text for each in completions], from_memory)
     if ls.settings.config.learn and not from_memory:
-        ls.lessons.document(uri, request, edited=True)
+        ls.feedback.document(uri, request, edited=True)
     if ls.settings.config.prefetch and completions:
         prefetch(ls, uri, request, completions[0].text)
     ls.reporter.touch()
-    ls.answers.add(position.line, position.character, (perf_counter() - began) * 1e3, from_memory, completions)
+    ms = (perf_counter() - began) * 1e3
+    ls.completions.times.add(position.line, position.character, ms, from_memory, completions)
     return Answer(cursor, completions, identifiers)
 
 
 async def _decode(ls: CodespecServer, uri: str, request: Request) -> list[Completion] | None:
-    ls.decoding += 1
+    ls.usage.decoding += 1
     ls.reporter.touch()
     try:
         completions, superseded = await _run(ls, uri, request)
@@ -115,13 +114,13 @@ async def _decode(ls: CodespecServer, uri: str, request: Request) -> list[Comple
             completions, _ = await _run(ls, uri, request)
         return completions
     finally:
-        ls.decoding -= 1
+        ls.usage.decoding -= 1
         ls.reporter.touch()
 
 
 async def _run(ls: CodespecServer, uri: str, request: Request) -> tuple[list[Completion] | None, bool]:
     """Completions, and whether nobody wants them any more."""
-    job = ls.ahead.get(uri)
+    job = ls.completions.ahead.get(uri)
     # The thread may be done with it before it is in memory.
     if job is None or job.key != request or not job.succeeded:
         job = ls.decode.submit(uri, request, key=request)

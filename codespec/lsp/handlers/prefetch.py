@@ -10,20 +10,13 @@ from typing import TYPE_CHECKING
 
 from lsprotocol import types
 
+from codespec.lsp.completions import UNASKED
+from codespec.lsp.session import CodespecServer
+
 if TYPE_CHECKING:
     from codespec.completion.request import Request
-    from codespec.lsp.session import CodespecServer
 
 logger = logging.getLogger(__name__)
-
-UNASKED = 4
-"""Changes without a request behind them after which nothing is completed ahead: the user asks by a key, or types faster
-than the editor asks."""
-
-
-def did_change(ls: CodespecServer, params: types.DidChangeTextDocumentParams) -> None:
-    """Read on behind what was typed."""
-    changed(ls, params.text_document.uri, params.content_changes)
 
 
 def changed(ls: CodespecServer, uri: str, changes: Sequence[types.TextDocumentContentChangeEvent]) -> None:
@@ -34,16 +27,16 @@ def changed(ls: CodespecServer, uri: str, changes: Sequence[types.TextDocumentCo
     folder = ls.folder_of(uri)
     ls.surroundings.changed(document, folder, changes)
     change = changes[-1] if changes else None
-    if ls.is_private(document, folder) or not isinstance(change, types.TextDocumentContentChangePartial):
+    if ls.private.holds(document, folder) or not isinstance(change, types.TextDocumentContentChangePartial):
         return
     row, column = document.behind(change)
     request = ls.request_at(document, row, column)
     config = ls.settings.config
-    if not config.for_language(request.language).enabled or ls.cache.find(uri, request) is not None:
+    if not config.for_language(request.language).enabled or ls.completions.cache.find(uri, request) is not None:
         return
-    ls.unasked += 1
-    if config.generate_ahead and ls.unasked <= UNASKED:
-        ls.keep(asyncio.create_task(_complete(ls, uri, replace(request, ahead=True))))
+    ls.completions.unasked += 1
+    if config.generate_ahead and ls.completions.unasked <= UNASKED:
+        ls.tasks.start(_complete(ls, uri, replace(request, ahead=True)))
     elif config.prefill:
         ls.decode.submit(uri, request, ahead=True, prefill=True)
 
@@ -59,25 +52,24 @@ def prefetch(ls: CodespecServer, uri: str, request: Request, text: str) -> None:
         text = text.replace("\n", "\r\n")
     text = request.text[:offset] + text + request.text[offset:]
     following = replace(request, text=text, offset=offset + len(text) - len(request.text), count=1, ahead=True)
-    if ls.cache.find(uri, following) is None:
-        ls.keep(asyncio.create_task(_complete(ls, uri, following)))
+    if ls.completions.cache.find(uri, following) is None:
+        ls.tasks.start(_complete(ls, uri, following))
 
 
 async def _complete(ls: CodespecServer, uri: str, request: Request) -> None:
     """Keep in memory what the answer to a request would be. A request that comes meanwhile takes over the job."""
     config = ls.settings.config
     job = ls.decode.submit(uri, request, ahead=True, key=replace(request, ahead=False))
-    ls.ahead[uri] = job
+    ls.completions.ahead[uri] = job
     try:
         completions = await asyncio.wrap_future(job.future)
         if completions is not None and ls.settings.config is config:
-            ls.cache.store(uri, request, completions)
-            ls.traces.keep(uri, request.language, completions)
+            ls.completions.keep(uri, request, completions, current=True)
     except asyncio.CancelledError:
         ls.decode.cancel(job)
         raise
     except Exception as error:  # who asks for it will be told
         logger.info("nothing could be completed ahead: %s", error)
     finally:
-        if ls.ahead.get(uri) is job:
-            del ls.ahead[uri]
+        if ls.completions.ahead.get(uri) is job:
+            del ls.completions.ahead[uri]

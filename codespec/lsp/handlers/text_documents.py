@@ -1,4 +1,4 @@
-"""Documents that are opened, saved and closed."""
+"""Documents that are opened, edited, saved and closed."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 
 from lsprotocol import types
 
+from codespec.lsp.handlers.prefetch import changed
+from codespec.lsp.session import CodespecServer
+
 if TYPE_CHECKING:
     from codespec.lsp.documents import Document
-    from codespec.lsp.session import CodespecServer
 
 LEARNT = 400_000
 """Characters of a large document that are learnt."""
@@ -20,9 +22,14 @@ def did_open(ls: CodespecServer, params: types.DidOpenTextDocumentParams) -> Non
     """Learn the text, which pygls keeps."""
     document = ls.document(params.text_document.uri)
     if document is not None and document.language_id:
-        ls.languages.add(document.language_id)
+        ls.usage.languages.add(document.language_id)
     ls.reporter.touch()
     learn(ls, params.text_document.uri, ls.surroundings.opened)
+
+
+def did_change(ls: CodespecServer, params: types.DidChangeTextDocumentParams) -> None:
+    """Read on behind what was typed."""
+    changed(ls, params.text_document.uri, params.content_changes)
 
 
 def did_save(ls: CodespecServer, params: types.DidSaveTextDocumentParams) -> None:
@@ -42,20 +49,19 @@ def learn(ls: CodespecServer, uri: str, tell: Callable[[Document, str], None] | 
         return
     if tell is not None:
         tell(document, folder)
-    if ls.is_private(document, folder):
+    if ls.private.holds(document, folder):
         return
     request = ls.request_at(document, 0, 0, cursor=False)
     if not request.ends:
         request = replace(request, text=document.beginning(LEARNT))
     config = ls.settings.config
     if config.learn and config.for_language(request.language).enabled:
-        ls.lessons.document(uri, request)
+        ls.feedback.document(uri, request)
 
 
 def close(ls: CodespecServer, uri: str) -> None:
     """Forget a document that is no longer open."""
     ls.decode.cancel_document(uri)
-    ls.cache.forget(uri)
+    ls.completions.cache.forget(uri)
     ls.surroundings.closed(uri)
-    ls.statistics.closed(uri)
-    ls.lessons.closed(uri)
+    ls.feedback.closed(uri)

@@ -1,0 +1,71 @@
+"""Completions of a session: those in memory, those that are made ahead, and what is told of the latest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from codespec.completion.cache import CompletionCache
+from codespec.lsp.answer_times import AnswerTimes
+from codespec.lsp.traces import Traces
+
+if TYPE_CHECKING:
+    from codespec.completion.request import Completion, Request
+    from codespec.worker.jobs import Job
+
+
+UNASKED = 4
+"""Changes without a request behind them after which nothing is completed ahead: the user asks by a key, or types faster
+than the editor asks."""
+
+
+@dataclass
+class Completions:
+    """What was generated, by document.
+
+    Attributes:
+        ahead: of each document, what is completed before anybody asks.
+        unasked: changes since the client last asked for completions by itself.
+    """
+
+    cache: CompletionCache = field(default_factory=CompletionCache)
+    traces: Traces = field(default_factory=Traces)
+    times: AnswerTimes = field(default_factory=AnswerTimes)
+    ahead: dict[str, Job] = field(default_factory=dict)
+    unasked: int = UNASKED
+
+    def keep(self, uri: str, request: Request, completions: Sequence[Completion], current: bool) -> None:
+        """Keep what the models have generated.
+
+        Args:
+            current: whether the models are still those that settings ask for: else others may have other answers.
+        """
+        if current:
+            self.cache.store(uri, request, completions)
+        self.traces.keep(uri, request.language, completions)
+
+    def forget(self) -> None:
+        """Forget what other models would have said."""
+        self.cache.forget()
+        self.ahead.clear()
+
+
+@dataclass
+class Usage:
+    """What was asked for.
+
+    Attributes:
+        requests, from_memory: how many completions were asked for, and how many of them memory has answered.
+        decoding: requests that wait for the models.
+        language: of the latest request.
+        languages: that were asked for.
+        client_name: of the editor, as it calls itself; empty where it does not.
+    """
+
+    requests: int = 0
+    from_memory: int = 0
+    decoding: int = 0
+    language: str = ""
+    languages: set[str] = field(default_factory=set)
+    client_name: str = ""

@@ -1,0 +1,69 @@
+"""The client is told of what has changed in the status."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+NOTIFICATION = "codespec/status"
+"""The notification that tells a part of the status."""
+
+EVERY_S = 0.5
+"""Between two notifications at least."""
+
+_TOLD = (
+    "state",
+    "target",
+    "draft",
+    "drafts",
+    "grammar",
+    "language",
+    "acceptance",
+    "tokens_per_second",
+    "from_memory_share",
+)
+
+
+class StatusReporter:
+    """Sends ``codespec/status`` when something of it has changed, twice a second at most.
+
+    Args:
+        status: the whole status; in a thread of its own.
+        notify: sends a notification.
+
+    Attributes:
+        enabled: whether anything is sent.
+    """
+
+    def __init__(self, status: Callable[[], dict[str, Any]], notify: Callable[[str, Any], None]) -> None:
+        self._status, self._notify = status, notify
+        self.enabled = True
+        self._sent: dict[str, Any] | None = None
+        self._pending: asyncio.Task[None] | None = None
+        self._again = False
+
+    def touch(self) -> None:
+        """Something may have changed."""
+        if not self.enabled:
+            return
+        if self._pending is None:
+            self._pending = asyncio.create_task(self._report())
+        else:
+            self._again = True
+
+    async def _report(self) -> None:
+        while True:
+            self._again = False
+            try:
+                status = await asyncio.to_thread(self._status)
+                told = {key: status.get(key) for key in _TOLD}
+                if told != self._sent:
+                    self._sent = told
+                    self._notify(NOTIFICATION, told)
+            except OSError:
+                return  # the client is gone
+            await asyncio.sleep(EVERY_S)
+            if not self._again:
+                break
+        self._pending = None
