@@ -2,7 +2,7 @@
 # make test     run the tests
 # make test-train  run the tests of training (installs torch)
 # make test-editors  run the tests in VS Code, Neovim, Emacs and Vim, which it installs (REPEAT=10: each of them ten times)
-# make judges   what `codespec bench gate` judges by: TypeScript's compiler and libraries; tells of programs that are missing
+# make judges   what `python -m benchmarks gate` judges by: TypeScript's compiler and libraries; tells of programs that are missing
 # make fuzz     10,000 hostile grammars (half an hour)
 # make lint     ruff and mypy
 # make serve    run the language server over stdio

@@ -5,20 +5,9 @@ from __future__ import annotations
 import argparse
 import logging
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from codespec import show
-from codespec.cli_bench import (
-    run_bench_busy,
-    run_bench_decode,
-    run_bench_gate,
-    run_bench_grammar,
-    run_bench_inflate,
-    run_bench_latency,
-    run_bench_learning,
-    run_bench_quality,
-    run_bench_sources,
-)
 from codespec.cli_complete import load_config, run_complete, run_generate
 from codespec.cli_grammar import run_grammar_accepts, run_grammar_check, run_grammar_convert
 from codespec.cli_learnt import run_learnt_clear, run_learnt_list
@@ -38,19 +27,31 @@ from codespec.terminal import guarded
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; returns its exit code: 0 done, 1 the answer is no, 2 bad usage or input, 3 internal failure."""
+    return run_command(build_parser(), COMMANDS, arguments)
+
+
+def run_command(
+    parser: argparse.ArgumentParser,
+    commands: Mapping[str, Callable[[argparse.Namespace], int]],
+    arguments: Sequence[str] | None = None,
+) -> int:
+    """Run the command that the arguments name; returns its exit code, as ``main`` does."""
     with guarded():
-        return _run(arguments)
+        return _run(parser, commands, arguments)
 
 
-def _run(arguments: Sequence[str] | None) -> int:
-    parser = build_parser()
+def _run(
+    parser: argparse.ArgumentParser,
+    commands: Mapping[str, Callable[[argparse.Namespace], int]],
+    arguments: Sequence[str] | None,
+) -> int:
     options = parser.parse_args(arguments)
     if not hasattr(options, "command"):
         parser.print_help()
         return BAD_INPUT
     logging.basicConfig(level=logging.DEBUG if options.debug else logging.WARNING, format="%(name)s: %(message)s")
     try:
-        return COMMANDS[options.command](options)
+        return commands[options.command](options)
     except CodespecError as error:
         if options.debug:
             raise
@@ -102,7 +103,7 @@ def run_profile(options: argparse.Namespace) -> int:
     """``codespec profile``."""
     from dataclasses import replace
 
-    from codespec.bench.profile import run
+    from codespec.profile import run
 
     config = load_config(options)
     if options.threads is not None:
@@ -171,14 +172,5 @@ COMMANDS = {
     "learnt clear": run_learnt_clear,
     "learnt list": run_learnt_list,
     "profile": run_profile,
-    "bench decode": run_bench_decode,
-    "bench latency": run_bench_latency,
-    "bench learning": run_bench_learning,
-    "bench quality": run_bench_quality,
-    "bench grammar": run_bench_grammar,
-    "bench busy": run_bench_busy,
-    "bench gate": run_bench_gate,
-    "bench inflate": run_bench_inflate,
-    "bench sources": run_bench_sources,
     "train": run_train,
 }

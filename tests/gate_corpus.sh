@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Fetches the files that `codespec bench gate` completes in: packages that training and development have not used, and
+# Fetches the files that `python -m benchmarks gate` completes in: packages that training and development have not used, and
 # puts them under FOLDER/LANGUAGE. Needs pip, npm, and apt with its sources (deb-src).
 #
 #     tests/gate_corpus.sh FOLDER

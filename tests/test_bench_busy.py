@@ -8,7 +8,7 @@ from pathlib import Path
 
 import psutil
 
-from codespec.bench.busy import run
+from benchmarks.decode.busy import run
 from codespec.models.registry import EMBEDDED_TARGET
 
 

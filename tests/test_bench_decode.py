@@ -1,4 +1,4 @@
-"""``codespec bench decode``: a tiny real run, and each of its parts by itself."""
+"""``python -m benchmarks decode``: a tiny real run, and each of its parts by itself."""
 
 import contextlib
 import html
@@ -14,18 +14,21 @@ from pathlib import Path
 import pytest
 
 import codespec
-from codespec.bench import decode, decode_peers, decode_report, progress, trace
-from codespec.bench.decode import Bench, Measured, Options, Oracle, Sample
-from codespec.bench.llama_peers import SERVER, default_settings
-from codespec.bench.prompts import SETS, Prompt, prompts
-from codespec.cli import main
+from benchmarks import progress
+from benchmarks.commands import main
+from benchmarks.decode import decode, trace
+from benchmarks.decode import peers as decode_peers
+from benchmarks.decode import report as decode_report
+from benchmarks.decode.decode import Bench, Measured, Options, Oracle, Sample
+from benchmarks.decode.llama_cpp import SERVER, default_settings
+from benchmarks.decode.prompts import SETS, Prompt, prompts
 from codespec.draft.costs import CostCurve
 from codespec.models.registry import EMBEDDED
 from codespec.protocols import Round
 
 TOKENS = 12
 FILES = Path(codespec.__file__).parent / "draft"
-TINY = ["bench", "decode", str(FILES), "--prompts", "1", "--repeats", "1", "--tokens", str(TOKENS)]
+TINY = ["decode", str(FILES), "--prompts", "1", "--repeats", "1", "--tokens", str(TOKENS)]
 
 
 def called(arguments):
@@ -213,7 +216,7 @@ ERRORS = [
 
 @pytest.mark.parametrize(("arguments", "message"), ERRORS, ids=lambda value: str(value)[:30])
 def test_bad_input_is_one_line(arguments, message, capsys):
-    assert main(["bench", "decode", *arguments]) == 2
+    assert main(["decode", *arguments]) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err.count("\n") == 1
@@ -223,7 +226,7 @@ def test_bad_input_is_one_line(arguments, message, capsys):
 @pytest.mark.parametrize("arguments", [["--fixed", "0"], ["--fixed", "4-40"], ["--repeats", "0"], ["--tokens", "1"]])
 def test_bad_usage(arguments):
     with pytest.raises(SystemExit) as caught:
-        main(["bench", "decode", *arguments])
+        main(["decode", *arguments])
     assert caught.value.code == 2
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from codespec.bench import quality
-from codespec.bench.quality import Outcome, duplicates, failures, figures, from_file, places, run, typed_sessions
-from codespec.bench.typing import Session
+from benchmarks.latency.typing import Session
+from benchmarks.quality import quality
+from benchmarks.quality.quality import Outcome, duplicates, failures, figures, from_file, places, run, typed_sessions
 from codespec.languages import by_id
 from codespec.protocols import CodespecError
 

@@ -12,8 +12,9 @@ from typing import get_args
 
 import pytest
 
+from benchmarks.commands import main as benchmark
+from benchmarks.decode import learning
 from codespec import Completer, Config, LocalEngine, Request, load_completer, show
-from codespec.bench import learning
 from codespec.cli import main
 from codespec.cli_complete import read_position
 from codespec.completion.report import report_of
@@ -82,14 +83,14 @@ def test_bench_gate_judges_files_and_writes_its_table(capsys, tmp_path):
     out = tmp_path / "out"
     values = {f"key {n}": [n, {"more": None}] for n in range(20)}
     (tmp_path / "a.json").write_text(json.dumps(values, indent=1))
-    arguments = ["bench", "gate", str(tmp_path), "--positions", "2", "--max-tokens", "8"]
-    assert main([*arguments, "--languages", "json", "--out", str(out)]) == 0
+    arguments = ["gate", str(tmp_path), "--positions", "2", "--max-tokens", "8"]
+    assert benchmark([*arguments, "--languages", "json", "--out", str(out)]) == 0
     found = json.loads((out / "gate.json").read_text())["languages"]["json"]["figures"]["all"]
     assert (found["positions"], found["worse"], found["changed"]) == (10, 0, 0)
     assert "| json | new line | 2 |" in capsys.readouterr().out
-    assert main([*arguments, "--languages", "go"]) == 2
+    assert benchmark([*arguments, "--languages", "go"]) == 2
     assert "no files" in capsys.readouterr().err
-    assert main([*arguments, "--languages", "json,markdown"]) == 2
+    assert benchmark([*arguments, "--languages", "json,markdown"]) == 2
 
 
 def test_complete_shows_where_tokens_came_from(capsys):
@@ -405,7 +406,7 @@ def test_what_was_read_in_a_workspace_is_forgotten_with_what_was_learnt(tmp_path
 
 def test_bench_learning(capsys, tmp_path):
     source = Path(learning.__file__)
-    assert main(["bench", "learning", str(source), "--positions", "3", "--out", str(tmp_path)]) == 0
+    assert benchmark(["learning", str(source), "--positions", "3", "--out", str(tmp_path)]) == 0
     passes = json.loads((tmp_path / "learning.json").read_text())["passes"]
     assert len(passes) == 10
     share = {each["pass"]: each["ngram_share_of_text"] for each in passes if each["drafts"] == "n-grams alone"}

@@ -9,7 +9,7 @@ import time
 import psutil
 import pytest
 
-from codespec.bench.disturbance import TRIES, Disturbance, _Moment, _waited
+from benchmarks.disturbance import TRIES, Disturbance, _Moment, _waited
 
 BUSY = [sys.executable, "-c", "while True: pass"]
 

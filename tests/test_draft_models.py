@@ -9,7 +9,7 @@ import time
 import permuted
 import pytest
 
-from codespec.bench.decode import Fixed
+from codespec.draft.draft_length import FixedLengthDraft
 from codespec.engine.local import LocalEngine
 from codespec.models.info import inspect
 from codespec.models.registry import EMBEDDED, EMBEDDED_TARGET
@@ -36,7 +36,7 @@ def drafted(engine):
     for _ in engine.generate(PROMPT, limits=Limits(24)):
         pass
     model = engine.drafts.model
-    for _ in engine.generate(PROMPT, limits=Limits(24), speculate=Fixed(model, 4) if model else False):
+    for _ in engine.generate(PROMPT, limits=Limits(24), speculate=FixedLengthDraft(model, 4) if model else False):
         pass
     return engine.statistics.by_source["model"].drafted > 0
 
@@ -146,7 +146,9 @@ def test_padding_at_the_end_of_a_vocabulary_is_no_difference(tmp_path):
             assert not engine.notes
             text = "".join(
                 chunk.text
-                for chunk in engine.generate(PROMPT, limits=Limits(48), speculate=Fixed(engine.drafts.model, 4))
+                for chunk in engine.generate(
+                    PROMPT, limits=Limits(48), speculate=FixedLengthDraft(engine.drafts.model, 4)
+                )
             )
             counts.add((text, engine.statistics.drafted, engine.statistics.accepted))
         finally:

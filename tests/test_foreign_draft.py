@@ -381,8 +381,9 @@ def engine():
 
 
 def test_a_draft_with_shuffled_ids_is_as_good(engine, permuted: Path, caplog: pytest.LogCaptureFixture) -> None:
-    from codespec.bench.decode import Fixed, default_files
-    from codespec.bench.prompts import prompts
+    from benchmarks.decode.decode import default_files
+    from benchmarks.decode.prompts import prompts
+    from codespec.draft.draft_length import FixedLengthDraft
     from codespec.models.registry import EMBEDDED
 
     def text_and_counts(prompt, draft):
@@ -394,7 +395,7 @@ def test_a_draft_with_shuffled_ids_is_as_good(engine, permuted: Path, caplog: py
     accepted = {}
     for path in (EMBEDDED / "draft-python.gguf", permuted):
         engine.use_draft(path)
-        found = [text_and_counts(prompt, Fixed(engine.drafts.model, 4)) for prompt in chosen]
+        found = [text_and_counts(prompt, FixedLengthDraft(engine.drafts.model, 4)) for prompt in chosen]
         assert [text for text, *_ in found] == alone
         accepted[path] = sum(count for _, count, _ in found) / sum(drafted for *_, drafted in found)
     own, shuffled = accepted.values()

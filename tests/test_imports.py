@@ -19,7 +19,7 @@ LAYERS = [
         "text_difference",
     },
     {"protocols"},
-    {"languages", "option_values", "options", "options_measure", "show"},
+    {"languages", "option_values", "options", "options_train", "plot", "show"},
     {"early_errors"},
     {"syntax", "syntax_names"},
     {"llama"},
@@ -31,13 +31,13 @@ LAYERS = [
     {"completion"},
     {"worker"},
     {"daemon"},
-    {"lsp", "bench", "train", "doctor"},
-    {"cli_bench", "cli_complete", "cli_grammar", "cli_learnt", "cli_models"},
+    {"lsp", "profile", "train", "doctor"},
+    {"cli_complete", "cli_grammar", "cli_learnt", "cli_models"},
     {"cli"},
     {"__main__", "hatch_build"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
-MAY_READ_CONFIG = {"cli", "cli_complete", "cli_models", "lsp", "bench", "completion", "daemon", "doctor", "config"}
+MAY_READ_CONFIG = {"cli", "cli_complete", "cli_models", "lsp", "profile", "completion", "daemon", "doctor", "config"}
 HOMES = {
     "llama_cpp": {"llama"},
     "pygls": {"lsp"},
@@ -45,7 +45,7 @@ HOMES = {
     "lark": {"grammar"},
     "torch": {"train"},
     "pathspec": {"privacy"},
-    "tree_sitter": {"syntax", "syntax_names", "bench"},
+    "tree_sitter": {"syntax", "syntax_names"},
     "tokenizers": {"train"},
     "huggingface_hub": {"models"},
     "tomlkit": {"models"},
@@ -77,6 +77,7 @@ def test_imports(path):
     assert own in LEVEL, f"{own} is not in the table of layers"
     for name in imports_of(path):
         parts = name.split(".")
+        assert parts[0] not in ("benchmarks", "tests"), f"{path.name} imports {name}, which is not in the package"
         if parts[0] in HOMES:
             assert own in HOMES[parts[0]], f"{path.name} imports {parts[0]}"
         if parts[0] == "codespec" and len(parts) > 1 and parts[1] in LEVEL:

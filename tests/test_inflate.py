@@ -5,8 +5,8 @@ import sys
 import numpy as np
 import pytest
 
-from codespec.bench import inflate
-from codespec.cli import main
+from benchmarks import inflate
+from benchmarks.commands import main
 from codespec.engine.local import LocalEngine
 from codespec.errors import CodespecError
 from codespec.llama.context import Context
@@ -23,7 +23,7 @@ PROMPTS = ["def area(self):\n    return ", "import os\nfor name in ", "class Poi
 @pytest.fixture(scope="module")
 def scaled(tmp_path_factory):
     out = tmp_path_factory.mktemp("inflate") / "scaled.gguf"
-    assert main(["bench", "inflate", "--out", str(out), "--layers", "10", "--ffn", "1024"]) == 0
+    assert main(["inflate", "--out", str(out), "--layers", "10", "--ffn", "1024"]) == 0
     assert [path.name for path in out.parent.iterdir()] == [out.name]
     return out
 
@@ -91,7 +91,7 @@ def test_another_quantization_loads(tmp_path):
 
 def test_random_weights_with_a_real_vocabulary(tmp_path):
     out = tmp_path / "random.gguf"
-    arguments = ["bench", "inflate", "--out", str(out), "--random", str(EMBEDDED_TARGET), "--layers", "1"]
+    arguments = ["inflate", "--out", str(out), "--random", str(EMBEDDED_TARGET), "--layers", "1"]
     assert main([*arguments, "--ffn", "256"]) == 0
     assert np.isfinite(logits(out, PROMPTS[0])).all()
 
@@ -105,10 +105,10 @@ def test_sizes_that_cannot_be_are_refused(tmp_path, size):
 
 def test_gguf_missing_names_the_extra(tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "gguf", None)
-    assert main(["bench", "inflate", "--out", str(tmp_path / "none.gguf")]) == 2
+    assert main(["inflate", "--out", str(tmp_path / "none.gguf")]) == 2
     assert "codespec[train]" in capsys.readouterr().err
 
 
 def test_no_model_to_scale(tmp_path, capsys):
-    assert main(["bench", "inflate", "--out", str(tmp_path / "x.gguf"), "--target", str(tmp_path / "none.gguf")]) == 2
+    assert main(["inflate", "--out", str(tmp_path / "x.gguf"), "--target", str(tmp_path / "none.gguf")]) == 2
     assert "no such model file" in capsys.readouterr().err

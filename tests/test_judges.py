@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from codespec.bench.asked import is_there
-from codespec.bench.gate import KINDS, Outcome, figures, position_in, positions, table
-from codespec.bench.judges import JUDGED, judge_of
-from codespec.bench.roles import changed, roles_of
+from benchmarks.quality.bare_target import is_there
+from benchmarks.quality.gate import KINDS, Outcome, figures, position_in, positions, table
+from benchmarks.quality.judges import JUDGED, judge_of
+from benchmarks.quality.roles import changed, roles_of
 from codespec.languages import by_id
 from codespec.protocols import CodespecError
 

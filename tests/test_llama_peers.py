@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from codespec.bench import llama_peers as peers
-from codespec.bench.llama_peers import LOOKUP, SERVER, SIMPLE, PeerOptions, PeerPrompt, PeerResult, PeerSetting
+from benchmarks.decode import llama_cpp as peers
+from benchmarks.decode.llama_cpp import LOOKUP, SERVER, SIMPLE, PeerOptions, PeerPrompt, PeerResult, PeerSetting
 from codespec.llama.model import Model
 from codespec.models.registry import EMBEDDED_TARGET
 

@@ -8,8 +8,8 @@ import permuted
 import pytest
 from fakes import Table, TableTarget
 
-from codespec.bench.decode import Fixed
 from codespec.cli import main
+from codespec.draft.draft_length import FixedLengthDraft
 from codespec.draft.vocabulary_mapping import OfTokens
 from codespec.engine.local import LocalEngine
 from codespec.grammar import Grammar
@@ -56,7 +56,7 @@ def texts(draft, sampling, grammar=None):
         engine.use_draft(draft)
         assert not engine.notes
         found = []
-        for speculate in (Fixed(engine.drafts.model, 4), False):
+        for speculate in (FixedLengthDraft(engine.drafts.model, 4), False):
             prompt = engine.vocabulary.tokenize("import os\nimport sys\n\n\ndef main(")
             state = engine.grammar_state(grammar) if grammar is not None else None
             chunks = engine.generate(prompt, state, sampling, Limits(60), speculate=speculate)

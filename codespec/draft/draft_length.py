@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+
+from codespec.draft.costs import LONGEST
+from codespec.protocols import Draft, GrammarState, Proposal, Sampler
 
 
 class FixedLength:
@@ -23,3 +26,18 @@ class FixedLength:
             return left >= 0
 
         return ask
+
+
+class FixedLengthDraft:
+    """Another draft, always asked for the same number of tokens."""
+
+    def __init__(self, draft: Draft, length: int) -> None:
+        self._draft, self._length = draft, length
+
+    def propose(
+        self, tokens: Sequence[int], grammar: GrammarState | None, sampler: Sampler, more: Callable[[float], bool]
+    ) -> Proposal:
+        counted = FixedLength(self._length).more(LONGEST)
+        return self._draft.propose(
+            tokens, grammar, sampler, lambda confidence: counted(confidence) and more(confidence)
+        )

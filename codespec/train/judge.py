@@ -13,8 +13,8 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from codespec.bench.decode import Fixed
 from codespec.completion.prompt.prompt import Prompts
+from codespec.draft.draft_length import FixedLengthDraft
 from codespec.engine.local import LocalEngine
 from codespec.models.info import inspect
 from codespec.protocols import CodespecError, Draft, Limits, Sampling
@@ -188,7 +188,7 @@ def accepted_of(path: Path, engine: LocalEngine, places: Sequence[Place]) -> Acc
     assert draft is not None
     found = Acceptance()
     for place, prompt in _prompts(engine, places):
-        for chunk in engine.generate(prompt, limits=Limits(place.tokens), speculate=Fixed(draft, LENGTH)):
+        for chunk in engine.generate(prompt, limits=Limits(place.tokens), speculate=FixedLengthDraft(draft, LENGTH)):
             if chunk.round is not None and chunk.round.proposed:
                 found.tries += 1
                 found.first += chunk.round.accepted > 0

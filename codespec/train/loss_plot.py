@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from codespec.bench.plot import lines
+from codespec.plot import lines
 
 POINTS = 500
 """Of a line at most."""

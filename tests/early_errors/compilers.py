@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable
 from pathlib import Path
 
-from codespec.bench.judges import FOLDER
+from benchmarks.quality.judges import FOLDER
 
 HERE = Path(__file__).parent
 MODULE = re.compile(r"^(?:export\b|import(?!\s*[(.]))", re.MULTILINE)

@@ -1,4 +1,4 @@
-"""llama.cpp's own speculation beside ours in one run of ``codespec bench decode``: same prompts, same machine."""
+"""llama.cpp's own speculation beside ours in one run of ``python -m benchmarks decode``: same prompts, same machine."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from codespec.bench.decode import Bench, Measured, Options, bootstrap, per_token
-from codespec.bench.disturbance import Disturbance
-from codespec.bench.llama_peers import (
+from benchmarks.decode.decode import Bench, Measured, Options, bootstrap, per_token
+from benchmarks.decode.llama_cpp import (
     SERVER,
     PeerOptions,
     PeerResult,
@@ -21,6 +20,7 @@ from codespec.bench.llama_peers import (
     measure,
     prompt_of,
 )
+from benchmarks.disturbance import Disturbance
 from codespec.grammar.library import shipped
 from codespec.protocols import CodespecError
 from codespec.show import text_of

@@ -1,4 +1,4 @@
-"""The figures of ``codespec bench latency``."""
+"""The figures of ``python -m benchmarks latency``."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from codespec.bench.infill import Sent
-from codespec.bench.typing import Press, Typed
+from benchmarks.latency.llama_vim import Sent
+from benchmarks.latency.typing import Press, Typed
 
 KINDS = ("along", "typing", "thought", "all")
 SHARES = (50, 95, 99)

@@ -1,4 +1,4 @@
-"""``codespec bench grammar --decode``: what a JSON grammar adds to the time of each decoded token."""
+"""``python -m benchmarks grammar --decode``: what a JSON grammar adds to the time of each decoded token."""
 
 from __future__ import annotations
 

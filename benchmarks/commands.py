@@ -1,19 +1,22 @@
-"""``codespec bench``: its commands, which import what is heavy when they run."""
+"""The benchmarks by name; each imports what is heavy when it runs."""
 
 from __future__ import annotations
 
 import argparse
 import shlex
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from benchmarks.options import build_parser
 from codespec import show
+from codespec.cli import run_command
 
 
-def run_bench_latency(options: argparse.Namespace) -> int:
-    """``codespec bench latency``."""
-    from codespec.bench.latency import Plan, run
-    from codespec.bench.progress import progress
+def run_latency(options: argparse.Namespace) -> int:
+    """``python -m benchmarks latency``."""
+    from benchmarks.latency.latency import Plan, run
+    from benchmarks.progress import progress
 
     target = {"path": options.target, "threads": options.threads, "context": options.context}
     settings: dict[str, Any] = {"target": {key: value for key, value in target.items() if value}}
@@ -33,49 +36,49 @@ def run_bench_latency(options: argparse.Namespace) -> int:
     return run(plan, settings, progress())
 
 
-def run_bench_quality(options: argparse.Namespace) -> int:
-    """``codespec bench quality``."""
-    from codespec.bench.progress import progress
-    from codespec.bench.quality import run, settings
+def run_quality(options: argparse.Namespace) -> int:
+    """``python -m benchmarks quality``."""
+    from benchmarks.progress import progress
+    from benchmarks.quality.quality import run, settings
 
     config = settings(options.target or "", options.draft or "", options.gate or "", options.grammar or "")
     return run(options.paths, options.requests, options.seed, options.out, config, progress(), options.show)
 
 
-def run_bench_learning(options: argparse.Namespace) -> int:
-    """``codespec bench learning``."""
-    from codespec.bench.learning import run
+def run_learning(options: argparse.Namespace) -> int:
+    """``python -m benchmarks learning``."""
+    from benchmarks.decode.learning import run
 
     return run(options.paths, options.passes, options.positions, options.out)
 
 
-def run_bench_decode(options: argparse.Namespace) -> int:
-    """``codespec bench decode``."""
-    from codespec.bench.decode_report import run
+def run_decode(options: argparse.Namespace) -> int:
+    """``python -m benchmarks decode``."""
+    from benchmarks.decode.report import run
 
     return run(options)
 
 
-def run_bench_sources(options: argparse.Namespace) -> int:
-    """``codespec bench sources``."""
-    from codespec.bench.sources import run
+def run_sources(options: argparse.Namespace) -> int:
+    """``python -m benchmarks sources``."""
+    from benchmarks.quality.sources import run
 
     return run(options.grammar, options.paths, options.limit, options.out, judged=not options.no_judge)
 
 
-def run_bench_busy(options: argparse.Namespace) -> int:
-    """``codespec bench busy``."""
-    from codespec.bench.busy import run
+def run_busy(options: argparse.Namespace) -> int:
+    """``python -m benchmarks busy``."""
+    from benchmarks.decode.busy import run
     from codespec.models.registry import EMBEDDED_TARGET, file_or_model
 
     target = file_or_model(options.target) if options.target else EMBEDDED_TARGET
     return run(target, options.paths, options.samples, options.shell, options.out)
 
 
-def run_bench_gate(options: argparse.Namespace) -> int:
-    """``codespec bench gate``."""
-    from codespec.bench.gate import run
-    from codespec.bench.quality import settings
+def run_gate(options: argparse.Namespace) -> int:
+    """``python -m benchmarks gate``."""
+    from benchmarks.quality.gate import run
+    from benchmarks.quality.quality import settings
 
     config = settings(options.target or "", options.draft or "", options.gate or "", options.grammar or "")
     config = replace(
@@ -87,9 +90,9 @@ def run_bench_gate(options: argparse.Namespace) -> int:
     return run(options.paths, languages, options.positions, options.seed, options.out, config)
 
 
-def run_bench_inflate(options: argparse.Namespace) -> int:
-    """``codespec bench inflate``."""
-    from codespec.bench.inflate import run
+def run_inflate(options: argparse.Namespace) -> int:
+    """``python -m benchmarks inflate``."""
+    from benchmarks.inflate import run
     from codespec.models.registry import EMBEDDED_TARGET
 
     report = show.progress() or (lambda _message, _percent: None)
@@ -104,12 +107,30 @@ def run_bench_inflate(options: argparse.Namespace) -> int:
     )
 
 
-def run_bench_grammar(options: argparse.Namespace) -> int:
-    """``codespec bench grammar``."""
+def run_grammar(options: argparse.Namespace) -> int:
+    """``python -m benchmarks grammar``."""
     if options.decode:
-        from codespec.bench.constrained import run as run_constrained
+        from benchmarks.grammar.constrained import run as run_constrained
 
         return run_constrained(options.target, options.tokens, options.out)
-    from codespec.bench.grammar import run
+    from benchmarks.grammar.grammar import run
 
     return run(options.grammars, options.vocab, options.out, options.peers)
+
+
+COMMANDS = {
+    "latency": run_latency,
+    "quality": run_quality,
+    "learning": run_learning,
+    "decode": run_decode,
+    "sources": run_sources,
+    "busy": run_busy,
+    "gate": run_gate,
+    "inflate": run_inflate,
+    "grammar": run_grammar,
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a benchmark; returns an exit code as ``codespec`` does."""
+    return run_command(build_parser(), COMMANDS, arguments)

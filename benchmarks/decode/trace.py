@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import Any
 
-from codespec.bench.decode import Measured, Sample, per_token
+from benchmarks.decode.decode import Measured, Sample, per_token
 from codespec.protocols import Round, Vocabulary
 from codespec.show import text_of
 
@@ -51,7 +51,7 @@ def page(report: dict[str, Any], measured: Sequence[Measured], vocabulary: Vocab
         report: what ``decode.json`` holds.
     """
     parts = [
-        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>codespec bench decode</title>'
+        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>python -m benchmarks decode</title>'
         f'<meta name="viewport" content="width=device-width"><style>{STYLE}</style></head><body>',
         "<h1>Where each token came from</h1>",
         f"<p>target {escape(report['target'])}, draft {escape(report['draft'] or 'none')}; "

@@ -1,4 +1,4 @@
-"""``codespec bench decode``: what each source of drafts is worth, as ratios to the target alone within one run."""
+"""``python -m benchmarks decode``: what each source of drafts is worth, as ratios to the target alone in one run."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any
 
-from codespec.bench.disturbance import Disturbance
-from codespec.bench.prompts import Prompt, prompts
-from codespec.bench.replay import ReplayTarget, TimedTarget
+import codespec
+from benchmarks.decode.prompts import Prompt, prompts
+from benchmarks.decode.replay import ReplayTarget, TimedTarget
+from benchmarks.disturbance import Disturbance
 from codespec.draft.costs import LONGEST, CostCurve
-from codespec.draft.draft_length import FixedLength
+from codespec.draft.draft_length import FixedLengthDraft
 from codespec.engine.drafts import SOURCES
 from codespec.engine.local import LocalEngine
 from codespec.models.registry import EMBEDDED_TARGET
@@ -182,7 +183,7 @@ class Bench:
             draft = self.engine.drafts.model
             if draft is None:
                 raise CodespecError(f"{arm}: there is no draft model")
-            return Fixed(draft, int(arm.split()[1]))
+            return FixedLengthDraft(draft, int(arm.split()[1]))
         return True
 
     def close(self) -> None:
@@ -211,21 +212,6 @@ class Oracle:
         return Proposal(tuple(rest[: count if grammar is None else grammar.accept(rest[:count])]), source="oracle")
 
 
-class Fixed:
-    """Another draft, always asked for the same number of tokens."""
-
-    def __init__(self, draft: Draft, length: int) -> None:
-        self._draft, self._length = draft, length
-
-    def propose(
-        self, tokens: Sequence[int], grammar: GrammarState | None, sampler: Sampler, more: Callable[[float], bool]
-    ) -> Proposal:
-        counted = FixedLength(self._length).more(LONGEST)
-        return self._draft.propose(
-            tokens, grammar, sampler, lambda confidence: counted(confidence) and more(confidence)
-        )
-
-
 def measure_all(bench: Bench, say: Callable[[str], None]) -> list[Measured]:
     """Every set at every temperature, interleaved: each repeat of a prompt runs every arm, in an order of its own.
 
@@ -246,7 +232,7 @@ def measure_all(bench: Bench, say: Callable[[str], None]) -> list[Measured]:
 
 def default_files() -> list[Path]:
     """The package's own sources: code that no model here has seen."""
-    return [path for path in sorted(Path(__file__).parent.parent.rglob("*.py")) if path.stat().st_size > 3_000]
+    return [path for path in sorted(Path(codespec.__file__).parent.rglob("*.py")) if path.stat().st_size > 3_000]
 
 
 def measure_set(

@@ -1,4 +1,4 @@
-"""``codespec bench grammar``: what each operation on a grammar costs over real vocabularies, beside other engines."""
+"""``python -m benchmarks grammar``: what operations on grammars cost over real vocabularies, beside other engines."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from codespec.bench.texts import texts_for
+from benchmarks.grammar.texts import texts_for
 from codespec.grammar import Grammar, GrammarError, Tokenizer, cache, shipped
 from codespec.llama.llguidance_tokenizer import tokenizer_from_vocab
 from codespec.llama.model import Model
@@ -74,7 +74,7 @@ def run(names: Sequence[str], vocabularies: Sequence[Path], out: Path | None, pe
                 rows += measure_all(name, path, model, tokenizer, peers)
     print(table(rows))
     if out is not None:
-        from codespec.bench.plot import bars
+        from codespec.plot import bars
 
         out.mkdir(parents=True, exist_ok=True)
         (out / "grammar.json").write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n", "utf-8")
@@ -91,7 +91,7 @@ def default_vocabulary() -> Path:
 
 def measure_all(name: str, path: Path, model: Model, tokenizer: Tokenizer, peers: bool) -> list[Row]:
     """The rows of one grammar over one vocabulary."""
-    from codespec.bench import peers as others
+    from benchmarks.grammar import engines as others
 
     label, _, file = name.partition("=")
     short = Path(label).stem

@@ -1,4 +1,4 @@
-"""``codespec bench gate``: is a file with a completion in it as well formed as without, at every kind of position.
+"""``python -m benchmarks gate``: is a file as well formed with a completion as without, at every kind of position.
 
 A position is a place in a real file that is well formed: at the start of a line that is not blank, behind its
 indentation, within it, at its end, or on a new line behind it, with the indentation that an editor gives it. Nothing is
@@ -19,10 +19,10 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, cast
 
-from codespec.bench.asked import Prompted, is_there, said
-from codespec.bench.judges import Judge, judge_of
-from codespec.bench.progress import progress
-from codespec.bench.roles import Roles, changed, roles_of
+from benchmarks.progress import progress
+from benchmarks.quality.bare_target import Prompted, is_there, said
+from benchmarks.quality.judges import Judge, judge_of
+from benchmarks.quality.roles import Roles, changed, roles_of
 from codespec.completion.completer import Completer
 from codespec.completion.request import Request
 from codespec.config import Config

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from codespec.bench.llama_server import Server
+from benchmarks.llama_server import Server
 from codespec.llama.model import LlamaVocabulary
 from codespec.llama.runtime import library
 

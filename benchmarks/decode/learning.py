@@ -1,4 +1,4 @@
-"""``codespec bench learning``: what n-grams gain from what a workspace has taught, on text that a person wrote."""
+"""``python -m benchmarks learning``: what n-grams gain from what a workspace taught, on text that a person wrote."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from codespec.bench.progress import progress
-from codespec.bench.replay import ReplayTarget
+import codespec
+from benchmarks.decode.replay import ReplayTarget
+from benchmarks.progress import progress
 from codespec.completion.prompt.prompt import fim_prompt
 from codespec.engine.drafts import SOURCES
 from codespec.engine.local import LocalEngine
@@ -54,7 +55,7 @@ def run(paths: list[Path], passes: int, positions: int, out: Path | None) -> int
     Raises:
         CodespecError: there is no file that is long enough.
     """
-    texts = read(paths or [Path(__file__).parents[1]])
+    texts = read(paths or [Path(codespec.__file__).parent])
     rows: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory(prefix="codespec-learning-") as name:
         for sources, chosen in _SOURCES.items():

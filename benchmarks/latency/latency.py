@@ -1,4 +1,4 @@
-"""``codespec bench latency``: how long somebody who types waits for completions, in a session with the real server.
+"""``python -m benchmarks latency``: how long somebody who types waits for completions, with the real server.
 
 What is typed and when: see ``typing``. The client asks ``debounce`` milliseconds after a key if no other has come, and
 cancels what is still unanswered at the next key. Nothing is accepted: what is shown is typed through where it is right.
@@ -19,13 +19,12 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from codespec.bench import plot
-from codespec.bench.fim_order import order_of, with_order
-from codespec.bench.infill import N_PREDICT, LlamaVim
-from codespec.bench.latency_figures import KINDS, SHARES, Log, figures, on_the_same_keys
-from codespec.bench.llama_peers import environment
-from codespec.bench.llama_server import Server
-from codespec.bench.typing import (
+from benchmarks.decode.llama_cpp import environment
+from benchmarks.latency.client import EditorClient
+from benchmarks.latency.figures import KINDS, SHARES, Log, figures, on_the_same_keys
+from benchmarks.latency.fim_order import order_of, with_order
+from benchmarks.latency.llama_vim import N_PREDICT, LlamaVim
+from benchmarks.latency.typing import (
     BETWEEN_S,
     KEY_MS,
     KEY_SIGMA,
@@ -36,7 +35,8 @@ from codespec.bench.typing import (
     type_sessions,
     units,
 )
-from codespec.lsp.client import EditorClient
+from benchmarks.llama_server import Server
+from codespec import plot
 from codespec.models.registry import find_target
 from codespec.protocols import CodespecError
 

@@ -1,4 +1,4 @@
-"""``codespec bench busy``: what a token takes while other programs compute, by the number of threads."""
+"""``python -m benchmarks busy``: what a token takes while other programs compute, by the number of threads."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from codespec.bench.learning import read
-from codespec.bench.progress import progress
+import codespec
+from benchmarks.decode.learning import read
+from benchmarks.progress import progress
 from codespec.engine.local import LocalEngine
 from codespec.languages import by_path
 from codespec.protocols import CodespecError, Limits, Sampling
@@ -39,7 +40,7 @@ def run(target: Path, paths: list[Path], samples: int, command: str, out: Path |
     Raises:
         CodespecError: the target cannot be loaded, or there is no file.
     """
-    say, texts = progress(), [text for _, text in read(paths or [Path(__file__).parents[1]])]
+    say, texts = progress(), [text for _, text in read(paths or [Path(codespec.__file__).parent])]
     if not texts:
         raise CodespecError("no files to continue")
     loads: dict[str, Sequence[tuple[Sequence[str], int]]] = {

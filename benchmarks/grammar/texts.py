@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import codespec
+
 _JSON = """{
   "name": "inventory",
   "version": 3,
@@ -44,5 +46,5 @@ def texts_for(name: str) -> list[str]:
     found = [path.read_text("utf-8") for path in own]
     found.sort(key=len, reverse=True)
     if name == "python":
-        found[:0] = [path.read_text("utf-8") for path in sorted(Path(__file__).parents[1].glob("*.py"))][:3]
+        found[:0] = [path.read_text("utf-8") for path in sorted(Path(codespec.__file__).parent.glob("*.py"))][:3]
     return [*([TEXTS[name]] if name in TEXTS else []), *found]

@@ -1,4 +1,4 @@
-"""``codespec bench sources``: how much of real files a shipped grammar takes, whole and as they are."""
+"""``python -m benchmarks sources``: how much of real files a shipped grammar takes, whole and as they are."""
 
 from __future__ import annotations
 

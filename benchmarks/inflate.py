@@ -1,4 +1,4 @@
-"""``codespec bench inflate``: models that cost what a large one costs, for timing.
+"""``python -m benchmarks inflate``: models that cost what a large one costs, for timing.
 
 ``cost_scale`` keeps a small model's outputs, so that texts and acceptance are real; ``write`` puts random weights
 of any shape around a real vocabulary, and its text is nonsense.
@@ -87,7 +87,7 @@ def write(vocabulary: Path, out: Path, shape: Shape | None = None, kind: str = "
 
 def run(target: Path, out: Path, layers: int | None, ffn: int | None, quantization: str | None,
         random_of: Path | None = None, progress: Progress = lambda _: None) -> int:  # fmt: skip
-    """``codespec bench inflate``: write ``out``, and say how large it is.
+    """``python -m benchmarks inflate``: write ``out``, and say how large it is.
 
     Args:
         random_of: a GGUF to take only the vocabulary of; ``target`` is not read then.

@@ -1,4 +1,4 @@
-"""What ``codespec bench decode`` says: a table, ``decode.json``, charts, and a trace of every token."""
+"""What ``python -m benchmarks decode`` says: a table, ``decode.json``, charts, and a trace of every token."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from codespec.bench import decode_peers, plot, trace
-from codespec.bench.decode import ARMS, Bench, Measured, Options, load_curve, measure_all, per_token, summarize
-from codespec.bench.disturbance import Disturbance
-from codespec.bench.progress import progress
-from codespec.bench.prompts import SETS
+from benchmarks.decode import peers as decode_peers
+from benchmarks.decode import trace
+from benchmarks.decode.decode import ARMS, Bench, Measured, Options, load_curve, measure_all, per_token, summarize
+from benchmarks.decode.prompts import SETS
+from benchmarks.disturbance import Disturbance
+from benchmarks.progress import progress
+from codespec import plot
 from codespec.draft.costs import CostCurve
 from codespec.languages import by_id
 from codespec.models.registry import find_draft, find_target

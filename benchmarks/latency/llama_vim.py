@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
-from codespec.bench.infill_memory import RING_CHUNK_SIZE, Cache, Ring
-from codespec.bench.typing import Press, Session
+from benchmarks.latency.llama_vim_memory import RING_CHUNK_SIZE, Cache, Ring
+from benchmarks.latency.typing import Press, Session
 
 # s:default_config
 N_PREFIX, N_SUFFIX, N_PREDICT = 256, 64, 128

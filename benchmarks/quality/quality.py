@@ -1,4 +1,4 @@
-"""``codespec bench quality``: what completions are worth, on requests of typed sessions.
+"""``python -m benchmarks quality``: what completions are worth, on requests of typed sessions.
 
 A session is an insertion from the history of a git repository, or a run of lines of a file, that is being typed into
 the text around it; requests come at a few random keys of each. Every request goes to a completer with the settings as
@@ -20,9 +20,9 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, cast
 
-from codespec.bench.asked import Prompted, said
-from codespec.bench.judges import JUDGED, Judge, judge_of
-from codespec.bench.typing import LONGEST, SHORTEST, Session, sessions
+from benchmarks.latency.typing import LONGEST, SHORTEST, Session, sessions
+from benchmarks.quality.bare_target import Prompted, said
+from benchmarks.quality.judges import JUDGED, Judge, judge_of
 from codespec.completion.completer import Completer
 from codespec.completion.request import Completion, Request
 from codespec.config import Config

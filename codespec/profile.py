@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from codespec.bench.plot import Line, lines
 from codespec.config import Config, TargetConfig
 from codespec.draft.costs import LONGEST, SIZES, CostCurve, Measurement, plan
 from codespec.draft.profiles import Profiles, Setup, default_folder
@@ -18,6 +17,7 @@ from codespec.llama.context import Context
 from codespec.llama.devices import gpu_layers
 from codespec.llama.model import Model
 from codespec.models.registry import find_draft, find_target
+from codespec.plot import Line, lines
 from codespec.protocols import CodespecError
 
 CONTEXTS = (0, 512, 2048)

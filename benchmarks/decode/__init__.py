@@ -1,0 +1,1 @@
+"""Speed of decoding, by source of drafts, and beside llama.cpp's own speculation."""

@@ -1,0 +1,1 @@
+"""What grammars cost, beside other engines."""

@@ -1,0 +1,1 @@
+"""How long somebody who types waits, with codespec and with llama.vim."""

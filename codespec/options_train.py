@@ -1,0 +1,120 @@
+"""The options of ``codespec profile`` and ``codespec train``. Imports nothing heavy."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from codespec.option_values import count, not_negative, number, positive, share, sizes
+
+
+def add_profile(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """``codespec profile``."""
+    parser = commands.add_parser("profile", help="measure what passes over several tokens cost, and remember it")
+    parser.add_argument("--target", metavar="NAME|PATH", help="target model (default: settings, embedded)")
+    parser.add_argument("--draft", metavar="NAME|PATH|auto|none", help="draft model (default: auto)")
+    parser.add_argument("--language", metavar="ID", default="python", help="whose draft (default: python)")
+    parser.add_argument(
+        "--contexts", type=sizes, metavar="N,N…",
+        help="tokens before the pass (default: 0,512,2048, as far as the model's context goes)",
+    )  # fmt: skip
+    parser.add_argument("--repeats", type=positive, metavar="N", help="(default: 3 to 20, by the model's speed)")
+    parser.add_argument("--threads", type=positive, metavar="N", help="(default: settings, by the model's size)")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="write profile.json, .svg and, with matplotlib, .png")
+    parser.add_argument("--json", action="store_true", help="print what profile.json holds")
+    parser.set_defaults(command="profile")
+
+
+def add_train(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """``codespec train``."""
+    parser = commands.add_parser("train", help="train a target, or a draft for one (needs codespec[train])")
+    actions = parser.add_subparsers(required=True, metavar="ACTION")
+    _add_learning(actions)
+    fetch = actions.add_parser("fetch", help="fetch the packages that a corpus was made of (PyPI, npm, Debian)")
+    fetch.add_argument("--manifest", type=Path, required=True, metavar="FILE", help="manifest.json.gz of a run folder")
+    fetch.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder to unpack them in")
+    fetch.set_defaults(command="train", model="fetch")
+    _add_compare(actions)
+    heads = actions.add_parser(
+        "heads", help="try heads on the target's hidden state (Medusa, Hydra) against the draft of the same --out"
+    )
+    heads.add_argument("--out", type=Path, required=True, metavar="DIR", help="run folder with a trained target")
+    heads.add_argument("--heads", type=positive, default=3, metavar="N", help="how far ahead (default: 3)")
+    heads.add_argument("--language", default="python", metavar="ID", help="(default: python)")
+    heads.add_argument("--minutes", type=number, default=10.0, metavar="M")
+    heads.add_argument("--max-steps", type=positive, default=None, metavar="N")
+    heads.add_argument("--positions", type=positive, default=60, metavar="N", help="held-out places to complete")
+    heads.set_defaults(command="train", model="heads")
+
+
+def _add_learning(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """The two that learn."""
+    target = actions.add_parser("target", help="train a target and its vocabulary")
+    target.add_argument("--out", type=Path, required=True, metavar="DIR", help="run folder; continued if it exists")
+    target.add_argument(
+        "--from", dest="start", default="", metavar="NAME|PATH", help="target of `codespec train` to go on from"
+    )
+    target.set_defaults(command="train", model="target")
+    draft = actions.add_parser("draft", help="distil a draft for a language on a target")
+    draft.add_argument("--language", required=True, metavar="ID")
+    draft.add_argument("--target", metavar="NAME|PATH", help="(default: the one in --out, else settings, embedded)")
+    draft.add_argument(
+        "--out", type=Path, metavar="DIR", help="run folder; continued if it exists (default: of its own)"
+    )
+    draft.add_argument(
+        "--from-logs", action="store_true",
+        help="go on with a draft, on the completions that were accepted (`keep_accepted`), instead of a corpus",
+    )  # fmt: skip
+    draft.add_argument("--name", metavar="NAME", help="of the model (default: draft-LANGUAGE)")
+    draft.add_argument(
+        "--from", dest="start", default="", metavar="NAME|PATH|none",
+        help="draft to go on from (default: the best one at hand that can be trained on)",
+    )  # fmt: skip
+    draft.add_argument(
+        "--trim", type=count, metavar="N",
+        help="the N most frequent of the target's tokens only; 0: all (default: 16384 of more than 32,768)",
+    )  # fmt: skip
+    draft.add_argument(
+        "--passes", type=positive, default=1, metavar="N",
+        help="in a run folder with a target of its own: how often what the target says to a text is learnt; it is "
+        "kept on disk, and two or three take far less time for as many tokens (default: 1)",
+    )  # fmt: skip
+    draft.set_defaults(command="train", model="draft")
+    for action, minutes in ((target, 75.0), (draft, 20.0)):
+        action.add_argument("--corpus", type=Path, nargs="*", default=[], metavar="DIR", help="source folders")
+        action.add_argument("--minutes", type=number, default=minutes, metavar="M", help=f"(default: {minutes:g})")
+        action.add_argument("--max-steps", type=positive, default=None, metavar="N")
+        action.add_argument(
+            "--rows", type=positive, metavar="N",
+            help="of text in a step: more make fewer steps of more tokens a second (default: 4; 2 for a draft of a run "
+            "folder)",
+        )  # fmt: skip
+        action.add_argument(
+            "--rate", type=not_negative, default=1.0, metavar="FACTOR",
+            help="of the learning rates; less than 1 to go on from a model that knows much (default: 1)",
+        )  # fmt: skip
+        action.add_argument(
+            "--decay", type=share, default=0.3, metavar="SHARE",
+            help="of the budget, at its end, in which the learning rates fall to 0 (default: 0.3)",
+        )  # fmt: skip
+        action.add_argument("--size", choices=["small", "tiny"], default="small", help="tiny is for trying things out")
+        action.add_argument("--quantization", default="q8_0", choices=["q8_0", "q4_0", "f16", "f32"])
+
+
+def _add_compare(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    compare = actions.add_parser("compare", help="what every draft of a run folder is worth in every language")
+    compare.add_argument("--out", type=Path, required=True, metavar="DIR", help="run folder with a target and drafts")
+    compare.add_argument(
+        "--places", type=positive, default=240, metavar="N", help="held-out places to complete (default: 240)"
+    )
+    compare.add_argument(
+        "--tokens", type=positive, default=16, metavar="N",
+        help="at each; behind more a small target repeats itself, which any draft foresees (default: 16)",
+    )  # fmt: skip
+    compare.add_argument(
+        "--also", nargs="*", default=[], metavar="ID", help="languages without a draft, which the general one is for"
+    )
+    compare.add_argument(
+        "--beside", type=Path, nargs="*", default=[], metavar="FILE", help="other targets, for their bits per byte"
+    )
+    compare.set_defaults(command="train", model="compare")
