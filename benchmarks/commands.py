@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import Any
 
 from benchmarks.options import build_parser
-from codespec import show
-from codespec.cli import run_command
+from codespec.cli import show
+from codespec.cli.main import run_command
 
 
 def run_latency(options: argparse.Namespace) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from codespec.option_values import LONGEST_PROPOSAL, not_negative, positive, whole
+from codespec.cli.option_values import LONGEST_PROPOSAL, not_negative, positive, whole
 
 
 def build_parser() -> argparse.ArgumentParser:

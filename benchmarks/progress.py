@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from time import monotonic
 
-from codespec.show import CLEAR_LINE
+from codespec.cli.show import CLEAR_LINE
 from codespec.terminal import printable, write_own
 
 Say = Callable[[str], None]

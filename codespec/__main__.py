@@ -1,6 +1,6 @@
 """``python -m codespec``."""
 
-from codespec.cli import main
+from codespec.cli.main import main
 
 if __name__ == "__main__":
     raise SystemExit(main())

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from codespec.cli import main
+from codespec.cli.main import main
 from codespec.draft.accepted_texts import (
     PREFIX,
     SUFFIX,

@@ -11,7 +11,7 @@ import pytest
 from adapters import matrices, weights_of, write_adapter, write_model, write_tensors
 
 from codespec import Completer, Config, Request
-from codespec.cli import main
+from codespec.cli.main import main
 from codespec.config import LoraConfig
 from codespec.daemon.models import Models, engine_key
 from codespec.daemon.wire import pack_config, unpack_config

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from codespec.cli.profile import Profile, best_length, clipped, conclusion, table, write
 from codespec.draft.costs import CostCurve
 from codespec.draft.profiles import Setup
 from codespec.plot import lines
-from codespec.profile import Profile, best_length, clipped, conclusion, table, write
 
 SETUP = Setup("library", ("EPYC",), 0, 2, "f16", "auto", False, 0)
 # Up to 4 tokens cost hardly more than 1, then there is a step.

@@ -14,9 +14,10 @@ import pytest
 
 from benchmarks.commands import main as benchmark
 from benchmarks.decode import learning
-from codespec import Completer, Config, LocalEngine, Request, load_completer, show
-from codespec.cli import main
-from codespec.cli_complete import read_position
+from codespec import Completer, Config, LocalEngine, Request, load_completer
+from codespec.cli import show
+from codespec.cli.complete import read_position
+from codespec.cli.main import main
 from codespec.completion.report import report_of
 from codespec.draft.profiles import Profiles
 from codespec.errors import CodespecError
@@ -334,7 +335,7 @@ def test_positions(tmp_path):
 
 def test_help_imports_nothing_heavy():
     code = (
-        "import sys; from codespec.cli import build_parser; build_parser().format_help()\n"
+        "import sys; from codespec.cli.main import build_parser; build_parser().format_help()\n"
         "print([m for m in ('numpy', 'llama_cpp', 'pygls', 'lark', 'llguidance', 'platformdirs') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

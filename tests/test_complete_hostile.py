@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from codespec.cli_complete import LARGE, excerpt
+from codespec.cli.complete import LARGE, excerpt
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only /proc tells what a process took at most")
 
@@ -18,7 +18,7 @@ MEGABYTES = 400
 CHILD = """
 import sys
 sys.path[:] = {path!r}
-from codespec.cli import main
+from codespec.cli.main import main
 code = main(sys.argv[1:])
 with open("/proc/self/status") as file:  # what getrusage says begins with what the process had that started this one
     print(next(line for line in file if line.startswith("VmHWM")), file=sys.stderr)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from codespec.cli import main
+from codespec.cli.main import main
 from codespec.errors import CodespecError
 from codespec.grammar import Grammar, GrammarError
 from codespec.grammar.check import accepts_text

@@ -11,7 +11,7 @@ pytest.importorskip(
     "datasketch", reason="datasketch is not installed; `make test-train` installs it and runs this file"
 )
 
-from codespec.cli import main
+from codespec.cli.main import main
 from codespec.privacy.secrets import SECRET, holds_key
 from codespec.train import corpus, fetch
 

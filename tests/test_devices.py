@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import pytest
 
+from codespec.cli.doctor import report
 from codespec.completion.completer import Completer
 from codespec.config import Config
-from codespec.doctor import report
 from codespec.engine.local import LocalEngine
 from codespec.llama import devices
 from codespec.llama.context import Context

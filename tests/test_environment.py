@@ -15,7 +15,7 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there are no us
 COMPLETE = """
 import sys
 sys.path[:] = {path!r}
-from codespec.cli import main
+from codespec.cli.main import main
 raise SystemExit(main(["complete", "a.py:1", "--max-tokens", "2"]))
 """
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from grammar_fakes import CONTROL, matches, small_tokenizer
 
-from codespec.cli import main
+from codespec.cli.main import main
 from codespec.grammar import Grammar, GrammarError, byte_tokenizer
 from codespec.grammar.gbnf.gbnf import parse, read
 from codespec.grammar.grammar import split_start

@@ -19,7 +19,7 @@ LAYERS = [
         "text_difference",
     },
     {"protocols"},
-    {"languages", "option_values", "options", "options_train", "plot", "show"},
+    {"languages", "plot"},
     {"early_errors"},
     {"syntax", "syntax_names"},
     {"llama"},
@@ -31,13 +31,12 @@ LAYERS = [
     {"completion"},
     {"worker"},
     {"daemon"},
-    {"lsp", "profile", "train", "doctor"},
-    {"cli_complete", "cli_grammar", "cli_learnt", "cli_models"},
+    {"lsp", "train"},
     {"cli"},
     {"__main__", "hatch_build"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
-MAY_READ_CONFIG = {"cli", "cli_complete", "cli_models", "lsp", "profile", "completion", "daemon", "doctor", "config"}
+MAY_READ_CONFIG = {"cli", "lsp", "completion", "daemon", "config"}
 HOMES = {
     "llama_cpp": {"llama"},
     "pygls": {"lsp"},

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from stand_in_hub import stand_in_hub
 
-from codespec.cli import main
+from codespec.cli.main import main
 from codespec.config import load, user_file
 from codespec.languages import by_id
 from codespec.llama.devices import Gpu
@@ -214,7 +214,9 @@ def test_a_damaged_model_does_not_hide_the_others(tmp_path, capsys):
 
 
 def test_what_is_heavy_is_not_imported_by_the_command_line():
-    code = "import sys, codespec.cli; print({'huggingface_hub', 'tomlkit', 'numpy', 'llama_cpp'} & set(sys.modules))"
+    code = (
+        "import sys, codespec.cli.main; print({'huggingface_hub', 'tomlkit', 'numpy', 'llama_cpp'} & set(sys.modules))"
+    )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout == "set()\n"
 

@@ -16,7 +16,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="torch is not installed; `make test-train` installs it and runs this file")
 pytest.importorskip("tokenizers", reason="tokenizers is not installed; `make test-train` installs it")
 
-from codespec.cli import main  # noqa: E402
+from codespec.cli.main import main  # noqa: E402
 from codespec.engine.local import LocalEngine  # noqa: E402
 from codespec.llama.context import Context  # noqa: E402
 from codespec.llama.model import Model  # noqa: E402

@@ -6,7 +6,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="torch is not installed; `make test-train` installs it and runs this file")
 pytest.importorskip("tokenizers", reason="tokenizers is not installed; `make test-train` installs it")
 
-from codespec.cli import main  # noqa: E402
+from codespec.cli.main import main  # noqa: E402
 from codespec.train.heads import KINDS, Heads, HeadsRun  # noqa: E402
 from codespec.train.heads_report import Costs, Tally, head_guesses, right_ones, summarize  # noqa: E402
 from codespec.train.model import TINY, Llama  # noqa: E402

@@ -8,7 +8,7 @@ import permuted
 import pytest
 from fakes import Table, TableTarget
 
-from codespec.cli import main
+from codespec.cli.main import main
 from codespec.draft.draft_length import FixedLengthDraft
 from codespec.draft.vocabulary_mapping import OfTokens
 from codespec.engine.local import LocalEngine

@@ -21,9 +21,9 @@ from benchmarks.decode.llama_cpp import (
     prompt_of,
 )
 from benchmarks.disturbance import Disturbance
+from codespec.cli.show import text_of
 from codespec.grammar.library import shipped
 from codespec.protocols import CodespecError
-from codespec.show import text_of
 
 PLAIN_GBNF = frozenset({"json"})
 """Shipped grammars without codespec's extensions, which llama.cpp reads from their ``root``."""

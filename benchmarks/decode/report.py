@@ -20,12 +20,12 @@ from benchmarks.decode.prompts import SETS
 from benchmarks.disturbance import Disturbance
 from benchmarks.progress import progress
 from codespec import plot
+from codespec.cli.options import version
+from codespec.cli.show import text_of
 from codespec.draft.costs import CostCurve
 from codespec.languages import by_id
 from codespec.models.registry import find_draft, find_target
-from codespec.options import version
 from codespec.protocols import CodespecError
-from codespec.show import text_of
 
 
 def run(arguments: argparse.Namespace) -> int:

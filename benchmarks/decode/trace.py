@@ -10,8 +10,8 @@ from html import escape
 from typing import Any
 
 from benchmarks.decode.decode import Measured, Sample, per_token
+from codespec.cli.show import text_of
 from codespec.protocols import Round, Vocabulary
-from codespec.show import text_of
 
 ARM = "combined"
 LINES = 8

@@ -14,7 +14,7 @@ from codespec.exit_codes import ANSWER_IS_NO, DONE
 from codespec.paths import own_python
 from codespec.protocols import CodespecError
 
-_CODE = "from codespec.cli import main; sys.exit(main())"
+_CODE = "from codespec.cli.main import main; sys.exit(main())"
 _LOWEST = 19
 _BELOW_NORMAL = getattr(subprocess, "BELOW_NORMAL_PRIORITY_CLASS", 0)  # of Windows
 

@@ -123,7 +123,7 @@ async def test_nothing_in_the_current_folder_is_run(tmp_path, hub, answers, monk
     workspace.mkdir()
     for name in ("codespec.py", "json.py"):
         (workspace / name).write_text(f"open({str(tmp_path / 'was run')!r}, 'w')\n")
-    command = [sys.executable, "-c", "import sys; sys.path.pop(0); from codespec.cli import main; main(['serve'])"]
+    command = [sys.executable, "-c", "import sys; sys.path.pop(0); from codespec.cli.main import main; main(['serve'])"]
     monkeypatch.chdir(workspace)
     async with running(tmp_path, command, env=soon(hub), client_name=CODE):
         await until(lambda: answers[0], 30)

@@ -26,7 +26,7 @@ LONG = "".join(f"def function_{n}(value):\n    return value * {n} + {n % 7}\n\n\
 MISSING = [
     what
     for what, there in (
-        ("the command line", importlib.util.find_spec("codespec.cli") is not None),
+        ("the command line", importlib.util.find_spec("codespec.cli.main") is not None),
         ("the embedded models", len(list((ROOT / "codespec" / "data").glob("*.gguf"))) >= 2),
     )
     if not there

@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from codespec import show
-from codespec.cli_grammar import grammar_in, read_grammar, warned
+from codespec.cli import show
+from codespec.cli.grammar import grammar_in, read_grammar, warned
 from codespec.errors import CodespecError
 from codespec.exit_codes import DONE
 from codespec.files import MAX_TEXT, STANDARD_INPUT, read_input

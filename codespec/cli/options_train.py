@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from codespec.option_values import count, not_negative, number, positive, share, sizes
+from codespec.cli.option_values import count, not_negative, number, positive, share, sizes
 
 
 def add_profile(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

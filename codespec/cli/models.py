@@ -10,7 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from codespec import show
+from codespec.cli import show
 from codespec.errors import CodespecError
 from codespec.exit_codes import ANSWER_IS_NO, DONE
 from codespec.terminal import printable, write_own

@@ -6,8 +6,8 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from codespec.option_values import not_negative, positive, share, whole
-from codespec.options_train import add_profile, add_train
+from codespec.cli.option_values import not_negative, positive, share, whole
+from codespec.cli.options_train import add_profile, add_train
 
 
 def build_parser() -> argparse.ArgumentParser:

@@ -7,11 +7,11 @@ import logging
 import sys
 from collections.abc import Callable, Mapping, Sequence
 
-from codespec import show
-from codespec.cli_complete import load_config, run_complete, run_generate
-from codespec.cli_grammar import run_grammar_accepts, run_grammar_check, run_grammar_convert
-from codespec.cli_learnt import run_learnt_clear, run_learnt_list
-from codespec.cli_models import (
+from codespec.cli import show
+from codespec.cli.complete import load_config, run_complete, run_generate
+from codespec.cli.grammar import run_grammar_accepts, run_grammar_check, run_grammar_convert
+from codespec.cli.learnt import run_learnt_clear, run_learnt_list
+from codespec.cli.models import (
     run_models_inspect,
     run_models_list,
     run_models_pull,
@@ -19,9 +19,9 @@ from codespec.cli_models import (
     run_models_suggest,
     run_models_use,
 )
+from codespec.cli.options import build_parser
 from codespec.errors import CodespecError
 from codespec.exit_codes import ANSWER_IS_NO, BAD_INPUT, DONE, INTERNAL
-from codespec.options import build_parser
 from codespec.terminal import guarded
 
 
@@ -103,7 +103,7 @@ def run_profile(options: argparse.Namespace) -> int:
     """``codespec profile``."""
     from dataclasses import replace
 
-    from codespec.profile import run
+    from codespec.cli.profile import run
 
     config = load_config(options)
     if options.threads is not None:
@@ -149,7 +149,7 @@ def run_train(options: argparse.Namespace) -> int:
 
 def run_doctor(options: argparse.Namespace) -> int:
     """``codespec doctor``."""
-    from codespec.doctor import report
+    from codespec.cli.doctor import report
 
     return DONE if report() else ANSWER_IS_NO
 

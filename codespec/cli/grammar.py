@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from codespec import show
+from codespec.cli import show
 from codespec.exit_codes import ANSWER_IS_NO, DONE
 from codespec.files import MAX_TEXT, STANDARD_INPUT, read_input
 
