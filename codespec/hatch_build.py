@@ -16,7 +16,7 @@ class LowerGrammars(BuildHookInterface):  # type: ignore[misc]
         """As the interface says."""
         if self.target_name != "wheel":
             return
-        code = "from codespec.grammar import cache; cache.lower_beforehand()"
+        code = "from codespec.grammar.beforehand import lower_beforehand; lower_beforehand()"
         done = subprocess.run([sys.executable, "-c", code], cwd=self.root, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             last = done.stderr.strip().splitlines()[-1:] or ["no message"]

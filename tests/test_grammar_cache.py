@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from codespec.grammar import Grammar, byte_tokenizer, cache, shipped
+from codespec.grammar.beforehand import lower_beforehand
 from codespec.grammar.gbnf import gbnf
 
 TEXT = 'root ::= "a" x<indent> \\b\nx<i> ::= "b" | "\\n" x<i+>'
@@ -158,7 +159,7 @@ def test_shipped_grammars_are_lowered_when_the_package_is_built(tmp_path, monkey
     monkeypatch.setattr("codespec.grammar.library.shipped", lambda: grammars)
     monkeypatch.setattr(cache, "BEFOREHAND", tmp_path / "lowered")
     monkeypatch.setenv(cache.VARIABLE, "off")
-    cache.lower_beforehand()
+    lower_beforehand()
     monkeypatch.delenv(cache.VARIABLE)
     monkeypatch.setattr("platformdirs.user_cache_dir", lambda name: str(tmp_path / "empty"))
     monkeypatch.setattr("codespec.grammar.grammar.lower", None)  # nothing may be lowered now

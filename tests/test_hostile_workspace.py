@@ -67,14 +67,13 @@ def test_what_a_grammar_imports_is_a_file(kind, tmp_path):
 
 
 HELPER = """
-from codespec.grammar import sandbox
+from codespec.grammar import sandbox_child
 import os, time
 def work(*_):
     print(os.getpid(), file=open({file!r}, "w"), flush=True)
     time.sleep({seconds})
-sandbox._try_out = work
-sandbox.PATIENCE = {patience}
-print(sandbox.examine_in_copy(dict(kind="gbnf", text="", name="g", options=dict()))["kind"], flush=True)
+sandbox_child.PATIENCE = {patience}
+print(sandbox_child.examine_in_copy(dict(kind="gbnf", text="", name="g", options=dict()), work)["kind"], flush=True)
 """
 
 

@@ -12,14 +12,11 @@ import hashlib
 import json
 import logging
 import os
-import shutil
 from pathlib import Path
 from typing import Any
 
 import llguidance
 
-from codespec.grammar.errors import GrammarError
-from codespec.grammar.indentation import usual
 from codespec.paths import machine_folder, make_private, write_whole
 
 VARIABLE = "CODESPEC_GRAMMAR_CACHE"
@@ -73,24 +70,6 @@ def _load(path: Path) -> str | None:
     with contextlib.suppress(OSError):
         os.utime(path)  # used now
     return body.decode()
-
-
-def lower_beforehand() -> None:
-    """Fill ``BEFOREHAND``, as building the package does: each shipped grammar from its root, and from where a document
-    is entered in the middle; those of blocks by indentation for the usual ones."""
-    from codespec.grammar.grammar import Grammar
-    from codespec.grammar.library import shipped
-
-    shutil.rmtree(BEFOREHAND, ignore_errors=True)
-    os.environ[VARIABLE] = str(BEFOREHAND)
-    for name in shipped():
-        leveled = Grammar.load(name).leveled
-        for levels in usual(yaml=name == "yaml") if leveled else ():
-            Grammar.load(name, levels=levels)
-        with contextlib.suppress(GrammarError):  # not every grammar has them
-            Grammar.load(name, start="statements")
-    for path in BEFOREHAND.iterdir():
-        path.chmod(0o644)  # for everybody who may use the package
 
 
 def store(name: str, text: str) -> None:

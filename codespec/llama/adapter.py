@@ -10,7 +10,7 @@ import hashlib
 import math
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 from weakref import WeakSet
 
 from codespec.llama.gguf import Header, Tensor, file_parts, read_header
@@ -18,15 +18,22 @@ from codespec.llama.model import Model
 from codespec.llama.runtime import clear_errors, last_errors, library
 from codespec.protocols import CodespecError
 
-if TYPE_CHECKING:
-    from codespec.llama.context import Context
-
 EMBEDDING = "token_embd.weight"
 OUTPUT = "output.weight"
 KINDS = frozenset({0, 1, 8, 30})
 """enum ggml_type: F32, F16, Q8_0, BF16."""
 
 _A, _B = ".lora_a", ".lora_b"
+
+
+class User(Protocol):
+    """A context that can decode with an adapter."""
+
+    def use(self, adapter: None) -> None:
+        """Decode without any."""
+        ...
+
+    def __hash__(self) -> int: ...
 
 
 class Adapter:
@@ -43,7 +50,7 @@ class Adapter:
     def __init__(self, model: Model, path: Path) -> None:
         self.path = path
         self.pointer: Any = None
-        self.users: WeakSet[Context] = WeakSet()
+        self.users: WeakSet[User] = WeakSet()
         check(path, model.path)
         self._api = library()
         try:

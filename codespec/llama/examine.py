@@ -19,8 +19,6 @@ from codespec.protocols import CodespecError
 
 TIMEOUT_SECONDS = 120
 """A child loads no weights, unless the file is on a drive that has to be read whole."""
-MEMORY = 4 << 30
-"""Bytes that it may take, its weights aside: what it is told to make room for may be anything."""
 MOST_REMEMBERED = 200
 _KILLED = 9  # SIGKILL, where there are signals
 _CHILD = "CODESPEC_EXAMINES"
@@ -44,30 +42,8 @@ def examine(path: Path) -> None:
         raise CodespecError(f"{path}: the file is damaged: llama.cpp crashes over it; fetch it again")
 
 
-def load_and_decode(path: str) -> None:
-    """What the child does."""
-    from codespec.llama.context import Context
-    from codespec.llama.model import Model
-
-    _limit_memory()
-    with (
-        suppress(CodespecError),
-        Model(path, plain_buffers=True) as model,
-        Context(model, context_length=64) as context,
-    ):
-        context.sequence().decode([0])
-
-
-def _limit_memory() -> None:
-    with suppress(ImportError, OSError, ValueError):  # none on Windows
-        import resource
-
-        _, hard = resource.getrlimit(resource.RLIMIT_DATA)
-        resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, hard))
-
-
 def _survives(path: Path) -> bool:
-    command = [*own_python(f"from {__name__} import load_and_decode; load_and_decode(sys.argv[1])"), str(path)]
+    command = [*own_python("from codespec.llama.trial import load_and_decode; load_and_decode(sys.argv[1])"), str(path)]
     environment = {**os.environ, _CHILD: "1", "GGML_NO_BACKTRACE": "1", "CUDA_VISIBLE_DEVICES": ""}
     quiet = subprocess.DEVNULL
     try:

@@ -28,7 +28,6 @@ REMEDY = (
     "pip install --force-reinstall --no-cache-dir --no-deps llama-cpp-python"
 )
 TIMEOUT_SECONDS = 60
-BATCHES = (1, 2, 16, 32)
 
 
 def default_model() -> Path:
@@ -101,7 +100,7 @@ def extra_buffers_work() -> bool:
 def survives(model: Path) -> bool:
     """Whether a child process that decodes a few batches with ``model`` comes back."""
     environment = {**os.environ, "CODESPEC_PROBE": "child"}
-    command = [*own_python(f"from {__name__} import decode_batches; decode_batches(sys.argv[1])"), str(model)]
+    command = [*own_python("from codespec.llama.trial import decode_batches; decode_batches(sys.argv[1])"), str(model)]
     try:
         done = subprocess.run(
             command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=TIMEOUT_SECONDS
@@ -111,14 +110,3 @@ def survives(model: Path) -> bool:
     if done.returncode != 0:
         log.debug("crash probe: exit %d, %s", done.returncode, done.stderr[-2000:].decode("utf-8", "replace"))
     return done.returncode == 0
-
-
-def decode_batches(path: str) -> None:
-    """Decode a few batches with a model; what the child process does."""
-    from codespec.llama.context import Context
-    from codespec.llama.model import Model
-
-    with Model(path) as model, Context(model, context_length=128) as context:
-        sequence = context.sequence()
-        for count in BATCHES:
-            sequence.decode([token % model.vocabulary.size for token in range(count)])
