@@ -118,7 +118,23 @@ def run_grammar(options: argparse.Namespace) -> int:
     return run(options.grammars, options.vocab, options.out, options.peers)
 
 
+def run_compare(options: argparse.Namespace) -> int:
+    """``python -m benchmarks compare``."""
+    from benchmarks.training.compare import run
+
+    return run(options)
+
+
+def run_fetch(options: argparse.Namespace) -> int:
+    """``python -m benchmarks fetch``."""
+    from benchmarks.training.fetch import run
+
+    return run(options)
+
+
 COMMANDS = {
+    "compare": run_compare,
+    "fetch": run_fetch,
     "latency": run_latency,
     "quality": run_quality,
     "learning": run_learning,

@@ -43,6 +43,11 @@ def build_parser() -> argparse.ArgumentParser:
     sources.add_argument("--out", type=Path, metavar="DIR", help="write sources-GRAMMAR.json there")
     sources.add_argument("--no-judge", action="store_true", help="count files that the language's own parser refuses")
     sources.set_defaults(command="sources")
+    fetch = actions.add_parser("fetch", help="fetch the packages that a corpus was made of (PyPI, npm, Debian)")
+    fetch.add_argument("--manifest", type=Path, required=True, metavar="FILE", help="manifest.json.gz of a run folder")
+    fetch.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder to unpack them in")
+    fetch.set_defaults(command="fetch")
+    _add_compare(actions)
     return parser
 
 
@@ -209,3 +214,22 @@ def _add_inflate(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -
         help="quantize anew, which changes the outputs (default: as the target is; random q8_0)",
     )  # fmt: skip
     parser.set_defaults(command="inflate")
+
+
+def _add_compare(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    compare = actions.add_parser("compare", help="what every draft of a run folder is worth in every language")
+    compare.add_argument("--out", type=Path, required=True, metavar="DIR", help="run folder with a target and drafts")
+    compare.add_argument(
+        "--places", type=positive, default=240, metavar="N", help="held-out places to complete (default: 240)"
+    )
+    compare.add_argument(
+        "--tokens", type=positive, default=16, metavar="N",
+        help="at each; behind more a small target repeats itself, which any draft foresees (default: 16)",
+    )  # fmt: skip
+    compare.add_argument(
+        "--also", nargs="*", default=[], metavar="ID", help="languages without a draft, which the general one is for"
+    )
+    compare.add_argument(
+        "--beside", type=Path, nargs="*", default=[], metavar="FILE", help="other targets, for their bits per byte"
+    )
+    compare.set_defaults(command="compare")

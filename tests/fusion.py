@@ -18,11 +18,11 @@ import byte_vocabulary
 import llguidance
 from grammar_fakes import matches
 
+from benchmarks.grammar.oracle import Failure, judge
 from codespec.grammar import GrammarError, byte_tokenizer
 from codespec.grammar.gbnf.gbnf import parse
 from codespec.grammar.lower.lower import lower
 from codespec.grammar.rules import Rules
-from codespec.llama.oracle import Failure, judge
 
 LETTERS = "abc"
 LENGTH = 5

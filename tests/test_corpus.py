@@ -11,9 +11,10 @@ pytest.importorskip(
     "datasketch", reason="datasketch is not installed; `make test-train` installs it and runs this file"
 )
 
+from benchmarks.training import fetch
 from codespec.cli.main import main
 from codespec.privacy.secrets import SECRET, holds_key
-from codespec.train import corpus, fetch
+from codespec.train import corpus
 
 STANDARD_LIBRARY = Path(sysconfig.get_path("stdlib"))
 

@@ -9,11 +9,11 @@ import byte_vocabulary
 import pytest
 from grammar_fakes import small_tokenizer
 
+from benchmarks.grammar.oracle import Failure, judge
 from codespec.grammar import Grammar, GrammarError
 from codespec.grammar.check import check
 from codespec.grammar.gbnf.diagnose import diagnose
 from codespec.grammar.gbnf.gbnf import parse
-from codespec.llama.oracle import Failure, judge
 
 ROOT = 'root ::= "a"\n'
 

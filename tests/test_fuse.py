@@ -10,11 +10,11 @@ import pytest
 from fusion import differences, grammars
 from grammar_fakes import matches
 
+from benchmarks.grammar.oracle import Failure, judge
 from codespec.grammar import Grammar, byte_tokenizer
 from codespec.grammar.gbnf.gbnf import parse
 from codespec.grammar.lower import fuse, lexicon
 from codespec.grammar.lower.lower import lexemes, lower
-from codespec.llama.oracle import Failure, judge
 
 
 def test_random_grammars_keep_their_language() -> None:

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from grammar_fakes import matches
 
+from benchmarks.grammar.oracle import Failure, Verdict, judge
 from codespec.grammar import Grammar, GrammarError, byte_tokenizer
 from codespec.grammar.gbnf.gbnf import parse
 from codespec.grammar.lower.lower import lower
-from codespec.llama.oracle import Failure, Verdict, judge
 from codespec.protocols import CodespecError
 
 CASES = [

@@ -13,12 +13,13 @@ import pytest
 torch = pytest.importorskip("torch", reason="torch is not installed; `make test-train` installs it and runs this file")
 pytest.importorskip("tokenizers", reason="tokenizers is not installed; `make test-train` installs it")
 
+from benchmarks.training import compare  # noqa: E402
 from codespec.cli.main import main  # noqa: E402
 from codespec.cli.options import build_parser  # noqa: E402
 from codespec.languages import by_id  # noqa: E402
 from codespec.models.info import inspect  # noqa: E402
 from codespec.models.registry import EMBEDDED, EMBEDDED_TARGET  # noqa: E402
-from codespec.train import compare, data, distil, judge, loss_plot, muon, pipeline, student  # noqa: E402
+from codespec.train import data, distil, judge, loss_plot, muon, pipeline, student  # noqa: E402
 from codespec.train.teacher import Lesson, likeliest  # noqa: E402
 from codespec.train.train import IGNORED, SHARES, Recipe, labels_of, rate_factor, recipe_of  # noqa: E402
 from codespec.train.trim import Trim  # noqa: E402

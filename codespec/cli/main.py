@@ -123,15 +123,12 @@ def run_profile(options: argparse.Namespace) -> int:
 def run_train(options: argparse.Namespace) -> int:
     """``codespec train``."""
     try:
-        from codespec.train import compare, distil, fetch, heads_report, pipeline
+        from codespec.train import distil, pipeline
     except ImportError as error:
         raise CodespecError(
             f"training needs the extra: pip install 'codespec[train]' ({error.name} is missing)"
         ) from None
     try:
-        of_their_own = {"heads": heads_report.run, "compare": compare.run, "fetch": fetch.run}
-        if options.model in of_their_own:
-            return of_their_own[options.model](options)
         of_run_folder = options.out is not None and (options.out / "target" / "checkpoint.pt").exists()
         if options.model == "draft" and (options.target or options.from_logs or not of_run_folder):
             from codespec.config import load

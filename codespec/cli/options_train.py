@@ -30,21 +30,6 @@ def add_train(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     parser = commands.add_parser("train", help="train a target, or a draft for one (needs codespec[train])")
     actions = parser.add_subparsers(required=True, metavar="ACTION")
     _add_learning(actions)
-    fetch = actions.add_parser("fetch", help="fetch the packages that a corpus was made of (PyPI, npm, Debian)")
-    fetch.add_argument("--manifest", type=Path, required=True, metavar="FILE", help="manifest.json.gz of a run folder")
-    fetch.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder to unpack them in")
-    fetch.set_defaults(command="train", model="fetch")
-    _add_compare(actions)
-    heads = actions.add_parser(
-        "heads", help="try heads on the target's hidden state (Medusa, Hydra) against the draft of the same --out"
-    )
-    heads.add_argument("--out", type=Path, required=True, metavar="DIR", help="run folder with a trained target")
-    heads.add_argument("--heads", type=positive, default=3, metavar="N", help="how far ahead (default: 3)")
-    heads.add_argument("--language", default="python", metavar="ID", help="(default: python)")
-    heads.add_argument("--minutes", type=number, default=10.0, metavar="M")
-    heads.add_argument("--max-steps", type=positive, default=None, metavar="N")
-    heads.add_argument("--positions", type=positive, default=60, metavar="N", help="held-out places to complete")
-    heads.set_defaults(command="train", model="heads")
 
 
 def _add_learning(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -99,22 +84,3 @@ def _add_learning(actions: argparse._SubParsersAction[argparse.ArgumentParser]) 
         )  # fmt: skip
         action.add_argument("--size", choices=["small", "tiny"], default="small", help="tiny is for trying things out")
         action.add_argument("--quantization", default="q8_0", choices=["q8_0", "q4_0", "f16", "f32"])
-
-
-def _add_compare(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    compare = actions.add_parser("compare", help="what every draft of a run folder is worth in every language")
-    compare.add_argument("--out", type=Path, required=True, metavar="DIR", help="run folder with a target and drafts")
-    compare.add_argument(
-        "--places", type=positive, default=240, metavar="N", help="held-out places to complete (default: 240)"
-    )
-    compare.add_argument(
-        "--tokens", type=positive, default=16, metavar="N",
-        help="at each; behind more a small target repeats itself, which any draft foresees (default: 16)",
-    )  # fmt: skip
-    compare.add_argument(
-        "--also", nargs="*", default=[], metavar="ID", help="languages without a draft, which the general one is for"
-    )
-    compare.add_argument(
-        "--beside", type=Path, nargs="*", default=[], metavar="FILE", help="other targets, for their bits per byte"
-    )
-    compare.set_defaults(command="train", model="compare")

@@ -1,4 +1,4 @@
-"""``codespec train fetch``: the packages that a manifest names, to build its corpus again."""
+"""``python -m benchmarks fetch``: the packages that a manifest names, to build its corpus again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``codespec train compare``: what every draft of a run folder is worth in every language, on held-out packages."""
+"""``python -m benchmarks compare``: what each draft of a run folder is worth in every language."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What trimming a draft saves with a given vocabulary, and what it costs: ``python -m codespec.train.trim_report``.
+"""What trimming a draft saves with a given vocabulary, and what it costs (``python -m`` this module).
 
 The weights are random, so only speed is measured with them; the share of tokens that a trimmed draft has is counted on
 real texts.
