@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from codespec.cli.main import main
-from codespec.draft.accepted_texts import (
+from codespec.draft.storage.accepted_texts import (
     PREFIX,
     SUFFIX,
     Accepted,
@@ -24,7 +24,7 @@ from codespec.draft.accepted_texts import (
     load,
     training_folder,
 )
-from codespec.draft.token_log import workspace_key
+from codespec.draft.storage.token_log import workspace_key
 
 RECORD = Accepted(1.0, "a-1", "w", "python", "a.py", "def f(", "x):", "\n    return x\n")
 POSIX = pytest.mark.skipif(os.name == "nt", reason="modes of files are POSIX")
@@ -110,7 +110,7 @@ def test_half_a_character_is_not_written(tmp_path):
 def test_several_processes_at_once(tmp_path):
     code = (
         "import sys; from dataclasses import replace; from pathlib import Path; from test_accepted import record\n"
-        "from codespec.draft.accepted_texts import keep\n"
+        "from codespec.draft.storage.accepted_texts import keep\n"
         "for n in range(40): keep(record(1000 * int(sys.argv[2]) + n), Path(sys.argv[1]))"
     )
     folders = os.pathsep.join([str(Path(__file__).parent), *sys.path])

@@ -15,7 +15,7 @@ from codespec.cli.main import main
 from codespec.config import LoraConfig
 from codespec.daemon.models import Models, engine_key
 from codespec.daemon.wire import pack_config, unpack_config
-from codespec.draft.profiles import Profiles
+from codespec.draft.storage.profiles import Profiles
 from codespec.engine.adapters import MOST_HELD, Lora
 from codespec.engine.local import LocalEngine
 from codespec.engine.prompt_cache import MIB, WarmSettings

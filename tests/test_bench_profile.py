@@ -9,7 +9,7 @@ import pytest
 
 from codespec.cli.profile import Profile, best_length, clipped, conclusion, table, write
 from codespec.draft.costs import CostCurve
-from codespec.draft.profiles import Setup
+from codespec.draft.storage.profiles import Setup
 from codespec.plot import lines
 
 SETUP = Setup("library", ("EPYC",), 0, 2, "f16", "auto", False, 0)

@@ -19,7 +19,7 @@ from codespec.cli import show
 from codespec.cli.complete import read_position
 from codespec.cli.main import main
 from codespec.completion.report import report_of
-from codespec.draft.profiles import Profiles
+from codespec.draft.storage.profiles import Profiles
 from codespec.errors import CodespecError
 from codespec.models.registry import EMBEDDED_TARGET
 from codespec.protocols import FinishReason, Round, Statistics

@@ -16,7 +16,7 @@ from codespec.completion.teaching import Teacher
 from codespec.config import Config
 from codespec.draft.ngram import BREAK, NgramDraft, NgramIndex
 from codespec.draft.ngram_store import CONTEXT, MOST_OPEN, Learnt, LearntStore
-from codespec.draft.token_log import TokenLog, workspace_log
+from codespec.draft.storage.token_log import TokenLog, workspace_log
 from codespec.engine.local import LocalEngine
 from codespec.models.registry import EMBEDDED_TARGET, vocabulary_hash
 from codespec.paths import folder_of

@@ -15,8 +15,8 @@ from codespec.completion.teaching import Teacher
 from codespec.config import Config
 from codespec.engine.local import LocalEngine
 from codespec.engine.prompt_cache import WarmSettings
-from codespec.lsp.documents import Document
-from codespec.lsp.surroundings import Surroundings
+from codespec.lsp.workspace.documents import Document
+from codespec.lsp.workspace.surroundings import Surroundings
 from codespec.models.registry import EMBEDDED_TARGET
 from codespec.privacy.public_files import PublicFiles
 

@@ -8,10 +8,10 @@ import os
 import pytest
 
 from codespec.draft import costs as module_of_costs
-from codespec.draft import profiles as module
 from codespec.draft.acceptance import Acceptance
 from codespec.draft.costs import CostCurve
-from codespec.draft.profiles import VARIABLE, Profiles, Setup, default_folder, model_hash
+from codespec.draft.storage import profiles as module
+from codespec.draft.storage.profiles import VARIABLE, Profiles, Setup, default_folder, model_hash
 from codespec.engine.local import LocalEngine
 from codespec.languages import by_id
 from codespec.models.registry import EMBEDDED_TARGET, find_draft

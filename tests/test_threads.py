@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import pytest
 
 from codespec.draft.costs import LONGEST, CostCurve, RunningCosts
-from codespec.draft.profiles import Profiles
+from codespec.draft.storage.profiles import Profiles
 from codespec.engine.calibration import ModelCosts
 from codespec.llama.context import Context
 from codespec.llama.model import Model

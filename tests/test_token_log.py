@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from codespec.draft import token_log_file
-from codespec.draft.token_log import TokenLog, clear, workspace_log
+from codespec.draft.storage import token_log_file
+from codespec.draft.storage.token_log import TokenLog, clear, workspace_log
 from codespec.protocols import CodespecError
 
 VOCABULARY = "0123abcd"
@@ -191,7 +191,7 @@ def test_another_vocabulary_or_version_starts_anew(
 WRITER = """
 import sys
 from pathlib import Path
-from codespec.draft.token_log import TokenLog
+from codespec.draft.storage.token_log import TokenLog
 first, count, cap = map(int, sys.argv[2:])
 log = TokenLog(Path(sys.argv[1]), "0123abcd", cap)
 for i in range(first, first + count):

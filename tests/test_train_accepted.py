@@ -23,7 +23,7 @@ from lsp.test_lessons import run_command  # noqa: E402
 from lsprotocol import types  # noqa: E402
 
 from codespec.cli.main import main  # noqa: E402
-from codespec.draft.accepted_texts import Accepted, accepted_folder, around, keep, training_folder  # noqa: E402
+from codespec.draft.storage.accepted_texts import Accepted, accepted_folder, around, keep, training_folder  # noqa: E402
 from codespec.llama.model import Model  # noqa: E402
 from codespec.models.fim import fim_format  # noqa: E402
 from codespec.models.info import inspect  # noqa: E402

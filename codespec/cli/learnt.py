@@ -14,7 +14,7 @@ from codespec.exit_codes import DONE
 
 def run_learnt_list(options: argparse.Namespace) -> int:
     """``codespec learnt list``."""
-    from codespec.draft.accepted_texts import accepted_folder, languages_kept, load
+    from codespec.draft.storage.accepted_texts import accepted_folder, languages_kept, load
 
     if options.language:
         for record in load([options.language]):
@@ -38,8 +38,8 @@ def run_learnt_list(options: argparse.Namespace) -> int:
 
 def run_learnt_clear(options: argparse.Namespace) -> int:
     """``codespec learnt clear``."""
-    from codespec.draft.accepted_texts import forget
-    from codespec.draft.token_log import clear
+    from codespec.draft.storage.accepted_texts import forget
+    from codespec.draft.storage.token_log import clear
     from codespec.engine.prompt_store import delete_kept
     from codespec.paths import kv_folder, name_of
 

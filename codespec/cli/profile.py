@@ -10,7 +10,7 @@ from typing import Any
 
 from codespec.config import Config, TargetConfig
 from codespec.draft.costs import LONGEST, SIZES, CostCurve, Measurement, plan
-from codespec.draft.profiles import Profiles, Setup, default_folder
+from codespec.draft.storage.profiles import Profiles, Setup, default_folder
 from codespec.engine.calibration import busy_clock
 from codespec.languages import by_id
 from codespec.llama.context import Context

@@ -8,7 +8,7 @@ from pathlib import Path
 from codespec.completion.completer import Completer
 from codespec.completion.ending.token_prefixes import prepare
 from codespec.config import Config
-from codespec.draft.profiles import Profiles, default_folder
+from codespec.draft.storage.profiles import Profiles, default_folder
 from codespec.engine.local import LocalEngine
 from codespec.engine.prompt_cache import MIB, WarmSettings
 from codespec.models.index import look_through

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from codespec.draft.ngram import BREAK, GRAM, NgramIndex
 from codespec.draft.sequence import common_prefix
-from codespec.draft.token_log import TokenLog, clear, note, noted, workspace_log
+from codespec.draft.storage.token_log import TokenLog, clear, note, noted, workspace_log
 
 CAP = 262_144
 """Tokens that one index holds at most; beyond them the oldest are dropped until a quarter is free again."""

@@ -9,7 +9,7 @@ from time import get_clock_info, process_time
 
 from codespec.draft.acceptance import Acceptance
 from codespec.draft.costs import LONGEST, Measurement, RunningCosts, plan
-from codespec.draft.profiles import Profiles, Setup
+from codespec.draft.storage.profiles import Profiles, Setup
 from codespec.llama.context import Context
 from codespec.llama.runtime import Cancellation
 from codespec.protocols import Aborted, CodespecError

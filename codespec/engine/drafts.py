@@ -17,8 +17,8 @@ from codespec.draft.markers import shared_markers
 from codespec.draft.model import ModelDraft
 from codespec.draft.ngram import NgramDraft
 from codespec.draft.other_vocabulary import ForeignDraft, foreign_note
-from codespec.draft.profiles import Profiles
 from codespec.draft.retokenize import cut_alike
+from codespec.draft.storage.profiles import Profiles
 from codespec.draft.vocabulary_mapping import OfTokens, OfWidth
 from codespec.engine.adapters import Adapters, Lora
 from codespec.engine.calibration import Calibration, ModelCosts

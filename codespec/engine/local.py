@@ -12,7 +12,7 @@ from time import monotonic, perf_counter
 
 from codespec.draft.costs import LONGEST
 from codespec.draft.ngram_store import Learnt, LearntStore
-from codespec.draft.profiles import Profiles, Setup, model_hash
+from codespec.draft.storage.profiles import Profiles, Setup, model_hash
 from codespec.engine.adapters import Adapters, Lora
 from codespec.engine.drafts import DRAFTS_BYTES, Drafts
 from codespec.engine.parallel import Forks

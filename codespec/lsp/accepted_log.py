@@ -8,8 +8,8 @@ import time
 from typing import TYPE_CHECKING
 
 from codespec.completion.prompt.prompt import file_name
-from codespec.draft.accepted_texts import TEXT, Accepted, accepted_folder, around, forget, keep
-from codespec.draft.token_log import workspace_key
+from codespec.draft.storage.accepted_texts import TEXT, Accepted, accepted_folder, around, forget, keep
+from codespec.draft.storage.token_log import workspace_key
 from codespec.errors import CodespecError
 from codespec.paths import folder_of
 from codespec.privacy.public_files import PublicFiles

@@ -13,7 +13,7 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from codespec.draft.token_log import clear, noted
+from codespec.draft.storage.token_log import clear, noted
 from codespec.paths import folder_of
 from codespec.protocols import CodespecError
 

@@ -9,9 +9,9 @@ from lsprotocol import types
 
 from codespec.completion.request import Request, plain
 from codespec.languages import by_path
-from codespec.lsp.documents import Document, Excerpt
 from codespec.lsp.feedback import ACCEPT
-from codespec.lsp.units import Units
+from codespec.lsp.workspace.documents import Document, Excerpt
+from codespec.lsp.workspace.units import Units
 from codespec.protocols import Snippet
 
 if TYPE_CHECKING:

@@ -20,24 +20,24 @@ from pygls.lsp.server import LanguageServer
 from pygls.uris import to_fs_path
 
 from codespec.daemon.address import version
-from codespec.lsp import notebooks
 from codespec.lsp.accepted_log import AcceptedLog
 from codespec.lsp.completions import Completions, Usage
 from codespec.lsp.connection.logs import describe, make_discreet
 from codespec.lsp.connection.protocol import Protocol
-from codespec.lsp.documents import Document, open_document
 from codespec.lsp.feedback import Feedback
 from codespec.lsp.items import to_request
 from codespec.lsp.messages import Messages
 from codespec.lsp.model_loader import ModelLoader
-from codespec.lsp.private_documents import PrivateDocuments
 from codespec.lsp.settings import SECTION, Settings
 from codespec.lsp.statistics import Statistics
 from codespec.lsp.status_reporter import StatusReporter
-from codespec.lsp.surroundings import Surroundings, file_uri
 from codespec.lsp.tasks import Tasks
 from codespec.lsp.training import Training
-from codespec.lsp.units import Units
+from codespec.lsp.workspace import notebooks
+from codespec.lsp.workspace.documents import Document, open_document
+from codespec.lsp.workspace.private_documents import PrivateDocuments
+from codespec.lsp.workspace.surroundings import Surroundings, file_uri
+from codespec.lsp.workspace.units import Units
 from codespec.protocols import Snippet
 from codespec.worker.decode_thread import DecodeThread
 

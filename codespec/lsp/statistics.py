@@ -15,12 +15,12 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from codespec.draft.token_log_file import locked, replace
-from codespec.lsp.documents import Mark
+from codespec.draft.storage.token_log_file import locked, replace
+from codespec.lsp.workspace.documents import Mark
 from codespec.paths import data_folder
 
 if TYPE_CHECKING:
-    from codespec.lsp.documents import Document
+    from codespec.lsp.workspace.documents import Document
 
 VERSION = 1
 FILE_NAME = "statistics.json"

@@ -13,7 +13,7 @@ from typing import Any
 
 from codespec.completion.open_documents import lead_of
 from codespec.completion.prompt.prompt import Prompts
-from codespec.draft.accepted_texts import Accepted, load, training_folder
+from codespec.draft.storage.accepted_texts import Accepted, load, training_folder
 from codespec.models.fim import FimFormat
 from codespec.paths import hold, keep_private
 from codespec.protocols import CodespecError

@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from codespec.draft.profiles import model_hash
-from codespec.draft.token_log import language_stem
+from codespec.draft.storage.profiles import model_hash
+from codespec.draft.storage.token_log import language_stem
 from codespec.languages import by_id, sharing_a_draft
 from codespec.llama.model import Model
 from codespec.models.index import best_draft

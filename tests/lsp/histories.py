@@ -23,7 +23,7 @@ from pathlib import Path
 
 from lsprotocol import types
 
-from codespec.draft import token_log_file
+from codespec.draft.storage import token_log_file
 from codespec.engine.local import LocalEngine
 from codespec.models.registry import EMBEDDED_TARGET
 from codespec.privacy.secrets import has_secret_name, is_secret

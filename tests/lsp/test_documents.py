@@ -10,8 +10,8 @@ from lsprotocol import types
 from pygls.workspace import PositionCodec
 
 from codespec.lsp.app import create_server
-from codespec.lsp.documents import Document, Mark, split_lines
-from codespec.lsp.units import Units
+from codespec.lsp.workspace.documents import Document, Mark, split_lines
+from codespec.lsp.workspace.units import Units
 
 UNITS = {
     types.PositionEncodingKind.Utf8: lambda text: len(text.encode()),

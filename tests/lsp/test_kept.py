@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from lsprotocol import types
 
-from codespec.draft.accepted_texts import Accepted, forget, keep, load
+from codespec.draft.storage.accepted_texts import Accepted, forget, keep, load
 
 from .helpers import running, until
 from .test_commands import refused

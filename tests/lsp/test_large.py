@@ -10,8 +10,8 @@ import pytest
 from lsprotocol import types
 
 from codespec.completion.cache import CompletionCache
-from codespec.lsp.documents import AFTER, BEFORE, LARGE, Document
 from codespec.lsp.items import to_request
+from codespec.lsp.workspace.documents import AFTER, BEFORE, LARGE, Document
 
 from .stub_server import completion
 

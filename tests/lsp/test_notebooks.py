@@ -6,8 +6,8 @@ import pytest
 import pytest_asyncio
 from lsprotocol import types
 
-from codespec.lsp.documents import BEFORE, Document
-from codespec.lsp.notebooks import BETWEEN, within
+from codespec.lsp.workspace.documents import BEFORE, Document
+from codespec.lsp.workspace.notebooks import BETWEEN, within
 
 from .helpers import running, until
 

@@ -10,8 +10,8 @@ from dataclasses import asdict
 import pytest
 from lsprotocol import types
 
-from codespec.lsp.documents import Document
 from codespec.lsp.statistics import Counts, Statistics, share_left
+from codespec.lsp.workspace.documents import Document
 
 from .helpers import URI, running
 from .test_commands import status

@@ -11,9 +11,9 @@ import pytest
 from lsprotocol import types
 
 from codespec.config import ContextConfig
-from codespec.lsp import surroundings
-from codespec.lsp.documents import Document
-from codespec.lsp.surroundings import Surroundings
+from codespec.lsp.workspace import surroundings
+from codespec.lsp.workspace.documents import Document
+from codespec.lsp.workspace.surroundings import Surroundings
 from codespec.privacy.ignore_files import CHECK_S
 
 from .helpers import running, until

@@ -8,7 +8,7 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcException, JsonRpcInvalidRequest, JsonRpcServerNotInitialized
 from pygls.protocol import LanguageServerProtocol
 
-from codespec.lsp.documents import Documents
+from codespec.lsp.workspace.documents import Documents
 
 
 class Protocol(LanguageServerProtocol):

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from pygls.exceptions import JsonRpcInternalError, JsonRpcInvalidParams
 
-from codespec.draft.accepted_texts import forget
+from codespec.draft.storage.accepted_texts import forget
 from codespec.languages import by_id
 from codespec.lsp.child import run
 from codespec.lsp.feedback import ACCEPT

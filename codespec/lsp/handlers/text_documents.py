@@ -12,7 +12,7 @@ from codespec.lsp.handlers.prefetch import changed
 from codespec.lsp.session import CodespecServer
 
 if TYPE_CHECKING:
-    from codespec.lsp.documents import Document
+    from codespec.lsp.workspace.documents import Document
 
 LEARNT = 400_000
 """Characters of a large document that are learnt."""

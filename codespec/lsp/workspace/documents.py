@@ -15,7 +15,7 @@ from urllib.parse import unquote
 from lsprotocol import types
 from pygls.workspace import PositionCodec, TextDocument, Workspace
 
-from codespec.lsp.units import Units
+from codespec.lsp.workspace.units import Units
 
 logger = logging.getLogger(__name__)
 

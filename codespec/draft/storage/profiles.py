@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 from codespec.draft.acceptance import Acceptance
 from codespec.draft.costs import CostCurve
-from codespec.draft.token_log_file import replace
+from codespec.draft.storage.token_log_file import replace
 from codespec.llama.context import Context
 from codespec.llama.devices import devices
 from codespec.llama.probe import fingerprint

@@ -15,8 +15,8 @@ from codespec.completion.prompt.imports import LARGEST
 from codespec.completion.prompt.other_files import Chooser, Ring, around, pieces
 from codespec.config import ContextConfig
 from codespec.languages import by_path
-from codespec.lsp.documents import Document
-from codespec.lsp.import_reader import ImportReader
+from codespec.lsp.workspace.documents import Document
+from codespec.lsp.workspace.import_reader import ImportReader
 from codespec.privacy.ignore_files import GIT, HOLD_S, OWN, IgnoreFiles
 from codespec.privacy.secrets import has_secret_name, holds_token, is_secret
 from codespec.protocols import Snippet

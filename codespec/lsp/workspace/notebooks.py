@@ -8,7 +8,7 @@ from lsprotocol import types
 from pygls.workspace import Workspace
 
 from codespec.languages import by_id
-from codespec.lsp.documents import AFTER, BEFORE, Document, Excerpt, open_document
+from codespec.lsp.workspace.documents import AFTER, BEFORE, Document, Excerpt, open_document
 
 SELECTOR = types.NotebookDocumentSyncOptions(
     notebook_selector=[types.NotebookDocumentFilterWithNotebook(notebook="*")],

@@ -15,7 +15,7 @@ from array import array
 from collections.abc import Sequence
 from pathlib import Path
 
-from codespec.draft.token_log_file import append, kind_of, locked, new_header, newest, parse, record, replace
+from codespec.draft.storage.token_log_file import append, kind_of, locked, new_header, newest, parse, record, replace
 from codespec.paths import data_folder
 from codespec.protocols import CodespecError
 

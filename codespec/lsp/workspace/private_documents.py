@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pygls.uris import to_fs_path
 
-from codespec.lsp.documents import Document
 from codespec.lsp.feedback import Feedback
 from codespec.lsp.messages import Messages
-from codespec.lsp.surroundings import Surroundings
+from codespec.lsp.workspace.documents import Document
+from codespec.lsp.workspace.surroundings import Surroundings
 
 
 class PrivateDocuments:

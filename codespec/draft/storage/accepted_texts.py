@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
-from codespec.draft.token_log import language_stem, workspace_key
-from codespec.draft.token_log_file import append, locked, replace
+from codespec.draft.storage.token_log import language_stem, workspace_key
+from codespec.draft.storage.token_log_file import append, locked, replace
 from codespec.paths import data_folder
 from codespec.protocols import CodespecError
 

@@ -1,0 +1,1 @@
+"""What drafts have learnt, on the disk."""
