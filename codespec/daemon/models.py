@@ -6,7 +6,7 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,19 +21,6 @@ logger = logging.getLogger(__name__)
 
 KEPT_S = 60.0
 """How long a model that nobody uses any more stays, so that an editor can be started again, or settings changed."""
-
-
-@dataclass(eq=False)
-class Work:
-    """Something that the decode thread is to do: what it calls a request.
-
-    Attributes:
-        run: given a flag that is set once nobody wants it any more.
-        stops: it ends soon after that flag is set.
-    """
-
-    run: Callable[[Cancel], Any]
-    stops: bool = True
 
 
 @dataclass(eq=False)
@@ -55,7 +42,7 @@ class Models:
         self._load = load
         self._lock = threading.Lock()
         self._loaded: dict[tuple[Any, ...], _Loaded] = {}
-        self._running: tuple[Work, Cancel] | None = None
+        self._running: Cancel | None = None
 
     @property
     def count(self) -> int:
@@ -116,25 +103,22 @@ class Models:
         with self._lock:
             return any(not each.users and each.unused_since <= latest for each in self._loaded.values())
 
-    @property
-    def overdue(self) -> Work | None:
-        """What runs although it was to stop."""
-        running = self._running
-        return running[0] if running is not None and running[0].stops and running[1].is_set() else None
-
-    # What the decode thread calls.
-
-    def complete(self, work: Work, cancel: Cancel) -> Any:
-        """Do it."""
-        self._running = work, cancel
+    @contextlib.contextmanager
+    def running(self, cancel: Cancel) -> Iterator[None]:
+        """While something runs that ends soon after ``cancel`` is set."""
+        self._running = cancel
         try:
-            return work.run(cancel)
+            yield
         finally:
             self._running = None
 
-    def prefill(self, work: Work, cancel: Cancel) -> Any:
-        """Do it, though it may be stopped by whatever comes."""
-        return self.complete(work, cancel)
+    @property
+    def overdue(self) -> Cancel | None:
+        """The flag of what runs although it was to stop."""
+        running = self._running
+        return running if running is not None and running.is_set() else None
+
+    # What the decode thread calls.
 
     @property
     def reading(self) -> bool:

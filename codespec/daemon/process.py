@@ -23,13 +23,14 @@ from typing import Any
 
 from codespec.config import load
 from codespec.daemon.address import Place, place, version
-from codespec.daemon.models import Models, Work
+from codespec.daemon.models import Models
 from codespec.daemon.session import Session
 from codespec.daemon.start import LARGEST_LOG
 from codespec.daemon.wire import Channel
 from codespec.errors import CodespecError
 from codespec.exit_codes import ANSWER_IS_NO, DONE, INTERNAL
 from codespec.paths import hold, write_whole
+from codespec.protocols import Cancel
 from codespec.worker.decode_thread import DecodeThread
 
 logger = logging.getLogger(__name__)
@@ -86,7 +87,7 @@ class ModelProcess:
         self._numbers = count(1)
         self._alone_since = time.monotonic() + first_s - idle_s  # who has started it may have changed its mind
         self._reason = ""
-        self._overdue: Work | None = None
+        self._overdue: Cancel | None = None
         self._overdue_since = 0.0
 
     def run(self) -> None:
@@ -106,8 +107,7 @@ class ModelProcess:
             raise CodespecError(f"{self._where.address}: cannot listen there: {error}") from error
         logging.getLogger("codespec").addHandler(_Relay(self._say))
         self._decode.load(lambda: self._models, lambda error: None)
-        ahead = Work(lambda cancel: self._models.load_ahead(load()[0]), stops=False)
-        self._decode.submit("what is most likely asked for", ahead)
+        self._decode.submit("what is most likely asked for", lambda models, cancel: models.load_ahead(load()[0]))
         threading.Thread(target=self._accept, args=(listener, key), name="accept", daemon=True).start()
         self._wait()
         with contextlib.suppress(OSError):
@@ -141,7 +141,7 @@ class ModelProcess:
                     break
                 self._changed.wait(min(_CHECK_S, self._idle_s - alone_s) or _CHECK_S)
                 if self._models.has_unused():
-                    self._decode.submit("unused models", Work(lambda cancel: self._models.free_unused()))
+                    self._decode.submit("unused models", lambda models, cancel: models.free_unused())
                 self._look_for_hang()
                 _cut_log()
 

@@ -7,11 +7,12 @@ import logging
 import queue
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
 from codespec.completion.completer import Completer
-from codespec.daemon.models import Models, Work
+from codespec.daemon.models import Models
 from codespec.daemon.wire import (
     BEAT_S,
     Channel,
@@ -155,7 +156,11 @@ class Session:
 
     def _prefill(self, number: Any, message: dict[str, Any]) -> None:
         request = unpack_request(message["request"], self._texts)
-        work = Work(lambda cancel: self._opened.prefill(request, cancel))
+
+        def work(models: Models, cancel: Cancel) -> None:
+            with models.running(cancel):
+                self._opened.prefill(request, cancel)
+
         self._decode.submit(self._name, work, ahead=True, prefill=True)
 
     def _learn(self, number: Any, message: dict[str, Any]) -> None:
@@ -196,11 +201,12 @@ class Session:
     def _submit(
         self, number: Any, document: str, work: Callable[[Cancel], Any], ahead: bool = False, stops: bool = True
     ) -> None:
-        def begin(cancel: Cancel) -> Any:
+        def begin(models: Models, cancel: Cancel) -> Any:
             self.say({"id": number, "begun": True})
-            return work(cancel)
+            with models.running(cancel) if stops else nullcontext():
+                return work(cancel)
 
-        job = self._decode.submit(document, Work(begin, stops), ahead=ahead)
+        job = self._decode.submit(document, begin, ahead=ahead)
         self._jobs[number] = job
         job.future.add_done_callback(partial(self._answer, number))
 

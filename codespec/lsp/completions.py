@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -12,12 +12,18 @@ from codespec.lsp.traces import Traces
 
 if TYPE_CHECKING:
     from codespec.completion.request import Completion, Request
-    from codespec.worker.jobs import Job
+    from codespec.protocols import Cancel
+    from codespec.worker.jobs import Completes, Job
 
 
 UNASKED = 4
 """Changes without a request behind them after which nothing is completed ahead: the user asks by a key, or types faster
 than the editor asks."""
+
+
+def completing(request: Request) -> Callable[[Completes, Cancel], list[Completion] | None]:
+    """The work of the decode thread that answers a request."""
+    return lambda completer, cancel: completer.complete(request, cancel)
 
 
 @dataclass

@@ -7,11 +7,14 @@ import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from time import monotonic, perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from codespec.worker.jobs import Job, Task, Worker
 from codespec.worker.malloc_trim import Trimmer
 from codespec.worker.times import Times
+
+if TYPE_CHECKING:
+    from codespec.protocols import Cancel
 
 logger = logging.getLogger(__name__)
 
@@ -70,16 +73,25 @@ class DecodeThread:
                 self._thread.start()
             self._changed.notify()
 
-    def submit(self, document: str, request: Any, ahead: bool = False, prefill: bool = False, key: Any = None) -> Job:
-        """Ask for completions. An older job of the same document stops and resolves to None, unless it was ahead and
-        has the same key: then it goes on, as this one.
+    def submit(
+        self,
+        document: str,
+        work: Callable[[Any, Cancel], Any],
+        ahead: bool = False,
+        prefill: bool = False,
+        key: Any = None,
+    ) -> Job:
+        """Have work done. An older job of the same document stops and resolves to None, unless it was ahead and has the
+        same key: then it goes on, as this one.
 
         Args:
-            ahead: nobody waits for them yet. Such a job runs only if nothing else is to be done, and is stopped by
+            work: called in the decode thread with the worker that is loaded and a flag that is set once nobody wants
+                the result any more.
+            ahead: nobody waits for it yet. Such a job runs only if nothing else is to be done, and is stopped by
                 whatever comes, of any document; a newer one takes its place.
-            prefill: only decode the prompt.
+            prefill: it only reads a prompt, a step of which is always finished.
         """
-        job = Job(document, request, ahead, prefill, key)
+        job = Job(document, work, ahead, prefill, key)
         with self._changed:
             same = self._ahead_of(job)
             if same is not None:
@@ -263,12 +275,9 @@ class DecodeThread:
         job, completer = self._running, self._completer
         assert job is not None
         assert completer is not None
-        completions = None
+        result = None
         try:
-            if job.prefill:
-                completer.prefill(job.request, job.cancel)
-            else:
-                completions = completer.complete(job.request, job.cancel)
+            result = job.work(completer, job.cancel)
         except Exception as error:
             # An abort may surface as an exception: then it is no news.
             if not job.cancel.is_set():
@@ -279,7 +288,7 @@ class DecodeThread:
                 what = "prefill" if job.prefill or job.reading else "decode"
                 self._stopping[what].add((perf_counter() - job.stopped) * 1e3)
         self._idle_work = True  # another draft may have been loaded
-        job.resolve(None if job.cancel.is_set() else completions)
+        job.resolve(None if job.cancel.is_set() or job.prefill else result)
 
     def _replace(self, load: Callable[[], Worker], done: Callable[[Exception | None], None]) -> None:
         self._free()

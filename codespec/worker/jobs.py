@@ -1,4 +1,4 @@
-"""What the decode thread has to do, and with whom."""
+"""Jobs of the decode thread, and what it needs of the models."""
 
 from __future__ import annotations
 
@@ -10,22 +10,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from codespec.completion.request import Request
+    from codespec.completion.request import Completion, Request
     from codespec.protocols import Cancel
 
 logger = logging.getLogger(__name__)
 
 
 class Worker(Protocol):
-    """What the decode thread calls, each as in ``Completer``; what a request is, is between it and who submits it."""
-
-    def complete(self, request: Any, cancel: Cancel) -> Any:
-        """Carry out a request; None where it was stopped."""
-        ...
-
-    def prefill(self, request: Any, cancel: Cancel) -> Any:
-        """Read its prompt."""
-        ...
+    """What the decode thread has models in: it hands them to the work of every job, and calls these methods itself."""
 
     def idle(self, go_on: Callable[[], bool]) -> bool:
         """Use the time; whether nothing is left to do."""
@@ -52,6 +44,14 @@ class Worker(Protocol):
 class Completes(Worker, Protocol):
     """A completer of a language server: ``Completer`` itself, or what stands for one in another process."""
 
+    def complete(self, request: Request, cancel: Cancel) -> list[Completion] | None:
+        """Completions; None where the request was stopped."""
+        ...
+
+    def prefill(self, request: Request, cancel: Cancel) -> int:
+        """Read the prompt of a request."""
+        ...
+
     def learn(self, text: str, path: str, language: str, workspace: str = "", offset: int | None = None) -> None:
         """Learn a document."""
         ...
@@ -67,21 +67,22 @@ class Completes(Worker, Protocol):
 
 @dataclass(eq=False)
 class Job:
-    """A request on its way through the decode thread.
+    """Work on its way through the decode thread.
 
     Attributes:
         document: the jobs of one document replace each other.
-        future: the completions, None where the request was superseded or given up, or what the completer raised.
+        work: called there with the worker and ``cancel``.
+        future: what that returned, None where the job was superseded or given up, or what was raised.
         cancel: set once nobody wants the answer any more.
         ahead: nobody waits for it yet: every other request goes first, and stops it.
-        prefill: only the prompt is to be decoded; there are no completions.
+        prefill: only a prompt is read; a step of that is always finished.
         key: equal for jobs that ask for the same; None is like no other.
         stopped: when it was stopped, in seconds of ``perf_counter``; 0 if it was not.
         reading: whether it was stopped while a prompt was read.
     """
 
     document: str
-    request: Any
+    work: Callable[[Any, Cancel], Any]
     ahead: bool = False
     prefill: bool = False
     key: Any = None
@@ -96,11 +97,11 @@ class Job:
         done = self.future.done() and not self.future.cancelled() and self.future.exception() is None
         return done and self.future.result() is not None
 
-    def resolve(self, completions: Any) -> None:
+    def resolve(self, result: Any) -> None:
         """Answer, unless somebody else has."""
         try:
             if not self.future.done():
-                self.future.set_result(completions)
+                self.future.set_result(result)
         except InvalidStateError:
             pass  # cancelled between the two lines
 

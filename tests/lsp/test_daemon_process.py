@@ -95,9 +95,9 @@ def test_a_socket_has_a_short_name(here, tmp_path, monkeypatch):
 
 
 HANGS = """
+import contextlib
 import logging
 import time
-from codespec.daemon.models import Work
 from codespec.daemon import process
 from codespec.daemon.address import place
 
@@ -105,7 +105,11 @@ logging.basicConfig()
 process._STUCK_S = 0.1
 here = process.ModelProcess(place(), idle_s=100)
 begun = []
-job = here._decode.submit("a window", Work(lambda cancel: begun.append(1) or time.sleep(1000), stops={stops}))
+def hang(models, cancel):
+    begun.append(1)
+    with models.running(cancel) if {stops} else contextlib.nullcontext():
+        time.sleep(1000)
+job = here._decode.submit("a window", hang)
 here._decode.load(lambda: here._models, lambda error: None)
 while not begun:
     time.sleep(0.01)

@@ -56,6 +56,10 @@ def thread():
     assert decode.close(WAIT_S)
 
 
+def submit(thread, document, request, **more):
+    return thread.submit(document, lambda completer, cancel: completer.complete(request, cancel), **more)
+
+
 def load(thread, make):
     loaded = threading.Event()
     errors = []
@@ -65,9 +69,9 @@ def load(thread, make):
 
 def test_documents_take_turns_and_a_newer_request_keeps_the_turn(thread, gate):
     load(thread, lambda: gate)
-    jobs = [thread.submit("a", "a1")]
+    jobs = [submit(thread, "a", "a1")]
     assert gate.begun.acquire(timeout=WAIT_S)
-    jobs += [thread.submit("b", "b1"), thread.submit("c", "c1"), thread.submit("b", "b2")]
+    jobs += [submit(thread, "b", "b1"), submit(thread, "c", "c1"), submit(thread, "b", "b2")]
     for _ in range(3):
         gate.through.release()
     assert [job.future.result(WAIT_S) for job in jobs] == [["a1 done"], None, ["c1 done"], ["b2 done"]]
@@ -77,9 +81,9 @@ def test_documents_take_turns_and_a_newer_request_keeps_the_turn(thread, gate):
 
 def test_an_older_request_is_answered_before_it_has_stopped(thread, gate):
     load(thread, lambda: gate)
-    older = thread.submit("a", "a1")
+    older = submit(thread, "a", "a1")
     assert gate.begun.acquire(timeout=WAIT_S)
-    newer = thread.submit("a", "a2")
+    newer = submit(thread, "a", "a2")
     assert older.future.result(timeout=0) is None
     assert gate.aborts == 1
     assert gate.begun.acquire(timeout=WAIT_S)
@@ -90,10 +94,10 @@ def test_an_older_request_is_answered_before_it_has_stopped(thread, gate):
 def test_what_is_stopped_while_it_reads_its_prompt_counts_as_reading(thread, gate):
     load(thread, lambda: gate)
     for gate.reading in (True, False, True):
-        job = thread.submit("a", "a1")
+        job = submit(thread, "a", "a1")
         assert gate.begun.acquire(timeout=WAIT_S)
         thread.cancel(job)
-        assert thread.submit("b", "b1") is not job
+        assert submit(thread, "b", "b1") is not job
         assert gate.begun.acquire(timeout=WAIT_S)
         gate.through.release()
     status = thread.status()
@@ -102,9 +106,9 @@ def test_what_is_stopped_while_it_reads_its_prompt_counts_as_reading(thread, gat
 
 def test_only_a_job_that_waits_can_be_given_up(thread, gate):
     load(thread, lambda: gate)
-    runs = thread.submit("a", "a1")
+    runs = submit(thread, "a", "a1")
     assert gate.begun.acquire(timeout=WAIT_S)
-    waits = thread.submit("b", "b1")
+    waits = submit(thread, "b", "b1")
     thread.give_up(runs)
     thread.give_up(waits)
     assert waits.future.result(timeout=0) is None
@@ -115,10 +119,10 @@ def test_only_a_job_that_waits_can_be_given_up(thread, gate):
 
 def test_cancelling_a_job_that_is_done_does_not_abort_the_next(thread, gate):
     load(thread, lambda: gate)
-    first = thread.submit("a", "a1")
+    first = submit(thread, "a", "a1")
     gate.through.release()
     first.future.result(WAIT_S)
-    second = thread.submit("b", "b1")
+    second = submit(thread, "b", "b1")
     assert gate.begun.acquire(timeout=WAIT_S)
     assert gate.begun.acquire(timeout=WAIT_S)
     thread.cancel(first)
@@ -129,9 +133,9 @@ def test_cancelling_a_job_that_is_done_does_not_abort_the_next(thread, gate):
 
 def test_a_new_load_stops_what_runs_and_serves_what_waits(thread, gate):
     load(thread, lambda: gate)
-    runs = thread.submit("a", "a1")
+    runs = submit(thread, "a", "a1")
     assert gate.begun.acquire(timeout=WAIT_S)
-    waits = thread.submit("b", "b1")
+    waits = submit(thread, "b", "b1")
     other = Gate()
     other.through.release()
     loaded, errors = load(thread, lambda: other)
@@ -147,15 +151,15 @@ def test_after_a_failed_load_requests_get_nothing_until_one_succeeds(thread, gat
     def fail():
         raise ValueError("no model")
 
-    early = thread.submit("a", "a1")
+    early = submit(thread, "a", "a1")
     loaded, errors = load(thread, fail)
     assert early.future.result(WAIT_S) is None
     assert loaded.wait(WAIT_S)
     assert str(errors[0]) == "no model"
-    assert thread.submit("a", "a2").future.result(timeout=0) is None
+    assert submit(thread, "a", "a2").future.result(timeout=0) is None
     load(thread, lambda: gate)
     gate.through.release()
-    assert thread.submit("a", "a3").future.result(WAIT_S) == ["a3 done"]
+    assert submit(thread, "a", "a3").future.result(WAIT_S) == ["a3 done"]
 
 
 def test_closing_while_loading(gate):
@@ -168,14 +172,14 @@ def test_closing_while_loading(gate):
         return gate
 
     load(thread, slow)
-    job = thread.submit("a", "a1")
+    job = submit(thread, "a", "a1")
     assert begun.wait(WAIT_S)
     assert not thread.close(timeout=0.01)
     assert job.future.result(timeout=0) is None
     may_end.set()
     assert thread.close(WAIT_S)
     assert gate.closed.is_set()
-    assert thread.submit("a", "a2").future.result(timeout=0) is None
+    assert submit(thread, "a", "a2").future.result(timeout=0) is None
 
 
 class Idler(Gate):
@@ -217,7 +221,7 @@ def test_idle_work_gives_way_to_a_request_and_goes_on(eager):
     load(eager, lambda: completer)
     for number in range(3):
         assert completer.idling.acquire(timeout=WAIT_S)
-        job = eager.submit("a", f"a{number}")
+        job = submit(eager, "a", f"a{number}")
         completer.through.release()
         assert job.future.result(WAIT_S) == [f"a{number} done"]
         assert completer.aborts == number + 1, "a step that runs is aborted, the request is not"
@@ -232,7 +236,7 @@ def test_idle_work_that_is_done_is_not_asked_for_again_before_the_next_request(e
     assert completer.idling.acquire(timeout=WAIT_S)
     assert not completer.idling.acquire(timeout=0.1)
     completer.through.release()
-    assert eager.submit("a", "a1").future.result(WAIT_S) == ["a1 done"]
+    assert submit(eager, "a", "a1").future.result(WAIT_S) == ["a1 done"]
     assert completer.idling.acquire(timeout=WAIT_S)
     assert completer.aborts == 0
 
@@ -242,7 +246,7 @@ def test_idle_work_waits_until_nothing_has_happened_for_a_while(thread):
     loaded, _ = load(thread, lambda: completer)
     assert loaded.wait(WAIT_S)
     completer.through.release()
-    assert thread.submit("a", "a1").future.result(WAIT_S) == ["a1 done"]
+    assert submit(thread, "a", "a1").future.result(WAIT_S) == ["a1 done"]
     assert completer.calls == 0
 
 
@@ -270,17 +274,17 @@ def test_idle_work_that_fails_costs_no_request(eager, caplog):
     load(eager, lambda: completer)
     assert completer.idling.acquire(timeout=WAIT_S)
     completer.through.release()
-    assert eager.submit("a", "a1").future.result(WAIT_S) == ["a1 done"]
+    assert submit(eager, "a", "a1").future.result(WAIT_S) == ["a1 done"]
     assert "while nobody waits" in caplog.text
 
 
 def test_a_request_takes_over_what_was_begun_before_it_came(thread, gate):
     load(thread, lambda: gate)
-    before = thread.submit("a", "a1", ahead=True, key="the place")
+    before = submit(thread, "a", "a1", ahead=True, key="the place")
     assert gate.begun.acquire(timeout=WAIT_S)
-    asked = thread.submit("a", "a1", key="the place")
+    asked = submit(thread, "a", "a1", key="the place")
     assert asked is before
-    thread.submit("b", "b1", ahead=True)  # and is not stopped as what was begun ahead
+    submit(thread, "b", "b1", ahead=True)  # and is not stopped as what was begun ahead
     gate.through.release()
     assert asked.future.result(WAIT_S) == ["a1 done"]
     assert gate.aborts == 0
@@ -288,10 +292,10 @@ def test_a_request_takes_over_what_was_begun_before_it_came(thread, gate):
 
 def test_what_is_wanted_ahead_twice_is_begun_once(thread, gate):
     load(thread, lambda: gate)
-    before = thread.submit("a", "a1", ahead=True, key="the place")
+    before = submit(thread, "a", "a1", ahead=True, key="the place")
     assert gate.begun.acquire(timeout=WAIT_S)
-    assert thread.submit("a", "a1", ahead=True, key="the place") is before
-    asked = thread.submit("b", "b1")  # nobody waits for it still
+    assert submit(thread, "a", "a1", ahead=True, key="the place") is before
+    asked = submit(thread, "b", "b1")  # nobody waits for it still
     assert before.future.result(timeout=WAIT_S) is None
     assert gate.begun.acquire(timeout=WAIT_S)
     gate.through.release()
@@ -301,9 +305,9 @@ def test_what_is_wanted_ahead_twice_is_begun_once(thread, gate):
 @pytest.mark.parametrize(("document", "key"), [("a", "another place"), ("a", None), ("b", "the place")])
 def test_what_was_begun_for_something_else_is_stopped(thread, gate, document, key):
     load(thread, lambda: gate)
-    before = thread.submit("a", "a1", ahead=True, key="the place")
+    before = submit(thread, "a", "a1", ahead=True, key="the place")
     assert gate.begun.acquire(timeout=WAIT_S)
-    asked = thread.submit(document, "asked", key=key)
+    asked = submit(thread, document, "asked", key=key)
     assert before.future.result(timeout=0) is None
     assert gate.begun.acquire(timeout=WAIT_S)
     gate.through.release()

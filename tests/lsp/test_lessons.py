@@ -136,6 +136,10 @@ class Completer:
         self.done.append("closed")
 
 
+def submit(thread, document, request, **more):
+    return thread.submit(document, lambda completer, cancel: completer.complete(request, cancel), **more)
+
+
 def test_tasks_wait_for_requests_and_the_newest_of_a_key_counts():
     thread, completer = DecodeThread(), Completer()
     early = thread.later("early", lambda c: c.done.append("early"))
@@ -143,11 +147,11 @@ def test_tasks_wait_for_requests_and_the_newest_of_a_key_counts():
     loaded = threading.Event()
     thread.load(lambda: completer, lambda error: loaded.set())
     early.result(5)
-    first = thread.submit("a", "a1")
+    first = submit(thread, "a", "a1")
     assert completer.begun.wait(5)
     tasks = [thread.later("x", lambda c, n=n: c.done.append(f"x{n}")) for n in range(3)]
     failing = thread.later("y", lambda c: 1 / 0)
-    second = thread.submit("b", "b1")
+    second = submit(thread, "b", "b1")
     completer.through.set()
     for future in (first.future, second.future, *tasks, failing):
         future.result(5)
@@ -159,7 +163,7 @@ def test_tasks_wait_for_requests_and_the_newest_of_a_key_counts():
 def test_tasks_that_wait_are_done_before_the_models_are_freed():
     thread, completer = DecodeThread(), Completer()
     thread.load(lambda: completer, lambda error: None)
-    thread.submit("a", "a1")
+    submit(thread, "a", "a1")
     assert completer.begun.wait(5)
     tasks = [thread.later(str(n), lambda c, n=n: c.done.append(n)) for n in range(MOST_TASKS + 1)]
     assert tasks[0].done(), "one too many"

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from lsprotocol import types
 
 from codespec.completion.request import plain
+from codespec.lsp.completions import completing
 from codespec.lsp.handlers.prefetch import prefetch
 from codespec.lsp.items import Cursor, to_item
 from codespec.lsp.session import CodespecServer
@@ -123,7 +124,7 @@ async def _run(ls: CodespecServer, uri: str, request: Request) -> tuple[list[Com
     job = ls.completions.ahead.get(uri)
     # The thread may be done with it before it is in memory.
     if job is None or job.key != request or not job.succeeded:
-        job = ls.decode.submit(uri, request, key=request)
+        job = ls.decode.submit(uri, completing(request), key=request)
     give_up = asyncio.get_running_loop().call_later(START_WITHIN_S, ls.decode.give_up, job)
     try:
         return await asyncio.wrap_future(job.future), job.cancel.is_set() or not ls.decode.accepts_jobs

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from lsprotocol import types
 
-from codespec.lsp.completions import UNASKED
+from codespec.lsp.completions import UNASKED, completing
 from codespec.lsp.session import CodespecServer
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def changed(ls: CodespecServer, uri: str, changes: Sequence[types.TextDocumentCo
     if config.generate_ahead and ls.completions.unasked <= UNASKED:
         ls.tasks.start(_complete(ls, uri, replace(request, ahead=True)))
     elif config.prefill:
-        ls.decode.submit(uri, request, ahead=True, prefill=True)
+        ls.decode.submit(uri, lambda completer, cancel: completer.prefill(request, cancel), ahead=True, prefill=True)
 
 
 def prefetch(ls: CodespecServer, uri: str, request: Request, text: str) -> None:
@@ -59,7 +59,7 @@ def prefetch(ls: CodespecServer, uri: str, request: Request, text: str) -> None:
 async def _complete(ls: CodespecServer, uri: str, request: Request) -> None:
     """Keep in memory what the answer to a request would be. A request that comes meanwhile takes over the job."""
     config = ls.settings.config
-    job = ls.decode.submit(uri, request, ahead=True, key=replace(request, ahead=False))
+    job = ls.decode.submit(uri, completing(request), ahead=True, key=replace(request, ahead=False))
     ls.completions.ahead[uri] = job
     try:
         completions = await asyncio.wrap_future(job.future)
