@@ -101,15 +101,13 @@ class Completer:
             CodespecError: the draft or grammar of the settings cannot be used.
         """
         try:
-            return self._complete(self._task(request, cancel), request, cancel)
+            task = self._task(request, cancel)
+            if request.count > 1:
+                return self._several(task, request.count, cancel)
+            spent = Statistics(grammar_ms=task.before_ms, total_ms=task.before_ms)
+            completion = self._one(task, self._sampling, cancel, spent)
         except Aborted:  # in the middle of the gate's questions
             return []
-
-    def _complete(self, task: _Task, request: Request, cancel: Cancel | None) -> list[Completion]:
-        if request.count > 1:
-            return self._several(task, request.count, cancel)
-        spent = Statistics(grammar_ms=task.before_ms, total_ms=task.before_ms)
-        completion = self._one(task, self._sampling, cancel, spent)
         return [] if completion.finish_reason == "cancelled" else [completion]
 
     def _task(self, request: Request, cancel: Cancel | None) -> _Task:

@@ -55,43 +55,46 @@ async def find(ls: CodespecServer, uri: str, position: types.Position, count: in
     """Completions for a place, ``count`` of them at most unless more are in memory; None where it is not to be
     completed, or a newer request has come."""
     try:
-        return await _find(ls, uri, position, count)
+        began = perf_counter()
+        if count == 1:  # by itself
+            ls.completions.unasked = 0
+        document = ls.document(uri)
+        if document is None:
+            return None
+        row, column = document.locate(position)
+        cursor = Cursor(row, column, document.line(row), document.units)
+        if ls.private.holds(document, ls.folder_of(uri)):
+            return Answer(cursor, (), ())
+        request = replace(ls.request_at(document, row, column), count=count)
+        if not ls.settings.config.for_language(request.language).enabled:
+            return None
+        ls.usage.language = request.language
+        ls.usage.languages.add(request.language)
+        completions = ls.completions.cache.find(uri, request)
+        from_memory = completions is not None
+        ls.usage.requests += 1
+        ls.usage.from_memory += from_memory
+        if completions is None:
+            completions = await _decode(ls, uri, request)
+            if completions is None:
+                return None
+        # Editors hold lines without their ends and write the document's own.
+        completions = [replace(each, text=plain(each.text)) for each in completions if each.text]
+        identifiers = _offer(ls, uri, row, request, completions, from_memory)
+        ms = (perf_counter() - began) * 1e3
+        ls.completions.times.add(position.line, position.character, ms, from_memory, completions)
+        return Answer(cursor, completions, identifiers)
     except CodespecError as error:
         ls.messages.failure(error)
-        return None
     except Exception:
         logger.exception("a request for completions failed")
-        return None
+    return None
 
 
-async def _find(ls: CodespecServer, uri: str, position: types.Position, count: int) -> Answer | None:
-    began = perf_counter()
-    if count == 1:  # by itself
-        ls.completions.unasked = 0
-    document = ls.document(uri)
-    if document is None:
-        return None
-    row, column = document.locate(position)
-    cursor = Cursor(row, column, document.line(row), document.units)
-    if ls.private.holds(document, ls.folder_of(uri)):
-        return Answer(cursor, (), ())
-    request = replace(ls.request_at(document, row, column), count=count)
-    if not ls.settings.config.for_language(request.language).enabled:
-        return None
-    ls.usage.language = request.language
-    ls.usage.languages.add(request.language)
-    config = ls.settings.config
-    completions = ls.completions.cache.find(uri, request)
-    from_memory = completions is not None
-    ls.usage.requests += 1
-    ls.usage.from_memory += from_memory
-    if completions is None:
-        completions = await _decode(ls, uri, request)
-        if completions is None:
-            return None
-        ls.completions.keep(uri, request, completions, current=ls.settings.config is config)
-    # Editors hold lines without their ends and write the document's own.
-    completions = [replace(each, text=plain(each.text)) for each in completions if each.text]
+def _offer(
+    ls: CodespecServer, uri: str, row: int, request: Request, completions: Sequence[Completion], from_memory: bool
+) -> Sequence[str]:
+    """Note what is answered, and begin what comes after it."""
     if completions:
         ls.completions.traces.show(uri, completions[0].text)
     identifiers = ls.feedback.offer(uri, row, request, [each.text for each in completions], from_memory)
@@ -100,26 +103,28 @@ async def _find(ls: CodespecServer, uri: str, position: types.Position, count: i
     if ls.settings.config.prefetch and completions:
         prefetch(ls, uri, request, completions[0].text)
     ls.reporter.touch()
-    ms = (perf_counter() - began) * 1e3
-    ls.completions.times.add(position.line, position.character, ms, from_memory, completions)
-    return Answer(cursor, completions, identifiers)
+    return identifiers
 
 
 async def _decode(ls: CodespecServer, uri: str, request: Request) -> list[Completion] | None:
+    """Have the models answer, and keep that; None where nobody wants it any more."""
+    config = ls.settings.config
     ls.usage.decoding += 1
     ls.reporter.touch()
     try:
-        completions, superseded = await _run(ls, uri, request)
+        completions, superseded = await _wait(ls, uri, request)
         if completions is None and not superseded:
             # It was begun ahead, and gave way to another window's request.
-            completions, _ = await _run(ls, uri, request)
-        return completions
+            completions, _ = await _wait(ls, uri, request)
     finally:
         ls.usage.decoding -= 1
         ls.reporter.touch()
+    if completions is not None:
+        ls.completions.keep(uri, request, completions, current=ls.settings.config is config)
+    return completions
 
 
-async def _run(ls: CodespecServer, uri: str, request: Request) -> tuple[list[Completion] | None, bool]:
+async def _wait(ls: CodespecServer, uri: str, request: Request) -> tuple[list[Completion] | None, bool]:
     """Completions, and whether nobody wants them any more."""
     job = ls.completions.ahead.get(uri)
     # The thread may be done with it before it is in memory.
