@@ -10,6 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from codespec import child_progress
 from codespec.cli import show
 from codespec.errors import CodespecError
 from codespec.exit_codes import ANSWER_IS_NO, DONE
@@ -203,7 +204,7 @@ def _role(path: Path, target: Path | None, for_language: bool) -> str:
 def _transfer() -> Report:
     """A line on standard error that shows how far a download is; where that is no terminal, one for every tenth."""
     latest: dict[str, int] = {}
-    percent = 1 if sys.stderr.isatty() else 10
+    percent = 1 if sys.stderr.isatty() or child_progress.is_read() else 10
 
     def report(what: str, done: int, size: int) -> None:
         reached = 100 * done // max(1, size) // percent
@@ -211,7 +212,9 @@ def _transfer() -> Report:
             return
         latest[what] = reached
         text = f"{what} {done / 1e6:,.1f} of {size / 1e6:,.1f} MB"
-        if sys.stderr.isatty():
+        if child_progress.is_read():
+            child_progress.tell(what, done / max(1, size))
+        elif sys.stderr.isatty():
             write_own(f"{show.CLEAR_LINE}{printable(text)}" + "\n" * (done >= size), sys.stderr)
         else:
             print(text, file=sys.stderr)

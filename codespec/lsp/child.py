@@ -10,6 +10,7 @@ import sys
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import suppress
 
+from codespec.child_progress import VARIABLE, heard
 from codespec.exit_codes import ANSWER_IS_NO, DONE
 from codespec.paths import own_python
 from codespec.protocols import CodespecError
@@ -21,7 +22,7 @@ _BELOW_NORMAL = getattr(subprocess, "BELOW_NORMAL_PRIORITY_CLASS", 0)  # of Wind
 
 async def run(
     *arguments: str,
-    line: Callable[[str], None] = lambda text: None,
+    progress: Callable[[str, float], None] = lambda step, share: None,
     started: Callable[[asyncio.subprocess.Process], None] = lambda process: None,
     aside: bool = False,
     environment: Mapping[str, str] | None = None,
@@ -29,7 +30,7 @@ async def run(
     """What a command prints. Cancelling the task ends the process.
 
     Args:
-        line: called with each line on standard error; one that is written over by the next is a line, too.
+        progress: called with a step of the command, and which share of it is done, from 0 to 1.
         started: called with the process.
         aside: whatever else wants a processor goes before it.
         environment: variables besides those of this process.
@@ -42,7 +43,7 @@ async def run(
     process = await asyncio.create_subprocess_exec(
         *own_python(code), *arguments,
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        creationflags=_BELOW_NORMAL if aside else 0, env={**os.environ, **(environment or {})},
+        creationflags=_BELOW_NORMAL if aside else 0, env={**os.environ, VARIABLE: "json", **(environment or {})},
     )  # fmt: skip
     started(process)
     assert process.stdout is not None
@@ -51,8 +52,11 @@ async def run(
     try:
         printed = asyncio.create_task(process.stdout.read())
         async for text in _lines(process.stderr):
-            latest = text
-            line(text)
+            told = heard(text)
+            if told is None:
+                latest = text
+            else:
+                progress(*told)
         out = await printed
         if await process.wait() not in (DONE, ANSWER_IS_NO):
             raise CodespecError(latest.removeprefix("codespec: ") or f"codespec {arguments[0]} failed")

@@ -101,19 +101,14 @@ async def _pull(ls: CodespecServer, name: str) -> None:
     progress = Progress(ls, "codespec")
     ls.tasks.start(progress.start())
 
-    def show(text: str) -> None:
-        match = _TRANSFER.fullmatch(text)
-        if match is not None and not text.startswith("checking "):
-            done, size = (float(each.replace(",", "")) for each in match.group(2, 3))
-            progress.report(f"fetching {name}", int(100 * done / max(size, 0.1)))
+    def show(step: str, share: float) -> None:
+        if not step.startswith("checking "):
+            progress.report(f"fetching {name}", int(100 * share))
 
     try:
-        await run("models", "pull", name, line=show)
+        await run("models", "pull", name, progress=show)
     finally:
         progress.end(name)
-
-
-_TRANSFER = re.compile(r"(.+) ([\d,.]+) of ([\d,.]+) MB")
 
 
 def _marker() -> Path:

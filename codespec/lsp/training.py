@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
 from contextlib import suppress
 from pathlib import Path
 
 from pygls.lsp.server import LanguageServer
 
+from codespec.child_progress import LEARNS, READS
 from codespec.lsp.child import run
 from codespec.lsp.messages import Messages
 from codespec.lsp.progress import Progress
@@ -21,8 +21,7 @@ MINUTES = 10.0
 LONGEST = 24 * 60
 """Minutes that may be asked for."""
 
-_STEP = re.compile(r"(the target reads|the draft learns): +(\d+)%")
-_SPANS = {"the target reads": (0, 30), "the draft learns": (30, 90)}
+_SPANS = {READS: (0, 30), LEARNS: (30, 90)}
 """Of the whole, in percent."""
 
 
@@ -59,10 +58,9 @@ class Training:
         progress = Progress(self._server, f"codespec: a draft for {language}", self.cancel)
         self._tasks.start(progress.start())
 
-        def show(text: str) -> None:
-            if step := _STEP.match(text):
-                begin, end = _SPANS[step[1]]
-                progress.report(step[1], begin + (end - begin) * int(step[2]) // 100)
+        def show(step: str, share: float) -> None:
+            begin, end = _SPANS[step]
+            progress.report(step, begin + int((end - begin) * share))
 
         arguments = ["--language", language, "--target", str(target), "--minutes", f"{minutes:g}"]
         # Half of the processors: what is decoded meanwhile has the others, and their caches, to itself.
@@ -70,7 +68,7 @@ class Training:
         try:
             out = await run(
                 "train", "draft", "--from-logs", *arguments,
-                line=show, started=self._started, aside=True, environment=threads,
+                progress=show, started=self._started, aside=True, environment=threads,
             )  # fmt: skip
         except asyncio.CancelledError:
             progress.end("cancelled")

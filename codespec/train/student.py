@@ -13,12 +13,13 @@ import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
-from tqdm import tqdm
 
+from codespec.child_progress import LEARNS
 from codespec.models.info import ModelInfo
 from codespec.train import loss_plot
 from codespec.train.load_gguf import load_gguf, with_tokens
 from codespec.train.model import DRAFT, TINY_DRAFT, Llama
+from codespec.train.progress_bar import ProgressBar
 from codespec.train.teacher import Lesson
 from codespec.train.train import Learner, Recipe, faster, rate_factor, recipe_of
 from codespec.train.trim import Trim, trim_of
@@ -62,7 +63,7 @@ class Student(Learner):
         began, before = time.monotonic(), self.seconds
         total = max(1.0, until - began)
         saved, smoothed, weight = began, 0.0, 0.0
-        with tqdm(total=round(total), unit="s", desc="the draft learns") as bar:
+        with ProgressBar(LEARNS, total) as bar:
             for lesson, rows in self._batches(lessons):
                 now = time.monotonic()
                 progress = max((now - began) / total, self.steps / max_steps if max_steps else 0.0)
@@ -72,9 +73,9 @@ class Student(Learner):
                 loss = self._step(lesson, rows, factor)
                 smoothed, weight = 0.98 * smoothed + 0.02 * loss, 0.98 * weight + 0.02
                 self.seconds = before + time.monotonic() - began
-                bar.update(min(bar.total, round(time.monotonic() - began)) - bar.n)
+                bar.at(time.monotonic() - began)
                 if self.steps % 20 == 0:
-                    bar.set_postfix_str(f"loss {smoothed / weight:.3f}, {self.tokens / 1e6:.2f}M tokens")
+                    bar.note(f"loss {smoothed / weight:.3f}, {self.tokens / 1e6:.2f}M tokens")
                     self.log(loss=smoothed / weight, rate=factor, tokens=self.tokens, seconds=self.seconds)
                 if now - saved > self.recipe.checkpoint_minutes * 60:
                     self.save()

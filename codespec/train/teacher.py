@@ -11,13 +11,14 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from tqdm import tqdm
 
+from codespec.child_progress import READS
 from codespec.completion.prompt.prompt import file_header
 from codespec.llama.context import Context
 from codespec.llama.model import Model
 from codespec.models.fim import FimFormat, fim_format
 from codespec.train import data
+from codespec.train.progress_bar import ProgressBar
 
 LIKELIEST = 16
 """Tokens whose shares are kept for each place: of code more than 97 % on average."""
@@ -121,14 +122,14 @@ def teach(lesson: Callable[[int], Lesson], folder: Path, until: float, most: int
     folder.mkdir(parents=True, exist_ok=True)
     found = sorted(folder.glob("lesson-*.npz"))
     began = time.monotonic()
-    with tqdm(total=max(1, round(until - began)), unit="s", desc="the target reads") as bar:
+    with ProgressBar(READS, until - began) as bar:
         while not found or (time.monotonic() < until and (most is None or len(found) < most)):
             path = folder / f"lesson-{len(found):05d}.npz"
             made = lesson(len(found))
             made.save(path)
             found.append(path)
-            bar.update(min(bar.total, round(time.monotonic() - began)) - bar.n)
-            bar.set_postfix_str(f"{len(found) * made.learnt.size / 1e6:.2f}M tokens")
+            bar.at(time.monotonic() - began)
+            bar.note(f"{len(found) * made.learnt.size / 1e6:.2f}M tokens")
     return found
 
 

@@ -1,0 +1,39 @@
+"""How far a step of a training is, in seconds of the time that it has."""
+
+from __future__ import annotations
+
+from types import TracebackType
+
+from tqdm import tqdm
+
+from codespec import child_progress
+
+
+class ProgressBar:
+    """A bar on standard error or, where the process that started this one reads progress, JSON lines."""
+
+    def __init__(self, step: str, seconds: float) -> None:
+        self._step, self._told = step, -1
+        self._read = child_progress.is_read()
+        self._bar = tqdm(total=max(1, round(seconds)), unit="s", desc=step, disable=self._read)
+        self._seconds = max(1.0, seconds)
+
+    def __enter__(self) -> ProgressBar:
+        return self
+
+    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+        self._bar.close()
+
+    def at(self, seconds: float) -> None:
+        """So many have passed."""
+        if self._read:
+            percent = min(100, int(100 * seconds / self._seconds))
+            if percent > self._told:
+                self._told = percent
+                child_progress.tell(self._step, percent / 100)
+        else:
+            self._bar.update(min(self._bar.total, round(seconds)) - self._bar.n)
+
+    def note(self, text: str) -> None:
+        """Say something beside it."""
+        self._bar.set_postfix_str(text)
