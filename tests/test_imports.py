@@ -10,6 +10,7 @@ PACKAGE = Path(__file__).parent.parent / "codespec"
 # From the bottom up; what shares a row may import each other.
 LAYERS = [
     {
+        "cache_files",
         "child_progress",
         "errors",
         "exit_codes",

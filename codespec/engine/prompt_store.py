@@ -11,7 +11,6 @@ import json
 import logging
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from codespec.cache_files import remove_oldest, set_aside
 from codespec.draft.sequence import common_prefix
 from codespec.paths import make_private, write_whole
 
@@ -155,9 +155,7 @@ class ShelfFiles:
         try:
             return list(self._parse(content, workspace))
         except ValueError as error:
-            with suppress(OSError):
-                path.replace(path.with_suffix(".damaged"))
-            _log.warning("%s is damaged (%s); set aside, the text is read anew", path, error)
+            set_aside(path, error, "the text is read anew", _log)
             return []
 
     def save(self, workspace: str, texts: Sequence[Shelved]) -> None:
@@ -189,7 +187,7 @@ class ShelfFiles:
             make_private(self._folder)
             start = MAGIC + len(head).to_bytes(8, "little") + zlib.crc32(head).to_bytes(4, "little")
             write_whole(self._path(workspace), [start, head, *(each.data.data for each in kept)])
-            self._shrink()
+            remove_oldest(self._folder, ".kv", MOST_FILES)
         except OSError as error:
             _log.warning("%s: what the model has read is forgotten at the end: %s", self._folder, error)
 
@@ -221,13 +219,3 @@ class ShelfFiles:
             place += each["size"]
             # A copy, so that the whole file does not stay in memory for one text of it.
             yield Shelved(each["tokens"], data.copy(), workspace, each.get("adapter", ""))
-
-    def _shrink(self) -> None:
-        ages = []
-        for path in self._folder.iterdir():
-            if path.suffix in (".kv", ".damaged", ".tmp"):
-                with suppress(OSError):  # another process was faster
-                    ages.append((path.stat().st_mtime, path))
-        for _, path in sorted(ages)[:-MOST_FILES]:
-            with suppress(OSError):
-                path.unlink()

@@ -17,6 +17,7 @@ from typing import Any
 
 import llguidance
 
+from codespec.cache_files import remove_oldest, set_aside
 from codespec.paths import machine_folder, make_private, write_whole
 
 VARIABLE = "CODESPEC_GRAMMAR_CACHE"
@@ -26,7 +27,7 @@ BEFOREHAND = Path(__file__).parents[1] / "data/lowered"
 MAX_BYTES = 64 * 1024 * 1024
 """Of all entries together; the ones longest unused go first."""
 MAX_ENTRY = 16 * 1024 * 1024
-_BLOCK = 4096  # bytes that a small file takes on most disks
+MOST_ENTRIES = 16_384
 
 collected: dict[str, str] | None = None
 """What is stored is put here as well, in a process that hands it on to another."""
@@ -63,9 +64,7 @@ def _load(path: Path) -> str | None:
         return None
     head, _, body = content.partition(b"\n")
     if head != _HEAD + _sum(body):
-        _log.info("%s: damaged, set aside; the grammar is lowered again", path)
-        with contextlib.suppress(OSError):
-            path.replace(path.with_suffix(".damaged"))
+        set_aside(path, "its checksum is wrong", "the grammar is lowered again", _log, logging.INFO)
         return None
     with contextlib.suppress(OSError):
         os.utime(path)  # used now
@@ -83,26 +82,9 @@ def store(name: str, text: str) -> None:
     try:
         make_private(place)
         write_whole(place / f"{name}{_SUFFIX}", [_HEAD + _sum(body) + b"\n" + body])
-        _shrink(place)
+        remove_oldest(place, _SUFFIX, MOST_ENTRIES, MAX_BYTES)
     except OSError as error:
         _log.info("%s: no cache of grammars: %s", place, error)
-
-
-def _shrink(place: Path) -> None:
-    """Removes what is longest unused, until the rest fits; what a killed process left behind is longest unused too."""
-    found = []
-    for path in place.iterdir():
-        if path.suffix in (_SUFFIX, ".damaged", ".tmp"):
-            with contextlib.suppress(OSError):  # another process was faster
-                status = path.stat()
-                found.append((status.st_mtime, max(status.st_size, _BLOCK), path))
-    left = sum(size for _, size, _ in found)
-    for _, size, path in sorted(found):
-        if left <= MAX_BYTES:
-            break
-        left -= size
-        with contextlib.suppress(OSError):
-            path.unlink()
 
 
 def _sum(body: bytes) -> bytes:

@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from codespec.cache_files import set_aside
 from codespec.draft.storage.token_log_file import locked, replace
 from codespec.lsp.workspace.documents import Mark
 from codespec.paths import data_folder
@@ -279,10 +280,7 @@ def _read(path: Path) -> dict[str, Counts]:
     try:
         return _parsed(json.loads(content))
     except (ValueError, RecursionError) as error:
-        aside = path.with_suffix(".damaged")
-        with contextlib.suppress(OSError):
-            path.replace(aside)
-        logger.warning("%s is damaged (%s); set aside as %s, counting starts anew", path, error, aside.name)
+        set_aside(path, error, "counting starts anew", logger)
         return {}
 
 

@@ -17,6 +17,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
+from codespec.cache_files import remove_oldest, set_aside
 from codespec.draft.acceptance import Acceptance
 from codespec.draft.costs import CostCurve
 from codespec.draft.storage.token_log_file import replace
@@ -155,7 +156,7 @@ class Profiles:
         try:
             found = parse(_checked(content, key))
         except ValueError as error:
-            self._set_aside(path, error)
+            set_aside(path, error, "it is measured anew", _log)
             return None
         with contextlib.suppress(OSError):
             os.utime(path)  # used now
@@ -168,7 +169,7 @@ class Profiles:
             path, key = self._place(name, about)
             body = {"about": key, "data": data}
             replace(path, (json.dumps({"sha256": _sum(body), **body}, indent=1).encode(), b"\n"))
-            self._shrink(path.parent)
+            remove_oldest(path.parent, ".json", MOST_FILES)
         except OSError as error:
             if not self._complained:
                 self._complained = True
@@ -182,22 +183,6 @@ class Profiles:
             key[field] = model_hash(value) if isinstance(value, Path) else value
         key = json.loads(json.dumps(key))  # as it is read back
         return self._folder / f"{name}-{_sum(key)[:24]}.json", key
-
-    def _set_aside(self, path: Path, reason: ValueError) -> None:
-        aside = path.with_suffix(".damaged")
-        with contextlib.suppress(OSError):
-            path.replace(aside)
-        _log.warning("%s is damaged (%s); set aside as %s, it is measured anew", path, reason, aside.name)
-
-    def _shrink(self, folder: Path) -> None:
-        ages = []
-        for path in folder.iterdir():
-            if path.suffix in (".json", ".damaged", ".tmp"):
-                with contextlib.suppress(OSError):  # another process was faster
-                    ages.append((path.stat().st_mtime, path))
-        for _, path in sorted(ages)[:-MOST_FILES]:
-            with contextlib.suppress(OSError):
-                path.unlink()
 
 
 def _pair(target: Path, draft: Path | None, adapters: tuple[str, str]) -> dict[str, Any]:
