@@ -79,11 +79,14 @@ def run_gate(options: argparse.Namespace) -> int:
     """``python -m benchmarks gate``."""
     from benchmarks.quality.gate import run
     from benchmarks.quality.quality import settings
+    from codespec.config import Config
 
     config = settings(options.target or "", options.draft or "", options.gate or "", options.grammar or "")
     config = replace(
         config,
         max_tokens=options.max_tokens or config.max_tokens,
+        time_budget_ms=Config().time_budget_ms if options.new_user else config.time_budget_ms,
+        learn=options.new_user,
         target=replace(config.target, threads=options.threads or config.target.threads),
     )
     languages = options.languages.split(",")

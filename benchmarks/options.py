@@ -77,6 +77,9 @@ def _add_gate(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     parser.add_argument("--max-tokens", type=positive, default=None, metavar="N", help="(default: 128)")
     parser.add_argument("--threads", type=positive, default=None, metavar="N", help="(default: by the model's size)")
     parser.add_argument("--seed", type=whole, default=1, metavar="N")
+    parser.add_argument(
+        "--new-user", action="store_true", help="all settings of a new user: the time limit and the context, too"
+    )
     parser.add_argument("--out", type=Path, metavar="DIR", help="write gate.json, with all that was wrong, there")
     parser.set_defaults(command="gate")
 

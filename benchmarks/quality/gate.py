@@ -3,7 +3,8 @@
 A position is a place in a real file that is well formed: at the start of a line that is not blank, behind its
 indentation, within it, at its end, or on a new line behind it, with the indentation that an editor gives it. Nothing is
 taken out of the file. The settings are those of a new user, except that nothing is learnt and time is no limit, since
-texts would depend on their order and on the machine, and that the context is ``CONTEXT``. Programs and libraries that
+texts would depend on their order and on the machine, and that the context is ``CONTEXT``; with a time limit
+(``--new-user``) they are all those of a new user. Programs and libraries that
 share nothing with codespec judge (``judges``) whether the file with the text is well formed, and (``roles``) whether
 what follows the cursor is still code, comment or string as before.
 """
@@ -97,7 +98,8 @@ def run(paths: list[Path], languages: Sequence[str], count: int, seed: int, out:
     files = files_of(paths, languages)
     judges = {language: (judge_of(language), roles_of(language)) for language in files}
     target = config.target
-    engine = LocalEngine(find_target(target.path), context_length=target.context or CONTEXT, threads=target.set_threads)
+    length = target.context or (CONTEXT if not config.time_budget_ms else 0)
+    engine = LocalEngine(find_target(target.path), context_length=length, threads=target.set_threads)
     found: dict[str, list[Outcome]] = {}
     say = progress()
     try:
