@@ -89,6 +89,8 @@ def test_imports(path):
                 assert own in MAY_READ_CONFIG, f"{path.name} reads the settings"
             if own == "speculative" and parts[1] == "grammar":
                 pytest.fail(f"{path.name} sees a grammar engine")
+            if own == "speculative" and parts[1] == "draft":
+                assert parts[2] in ("sequence", "draft_length"), f"{path.name} sees a draft"
 
 
 def test_every_layer_exists():

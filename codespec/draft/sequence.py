@@ -62,10 +62,11 @@ class HeldSequence:
         """How many of ``tokens`` are held, the last one never counted."""
         return min(common_prefix(self.tokens, tokens), len(tokens) - 1)
 
-    def reuse(self, tokens: Sequence[int], least: int) -> None:
+    def reuse(self, tokens: Sequence[int], least: int, shift: Callable[[int, int, int], None]) -> None:
         """Move what is held of ``tokens`` at other places, in runs of at least ``least``, to where it is in them.
 
-        The target must have ``shift`` (see ``LlamaSequence.shift``, also for what is lost).
+        Args:
+            shift: of the target, see ``LlamaSequence.shift``, also for what is lost.
         """
         place = here = self.kept(tokens)
         held = self.tokens
@@ -74,7 +75,7 @@ class HeldSequence:
             if run < least:
                 here += 1
                 continue
-            self._target.shift(here, here + run, place)  # type: ignore[attr-defined]  # only engines ask for this
+            shift(here, here + run, place)
             here += run
             place += run
         self.rollback(place)

@@ -100,7 +100,7 @@ class WarmTexts:
         else:
             self._put_aside(common)
         if self._shift:
-            self._generator.reuse(prompt, LEAST_MOVED)
+            self._generator.reuse(prompt, LEAST_MOVED, self._sequence.shift)
         if self._reader != self._workspace:
             self._drop(common_prefix(self._generator.held, prompt))
         self._reader = self._workspace
