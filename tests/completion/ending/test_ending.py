@@ -1,4 +1,4 @@
-"""What becomes of a generated text, before and after: the cases in ``completions/``, one file for each rule.
+"""What becomes of a generated text, before and after: the cases in ``cases/``, one file for each rule.
 
 A case has a ``document`` with the cursor at █, the ``raw`` text of the model, and the ``expected`` completion. ``end``
 is how the generation ended: ``token`` (the model's end token, the default), ``length`` or ``time``. ``gate`` is as in
@@ -24,7 +24,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-FOLDER = Path(__file__).parent / "completions"
+FOLDER = Path(__file__).with_name("cases")
 CURSOR = "█"
 REASONS = {"token": "stop", "length": "length", "time": "time"}
 
@@ -96,7 +96,7 @@ def duplicated(prefix, text, suffix):
 
 @pytest.mark.parametrize(("language", "path"), SOURCES)
 def test_anywhere_in_a_file_no_line_comes_twice_and_no_error_comes_in(language, path):
-    text = (Path(__file__).parents[1] / path).read_text("utf-8")
+    text = (Path(__file__).parents[3] / path).read_text("utf-8")
     lines = text.split("\n")
     chooser = random.Random(path)
     answered = 0

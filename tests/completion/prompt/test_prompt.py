@@ -110,7 +110,7 @@ def test_too_small_a_budget(model):
         fim_prompt(model.vocabulary, fim_format(model), "a", "b", "", 10)
 
 
-SOURCE = (Path(__file__).parent.parent / "codespec" / "llama" / "context.py").read_text("utf-8")
+SOURCE = (Path(__file__).parents[3] / "codespec" / "llama" / "context.py").read_text("utf-8")
 TYPED = "".join(f"    def method_{i}(self, a, b):\n        return self.other_{i}(a + b)\n\n" for i in range(14))
 
 

@@ -7,7 +7,7 @@ import random
 
 import llguidance
 import pytest
-from test_fit import END, Bytes, allowed, json_grammar, masked
+from test_suffix_gate import END, Bytes, allowed, json_grammar, masked
 
 from codespec.completion.ending.json_spacing import SpacedState, Spacing
 from codespec.completion.ending.suffix_gate import FittedState
