@@ -129,7 +129,7 @@ def test_the_example(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Mon
     import runpy
     from pathlib import Path
 
-    runpy.run_path(str(Path(__file__).parent.parent / "examples" / "typed.py"), run_name="__main__")
+    runpy.run_path(str(Path(__file__).parents[2] / "examples" / "typed.py"), run_name="__main__")
     lines = capsys.readouterr().out.splitlines()
     assert [json.loads(line.split(" ", 1)[1]) is not None for line in lines] == [True] * len(lines)
     assert {line.split()[0] for line in lines} == {"accepted", "rejected"}

@@ -18,7 +18,7 @@ import pytest
 from codespec.grammar import Grammar, byte_tokenizer, indentation, shipped
 from codespec.grammar.check import accepts_text
 
-FOLDER = Path(__file__).parent / "grammars"
+FOLDER = Path(__file__).parents[1] / "grammars"
 SMALL = 2000
 """Bytes of a file that is fed one by one."""
 HOLDS = {"typescript": "javascript", "python3.14": "python"}

@@ -176,4 +176,4 @@ def test_python_mistakes(line: str) -> None:
 
 @pytest.mark.parametrize("module", ["protocols.py", "languages.py", "grammar/state.py"])
 def test_python_accepts_our_own_files(module: str) -> None:
-    assert accepts(PYTHON, Path(__file__).parents[1] / "codespec" / module).accepted
+    assert accepts(PYTHON, Path(__file__).parents[2] / "codespec" / module).accepted

@@ -12,7 +12,7 @@ import pytest
 from codespec.grammar import Grammar
 from codespec.grammar.check import accepts_text
 
-_FILE = Path(__file__).parent / "data" / "gbnf_upstream.json"
+_FILE = Path(__file__).parents[2] / "data" / "gbnf_upstream.json"
 CASES = [case for case in json.loads(_FILE.read_text()) if case["kind"] == "schema"]
 IDS = [f"{index}-{case['name']}".replace(" ", "_") for index, case in enumerate(CASES)]
 

@@ -1,6 +1,6 @@
 """Grammars made to break lexeme fusion, and the comparison of a grammar's languages however it is lowered.
 
-For a long comparison, run ``PYTHONPATH=.:tests python tests/fusion.py --strings 100000``.
+For a long comparison, run ``PYTHONPATH=.:tests python tests/grammar/lower/fusion.py --strings 100000``.
 """
 
 from __future__ import annotations

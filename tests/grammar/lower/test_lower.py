@@ -20,7 +20,7 @@ from codespec.protocols import CodespecError
 
 CASES = [
     case
-    for case in json.loads(Path(__file__).with_name("data").joinpath("gbnf_upstream.json").read_text("utf-8"))
+    for case in json.loads(Path(__file__).parents[2].joinpath("data", "gbnf_upstream.json").read_text("utf-8"))
     if case["kind"] == "grammar"
 ]
 
