@@ -109,7 +109,7 @@ def test_half_a_character_is_not_written(tmp_path):
 
 def test_several_processes_at_once(tmp_path):
     code = (
-        "import sys; from dataclasses import replace; from pathlib import Path; from test_accepted import record\n"
+        "import sys; from pathlib import Path; from test_accepted_texts import record\n"
         "from codespec.draft.storage.accepted_texts import keep\n"
         "for n in range(40): keep(record(1000 * int(sys.argv[2]) + n), Path(sys.argv[1]))"
     )
