@@ -24,7 +24,7 @@ from codespec.errors import CodespecError
 from codespec.models.registry import EMBEDDED_TARGET
 from codespec.protocols import FinishReason, Round, Statistics
 
-EXAMPLE = Path(__file__).parent.parent / "examples" / "shapes.py"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "shapes.py"
 
 FIELDS = {
     "text", "finish_reason", "tokens", "target_calls", "drafted", "accepted", "by_source", "prefill_tokens",
@@ -229,7 +229,7 @@ def test_profile_measures_and_remembers(capsys, tmp_path, monkeypatch):
 
 UPSTREAM = [
     case
-    for case in json.loads((Path(__file__).parent / "data" / "gbnf_upstream.json").read_text("utf-8"))
+    for case in json.loads((Path(__file__).parents[1] / "data" / "gbnf_upstream.json").read_text("utf-8"))
     if case["kind"] == "grammar"
 ]
 

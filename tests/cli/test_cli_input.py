@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-EXAMPLE = Path(__file__).parent.parent / "examples" / "shapes.py"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "shapes.py"
 
 
 def run_on(content: bytes, *arguments: str) -> subprocess.CompletedProcess[bytes]:
