@@ -14,7 +14,7 @@ from codespec.models.registry import EMBEDDED_TARGET
 
 def test_every_load_with_and_without_drafts(tmp_path: Path) -> None:
     marker = tmp_path / "ran"
-    files = [Path(__file__).parents[1] / "codespec" / "completion"]
+    files = [Path(__file__).parents[2] / "codespec" / "completion"]
     assert run(EMBEDDED_TARGET, files, 1, f"echo x >> {marker}; sleep 0.2", tmp_path) == 0
     rows = json.loads((tmp_path / "busy.json").read_text())
     assert len(rows) == 4 * 2 * 2

@@ -2,7 +2,7 @@
 # Fetches the files that `python -m benchmarks gate` completes in: packages that training and development have not used, and
 # puts them under FOLDER/LANGUAGE. Needs pip, npm, and apt with its sources (deb-src).
 #
-#     tests/gate_corpus.sh FOLDER
+#     tests/benchmarks/gate_corpus.sh FOLDER
 set -euo pipefail
 mkdir -p "$1" && cd "$1"
 
