@@ -4,12 +4,12 @@ import random
 from pathlib import Path
 
 import pytest
+from fresh_parse import check
 
 from codespec.languages import LANGUAGES, by_id
 from codespec.syntax import new_parser
-from tests.fresh_parse import check
 
-GRAMMARS = Path(__file__).parent / "grammars"
+GRAMMARS = Path(__file__).parents[1] / "grammars"
 COUNT = 400
 
 
