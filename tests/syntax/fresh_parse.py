@@ -1,8 +1,8 @@
 """Random texts put into real files: is the tree what a parse from the beginning gives.
 
-``python -m tests.syntax.fresh_parse --count 20000 --seed 1 FOLDER…`` takes the files of every language with a parser under the
-folders. Compared are errors (where the document has some, also with a text put in: their number and extent) and, where
-there are none, all tokens with what they are part of.
+``python -m tests.syntax.fresh_parse --count 20000 --seed 1 FOLDER…`` takes the files of every language with a parser
+under the folders. Compared are errors (where the document has some, also with a text put in: their number and extent)
+and, where there are none, all tokens with what they are part of.
 """
 
 from __future__ import annotations
