@@ -6,9 +6,7 @@ import sys
 
 import pytest
 
-from .helpers import running, until
-from .test_commands import plain, refused
-from .test_lessons import run_command
+from .helpers import plain, refused, run_command, running, until
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

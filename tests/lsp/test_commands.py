@@ -7,10 +7,8 @@ import sys
 
 import pytest
 from lsprotocol import types
-from pygls.exceptions import JsonRpcException
 
-from .helpers import Server, environment, running, until
-from .test_lessons import run_command
+from .helpers import environment, refused, run_command, running, status, until
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -27,26 +25,6 @@ EVERY = (
     "trace",
     "trainDraft",
 )
-
-
-async def refused(server: Server, command: str, *arguments) -> str:
-    """The message of the error that a command is answered with."""
-    with pytest.raises(JsonRpcException) as error:
-        await run_command(server, command, *arguments)
-    assert error.value.code == -32602
-    assert error.value.message.startswith(f"{command}: ")
-    return error.value.message.removeprefix(f"{command}: ")
-
-
-async def status(server: Server, *arguments) -> dict:
-    return plain(await run_command(server, "codespec.status", *arguments))
-
-
-def plain(value):
-    """Named tuples, which the client makes of objects, as dictionaries."""
-    if hasattr(value, "_asdict"):
-        return {key: plain(each) for key, each in value._asdict().items()}
-    return [plain(each) for each in value] if isinstance(value, list) else value
 
 
 async def test_all_are_advertised(shared):

@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from .helpers import STUB, Raw, raw
-from .test_protocol import begun
+from .helpers import STUB, Raw, raw, wait_for_stderr
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has so many loopback addresses, and /proc")
 
@@ -41,7 +40,7 @@ def test_strangers(over, tmp_path: Path):
         raw(tmp_path, [*STUB, over], env={"CODESPEC_TOKEN": "open sesame"}) as process,
         contextlib.ExitStack() as stack,
     ):
-        begun(process, tmp_path / "stderr", "listening on 127.0.0.1:")
+        wait_for_stderr(tmp_path / "stderr", "listening on 127.0.0.1:")
         port = int(re.search(r"listening on 127.0.0.1:(\d+)", (tmp_path / "stderr").read_text())[1])
         before = open_files(process.process.pid)
         crowd(port, stack)

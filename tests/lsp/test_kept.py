@@ -11,9 +11,7 @@ from lsprotocol import types
 
 from codespec.draft.storage.accepted_texts import Accepted, forget, keep, load
 
-from .helpers import running, until
-from .test_commands import refused
-from .test_lessons import run_command
+from .helpers import refused, run_command, running, until
 
 ON = {"keep_accepted": True}
 SERVE = [sys.executable, "-m", "codespec", "serve", "--in-process"]

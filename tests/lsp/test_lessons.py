@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import sys
 import threading
-from typing import Any
 
 import pytest
 from lsprotocol import types
 
 from codespec.worker.decode_thread import MOST_TASKS, DecodeThread
 
-from .helpers import running, until
+from .helpers import run_command, running, until
 
 SERVE = [sys.executable, "-m", "codespec", "serve"]
-
-
-def run_command(server: Any, command: str, *arguments: Any) -> Any:
-    return server.client.workspace_execute_command_async(types.ExecuteCommandParams(command, arguments=list(arguments)))
 
 
 @pytest.mark.asyncio

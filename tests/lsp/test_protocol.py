@@ -8,23 +8,15 @@ import re
 import socket
 import subprocess
 import sys
-import time
 
 import pytest
 
-from .helpers import STUB, Raw, environment, raw
+from .helpers import STUB, Raw, environment, raw, wait_for_stderr
 
 
 def ended(process: subprocess.Popen[bytes], within: float = 20.0) -> int:
     """The exit status."""
     return process.wait(timeout=within)
-
-
-def begun(server: Raw, stderr, text: str = "stub: begin", timeout: float = 30.0) -> None:
-    end = time.monotonic() + timeout
-    while text not in stderr.read_text():
-        assert time.monotonic() < end
-        time.sleep(0.005)
 
 
 @pytest.fixture(scope="module")
@@ -189,7 +181,7 @@ def test_a_killed_client_ends_the_server(tmp_path, at):
         server.open("steps=5000\n")
         server.complete(1, 0, 10)
         if at == "decoding":
-            begun(server, tmp_path / "stderr")
+            wait_for_stderr(tmp_path / "stderr")
         server.process.stdin.close()
         server.process.stdout.close()
         assert ended(server.process, within=20.0) in (0, 1)
@@ -198,7 +190,7 @@ def test_a_killed_client_ends_the_server(tmp_path, at):
 def test_tcp(tmp_path):
     """Who has no token is turned away; then a client is served, which vanishes in a message."""
     with raw(tmp_path, [*STUB, "--tcp"], env={"CODESPEC_TOKEN": "open sesame"}) as process:
-        begun(process, tmp_path / "stderr", "listening on 127.0.0.1:")
+        wait_for_stderr(tmp_path / "stderr", "listening on 127.0.0.1:")
         port = int(re.search(r"listening on 127.0.0.1:(\d+)", (tmp_path / "stderr").read_text())[1])
         body = b'{"jsonrpc": "2.0", "id": 1, "method": "shutdown"}'
         for headers in (
@@ -230,7 +222,7 @@ def test_tcp(tmp_path):
 
 def test_a_token_is_made_and_printed_where_none_is_given(tmp_path):
     with raw(tmp_path, [*STUB, "--tcp"], env={"CODESPEC_TOKEN": ""}) as process:
-        begun(process, tmp_path / "stderr", "listening on 127.0.0.1:")
+        wait_for_stderr(tmp_path / "stderr", "listening on 127.0.0.1:")
         text = (tmp_path / "stderr").read_text()
         token = re.search(r"^token: (\S{20,})$", text, re.MULTILINE)[1]
         port = int(re.search(r"listening on 127.0.0.1:(\d+)", text)[1])
@@ -243,7 +235,7 @@ def test_a_token_is_made_and_printed_where_none_is_given(tmp_path):
 def test_the_log_of_a_connection_quotes_nothing(tmp_path):
     marker = "a-secret-that-must-not-be-logged"
     with raw(tmp_path, [*STUB, "--tcp"], env={"CODESPEC_TOKEN": "open sesame", "STUB_VERBOSE": "1"}) as process:
-        begun(process, tmp_path / "stderr", "listening on 127.0.0.1:")
+        wait_for_stderr(tmp_path / "stderr", "listening on 127.0.0.1:")
         port = int(re.search(r"listening on 127.0.0.1:(\d+)", (tmp_path / "stderr").read_text())[1])
         with socket.create_connection(("127.0.0.1", port)) as connection, connection.makefile("rwb") as stream:
             server = Raw(process.process, stream, stream)
@@ -275,7 +267,7 @@ def test_a_web_socket(tmp_path):
     from websockets.exceptions import InvalidStatus
 
     with raw(tmp_path, [*STUB, "--ws"], env={"CODESPEC_TOKEN": "open sesame"}) as process:
-        begun(process, tmp_path / "stderr", "listening on 127.0.0.1:")
+        wait_for_stderr(tmp_path / "stderr", "listening on 127.0.0.1:")
         port = re.search(r"listening on 127.0.0.1:(\d+)", (tmp_path / "stderr").read_text())[1]
         address = f"ws://127.0.0.1:{port}/"
         right = {"Authorization": "Bearer open sesame"}
@@ -297,7 +289,7 @@ def test_a_web_socket(tmp_path):
 def test_a_request_over_a_web_socket_sees_its_document_as_it_was_then(tmp_path):
     client = pytest.importorskip("websockets.sync.client")
     with raw(tmp_path, [*STUB, "--ws"], env={"CODESPEC_TOKEN": "open sesame"}) as process:
-        begun(process, tmp_path / "stderr", "listening on 127.0.0.1:")
+        wait_for_stderr(tmp_path / "stderr", "listening on 127.0.0.1:")
         port = re.search(r"listening on 127.0.0.1:(\d+)", (tmp_path / "stderr").read_text())[1]
         with client.connect(f"ws://127.0.0.1:{port}/?token=open%20sesame") as connection:
 
@@ -325,5 +317,5 @@ def test_a_request_over_a_web_socket_sees_its_document_as_it_was_then(tmp_path):
 
 def test_an_address_that_others_can_reach_is_warned_of(tmp_path):
     with raw(tmp_path, [sys.executable, "-m", "codespec", "serve", "--tcp", "0.0.0.0:0"]) as process:
-        begun(process, tmp_path / "stderr", "listening on 0.0.0.0:")
+        wait_for_stderr(tmp_path / "stderr", "listening on 0.0.0.0:")
         assert "warning: 0.0.0.0 can be reached from other machines" in (tmp_path / "stderr").read_text()

@@ -11,9 +11,7 @@ from lsprotocol import types
 
 from codespec.lsp.status_reporter import EVERY_S
 
-from .helpers import URI, raw, running, until
-from .test_commands import plain, refused
-from .test_lessons import run_command
+from .helpers import URI, plain, raw, refused, run_command, running, until
 
 pytestmark = pytest.mark.asyncio
 

@@ -16,10 +16,8 @@ import pytest
 torch = pytest.importorskip("torch", reason="torch is not installed; `make test-train` installs it and runs this file")
 pytest.importorskip("tokenizers", reason="tokenizers is not installed; `make test-train` installs it")
 
-from lsp.helpers import running, until  # noqa: E402
-from lsp.test_commands import status  # noqa: E402
+from lsp.helpers import run_command, running, status, until  # noqa: E402
 from lsp.test_kept import SERVE  # noqa: E402
-from lsp.test_lessons import run_command  # noqa: E402
 from lsprotocol import types  # noqa: E402
 
 from codespec.cli.main import main  # noqa: E402

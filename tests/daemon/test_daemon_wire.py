@@ -9,6 +9,7 @@ from dataclasses import replace
 from multiprocessing.connection import Pipe
 
 import pytest
+from windows import WAIT_S, eventually
 
 from codespec.completion.request import Request
 from codespec.config import Config
@@ -26,8 +27,6 @@ from codespec.daemon.wire import (
 from codespec.protocols import Snippet
 from codespec.text_difference import common_ends
 from codespec.worker.decode_thread import DecodeThread
-
-from .windows import WAIT_S, eventually
 
 
 def test_a_window_logs_what_is_logged_about_models(caplog):

@@ -10,15 +10,8 @@ from multiprocessing.connection import Client
 from pathlib import Path
 
 import pytest
-
-from codespec.daemon.address import place
-from codespec.daemon.client import stop_model_process
-from codespec.daemon.process import ModelProcess
-from codespec.daemon.start import reach
-from codespec.daemon.wire import Channel
-
-from .helpers import raw
-from .windows import (
+from lsp.helpers import raw
+from windows import (
     WAIT_S,
     eventually,
     has_ended,
@@ -26,6 +19,12 @@ from .windows import (
     request,
     window,
 )
+
+from codespec.daemon.address import place
+from codespec.daemon.client import stop_model_process
+from codespec.daemon.process import ModelProcess
+from codespec.daemon.start import reach
+from codespec.daemon.wire import Channel
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals and sockets of POSIX")
 

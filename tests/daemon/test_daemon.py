@@ -12,15 +12,9 @@ from functools import partial
 
 import pytest
 from adapters import weights_of, write_adapter
+from lsp.helpers import running, until
 from lsprotocol import types
-
-from codespec.config import Config
-from codespec.daemon.client import SharedCompleter, stop_model_process
-from codespec.daemon.start import Unreachable, reach
-from codespec.protocols import CodespecError
-
-from .helpers import running, until
-from .windows import (
+from windows import (
     LONG,
     TEXT,
     WAIT_S,
@@ -33,6 +27,11 @@ from .windows import (
     request,
     window,
 )
+
+from codespec.config import Config
+from codespec.daemon.client import SharedCompleter, stop_model_process
+from codespec.daemon.start import Unreachable, reach
+from codespec.protocols import CodespecError
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals and sockets of POSIX")
 

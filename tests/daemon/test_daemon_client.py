@@ -10,13 +10,12 @@ from functools import partial
 from multiprocessing.connection import Listener, Pipe
 
 import pytest
+from windows import WAIT_S, InThread, eventually, never, request
 
 from codespec.config import Config
 from codespec.daemon.address import Place
 from codespec.daemon.client import Link, Lost, SharedCompleter
 from codespec.daemon.wire import Channel
-
-from .windows import WAIT_S, InThread, eventually, never, request
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="sockets of POSIX")
 
