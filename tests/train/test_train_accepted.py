@@ -17,7 +17,7 @@ torch = pytest.importorskip("torch", reason="torch is not installed; `make test-
 pytest.importorskip("tokenizers", reason="tokenizers is not installed; `make test-train` installs it")
 
 from lsp.helpers import run_command, running, status, until  # noqa: E402
-from lsp.test_kept import SERVE  # noqa: E402
+from lsp.test_accepted_log import SERVE  # noqa: E402
 from lsprotocol import types  # noqa: E402
 
 from codespec.cli.main import main  # noqa: E402

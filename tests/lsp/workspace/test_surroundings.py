@@ -16,7 +16,7 @@ from codespec.lsp.workspace.documents import Document
 from codespec.lsp.workspace.surroundings import Surroundings
 from codespec.privacy.ignore_files import CHECK_S
 
-from .helpers import running, until
+from ..helpers import running, until
 
 TOKEN = "ghp_" + "aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5"
 

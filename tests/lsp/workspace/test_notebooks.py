@@ -9,7 +9,7 @@ from lsprotocol import types
 from codespec.lsp.workspace.documents import BEFORE, Document
 from codespec.lsp.workspace.notebooks import BETWEEN, within
 
-from .helpers import running, until
+from ..helpers import running, until
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

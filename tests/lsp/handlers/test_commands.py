@@ -8,7 +8,7 @@ import sys
 import pytest
 from lsprotocol import types
 
-from .helpers import environment, refused, run_command, running, status, until
+from ..helpers import environment, refused, run_command, running, status, until
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

@@ -11,7 +11,7 @@ import sys
 
 import pytest
 
-from .helpers import STUB, Raw, environment, raw, wait_for_stderr
+from ..helpers import STUB, Raw, environment, raw, wait_for_stderr
 
 
 def ended(process: subprocess.Popen[bytes], within: float = 20.0) -> int:

@@ -7,7 +7,7 @@ import itertools
 import pytest
 from lsprotocol import types
 
-from .helpers import Server, raw
+from ..helpers import Server, raw
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

@@ -11,7 +11,7 @@ from lsprotocol import types
 
 from codespec.lsp.status_reporter import EVERY_S
 
-from .helpers import URI, plain, raw, refused, run_command, running, until
+from ..helpers import URI, plain, raw, refused, run_command, running, until
 
 pytestmark = pytest.mark.asyncio
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from .helpers import STUB, Raw, raw, wait_for_stderr
+from ..helpers import STUB, Raw, raw, wait_for_stderr
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has so many loopback addresses, and /proc")
 

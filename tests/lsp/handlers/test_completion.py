@@ -7,7 +7,7 @@ import itertools
 import pytest
 from lsprotocol import types
 
-from .helpers import running, until
+from ..helpers import running, until
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

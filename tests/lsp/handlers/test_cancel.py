@@ -11,7 +11,7 @@ import pytest_asyncio
 from lsprotocol import types
 from pygls.exceptions import JsonRpcRequestCancelled
 
-from .helpers import running, until
+from ..helpers import running, until
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
