@@ -288,7 +288,7 @@ def test_a_web_socket(tmp_path):
 
 def test_a_request_over_a_web_socket_sees_its_document_as_it_was_then(tmp_path):
     client = pytest.importorskip("websockets.sync.client")
-    with raw(tmp_path, [*STUB, "--ws"], env={"CODESPEC_TOKEN": "open sesame"}) as process:
+    with raw(tmp_path, [*STUB, "--ws"], env={"CODESPEC_TOKEN": "open sesame"}):
         wait_for_stderr(tmp_path / "stderr", "listening on 127.0.0.1:")
         port = re.search(r"listening on 127.0.0.1:(\d+)", (tmp_path / "stderr").read_text())[1]
         with client.connect(f"ws://127.0.0.1:{port}/?token=open%20sesame") as connection:
@@ -316,6 +316,6 @@ def test_a_request_over_a_web_socket_sees_its_document_as_it_was_then(tmp_path):
 
 
 def test_an_address_that_others_can_reach_is_warned_of(tmp_path):
-    with raw(tmp_path, [sys.executable, "-m", "codespec", "serve", "--tcp", "0.0.0.0:0"]) as process:
+    with raw(tmp_path, [sys.executable, "-m", "codespec", "serve", "--tcp", "0.0.0.0:0"]):
         wait_for_stderr(tmp_path / "stderr", "listening on 0.0.0.0:")
         assert "warning: 0.0.0.0 can be reached from other machines" in (tmp_path / "stderr").read_text()
