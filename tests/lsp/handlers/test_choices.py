@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from .helpers import plain, refused, run_command, running, until
+from ..helpers import plain, refused, run_command, running, until
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

@@ -12,7 +12,7 @@ from lsprotocol import types
 
 from codespec.lsp.handlers.prefetch import UNASKED
 
-from .helpers import running, until
+from ..helpers import running, until
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
