@@ -345,17 +345,23 @@ def test_a_document_is_followed_through_its_edits(engine):
 
 def test_a_text_of_which_nothing_fits_is_generated_again(engine):
     completer = Completer(engine, replace(BASE, grammar="auto"))
-    texts = [TEXT, TEXT.replace("os.path", "os. path"), *(text for _, text in cuts(TEXT, 60, seed=5))]
-    seen = set()
-    for text in texts:
-        for offset in range(0, len(text), 17):
-            completion, _ = fill(completer, text, offset, "python", "a.py")
-            seen.add((completion.report["gate"], completion.report["tokens"] > BASE.max_tokens))
-            # What one text may take is a limit for each of them, not more.
-            assert completion.report["tokens"] <= ATTEMPTS * BASE.max_tokens
-        if ("dropped", True) in seen and {("cut", True), ("broken", True)} & seen:
-            break
-    assert {("cut", True), ("broken", True), ("passed", True)} & seen
+    places = [(TEXT, offset, "python", "a.py") for offset in range(0, len(TEXT), 9)]
+    for text in ("[1, 2] ]", '{"a": 1 "b": 2}'):
+        places += [(text, offset, "json", "a.json") for offset in range(len(text) + 1)]
+    gates = {}
+    for place in places:
+        before = engine.generations
+        completion, _ = fill(completer, *place)
+        texts, gate = engine.generations - before, completion.report["gate"]
+        gates.setdefault(texts, set()).add(gate)
+        # Given up after so many texts, and after one more where a text began with what another one could go on from.
+        assert texts <= ATTEMPTS + 1
+        assert texts >= ATTEMPTS or gate != "dropped"
+        # What one text may take is a limit for each of them, not more.
+        assert completion.report["tokens"] <= texts * BASE.max_tokens
+    assert "passed" in gates[1]
+    assert gates[2] & {"passed", "cut", "broken"}  # the second one fitted
+    assert "dropped" in gates[ATTEMPTS]
 
 
 def test_no_second_text_when_the_time_is_up(engine):

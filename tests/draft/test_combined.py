@@ -126,11 +126,10 @@ def test_a_guard_bounds_what_drafting_may_cost() -> None:
 
 def test_a_sleeping_guard_looks_more_rarely_after_each_failure() -> None:
     guard = Guard()
-    while not guard.asleep():
+    for _ in range(100):  # then it is far from waking up by itself
         guard.learn(-2.0)
     tried = []
     for turn in range(3_000):
-        guard._balance = -100.0  # far from waking up by itself
         assert guard.asleep()
         if guard.looks():
             tried.append(turn)
@@ -144,8 +143,8 @@ def test_a_sleeping_guard_looks_more_rarely_after_each_failure() -> None:
 
 def test_a_sleeping_guard_goes_on_where_looking_pays() -> None:
     guard = Guard()
-    guard.learn(-2.0)
-    guard._balance = -100.0
+    for _ in range(50):
+        guard.learn(-2.0)
     for turn in range(20):
         assert guard.asleep()
         if guard.looks():

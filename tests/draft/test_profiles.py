@@ -14,6 +14,7 @@ from codespec.draft.storage import profiles as module
 from codespec.draft.storage.profiles import VARIABLE, Profiles, Setup, default_folder, model_hash
 from codespec.engine.local import LocalEngine
 from codespec.languages import by_id
+from codespec.llama.context import Context
 from codespec.models.registry import EMBEDDED_TARGET, find_draft
 from codespec.protocols import CodespecError, Limits
 
@@ -279,10 +280,10 @@ def test_what_cannot_be_measured_is_left(quick, monkeypatch):
     engine = engine_of(None)
     try:
 
-        def refuse(length, follow):
+        def refuse(context, length, follow):
             raise CodespecError("no memory")
 
-        monkeypatch.setattr(engine._context, "alike", refuse)
+        monkeypatch.setattr(Context, "alike", refuse)
         assert engine.measure(lambda: True)
         assert not engine.costs.measured
         assert generated(engine)
@@ -290,14 +291,13 @@ def test_what_cannot_be_measured_is_left(quick, monkeypatch):
         engine.close()
 
 
-def test_saving_waits_for_its_time(folder, monkeypatch):
+def test_saving_waits_for_its_time(folder):
     engine = engine_of(Profiles(folder))
     try:
         generated(engine)
         engine.save(every_s=300.0)
         assert not folder.exists()
-        monkeypatch.setattr(engine, "_saved", engine._saved - 301)
-        engine.save(every_s=300.0)
+        engine.save(every_s=1e-6)
         assert len(list(folder.iterdir())) == 1
     finally:
         engine.close()

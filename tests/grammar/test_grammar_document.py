@@ -32,7 +32,7 @@ def tokenize(text):
     return list(text.encode("utf-8", "replace"))
 
 
-def document(source, indented=False, leveled=False):
+def document(source, indented=False, leveled=False, tokenize=tokenize):
     compiled = {}
 
     def open_state(symbol, levels):
@@ -205,8 +205,7 @@ def test_what_was_refused_is_not_fed_again():
     text = "file a; ! " + "{ b; { c; " * 3
     starts = [Start(match.start(), False) for match in re.finditer("[bc];", text)]
     fed = []
-    found = document(BRACES)
-    found._tokenize = lambda line: fed.append(line) or tokenize(line)
+    found = document(BRACES, tokenize=lambda line: fed.append(line) or tokenize(line))
     for typed in ("", "d", "d;", "d; e"):
         fed.clear()
         place = found.at(text + typed, len(text + typed), lambda offset: starts)

@@ -99,8 +99,11 @@ def test_progress_is_reported():
 
 def test_closing_twice_does_nothing():
     model = Model(EMBEDDED_TARGET)
+    assert model.pointer
     model.close()
-    model.close()
+    assert not model.pointer
+    model.close()  # a second llama_model_free of the same pointer would crash
+    assert not model.pointer
 
 
 def test_errors_are_one_line(tmp_path: Path):
