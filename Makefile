@@ -46,7 +46,7 @@ TORCH ?= torch
 test-train: $(VENV)/installed-test
 	$(BIN)/python -m pip install --quiet "$(TORCH)"
 	$(BIN)/python -m pip install --quiet --editable ".[train]"
-	$(BIN)/python -m pytest tests/test_corpus.py tests/test_train*.py
+	$(BIN)/python -m pytest tests/train
 
 # Pictures of what was on the screen go to the folder $CODESPEC_ARTIFACTS; CODESPEC_PICTURES=1 also makes those in docs/ anew.
 EDITORS ?= $(abspath $(VENV))/editors
@@ -64,9 +64,8 @@ fuzz: $(VENV)/installed-test
 	$(BIN)/python -m tests.fuzz --count 10000
 
 # What docs/security.md promises; all of it is part of `make test`, too.
-ATTACKS = $(wildcard tests/test_hostile*.py tests/test_privacy*.py tests/test_complete_hostile.py tests/test_config_workspace.py) \
-	tests/test_environment.py tests/test_hub.py tests/test_ignore.py tests/test_terminal.py \
-	tests/lsp/test_daemon_hung.py tests/lsp/test_histories.py tests/lsp/test_daemon_wire.py tests/lsp/test_greetings.py
+ATTACKS = tests/hostile tests/privacy tests/test_config_workspace.py tests/test_terminal.py tests/models/test_hub.py \
+	tests/daemon/test_daemon_hung.py tests/daemon/test_daemon_wire.py tests/lsp/test_histories.py tests/lsp/connection/test_greetings.py
 attack: $(VENV)/installed-test
 	$(BIN)/python -m pytest $(ATTACKS)
 	$(BIN)/python -m tests.fuzz models --count 30

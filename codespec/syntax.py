@@ -187,8 +187,8 @@ class SyntaxTree:
     def with_text(self, offset: int, text: str) -> SyntaxTree:
         """The tree of the document with ``text`` put in at ``offset``, in characters.
 
-        It says what a parse from the beginning would say (``tests/test_syntax.py``): the lines around the position are
-        read anew, too, and where errors meet, which the parser reckons with one another, everything is.
+        It says what a parse from the beginning would say (``tests/syntax/test_syntax.py``): the lines around the
+        position are read anew, too, and where errors meet, which the parser reckons with one another, everything is.
         """
         new = self.text[:offset] + text + self.text[offset:]
         added, place = len(_encode(text)), self._byte(offset)

@@ -48,7 +48,8 @@ _LOCK_S = 0.5  # somebody may just be looking whether the lock is free
 _CHECK_S = 1.0
 _END_S = 30.0  # what was read is saved
 _BYE_S = 1.0  # for a window to take what is said to it last
-_STUCK_S = 60.0
+
+STUCK_S = 60.0
 """After which a request that was to stop, within one pass, is taken to hang for ever."""
 
 
@@ -75,12 +76,21 @@ class ModelProcess:
     Args:
         idle_s: how long that is.
         first_s: the same before the first one, at least.
+        stuck_s: how long a request may run on that was to stop.
+        models: what decodes.
     """
 
-    def __init__(self, where: Place, idle_s: float, first_s: float = FIRST_S) -> None:
+    def __init__(
+        self,
+        where: Place,
+        idle_s: float,
+        first_s: float = FIRST_S,
+        stuck_s: float = STUCK_S,
+        models: Models | None = None,
+    ) -> None:
         self._where = where
-        self._idle_s = idle_s
-        self._models = Models()
+        self._idle_s, self._stuck_s = idle_s, stuck_s
+        self._models = models or Models()
         self._decode = DecodeThread()
         self._changed = threading.Condition()
         self._sessions: frozenset[Session] = frozenset()
@@ -150,8 +160,8 @@ class ModelProcess:
         overdue = self._models.overdue
         if overdue is None or overdue is not self._overdue:
             self._overdue, self._overdue_since = overdue, time.monotonic()
-        elif time.monotonic() - self._overdue_since > _STUCK_S:
-            logger.error("a request that was to stop has run on for %.0f seconds; this process ends", _STUCK_S)
+        elif time.monotonic() - self._overdue_since > self._stuck_s:
+            logger.error("a request that was to stop has run on for %.0f seconds; this process ends", self._stuck_s)
             faulthandler.dump_traceback()
             os._exit(INTERNAL)
 

@@ -46,7 +46,7 @@ if [ "$(cat installed 2>/dev/null)" != "$wanted" ]; then
   echo "$wanted" >installed
 fi
 # Debian's next release, for Neovim's own inline completion; without it these tests are skipped.
-if [ ! -x neovim/nvim ] && ! "$repository/tests/editors/neovim_from_debian.sh" sid neovim; then
+if [ ! -x neovim/nvim ] && ! "$repository/tests/editors/debian/neovim_from_debian.sh" sid neovim; then
   rm -rf neovim
   echo "no newer Neovim: the tests of its own completion are skipped" >&2
 fi

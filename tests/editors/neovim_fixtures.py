@@ -8,7 +8,7 @@ import pytest
 from common import ROOT
 from neovim_editor import MISSING, kinds
 
-NO_NATIVE = "missing: a Neovim of 0.12 or newer, for its own inline completion (tests/editors/neovim_from_debian.sh)"
+NO_NATIVE = "missing: a Neovim of 0.12 or newer, for its own inline completion (tests/editors/debian)"
 
 
 def parameters() -> list[object]:

@@ -15,8 +15,10 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
 import pytest_lsp
 from lsprotocol import types
+from pygls.exceptions import JsonRpcException
 from pygls.lsp.client import LanguageClient
 from pygls.protocol import default_converter
 from pytest_lsp.client import register_lsp_features
@@ -252,3 +254,34 @@ def raw(tmp_path: Path, command: list[str] = STUB, env: dict[str, str] | None = 
         for stream in (process.stdin, process.stdout):
             with contextlib.suppress(BrokenPipeError):
                 stream.close()  # type: ignore[union-attr]
+
+
+def run_command(server: Any, command: str, *arguments: Any) -> Any:
+    return server.client.workspace_execute_command_async(types.ExecuteCommandParams(command, arguments=list(arguments)))
+
+
+async def refused(server: Server, command: str, *arguments) -> str:
+    """The message of the error that a command is answered with."""
+    with pytest.raises(JsonRpcException) as error:
+        await run_command(server, command, *arguments)
+    assert error.value.code == -32602
+    assert error.value.message.startswith(f"{command}: ")
+    return error.value.message.removeprefix(f"{command}: ")
+
+
+async def status(server: Server, *arguments) -> dict:
+    return plain(await run_command(server, "codespec.status", *arguments))
+
+
+def plain(value):
+    """Named tuples, which the client makes of objects, as dictionaries."""
+    if hasattr(value, "_asdict"):
+        return {key: plain(each) for key, each in value._asdict().items()}
+    return [plain(each) for each in value] if isinstance(value, list) else value
+
+
+def wait_for_stderr(stderr: Path, text: str = "stub: begin", timeout: float = 30.0) -> None:
+    end = time.monotonic() + timeout
+    while text not in stderr.read_text():
+        assert time.monotonic() < end
+        time.sleep(0.005)

@@ -13,9 +13,7 @@ import pytest_asyncio
 from lsprotocol import types
 from pygls.exceptions import JsonRpcRequestCancelled
 
-from .helpers import ROOT, URI, raw, running, until
-from .test_commands import plain, status
-from .test_lessons import run_command
+from .helpers import ROOT, URI, plain, raw, run_command, running, status, until
 
 SERVE = [sys.executable, "-m", "codespec", "serve"]
 

@@ -13,9 +13,7 @@ from lsprotocol import types
 from codespec.lsp.statistics import Counts, Statistics, share_left
 from codespec.lsp.workspace.documents import Document
 
-from .helpers import URI, running
-from .test_commands import status
-from .test_lessons import run_command
+from .helpers import URI, run_command, running, status
 
 
 def distance(text: str, around: str) -> int:

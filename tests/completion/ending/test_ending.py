@@ -1,0 +1,118 @@
+"""What becomes of a generated text, before and after: the cases in ``cases/``, one file for each rule.
+
+A case has a ``document`` with the cursor at █, the ``raw`` text of the model, and the ``expected`` completion. ``end``
+is how the generation ended: ``token`` (the model's end token, the default), ``length`` or ``time``. ``gate`` is as in
+the settings. They go through what the completer asks: the document's tree, the stop rule, the gate, and the ending.
+"""
+
+import random
+import sys
+from collections import Counter
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from fakes import FakeVocabulary
+
+from codespec.completion.ending.ending import Ending
+from codespec.completion.open_documents import OpenDocuments
+from codespec.languages import by_id
+from codespec.syntax import syntax_tree
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+FOLDER = Path(__file__).with_name("cases")
+CURSOR = "█"
+REASONS = {"token": "stop", "length": "length", "time": "time"}
+
+
+CASES = [
+    pytest.param(case, id=f"{path.stem}: {case['name']}")
+    for path in sorted(FOLDER.glob("*.toml"))
+    for case in tomllib.loads(path.read_text("utf-8"))["case"]
+]
+
+
+def ended(case, size):
+    """The end of the case's text when it comes ``size`` characters at a time."""
+    prefix, _, suffix = case["document"].partition(CURSOR)
+    documents = OpenDocuments(SimpleNamespace(vocabulary=FakeVocabulary()))
+    gate = case.get("gate", "window")
+    spot = documents.spot("a", by_id(case["language"]), "none", prefix + suffix, len(prefix), gate)
+    ending = Ending(spot.rule, spot.gate, spot.tidy, "unavailable" if spot.unavailable else "off")
+    raw = spot.lead + case["raw"]
+    for end in range(size, len(raw) + size, size):
+        found = ending.stop(raw[:end])
+        if found is not None:
+            break
+    else:
+        found = ending.finish(raw, REASONS[case.get("end", "token")])
+    assert found.text.startswith(spot.lead) or not found.text
+    return found.text.removeprefix(spot.lead)
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("size", [1, 7, 10_000])
+def test_a_text_becomes_a_completion(case, size):
+    assert ended(case, size) == case["expected"]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_no_completion_makes_a_document_worse(case):
+    prefix, _, suffix = case["document"].partition(CURSOR)
+    tree = syntax_tree(by_id(case["language"]), prefix + suffix)
+    if tree is None or case.get("gate") == "off":
+        return
+    assert tree.with_text(len(prefix), case["expected"]).problems.count <= tree.problems.count
+
+
+def test_every_rule_has_cases_in_several_languages():
+    known = [case.values[0] for case in CASES]
+    files = Counter(param.id.split(":")[0] for param in CASES)
+    assert all(count >= 4 for count in files.values())
+    assert len(known) >= 60
+    assert len({case["language"] for case in known}) >= 6
+    assert all(CURSOR in case["document"] and case["name"] for case in known)
+
+
+SOURCES = [
+    ("python", "codespec/completion/ending/ending.py"),
+    ("typescript", "tests/grammars/typescript/accept/declarations.ts"),
+    ("json", "editors/vscode/package.json"),
+]
+
+
+def duplicated(prefix, text, suffix):
+    """The line behind the cursor, where a completion begins or ends with it."""
+    following = [line.strip() for line in suffix.split("\n")[1:] if line.strip()][:1]
+    lines = [line.strip() for line in text.split("\n") if line.strip()]
+    joined = (prefix.rsplit("\n", 1)[-1] + text + suffix.split("\n", 1)[0]).split("\n")
+    said = {*lines[:1], *lines[-1:], joined[0].strip(), joined[-1].strip()} if lines else set()
+    return [line for line in following if len(line) > 2 and line in said]
+
+
+@pytest.mark.parametrize(("language", "path"), SOURCES)
+def test_anywhere_in_a_file_no_line_comes_twice_and_no_error_comes_in(language, path):
+    text = (Path(__file__).parents[3] / path).read_text("utf-8")
+    lines = text.split("\n")
+    chooser = random.Random(path)
+    answered = 0
+    for _ in range(10):
+        row = chooser.randrange(len(lines) - 1)
+        start = sum(len(line) + 1 for line in lines[:row]) + chooser.randrange(len(lines[row]) + 1)
+        gone = chooser.choice((0, len(text[start:].split("\n", 1)[0]), len("\n".join(text[start:].split("\n")[:3]))))
+        prefix, middle, suffix = text[:start], text[start : start + gone], text[start + gone :]
+        other = "\n".join(lines[chooser.randrange(len(lines)) :][:4]).lstrip()
+        # What was there, and on into what is there still; something from elsewhere; nonsense.
+        for raw in (middle + suffix[:300], other, "".join(chooser.choices(text, k=60))):
+            case = {"language": language, "document": prefix + CURSOR + suffix, "raw": raw, "end": "length"}
+            completion = ended(case, 10_000)
+            assert completion == ended(case, 9)
+            assert not duplicated(prefix, completion, suffix)
+            tree = syntax_tree(by_id(language), prefix + suffix)
+            assert tree.with_text(len(prefix), completion).problems.count <= tree.problems.count
+            answered += bool(completion.strip())
+    assert answered > 10

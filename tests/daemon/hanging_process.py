@@ -1,0 +1,70 @@
+"""``python hanging_process.py load|generate``: a model process in which that takes long, whoever has given it up.
+
+Prints ``ended`` where the process ended because nobody was there.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+import threading
+import time
+from typing import Any
+
+from codespec.completion.load import load_engine
+from codespec.completion.request import Request
+from codespec.config import Config
+from codespec.daemon.address import place
+from codespec.daemon.models import Models
+from codespec.daemon.process import ModelProcess
+from codespec.daemon.start import Unreachable, reach
+from codespec.daemon.wire import Channel, Texts, pack_config, pack_request
+from codespec.engine.local import LocalEngine
+from codespec.errors import CodespecError
+
+TAKES_S, STUCK_S = 4.0, 0.1
+
+hangs = sys.argv[1]
+asked = threading.Event()
+
+
+def load(config: Config, progress: Any) -> LocalEngine:
+    if not asked.is_set():
+        raise CodespecError("nothing is loaded ahead here")
+    if hangs == "load":
+        time.sleep(TAKES_S)
+    engine = load_engine(config, progress)
+    if hangs == "generate":
+        engine.generate = lambda *arguments, **more: time.sleep(TAKES_S) or iter(())  # type: ignore[method-assign]
+    return engine
+
+
+def connected() -> Channel:
+    while True:
+        try:
+            return reach(start=False)
+        except Unreachable:
+            time.sleep(0.02)
+
+
+def window() -> None:
+    """Asks, and is gone once that has begun."""
+    channel = connected()
+    asked.set()
+    channel.send({"op": "open", "id": 1, "config": pack_config(Config())})
+    awaited = 1
+    if hangs == "generate":
+        while "result" not in channel.receive():
+            pass
+        request = Request("x = ", 4, "python", "/work/a.py")
+        channel.send({"op": "complete", "id": 2, "request": pack_request(request, Texts()), "ahead": False})
+        awaited = 2
+    while channel.receive() != {"id": awaited, "begun": True}:
+        pass
+    channel.close()
+
+
+logging.basicConfig()
+threading.Thread(target=window, daemon=True).start()
+ModelProcess(place(), idle_s=TAKES_S, first_s=60, stuck_s=STUCK_S, models=Models(load)).run()
+print("ended")

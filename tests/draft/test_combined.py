@@ -1,0 +1,194 @@
+"""How far drafts are combined: by what is expected to save time, and never much worse than no draft."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from fakes import Table, TableTarget
+
+from codespec.draft.acceptance import Acceptance
+from codespec.draft.combined import Combined
+from codespec.draft.costs import LONGEST, CostCurve, RunningCosts
+from codespec.draft.draft_budget import Asked, Guard, Spread, Trust
+from codespec.draft.model import ModelDraft
+from codespec.draft.ngram import NgramDraft
+from codespec.protocols import Limits, Proposal, Sampling
+from codespec.speculative.generate import Generator
+from codespec.speculative.sampling import LogitSampler
+
+SAMPLER = LogitSampler(Sampling(), 1)
+END = frozenset({0})
+
+
+def curve(*ms: float) -> CostCurve:
+    """T(1), T(2) … as given, the last difference going on."""
+    return CostCurve((0,), tuple(range(1, len(ms) + 1)), (ms,))
+
+
+FLAT = curve(20, *(20 + 0.01 * n for n in range(1, LONGEST)))
+STEEP = curve(*(20.0 * n for n in range(1, LONGEST + 1)))
+JUMP = curve(*(20 + 0.1 * n for n in range(8)), *(100 + 0.1 * n for n in range(LONGEST - 8)))
+
+
+def propose(draft: Combined, tokens: Sequence[int], limit: int = LONGEST) -> Proposal:
+    left = [True] * limit
+    return draft.propose(tokens, None, SAMPLER, lambda _: bool(left) and left.pop())
+
+
+def walked(costs: CostCurve, text: Sequence[int], start: int = 12) -> list[int]:
+    """Lengths of the proposals along a text that is decoded as proposed and accepted."""
+    draft = Combined(RunningCosts(costs), Acceptance(), NgramDraft(), clock=lambda: 0.0)
+    lengths, at = [], start
+    while at < len(text) - LONGEST:
+        proposal = propose(draft, text[:at])
+        lengths.append(len(proposal.tokens))
+        at += 1
+        for token in proposal.tokens:
+            if token != text[at - 1]:
+                break
+            at += 1
+    return lengths
+
+
+def test_long_proposals_where_they_cost_nothing_and_are_right() -> None:
+    assert walked(FLAT, [1, 2, 3, 4] * 100)[-1] == LONGEST - 1
+
+
+def test_none_where_every_row_costs_a_pass() -> None:
+    assert walked(STEEP, [1, 2, 3, 4] * 40)[-1] == 0
+
+
+def test_a_proposal_ends_before_a_jump() -> None:
+    assert walked(JUMP, [1, 2, 3, 4] * 100)[-1] == 7
+
+
+def test_a_jump_is_looked_past_where_more_lies_behind_it() -> None:
+    # Two rows cost as much as two passes, thirty-three little more.
+    costs = curve(20, *(40 + 0.1 * n for n in range(LONGEST - 1)))
+    assert walked(costs, [1, 2, 3, 4] * 100)[-1] == LONGEST - 1
+
+
+def test_text_that_never_repeats_as_it_did_is_left_alone() -> None:
+    rng = np.random.default_rng(1)
+    text = rng.integers(0, 6, 3_000).tolist()
+    assert np.mean(walked(curve(*(20 + 8.0 * n for n in range(LONGEST))), text)[-500:]) < 0.1
+
+
+def test_learning_stops_at_the_first_wrong_guess() -> None:
+    acceptance = Acceptance()
+    draft = Combined(RunningCosts(FLAT), acceptance, NgramDraft(), clock=lambda: 0.0)
+    text = [1, 2, 3, 4, 5, 6, 1, 2]
+    assert propose(draft, text).tokens[:4] == (3, 4, 5, 6)
+    draft.learn([*text, 3, 9, 5, 6])
+    seen = {(depth, accepted, n) for _, _, depth, accepted, n in acceptance.as_json() if depth >= 0}
+    assert seen == {(0, 1.0, 1.0), (1, 0.0, 1.0)}
+
+
+def test_another_text_teaches_nothing() -> None:
+    acceptance = Acceptance()
+    draft = Combined(RunningCosts(FLAT), acceptance, NgramDraft(), clock=lambda: 0.0)
+    propose(draft, [1, 2, 3, 4, 5, 6, 1, 2])
+    draft.learn([7, 7, 7, 7, 7, 7, 7, 7, 3, 4])
+    assert acceptance.as_json() == []
+
+
+@pytest.mark.parametrize(("price", "asked"), [(0.1, True), (60.0, False)])
+def test_a_model_is_asked_if_its_time_is_worth_it(price: float, asked: bool) -> None:
+    table = Table(50, seed=1, scale=6)
+    model = TableTarget(table)
+    draft = Combined(
+        RunningCosts(curve(*(20 + 2.0 * n for n in range(LONGEST)))),
+        Acceptance(),
+        model=ModelDraft(model, END),
+        model_costs=RunningCosts(curve(*(price + 0.01 * n for n in range(LONGEST)))),
+        end_tokens=END,
+        clock=lambda: 0.0,
+    )
+    generator = Generator(TableTarget(table), draft, END, draft_length=LONGEST - 1)
+    list(generator.generate([1, 2, 3], Sampling(), Limits(80)))
+    assert bool(model.decodes) == asked
+    assert (generator.statistics.accepted > generator.statistics.tokens / 2) == asked
+
+
+def test_a_guard_bounds_what_drafting_may_cost() -> None:
+    rng = np.random.default_rng(3)
+    for worst in (0.05, 0.3, 1.0, 5.0):
+        guard, lost, rounds = Guard(), 0.0, 5_000
+        for _ in range(rounds):
+            if not guard.asleep():
+                cost = float(rng.uniform(0, worst))
+                lost += min(2.0, cost)
+                guard.learn(-cost)
+        assert lost <= 1.5 + 2.0 + 0.011 * rounds
+
+
+def test_a_sleeping_guard_looks_more_rarely_after_each_failure() -> None:
+    guard = Guard()
+    for _ in range(100):  # then it is far from waking up by itself
+        guard.learn(-2.0)
+    tried = []
+    for turn in range(3_000):
+        assert guard.asleep()
+        if guard.looks():
+            tried.append(turn)
+            guard.wake()
+            guard.learn(-2.0)
+    gaps = np.diff(tried)
+    assert tried[0] == 7
+    assert 5 < len(tried) < 12
+    assert sorted(gaps) == list(gaps)
+
+
+def test_a_sleeping_guard_goes_on_where_looking_pays() -> None:
+    guard = Guard()
+    for _ in range(50):
+        guard.learn(-2.0)
+    for turn in range(20):
+        assert guard.asleep()
+        if guard.looks():
+            guard.wake()
+            guard.learn(0.5)
+            assert turn >= 7
+        else:
+            assert turn < 7
+    assert guard.looks()  # nothing was there this time
+    assert [guard.looks() for _ in range(8)] == [False] * 7 + [True]
+
+
+def test_a_guard_wakes_for_what_it_missed() -> None:
+    guard = Guard()
+    while not guard.asleep():
+        guard.learn(-0.5)
+    guard.missed(3.0)
+    assert not guard.asleep()
+
+
+def test_a_guard_never_sleeps_while_drafting_pays() -> None:
+    guard = Guard()
+    for saved in [0.4, -0.1, -0.2] * 300:
+        assert not guard.asleep()
+        guard.learn(saved)
+
+
+def test_trust_follows_what_was_saved() -> None:
+    costs = [float(n) for n in range(LONGEST + 1)]
+    trust = Trust()
+    for _ in range(200):
+        asked = Asked(0, worth=1.0, rate=0.1, costs=costs)
+        asked.length = 2
+        trust.learn(asked, accepted=0)
+    assert trust.factor == 0.0
+    for _ in range(400):
+        trust.forget()
+    assert trust.factor > 0.1
+
+
+def test_the_spread_of_a_models_chances_sums_to_one() -> None:
+    acceptance, spread = Acceptance(), Spread()
+    for place in (8, 8, 0, 1, 8):
+        spread.count(("model", place), acceptance)
+    assert sum(share for share, _ in spread.groups) == pytest.approx(1)
+    assert spread.groups[0][1] > spread.groups[1][1]
+    assert 0 < spread.mean < 1

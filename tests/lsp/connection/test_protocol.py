@@ -1,0 +1,321 @@
+"""What a client should not do, and the ends of a session."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import socket
+import subprocess
+import sys
+
+import pytest
+
+from ..helpers import STUB, Raw, environment, raw, wait_for_stderr
+
+
+def ended(process: subprocess.Popen[bytes], within: float = 20.0) -> int:
+    """The exit status."""
+    return process.wait(timeout=within)
+
+
+@pytest.fixture(scope="module")
+def patient(tmp_path_factory):
+    """A server that has seen everything."""
+    with raw(tmp_path_factory.mktemp("patient")) as server:
+        server.handshake({"workspace": {"didChangeConfiguration": {"dynamicRegistration": True}}})
+        request = server.asked("client/registerCapability")
+        assert request["params"]["registrations"][0]["method"] == "workspace/didChangeConfiguration"
+        server.send({"jsonrpc": "2.0", "id": request["id"], "error": {"code": -32601, "message": "no"}})
+        server.open("x = \n")
+        yield server
+
+
+def test_malformed_messages(patient):
+    for body in (
+        b"{",
+        b"nonsense",
+        b"\xff\xfe",
+        b"[]",
+        b"42",
+        b"null",
+        b"{}",
+        b'{"jsonrpc": "1.0", "id": 1, "method": "shutdown"}',
+        b'{"jsonrpc": "2.0"}',
+        b'{"jsonrpc": "2.0", "id": 7}',
+        b'{"jsonrpc": "2.0", "id": 7, "result": 1}',
+        b'{"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": 99}}',
+        b'{"jsonrpc": "2.0", "method": "no/such/notification", "params": {}}',
+        b"[" * 100_000,
+    ):
+        patient.send_body(body)
+    patient.send_bytes(b"Content-Length: 0\r\n\r\n")
+    patient.send_bytes(b"X-Unknown: 1\r\n")
+    missing = {"textDocument": {"uri": "file:///not/open", "version": 1}, "contentChanges": [{"text": "x"}]}
+    patient.notify("textDocument/didChange", missing)
+    patient.complete(8, 0, 4)
+    assert patient.answer(8)["result"]["items"]
+
+
+def test_requests_that_cannot_be_served_get_an_error(patient):
+    patient.request(1, "no/such/method", {})
+    assert patient.answer(1)["error"]["code"] == -32601
+    patient.request(2, "textDocument/inlineCompletion", {"position": "here"})
+    assert patient.answer(2)["error"]["code"] == -32602
+    patient.send({"jsonrpc": "2.0", "id": 3, "method": "no/such/method"})
+    assert "error" in patient.answer(3)
+    patient.open("x = \n")
+    patient.complete(4, -5, -1)
+    assert "error" in patient.answer(4)
+    patient.complete(5, 0, 4)
+    assert patient.answer(5)["result"]["items"]
+
+
+def test_documents_that_are_changed_out_of_order(patient):
+    """Changes before they are opened, after they were closed, with versions that go back, and opened twice."""
+    uri = "file:///work/order.py"
+
+    def change(text, version):
+        document = {"uri": uri, "version": version}
+        patient.notify("textDocument/didChange", {"textDocument": document, "contentChanges": [{"text": text}]})
+
+    def ask(id):
+        where = {"textDocument": {"uri": uri}, "position": {"line": 0, "character": 9}, "context": {"triggerKind": 2}}
+        patient.request(id, "textDocument/inlineCompletion", where)
+        return patient.answer(id)["result"]
+
+    def notify(method, **more):
+        patient.notify(f"textDocument/{method}", {"textDocument": {"uri": uri, **more}})
+
+    change("early", 5)
+    notify("didClose")
+    notify("didSave")
+    assert ask(20) is None
+    for text in ("first", "again"):
+        notify("didOpen", languageId="python", version=7, text=text)
+    assert ask(21)["items"][0]["insertText"].startswith("again<")
+    change("later", 3)
+    change("last", -1)
+    assert ask(22)["items"][0]["insertText"].startswith("last<")
+    for range_ in ({"start": {"line": 5, "character": 9}, "end": {"line": 0, "character": 0}}, {"start": 1}, 7):
+        content = [{"range": range_, "text": "x"}]
+        patient.notify(
+            "textDocument/didChange", {"textDocument": {"uri": uri, "version": 4}, "contentChanges": content}
+        )
+    assert ask(23)["items"]
+    notify("didClose")
+    change("late", 9)
+    assert ask(24) is None
+
+
+def test_settings_hold_where_a_client_does_not_say_how_they_changed(tmp_path):
+    with raw(tmp_path) as server:
+        server.handshake({"workspace": {"configuration": True}})
+        for answer in ({"result": [{"max_tokens": 7}]}, {"error": {"code": -32603, "message": "as asked"}}):
+            request = server.asked("workspace/configuration")
+            server.send({"jsonrpc": "2.0", "id": request["id"], **answer})
+            server.notify("workspace/didChangeConfiguration", {"settings": None})
+        server.asked("workspace/configuration")
+        server.open("abc\n")
+        server.complete(1, 0, 3)
+        assert server.answer(1)["result"]["items"][0]["insertText"] == "abc<abc|7>"
+
+
+def test_shutdown_and_exit(tmp_path):
+    with raw(tmp_path) as server:
+        server.handshake()
+        server.open("x = \n")
+        server.complete(1, 0, 4)
+        assert server.answer(1)["result"]["items"]
+        server.request(2, "shutdown")
+        assert server.answer(2)["result"] is None
+        server.notify("exit")
+        assert ended(server.process) == 0
+        text = (tmp_path / "stderr").read_text()
+        assert "stub: closed" in text
+        assert "Traceback" not in text
+        # What the models print must not get between the messages: Raw would have choked on it.
+        assert "a line on standard output" in text
+
+
+def test_messages_before_the_start_and_after_the_end(tmp_path):
+    with raw(tmp_path) as server:
+        server.open("x = \n")
+        server.complete(1, 0, 4)
+        assert server.answer(1)["error"]["code"] == -32002
+        server.request(2, "shutdown")
+        assert server.answer(2)["error"]["code"] == -32002
+        server.notify("textDocument/didClose", {"textDocument": {"uri": "x:y"}})
+        server.handshake()
+        server.request(3, "initialize", {"processId": None, "rootUri": None, "capabilities": {}})
+        assert server.answer(3)["error"]["code"] == -32600
+        server.complete(4, 0, 4)
+        assert server.answer(4)["result"] is None, "it was opened too early"
+        server.request(5, "shutdown")
+        assert server.answer(5)["result"] is None
+        server.complete(6, 0, 4)
+        assert server.answer(6)["error"]["code"] == -32600
+        server.notify("textDocument/didClose", {"textDocument": {"uri": "x:y"}})
+        server.notify("exit")
+        assert ended(server.process) == 0
+        assert "Traceback" not in (tmp_path / "stderr").read_text()
+
+
+def test_exit_before_the_start(tmp_path):
+    with raw(tmp_path) as server:
+        server.notify("exit")
+        assert ended(server.process) == 1
+
+
+def test_exit_without_shutdown(tmp_path):
+    with raw(tmp_path) as server:
+        server.handshake()
+        server.notify("exit")
+        assert ended(server.process) == 1
+
+
+@pytest.mark.parametrize("at", ["decoding", "loading"])
+def test_a_killed_client_ends_the_server(tmp_path, at):
+    with raw(tmp_path, env={"STUB_STEP_S": "0.01", "STUB_LOAD_S": "60" if at == "loading" else "0"}) as server:
+        server.handshake()
+        server.open("steps=5000\n")
+        server.complete(1, 0, 10)
+        if at == "decoding":
+            wait_for_stderr(tmp_path / "stderr")
+        server.process.stdin.close()
+        server.process.stdout.close()
+        assert ended(server.process, within=20.0) in (0, 1)
+
+
+def test_tcp(tmp_path):
+    """Who has no token is turned away; then a client is served, which vanishes in a message."""
+    with raw(tmp_path, [*STUB, "--tcp"], env={"CODESPEC_TOKEN": "open sesame"}) as process:
+        wait_for_stderr(tmp_path / "stderr", "listening on 127.0.0.1:")
+        port = int(re.search(r"listening on 127.0.0.1:(\d+)", (tmp_path / "stderr").read_text())[1])
+        body = b'{"jsonrpc": "2.0", "id": 1, "method": "shutdown"}'
+        for headers in (
+            b"POST / HTTP/1.1\r\nAuthorization: Bearer open sesame\r\n",  # a browser that a web page has misled
+            b"",
+            b"Authorization: Bearer open barley\r\n",
+            b"Authorization: open sesame\r\n",
+        ):
+            with socket.create_connection(("127.0.0.1", port)) as stranger:
+                stranger.settimeout(5)
+                stranger.sendall(headers + b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
+                with contextlib.suppress(ConnectionResetError):
+                    assert stranger.recv(1000) == b""
+        silent = socket.create_connection(("127.0.0.1", port))  # which holds up nobody
+        with socket.create_connection(("127.0.0.1", port)) as connection, connection.makefile("rwb") as stream:
+            server = Raw(process.process, stream, stream)
+            server.send_bytes(b"Authorization: Bearer open sesame\r\n")  # one more header of the first message
+            server.handshake()
+            server.open("steps=500\n")
+            server.complete(1, 1, 0)
+            assert server.answer(1)["result"]["items"]
+            server.complete(2, 0, 9)
+            server.send_bytes(b"Content-Length: 100\r\n\r\n{")
+            connection.shutdown(socket.SHUT_RDWR)
+        silent.close()
+        assert ended(process.process) == 1
+        assert "Traceback" not in (tmp_path / "stderr").read_text()
+
+
+def test_a_token_is_made_and_printed_where_none_is_given(tmp_path):
+    with raw(tmp_path, [*STUB, "--tcp"], env={"CODESPEC_TOKEN": ""}) as process:
+        wait_for_stderr(tmp_path / "stderr", "listening on 127.0.0.1:")
+        text = (tmp_path / "stderr").read_text()
+        token = re.search(r"^token: (\S{20,})$", text, re.MULTILINE)[1]
+        port = int(re.search(r"listening on 127.0.0.1:(\d+)", text)[1])
+        with socket.create_connection(("127.0.0.1", port)) as connection, connection.makefile("rwb") as stream:
+            server = Raw(process.process, stream, stream)
+            server.send_bytes(b"authorization: bearer %s\r\n" % token.encode())
+            server.handshake()
+
+
+def test_the_log_of_a_connection_quotes_nothing(tmp_path):
+    marker = "a-secret-that-must-not-be-logged"
+    with raw(tmp_path, [*STUB, "--tcp"], env={"CODESPEC_TOKEN": "open sesame", "STUB_VERBOSE": "1"}) as process:
+        wait_for_stderr(tmp_path / "stderr", "listening on 127.0.0.1:")
+        port = int(re.search(r"listening on 127.0.0.1:(\d+)", (tmp_path / "stderr").read_text())[1])
+        with socket.create_connection(("127.0.0.1", port)) as connection, connection.makefile("rwb") as stream:
+            server = Raw(process.process, stream, stream)
+            server.send_bytes(b"Authorization: Bearer open sesame\r\n")
+            server.handshake()
+            server.open("x = \n")
+            server.request(1, "textDocument/inlineCompletion", {"position": {"line": marker}})
+            server.notify("textDocument/didOpen", {"textDocument": {"text": marker}})
+            server.send_body(json.dumps({"text": marker}).encode()[:-1])
+            server.send({"jsonrpc": "2.0", "method": [marker]})
+            server.complete(2, 0, 4)
+            assert server.answer(2)["result"]["items"]
+    text = (tmp_path / "stderr").read_text()
+    assert "ERROR pygls" in text
+    assert marker not in text
+
+
+def test_an_empty_file_is_no_token(tmp_path):
+    (tmp_path / "token").write_text("\n")
+    command = [sys.executable, "-m", "codespec", "serve", "--tcp", "0", "--token-file", str(tmp_path / "token")]
+    found = subprocess.run(command, env=environment(tmp_path), capture_output=True, text=True)
+    assert found.returncode == 2
+    assert "holds no token" in found.stderr
+
+
+def test_a_web_socket(tmp_path):
+    """Web pages are turned away, and who has no token."""
+    client = pytest.importorskip("websockets.sync.client")
+    from websockets.exceptions import InvalidStatus
+
+    with raw(tmp_path, [*STUB, "--ws"], env={"CODESPEC_TOKEN": "open sesame"}) as process:
+        wait_for_stderr(tmp_path / "stderr", "listening on 127.0.0.1:")
+        port = re.search(r"listening on 127.0.0.1:(\d+)", (tmp_path / "stderr").read_text())[1]
+        address = f"ws://127.0.0.1:{port}/"
+        right = {"Authorization": "Bearer open sesame"}
+        for path, more in (
+            ("", {}),
+            ("?token=open%20barley", {}),
+            ("", {"additional_headers": {"Authorization": "Bearer open barley"}}),
+            ("", {"additional_headers": right, "origin": "http://example.com"}),
+        ):
+            with pytest.raises(InvalidStatus):
+                client.connect(address + path, **more)
+        with client.connect(address + "?token=open%20sesame") as connection:
+            params = {"processId": None, "rootUri": None, "capabilities": {}}
+            connection.send(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}))
+            assert json.loads(connection.recv(timeout=5))["result"]["capabilities"]
+        assert ended(process.process) == 1
+
+
+def test_a_request_over_a_web_socket_sees_its_document_as_it_was_then(tmp_path):
+    client = pytest.importorskip("websockets.sync.client")
+    with raw(tmp_path, [*STUB, "--ws"], env={"CODESPEC_TOKEN": "open sesame"}):
+        wait_for_stderr(tmp_path / "stderr", "listening on 127.0.0.1:")
+        port = re.search(r"listening on 127.0.0.1:(\d+)", (tmp_path / "stderr").read_text())[1]
+        with client.connect(f"ws://127.0.0.1:{port}/?token=open%20sesame") as connection:
+
+            def send(method, params, **more):
+                connection.send(json.dumps({"jsonrpc": "2.0", "method": method, "params": params, **more}))
+
+            send("initialize", {"processId": None, "rootUri": None, "capabilities": {}}, id="first")
+            send("initialized", {})
+            uris = [f"file:///work/{number}.py" for number in range(30)]
+            for uri in uris:
+                item = {"uri": uri, "languageId": "python", "version": 1, "text": "abc"}
+                send("textDocument/didOpen", {"textDocument": item})
+            for number, uri in enumerate(uris):
+                where = {"textDocument": {"uri": uri}, "position": {"line": 0, "character": 3}}
+                send("textDocument/inlineCompletion", {**where, "context": {"triggerKind": 2}}, id=number)
+                document = {"uri": uri, "version": 2}
+                send("textDocument/didChange", {"textDocument": document, "contentChanges": [{"text": "later"}]})
+            found = {}
+            while len(found) < len(uris):
+                message = json.loads(connection.recv(timeout=20))
+                if isinstance(message.get("id"), int) and "method" not in message:
+                    found[message["id"]] = message["result"]["items"][0]["insertText"]
+            assert set(found.values()) == {"abc<abc|128>"}
+
+
+def test_an_address_that_others_can_reach_is_warned_of(tmp_path):
+    with raw(tmp_path, [sys.executable, "-m", "codespec", "serve", "--tcp", "0.0.0.0:0"]):
+        wait_for_stderr(tmp_path / "stderr", "listening on 0.0.0.0:")
+        assert "warning: 0.0.0.0 can be reached from other machines" in (tmp_path / "stderr").read_text()

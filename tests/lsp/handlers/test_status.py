@@ -1,0 +1,114 @@
+"""The client is told of the state of the models, and the log tells nobody what documents hold."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+
+import pytest
+from lsprotocol import types
+
+from codespec.lsp.status_reporter import EVERY_S
+
+from ..helpers import URI, plain, raw, refused, run_command, running, until
+
+pytestmark = pytest.mark.asyncio
+
+
+async def test_the_client_is_told_when_the_state_changes(tmp_path):
+    def states() -> list[str]:
+        return [plain(each)["state"] for each in server.client.statuses]
+
+    environment = {"STUB_LOAD_S": "0.9", "STUB_STEP_S": "0.01"}
+    async with running(tmp_path, env=environment, configuration={}) as server:
+        await until(lambda: "ready" in states(), timeout=15)
+        assert states()[0] == "loading"
+        server.open("steps=200\nabc\n")
+        request = asyncio.create_task(server.ask(0, 9))
+        await until(lambda: states()[-1] == "busy")
+        await request
+        await until(lambda: states()[-1] == "ready")
+        await server.ask(0, 9)
+        await until(lambda: plain(server.client.statuses[-1])["from_memory_share"] == 0.5)
+        found = plain(server.client.statuses[-1])
+        assert (found["target"], found["language"], found["grammar"]) == ("stub", "python", "auto")
+        off = types.DidChangeConfigurationParams({"codespec": {"enabled": False}})
+        server.client.workspace_did_change_configuration(off)
+        await until(lambda: states()[-1] == "off")
+
+
+async def test_the_client_is_told_no_more_than_it_can_show(tmp_path):
+    async with running(tmp_path) as server:
+        server.open("".join(f"x{number}\n" for number in range(100)))
+        began = time.monotonic()
+        for number in range(100):
+            await server.ask(number, 2)
+        count = len(server.client.statuses)
+        assert count <= 3 + (time.monotonic() - began) / EVERY_S
+        await asyncio.sleep(2 * EVERY_S)
+        count = len(server.client.statuses)
+        await run_command(server, "codespec.status")
+        assert len(server.client.statuses) == count, "nothing has changed"
+
+
+async def test_a_failed_load_is_a_state(tmp_path):
+    async with running(tmp_path, env={"STUB_LOAD_ERROR": "no such model"}) as server:
+        await until(lambda: bool(server.client.statuses), timeout=15)
+        await until(lambda: plain(server.client.statuses[-1])["state"] == "failed")
+
+
+async def test_clients_may_do_without(tmp_path):
+    async with running(tmp_path, options={"status": False}) as server:
+        server.open("abc\n")
+        await server.ask(0, 3)
+        await asyncio.sleep(2 * EVERY_S)
+        assert not server.client.statuses
+
+
+async def test_the_log_never_quotes_a_document(tmp_path):
+    marker = "a-secret-that-must-not-be-logged"
+    options = {"log_level": "debug", "prefetch": True}
+    async with running(tmp_path, env={"STUB_VERBOSE": "1"}, options=options, notebooks=True) as server:
+        await until(lambda: server.said("loaded"), timeout=15)
+        server.open(f"{marker}\nx = {marker}\nraise", URI)
+        at = types.Position(0, 0)
+        server.change(types.TextDocumentContentChangePartial(types.Range(at, at), marker))
+        server.change(types.TextDocumentContentChangeWholeDocument(f"{marker}\nx = {marker}\nraise"), version=3)
+        server.change(types.TextDocumentContentChangeWholeDocument(marker), uri="file:///not/open.py")
+        assert marker in (await server.ask(1, 99)).items[0].insert_text
+        assert await server.ask(2, 5) is None
+        cell = types.TextDocumentItem("vscode-notebook-cell:/a#1", "python", 1, marker)
+        book = types.NotebookDocument("file:///a.ipynb", "jupyter", 1, [])
+        server.client.notebook_document_did_open(types.DidOpenNotebookDocumentParams(book, [cell]))
+        assert (await server.ask(0, 3, cell.uri)).items
+        for command in ("codespec.accept", "codespec.acceptPartial", "codespec.reject"):
+            arguments = [marker, [marker]] if command.endswith("Partial") else [{"text": marker}]
+            await refused(server, command, *arguments)
+        server.client.text_document_did_save(types.DidSaveTextDocumentParams(types.TextDocumentIdentifier(URI), marker))
+        server.client.text_document_did_close(types.DidCloseTextDocumentParams(types.TextDocumentIdentifier(URI)))
+        assert "Notification" in server.stderr, "pygls logs what it can"
+    assert marker not in server.stderr
+
+
+async def test_the_log_does_not_quote_what_is_malformed_either(tmp_path):
+    marker = "a-secret-that-must-not-be-logged"
+    with raw(tmp_path, env={"STUB_VERBOSE": "1"}) as server:
+        server.request(0, "initialize", {"processId": None, "rootUri": None, "capabilities": {}})
+        server.answer(0, timeout=30)
+        server.notify("initialized", {})
+        server.asked("window/logMessage", timeout=30)
+        server.open("x = \n")
+        server.request(1, "textDocument/inlineCompletion", {"position": {"line": marker}})
+        assert server.answer(1)["error"]["code"] == -32602
+        document = {"uri": URI, "version": marker}
+        server.notify("textDocument/didChange", {"textDocument": document, "contentChanges": [marker]})
+        server.notify("textDocument/didOpen", {"textDocument": {"text": marker}})
+        server.notify("textDocument/didChange", {"contentChanges": [{"text": marker}], "textDocument": {"uri": "x:y"}})
+        server.notify("no/such/notification", {"text": marker})
+        server.send_body(json.dumps({"text": marker}).encode()[:-1])
+        server.request(2, "workspace/executeCommand", {"command": marker, "arguments": [marker]})
+        assert "error" in server.answer(2)
+        server.complete(3, 0, 4)
+        assert server.answer(3)["result"]["items"]
+    assert marker not in (tmp_path / "stderr").read_text()
