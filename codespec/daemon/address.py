@@ -24,7 +24,7 @@ _LONGEST = 100  # bytes of a socket's path; the system's limit is 104 or 108
 
 
 @dataclass(frozen=True)
-class Place:
+class Endpoint:
     """Where one model process is found.
 
     Attributes:
@@ -42,7 +42,7 @@ class Place:
     log: Path
 
 
-def place() -> Place:
+def endpoint() -> Endpoint:
     """Of this user, this Python, this codespec and this environment: others have a process of their own.
 
     Raises:
@@ -54,7 +54,7 @@ def place() -> Place:
     if len(os.fsencode(address)) > _LONGEST:
         keep_private(short_folder())
         address = short_folder() / f"{name}.sock"
-    return Place(
+    return Endpoint(
         name,
         rf"\\.\pipe\codespec-{name}" if sys.platform == "win32" else str(address),
         folder / f"{name}.key",

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from codespec.config import load
-from codespec.daemon.address import Place, place, version
+from codespec.daemon.address import Endpoint, endpoint, version
 from codespec.daemon.models import Models, Work
 from codespec.daemon.session import Session
 from codespec.daemon.start import LARGEST_LOG
@@ -76,7 +76,7 @@ class ModelProcess:
         first_s: the same before the first one, at least.
     """
 
-    def __init__(self, where: Place, idle_s: float, first_s: float = FIRST_S) -> None:
+    def __init__(self, where: Endpoint, idle_s: float, first_s: float = FIRST_S) -> None:
         self._where = where
         self._idle_s = idle_s
         self._models = Models()
@@ -214,7 +214,7 @@ def run(name: str | None = None) -> int:
     line = "%(asctime)s %(levelname)s %(name)s: %(message)s"
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format=line)
     try:
-        where = place()
+        where = endpoint()
         if name not in (None, where.name):
             return ANSWER_IS_NO
         lock = _lock(where.lock)

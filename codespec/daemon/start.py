@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import codespec
-from codespec.daemon.address import TOKEN_VARIABLE, Place, place
+from codespec.daemon.address import TOKEN_VARIABLE, Endpoint, endpoint
 from codespec.daemon.wire import Channel
 from codespec.exit_codes import ANSWER_IS_NO
 from codespec.paths import hold, make_private
@@ -60,7 +60,7 @@ def reach(start: bool = True) -> Channel:
         Unreachable: it cannot be reached or started; says why.
     """
     try:
-        where = place()
+        where = endpoint()
     except OSError as error:
         raise Unreachable(f"no folder for the socket: {error}") from error
     until = time.monotonic() + START_S
@@ -96,12 +96,12 @@ def begin() -> None:
     """Start the model process if there is none, and do not wait for it: ``reach`` will find it. It ends soon if nobody
     comes."""
     with contextlib.suppress(OSError):  # which ``reach`` will meet again, and say
-        where = place()
+        where = endpoint()
         if not is_running(where):
             _begun[where.name] = _spawn(where)
 
 
-def connect(where: Place) -> Channel:
+def connect(where: Endpoint) -> Channel:
     """A connection to the process that listens there.
 
     Raises:
@@ -134,7 +134,7 @@ def _connection(address: str) -> Connection:
         return Connection(end.detach())
 
 
-def is_running(where: Place) -> bool:
+def is_running(where: Endpoint) -> bool:
     """Whether a process has the lock: then it is about to listen, or about to end."""
     handle = hold(where.lock)
     if handle is not None:
@@ -145,13 +145,13 @@ def is_running(where: Place) -> bool:
 def runs() -> bool:
     """Whether there is a model process of this user."""
     try:
-        where = place()
+        where = endpoint()
     except OSError:
         return False
     return where.lock.exists() and is_running(where)
 
 
-def end_hung(where: Place) -> None:
+def end_hung(where: Endpoint) -> None:
     """Kill the process that has the lock, which does not answer; whoever is connected to it then hears of its end."""
     with contextlib.suppress(OSError, ValueError):
         process = int(where.lock.read_text("ascii"))
@@ -160,7 +160,7 @@ def end_hung(where: Place) -> None:
             os.kill(process, getattr(signal, "SIGKILL", signal.SIGTERM))
 
 
-def _spawn(where: Place) -> subprocess.Popen[bytes]:
+def _spawn(where: Endpoint) -> subprocess.Popen[bytes]:
     """Start a process that outlives this one and has nothing of its streams."""
     _started[:] = [each for each in _started if each.poll() is None]
     detached: dict[str, Any] = {"start_new_session": True}

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from codespec.daemon.address import place
+from codespec.daemon.address import endpoint
 from codespec.daemon.start import TooSlow, connect, end_hung
 
 WARN_S = 2.5
@@ -58,7 +58,7 @@ class Watch:
     def _ask(self) -> None:
         """End a process that takes no other connection either; a computer that was asleep is no reason to."""
         try:
-            where = place()
+            where = endpoint()
             connect(where).close()
             self._heard = time.monotonic()  # asked again only after another while
         except TooSlow:

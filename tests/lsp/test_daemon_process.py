@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from codespec.daemon.address import place
+from codespec.daemon.address import endpoint
 from codespec.daemon.client import stop_model_process
 from codespec.daemon.process import ModelProcess
 from codespec.daemon.start import reach
@@ -83,15 +83,15 @@ def test_a_message_that_is_none_ends_that_connection_only(kept):
 
 def test_one_process_for_each_environment(here, monkeypatch):
     monkeypatch.setenv("CODESPEC_TOKEN", "does not matter")
-    assert place() == here
+    assert endpoint() == here
     monkeypatch.setenv("CODESPEC_PROFILES", "elsewhere")
-    assert place().address != here.address
+    assert endpoint().address != here.address
 
 
 def test_a_socket_has_a_short_name(here, tmp_path, monkeypatch):
     monkeypatch.setenv("CODESPEC_RUNTIME", str(tmp_path / ("long" * 30)))
-    assert len(place().address) <= 100
-    assert place().key.parent == tmp_path / ("long" * 30)
+    assert len(endpoint().address) <= 100
+    assert endpoint().key.parent == tmp_path / ("long" * 30)
 
 
 HANGS = """
@@ -99,11 +99,11 @@ import logging
 import time
 from codespec.daemon.models import Work
 from codespec.daemon import process
-from codespec.daemon.address import place
+from codespec.daemon.address import endpoint
 
 logging.basicConfig()
 process._STUCK_S = 0.1
-here = process.ModelProcess(place(), idle_s=100)
+here = process.ModelProcess(endpoint(), idle_s=100)
 begun = []
 job = here._decode.submit("a window", Work(lambda cancel: begun.append(1) or time.sleep(1000), stops={stops}))
 here._decode.load(lambda: here._models, lambda error: None)
