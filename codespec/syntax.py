@@ -98,7 +98,7 @@ class Start:
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class SyntaxContext:
     """What a place in a document is inside of.
 
     Attributes:
@@ -303,7 +303,7 @@ class SyntaxTree:
             holders = [child for child in inner if child.end_byte >= place or child is inner[-1]]
             node = holders[-1] if holders else None
 
-    def surroundings(self, offset: int) -> Surroundings:
+    def surroundings(self, offset: int) -> SyntaxContext:
         """Of ``offset``, in characters."""
         place = self._byte(offset)
         root = self._root
@@ -320,11 +320,11 @@ class SyntaxTree:
                 inside = place < node.end_byte or (found == "comment" and not text.endswith((b"*/", b"\n", b"-->")))
                 if inside and node.start_byte < place:
                     before, after = self._data[node.start_byte : place], self._data[place : node.end_byte]
-                    return Surroundings(found, before.decode("utf-8", "replace"), after.decode("utf-8", "replace"))
+                    return SyntaxContext(found, before.decode("utf-8", "replace"), after.decode("utf-8", "replace"))
             if node.type in LISTS:
                 break
             node = node.parent
-        return Surroundings(kind, definitions=_holds_definitions(node))
+        return SyntaxContext(kind, definitions=_holds_definitions(node))
 
     def _line_start(self, byte: int) -> int:
         """The start of the line, if only white space stands before ``byte``."""

@@ -11,8 +11,8 @@ import pytest
 from drafting import drafting_engine
 
 from codespec.completion.completer import Completer
+from codespec.completion.learning import WorkspaceLearner
 from codespec.completion.request import Completion, Request
-from codespec.completion.teaching import Teacher
 from codespec.config import Config
 from codespec.draft.ngram import BREAK, NgramDraft, NgramIndex
 from codespec.draft.ngram_store import CONTEXT, MOST_OPEN, Learnt, LearntStore
@@ -262,12 +262,12 @@ def held(engine: LocalEngine, workspace: str, language: str = "python") -> str:
 
 
 def test_the_line_that_is_edited_is_not_learnt(engine: LocalEngine) -> None:
-    teacher = Teacher(engine)
-    teacher.learn(CODE + "half a\n" + NEW, "a.py", "python", "/lines", len(CODE) + 3)
+    learner = WorkspaceLearner(engine)
+    learner.learn(CODE + "half a\n" + NEW, "a.py", "python", "/lines", len(CODE) + 3)
     assert held(engine, "/lines") == CODE + "|\n" + NEW
-    teacher.learn(CODE + "half a li\n" + NEW * 2, "a.py", "python", "/lines", len(CODE) + 3)
+    learner.learn(CODE + "half a li\n" + NEW * 2, "a.py", "python", "/lines", len(CODE) + 3)
     assert held(engine, "/lines") == CODE + "|\n" + NEW, "not again so soon"
-    teacher.learn(CODE + "a line\n" + NEW, "a.py", "python", "/lines")
+    learner.learn(CODE + "a line\n" + NEW, "a.py", "python", "/lines")
     assert "a line\n" in held(engine, "/lines"), "saved"
 
 
@@ -318,32 +318,32 @@ def _from_ngrams(completion: Completion) -> int:
 
 
 def test_secrets_and_what_belongs_to_no_workspace_are_not_written(engine: LocalEngine) -> None:
-    teacher = Teacher(engine)
+    learner = WorkspaceLearner(engine)
     base = engine.learnt._base
     assert base is not None
     before = set(base.rglob("*.log"))
-    teacher.learn(CODE, "/w/.env", "dotenv", "/w")
-    teacher.learn(f"{KEY}\n{CODE}", "/w/a.py", "python", "/w")
-    teacher.accepted(KEY, CODE, "/w/a.py", "python", "/w")
-    teacher.learn(CODE, "/tmp/a.py", "python", "")
+    learner.learn(CODE, "/w/.env", "dotenv", "/w")
+    learner.learn(f"{KEY}\n{CODE}", "/w/a.py", "python", "/w")
+    learner.accepted(KEY, CODE, "/w/a.py", "python", "/w")
+    learner.learn(CODE, "/tmp/a.py", "python", "")
     assert set(base.rglob("*.log")) == before
     assert CODE in held(engine, "")
-    Teacher(engine, enabled=False).learn(CODE, "/off/a.py", "python", "/off")
+    WorkspaceLearner(engine, enabled=False).learn(CODE, "/off/a.py", "python", "/off")
     assert held(engine, "/off") == ""
 
 
 def test_what_a_workspace_ignores_is_not_written(engine: LocalEngine, tmp_path: Path) -> None:
-    teacher, base = Teacher(engine), engine.learnt._base
+    learner, base = WorkspaceLearner(engine), engine.learnt._base
     assert base is not None
     before = set(base.rglob("*.log"))
     (tmp_path / ".gitignore").write_text("build/\n")
     (tmp_path / ".codespecignore").write_text("own.py\n")
     for name in ("build/a.py", "own.py"):
-        teacher.learn(CODE, str(tmp_path / name), "python", str(tmp_path))
-        teacher.accepted("x = 1\n", NEW, str(tmp_path / name), "python", tmp_path.as_uri())
+        learner.learn(CODE, str(tmp_path / name), "python", str(tmp_path))
+        learner.accepted("x = 1\n", NEW, str(tmp_path / name), "python", tmp_path.as_uri())
     assert set(base.rglob("*.log")) == before
     assert CODE in held(engine, str(tmp_path))
-    teacher.learn(CODE.upper(), str(tmp_path / "a.py"), "python", str(tmp_path))
+    learner.learn(CODE.upper(), str(tmp_path / "a.py"), "python", str(tmp_path))
     assert len(set(base.rglob("*.log"))) == len(before) + 1
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from codespec.completion.ending.stop_rule import StopRule, surroundings_of
+from codespec.completion.ending.stop_rule import StopRule, syntax_context
 from codespec.languages import by_id
 from codespec.syntax import syntax_tree
 
@@ -13,7 +13,7 @@ def at(language, document):
     tree = syntax_tree(by_id(language), prefix + suffix)
     assert tree is not None
     found = tree.surroundings(len(prefix))
-    return found, surroundings_of(prefix, suffix, by_id(language), found)
+    return found, syntax_context(prefix, suffix, by_id(language), found)
 
 
 @pytest.mark.parametrize(

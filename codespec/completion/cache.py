@@ -40,7 +40,7 @@ class _Text:
 
 
 @dataclass(frozen=True)
-class _Kept:
+class _Entry:
     """What was given where."""
 
     prefix: _Text
@@ -58,7 +58,7 @@ class CompletionCache:
     """
 
     def __init__(self, documents: int = DOCUMENTS, kept: int = KEPT) -> None:
-        self._documents: OrderedDict[str, deque[_Kept]] = OrderedDict()
+        self._documents: OrderedDict[str, deque[_Entry]] = OrderedDict()
         self._most, self._kept = documents, kept
 
     def store(self, document: str, request: Request, completions: Sequence[Completion]) -> None:
@@ -71,7 +71,7 @@ class CompletionCache:
             self._documents.popitem(last=False)
         prefix, suffix = request.text[: request.offset], request.text[request.offset :]
         kept.append(
-            _Kept(
+            _Entry(
                 _Text(len(prefix), prefix[-_WINDOW:], hash(prefix)),
                 _Text(len(suffix), suffix[:_WINDOW], hash(suffix)),
                 request.language,
@@ -106,7 +106,7 @@ class CompletionCache:
             self._documents.pop(document, None)
 
 
-def _left(kept: _Kept, prefix: str, suffix: str) -> list[Completion] | None:
+def _left(kept: _Entry, prefix: str, suffix: str) -> list[Completion] | None:
     """What has not been typed yet of those completions that what was typed since begins."""
     before, closed = kept.prefix.length, len(suffix) - kept.suffix.length
     if before > len(prefix) or not 0 <= closed <= _MOST_CLOSED:

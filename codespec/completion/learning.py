@@ -25,7 +25,7 @@ FOLLOWING = 8
 _log = logging.getLogger(__name__)
 
 
-class Teacher:
+class WorkspaceLearner:
     """Teaches an engine's drafts.
 
     Args:
@@ -35,7 +35,7 @@ class Teacher:
     def __init__(self, engine: LocalEngine, enabled: bool = True) -> None:
         self._engine = engine
         self._enabled = enabled
-        self._taught: dict[tuple[str, str], float] = {}
+        self._learnt_at: dict[tuple[str, str], float] = {}
         self._kept: OrderedDict[tuple[str, str], None] = OrderedDict()
         self._public = PublicFiles()
 
@@ -82,10 +82,10 @@ class Teacher:
         """
         self._engine.use_nothing_learnt()
         self._engine.learnt.forget(folder_of(workspace))
-        self._taught.clear()
+        self._learnt_at.clear()
         self._kept.clear()
         try:
-            self._engine.warm.forget(workspace)
+            self._engine.prompt_cache.forget(workspace)
         except OSError as error:
             raise CodespecError(f"what was read in {workspace} cannot be deleted: {error}") from error
 
@@ -96,7 +96,7 @@ class Teacher:
         of the workspace is forgotten, also where that was in an earlier session.
         """
         if self._public.may_keep(path, workspace, text):
-            if self._engine.warm.lasting:
+            if self._engine.prompt_cache.lasting:
                 self._note(path, workspace)
             return True
         if (workspace, path) in self._kept or self._was_noted(path, workspace):
@@ -130,10 +130,10 @@ class Teacher:
 
     def _is_due(self, workspace: str, path: str) -> bool:
         now, key = monotonic(), (workspace, path)
-        if now - self._taught.get(key, float("-inf")) < EVERY_S:
+        if now - self._learnt_at.get(key, float("-inf")) < EVERY_S:
             return False
-        self._taught = {each: then for each, then in self._taught.items() if now - then < EVERY_S}
-        self._taught[key] = now
+        self._learnt_at = {each: then for each, then in self._learnt_at.items() if now - then < EVERY_S}
+        self._learnt_at[key] = now
         return True
 
     def _tokens(self, text: str, offset: int | None) -> list[int]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from codespec.config import Config, LoraConfig
-from codespec.engine.adapters import Lora
+from codespec.engine.adapters import LoraRequest
 from codespec.engine.local import LocalEngine
 from codespec.models.registry import find_adapter
 from codespec.protocols import CodespecError
 
 
-class Loras:
+class LoraSelection:
     """Those of one completer, for target and draft; another completer of the same engine may have others.
 
     Args:
@@ -28,9 +28,9 @@ class Loras:
         self._draft = self._found(config.draft_lora)
         self.told: dict[str, dict[str, Any]] = {}
 
-    def _found(self, settings: LoraConfig) -> Lora | None:
+    def _found(self, settings: LoraConfig) -> LoraRequest | None:
         try:
-            return Lora(find_adapter(settings.path), settings.scale) if settings.path else None
+            return LoraRequest(find_adapter(settings.path), settings.scale) if settings.path else None
         except CodespecError as error:
             self._problems.append(f"{error}; none is used")
             return None

@@ -11,17 +11,17 @@ from functools import cached_property, partial
 
 from codespec.completion.ending.brackets import closer_of
 from codespec.completion.ending.json_spacing import SpacedState, Spacing, prepare
-from codespec.completion.ending.lexical import Floor
+from codespec.completion.ending.lexical import LexicalCheck
 from codespec.completion.ending.stop_rule import StopRule
 from codespec.completion.ending.suffix_gate import FittedState, FreeState, SuffixGate, window
 from codespec.completion.ending.tidy import Tidy
 from codespec.early_errors import EarlyErrors
 from codespec.engine.local import LocalEngine
 from codespec.grammar import Grammar, GrammarError
-from codespec.grammar.document import ROOT, GrammarDocument, Place
+from codespec.grammar.document import ROOT, GrammarDocument, GrammarPosition
 from codespec.languages import Language
 from codespec.protocols import CodespecError, GrammarState
-from codespec.syntax import ITEMS, Problems, Surroundings, SyntaxTree, Token, syntax_tree, well_formed
+from codespec.syntax import ITEMS, Problems, SyntaxContext, SyntaxTree, Token, syntax_tree, well_formed
 
 MOST_DOCUMENTS = 8
 """Open documents whose states are kept."""
@@ -39,11 +39,11 @@ _LEAD = re.compile(rf" ?(?:(?<!{_SIGN}){_SIGN}{{1,8}})?\w*\Z")
 
 
 @dataclass(frozen=True)
-class Spot:
+class CursorContext:
     """A place in a document where a completion is wanted.
 
     Attributes:
-        place: the grammar there, before ``lead``.
+        grammar: its state there, before ``lead``.
         gate: None where it is off, or nothing could be said.
         lead: text before the cursor that the model writes again.
         unavailable: the gate is on, but there is neither grammar nor parser.
@@ -52,7 +52,7 @@ class Spot:
         spacing: which white space a text may have; None: any.
     """
 
-    place: Place
+    grammar: GrammarPosition
     gate: SuffixGate | None
     lead: str
     unavailable: bool
@@ -68,9 +68,9 @@ class Spot:
                 complete, it begins with a line of its own.
             beginning: what it begins with in any case.
         """
-        if self.place.state is None and self.gate is None and not self.lead:
+        if self.grammar.state is None and self.gate is None and not self.lead:
             return None
-        inner: GrammarState = FreeState() if self.place.state is None else self.place.state.copy()
+        inner: GrammarState = FreeState() if self.grammar.state is None else self.grammar.state.copy()
         cut = self.rule.cut if self.rule.extent == "line" else None
         lead = beginning or (self.lead + "\n" if attempt and self.rule.line_seems_complete else self.lead)
         if self.spacing is not None:
@@ -87,7 +87,7 @@ class OpenDocuments:
         self._documents: OrderedDict[tuple[str, str, str], GrammarDocument] = OrderedDict()
         self._tree: tuple[tuple[str, str], SyntaxTree | None] = (("", ""), None)
 
-    def spot(
+    def context_at(
         self,
         path: str,
         language: Language,
@@ -97,7 +97,7 @@ class OpenDocuments:
         gate: str,
         whole: tuple[bool, bool] = (True, True),
         stopped: Callable[[], bool] = lambda: False,
-    ) -> Spot:
+    ) -> CursorContext:
         """What holds at ``offset`` of the current version of a document.
 
         Args:
@@ -116,42 +116,42 @@ class OpenDocuments:
         if self._tree[0] != (language.id, text):
             self._tree = (language.id, text), syntax_tree(language, text)
         tree = self._tree[1]
-        place = self._place(path, language, grammar, text, offset - len(lead), tree, whole[0], stopped)
-        if place.state is not None and lead and not self._takes(place.state.copy(), lead):
+        found = self._grammar_at(path, language, grammar, text, offset - len(lead), tree, whole[0], stopped)
+        if found.state is not None and lead and not self._takes(found.state.copy(), lead):
             # The grammar has nothing to say where the word is, or says that it is wrong.
             lead = ""
-            place = self._place(path, language, grammar, text, offset, tree, whole[0], stopped)
+            found = self._grammar_at(path, language, grammar, text, offset, tree, whole[0], stopped)
         prefix, suffix = text[:offset], text[offset:]
         spacing = None
-        if language.id in SPACED and place.state is not None:
+        if language.id in SPACED and found.state is not None:
             spacing = Spacing(prefix.removesuffix(lead), suffix)
             prepare(self._engine.vocabulary)
         around, closer = _surroundings(tree, offset, language)
         rule = StopRule.at(prefix, suffix, language, around, lead)
         tidy = Tidy(prefix, suffix, language, rule, lead)
         if gate == "off":
-            return Spot(place, None, lead, False, rule, tidy, spacing)
+            return CursorContext(found, None, lead, False, rule, tidy, spacing)
         # Where a part of a document ends its blocks are still open: that fits behind nothing, and is no error.
         to_the_end = gate == "whole" and whole[1]
         size = len(suffix) if to_the_end else len(window(suffix))
         early = tree.early_errors(language, offset, path) if tree is not None and all(whole) else None
-        floor = Floor(prefix, suffix, language, bool(rule.closer) and not rule.closed)
-        check = TreeCheck(tree, offset, lead, size, closer, not whole[1], early, floor) if tree is not None else None
+        lexical = LexicalCheck(prefix, suffix, language, bool(rule.closer) and not rule.closed)
+        check = TreeCheck(tree, offset, lead, size, closer, not whole[1], early, lexical) if tree is not None else None
 
-        state = place.state.copy() if place.state is not None else None
+        state = found.state.copy() if found.state is not None else None
         fit = SuffixGate(
             self._engine.vocabulary,
             suffix,
             state,
             check,
             lambda generated: [each for each in tidy.variants(generated) if tidy.may_fit(each)],
-            place.outside,
+            found.outside,
             whole=to_the_end,
             nothing=lead,
             sound=partial(_sound, tree, language, text, check) if tree is not None else None,
             stopped=stopped,
         )
-        return Spot(place, fit if fit.available else None, lead, not fit.available, rule, tidy, spacing)
+        return CursorContext(found, fit if fit.available else None, lead, not fit.available, rule, tidy, spacing)
 
     def _spells(self, text: str) -> bool:
         """Whether the vocabulary has tokens for ``text``."""
@@ -165,7 +165,7 @@ class OpenDocuments:
         except CodespecError:
             return False
 
-    def _place(
+    def _grammar_at(
         self,
         path: str,
         language: Language,
@@ -175,10 +175,10 @@ class OpenDocuments:
         tree: SyntaxTree | None,
         begins: bool,
         stopped: Callable[[], bool],
-    ) -> Place:
+    ) -> GrammarPosition:
         name = (language.grammar or "none") if grammar == "auto" else grammar
         if name == "none":
-            return Place(None, "none")
+            return GrammarPosition(None, "none")
         key = (path, language.id, name)
         if key not in self._documents:
             self._documents[key] = self._grammars.document(name, language)
@@ -249,7 +249,7 @@ class Grammars:
         return self._loaded[key]
 
 
-def _surroundings(tree: SyntaxTree | None, offset: int, language: Language) -> tuple[Surroundings | None, str]:
+def _surroundings(tree: SyntaxTree | None, offset: int, language: Language) -> tuple[SyntaxContext | None, str]:
     """What the parser says of a position, and what closes the comment or string there if it is not closed yet.
 
     One that is still open seems to reach to where the next one begins: if closing it at the position mends more than it
@@ -278,7 +278,7 @@ class TreeCheck:
     Args:
         closer: what closes the comment or string that the cursor is in and that nothing closes yet.
         early: what judges the text as the compiler of the language does; None where that cannot be known.
-        floor: what judges the text where the document has errors as it is.
+        lexical: what judges the text where the document has errors as it is.
     """
 
     def __init__(
@@ -290,10 +290,10 @@ class TreeCheck:
         closer: str = "",
         part: bool = False,
         early: EarlyErrors | None = None,
-        floor: Floor | None = None,
+        lexical: LexicalCheck | None = None,
     ) -> None:
         self._tree, self._offset, self._lead, self._window = tree, offset, len(lead), window
-        self._closer, self._part, self._early, self._floor = closer, part, early, floor
+        self._closer, self._part, self._early, self._lexical = closer, part, early, lexical
 
     def __call__(self, text: str, strict: bool = True) -> bool:
         added = text[self._lead :]
@@ -308,14 +308,14 @@ class TreeCheck:
         doubtful = self._closed.problems.count
         if not doubtful and not self._keeps_roles(tree, self._offset + len(added), added):
             return False
-        return self._floor is None or not (doubtful or self._floor.macros) or self._floor(added)
+        return self._lexical is None or not (doubtful or self._lexical.macros) or self._lexical(added)
 
     @cached_property
     def blind(self) -> bool:
         """Whether the parser has errors at the cursor, of macros that it does not know, in a document that seems in
         order."""
         errors = not self._tree.problems.no_worse_than(self._elsewhere)
-        return errors and self._floor is not None and self._floor.sound
+        return errors and self._lexical is not None and self._lexical.sound
 
     def _keeps_roles(self, tree: SyntaxTree, end: int, added: str) -> bool:
         """Whether what follows ``added``, which ends at ``end``, is in ``tree`` what it was."""

@@ -71,7 +71,7 @@ class Completion:
         """What ``--json`` prints."""
         return {"text": self.text, "finish_reason": self.finish_reason, **self.report}
 
-    def behind(self, lead: str) -> Completion:
+    def without(self, lead: str) -> Completion:
         """Without ``lead``, which the document has before the cursor already; of blanks alone nothing."""
         shown = self
         if lead:

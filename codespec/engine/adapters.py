@@ -15,7 +15,7 @@ MOST_HELD = 4
 
 
 @dataclass(frozen=True)
-class Lora:
+class LoraRequest:
     """A LoRA adapter that is asked for.
 
     Attributes:
@@ -38,7 +38,7 @@ class Adapters:
         self._held: OrderedDict[Path, tuple[object, Adapter | CodespecError]] = OrderedDict()
         self.problem = ""
 
-    def use(self, lora: Lora | None) -> bool:
+    def use(self, lora: LoraRequest | None) -> bool:
         """Decode with an adapter, or without where it is None or cannot be used; whether that is a change.
 
         After a change what the context's sequences hold is of no use any more.

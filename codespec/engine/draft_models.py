@@ -16,7 +16,7 @@ from codespec.draft.other_vocabulary import ForeignDraft
 from codespec.engine.adapters import Adapters, file_state
 from codespec.engine.calibration import ModelCosts
 from codespec.llama.context import Context
-from codespec.llama.devices import Choice
+from codespec.llama.devices import ResolvedSetting
 from codespec.llama.model import Model
 from codespec.protocols import CodespecError
 
@@ -39,7 +39,7 @@ class Loaded:
     context: Context
     draft: ModelDraft | ForeignDraft
     running: RunningCosts
-    placed: Choice
+    placed: ResolvedSetting
     adapters: Adapters
     costs: ModelCosts | None = None
     note: str = ""

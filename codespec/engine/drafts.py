@@ -20,13 +20,13 @@ from codespec.draft.other_vocabulary import ForeignDraft, foreign_note
 from codespec.draft.retokenize import cut_alike
 from codespec.draft.storage.profiles import Profiles
 from codespec.draft.vocabulary_mapping import OfTokens, OfWidth
-from codespec.engine.adapters import Adapters, Lora
+from codespec.engine.adapters import Adapters, LoraRequest
 from codespec.engine.calibration import Calibration, ModelCosts
 from codespec.engine.draft_models import DraftModels, Loaded
 from codespec.files import StrPath
 from codespec.languages import Language
 from codespec.llama.context import Context
-from codespec.llama.devices import Choice, gpu_layers
+from codespec.llama.devices import ResolvedSetting, gpu_layers
 from codespec.llama.model import LlamaVocabulary, Model
 from codespec.llama.runtime import Cancellation
 from codespec.models.index import best_draft
@@ -87,7 +87,7 @@ class Drafts:
         self._best: dict[str, tuple[float, Path | None]] = {}  # by language, and when they were looked for
         self._forced = ForcedDraft(self._vocabulary)
         self._models = DraftModels(self._load, memory, self._let_go)
-        self._lora: Lora | None = None
+        self._lora: LoraRequest | None = None
         # By draft, and the keys of the target's and its LoRA adapters.
         self._calibrations: dict[tuple[Path | None, tuple[str, str]], Calibration] = {}
         self._combined: dict[tuple[str, Path | None, tuple[str, str], tuple[str, ...]], Combined] = {}
@@ -114,7 +114,7 @@ class Drafts:
         self.chosen = path
         self._adapt()
 
-    def use_adapter(self, lora: Lora | None) -> None:
+    def use_adapter(self, lora: LoraRequest | None) -> None:
         """Decode the draft model's tokens with a LoRA adapter; one that cannot be used is left out, see ``notes``."""
         self._lora = lora
         self._adapt()
@@ -190,7 +190,7 @@ class Drafts:
             _log.warning(text)
 
     @property
-    def choices(self) -> dict[str, Choice]:
+    def choices(self) -> dict[str, ResolvedSetting]:
         """Of the settings of the draft model in use; empty without one. From any thread."""
         loaded = self._models.peek(self.chosen)
         return {"gpu_layers": loaded.placed, "threads": loaded.context.choices["threads"]} if loaded is not None else {}

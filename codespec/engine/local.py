@@ -13,16 +13,16 @@ from time import monotonic, perf_counter
 from codespec.draft.costs import LONGEST
 from codespec.draft.ngram_store import Learnt, LearntStore
 from codespec.draft.storage.profiles import Profiles, Setup, model_hash
-from codespec.engine.adapters import Adapters, Lora
+from codespec.engine.adapters import Adapters, LoraRequest
 from codespec.engine.drafts import DRAFTS_BYTES, Drafts
-from codespec.engine.parallel import Forks
+from codespec.engine.parallel import ParallelSequences
 from codespec.engine.prefill_steps import prefill_steps
-from codespec.engine.prompt_cache import WarmSettings, WarmTexts
+from codespec.engine.prompt_cache import PromptCache, PromptCacheSettings
 from codespec.files import StrPath
 from codespec.grammar import Grammar, Tokenizer
 from codespec.languages import Language
 from codespec.llama.context import EXACT_CHUNK, Context
-from codespec.llama.devices import Choice
+from codespec.llama.devices import ResolvedSetting
 from codespec.llama.devices import gpu_layers as layers_on_gpus
 from codespec.llama.llguidance_tokenizer import tokenizer_from_vocab
 from codespec.llama.model import Model, check_file
@@ -70,7 +70,7 @@ class LocalEngine:
         wrap: called with the sequence of the target and of each draft model, and their roles (``target``, ``draft``);
             what it returns is decoded with instead. For measuring, like ``clock``, by which drafts count their time.
         progress: called with 0..1 while the target loads.
-        warm: how much of what was read of documents is kept; the default keeps nothing between runs.
+        prompt_cache: how much of what was read of documents is kept; the default keeps nothing between runs.
         profiles: what earlier runs learnt of the models and this machine; None: nothing, and nothing is kept.
 
     Raises:
@@ -79,7 +79,7 @@ class LocalEngine:
     Attributes:
         drafts: what may be proposed to the target; ``costs`` and ``notes`` are its own.
         learnt: what workspaces taught; ``use_learnt`` chooses of it.
-        warm: what the target has read; ``enter`` says of which workspace.
+        prompt_cache: what the target has read; ``enter`` says of which workspace.
         threads: that the target decodes with.
     """
 
@@ -100,7 +100,7 @@ class LocalEngine:
         wrap: Callable[[Target, str], Target] = lambda sequence, role: sequence,
         clock: Callable[[], float] = perf_counter,
         profiles: Profiles | None = None,
-        warm: WarmSettings | None = None,
+        prompt_cache: PromptCacheSettings | None = None,
     ) -> None:
         if exact and gpu_layers:
             raise CodespecError("exact decoding works on the CPU only; set gpu_layers = 0")
@@ -138,7 +138,7 @@ class LocalEngine:
         self._banned = dict.fromkeys(self.vocabulary.control_tokens - self.vocabulary.end_tokens, float("-inf"))
         self._cancellation = Cancellation()
         self._sequence = self._context.sequence()
-        self._forks = Forks(self._context)
+        self._parallel = ParallelSequences(self._context)
         self._generator = Generator(
             wrap(self._sequence, "target"),
             None,
@@ -149,16 +149,16 @@ class LocalEngine:
             steps=lambda: prefill_steps(self.costs, self._context.exact, bool(self.model.gpu_layers)),
             whole_steps=self._context.whole_steps,
         )
-        self.warm = self._warm_texts(warm or WarmSettings())
+        self.prompt_cache = self._cache_of(prompt_cache or PromptCacheSettings())
 
-    def _warm_texts(self, settings: WarmSettings) -> WarmTexts:
+    def _cache_of(self, settings: PromptCacheSettings) -> PromptCache:
         settings = replace(settings, shift=settings.shift and not self._context.exact)
         setup = asdict(Setup.of(self._context, None))
         about = {"model": model_hash(self.model.path), "shift": settings.shift, **setup}
-        return WarmTexts(self._sequence, self._generator, settings, about)
+        return PromptCache(self._sequence, self._generator, settings, about)
 
     @property
-    def choices(self) -> dict[str, Choice]:
+    def choices(self) -> dict[str, ResolvedSetting]:
         """``gpu_layers``, ``kv_type``, ``flash_attention`` and ``threads`` as they are in force."""
         return {"gpu_layers": self._placed, **self._context.choices}
 
@@ -190,14 +190,14 @@ class LocalEngine:
         """
         self.drafts.choose(Path(path) if path is not None else None, wait)
 
-    def use_adapters(self, target: Lora | None, draft: Lora | None) -> None:
+    def use_adapters(self, target: LoraRequest | None, draft: LoraRequest | None) -> None:
         """Decode from the next generation on with these LoRA adapters. One that cannot be used is left out;
         ``adapter_problem``, ``drafts.adapter_problem`` and ``notes`` then say why.
 
         What was read with others is put aside until they are used again.
         """
         if self._adapters.use(target):
-            self.warm.change_adapter(self._context.adapter_key)
+            self.prompt_cache.change_adapter(self._context.adapter_key)
             self.costs.begin_anew()
         if self.adapter_problem:
             self.drafts.note(self.adapter_problem)
@@ -289,7 +289,7 @@ class LocalEngine:
         else:
             self._generator.draft = speculate
         self._cancellation = Cancellation()
-        self.warm.turn_to(prompt)
+        self.prompt_cache.turn_to(prompt)
         decode = self._decoder()
         with self._context.cancellable(self._cancellation), self.drafts.cancellable(self._cancellation):
             for step in self._generator.generate(prompt, sampling, limits or Limits(), grammar, self._stopped(cancel)):
@@ -320,10 +320,10 @@ class LocalEngine:
             return
         samplings = [self._without_markers(each) for each in samplings]
         self._cancellation = Cancellation()
-        self.warm.turn_to(prompt)
+        self.prompt_cache.turn_to(prompt)
         decoders = [self._decoder() for _ in samplings]
-        with self._context.cancellable(self._cancellation), self._forks.cancellable(self._cancellation):
-            fork = self._forks.of(self._sequence)
+        with self._context.cancellable(self._cancellation), self._parallel.cancellable(self._cancellation):
+            fork = self._parallel.of(self._sequence)
             steps = self._generator.together(
                 prompt, samplings, limits or Limits(), grammars, stopped, self._stopped(cancel), fork
             )
@@ -377,7 +377,7 @@ class LocalEngine:
             CodespecError: the prompt is too long, or decoding failed.
         """
         self._cancellation = Cancellation()
-        self.warm.turn_to(prompt)
+        self.prompt_cache.turn_to(prompt)
         with self._context.cancellable(self._cancellation):
             return self._generator.prefill(prompt, self._stopped(cancel))
 
@@ -413,9 +413,9 @@ class LocalEngine:
         self.learnt.close()
         self.save()
         if self._context.pointer:
-            self.warm.save()
+            self.prompt_cache.save()
         self.drafts.close()
-        self._forks.close()
+        self._parallel.close()
         self._context.close()
         self._adapters.close()
         self.model.close()

@@ -15,7 +15,7 @@ SPARE = 512
 BATCH = 32
 
 
-class Forks:
+class ParallelSequences:
     """A context for them, made when it is first needed.
 
     They are not in the target's own context, where the room for them would slow every pass.

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from codespec.draft.sequence import common_prefix
-from codespec.engine.prompt_store import Shelf, ShelfFiles, Shelved
+from codespec.engine.prompt_store import PromptStore, PromptStoreFiles, StoredPrompt
 from codespec.llama.context import LlamaSequence
 from codespec.paths import name_of
 from codespec.protocols import CodespecError
@@ -19,13 +19,13 @@ MIB = 1 << 20
 WORTH = 32
 """Tokens that must be saved for a cache to be put aside or fetched: it costs as much as reading one token, at most."""
 LEAST_MOVED = 64
-"""Tokens in a row that are moved to another place, see ``WarmSettings.shift``."""
+"""Tokens in a row that are moved to another place, see ``PromptCacheSettings.shift``."""
 
 _log = logging.getLogger("codespec")
 
 
 @dataclass(frozen=True)
-class WarmSettings:
+class PromptCacheSettings:
     """How much of what was read is kept.
 
     Attributes:
@@ -41,29 +41,29 @@ class WarmSettings:
     shift: bool = False
 
 
-class WarmTexts:
+class PromptCache:
     """Decides what the target's sequence holds.
 
     Args:
         sequence: of the target, and the ``generator`` that decodes with it.
-        about: what a KV cache depends on besides its tokens, see ``ShelfFiles``.
+        about: what a KV cache depends on besides its tokens, see ``PromptStoreFiles``.
     """
 
     def __init__(
-        self, sequence: LlamaSequence, generator: Generator, settings: WarmSettings, about: Mapping[str, Any]
+        self, sequence: LlamaSequence, generator: Generator, settings: PromptCacheSettings, about: Mapping[str, Any]
     ) -> None:
         self._sequence, self._generator = sequence, generator
         self._shift = settings.shift
-        self._shelf = Shelf(settings.memory)
+        self._store = PromptStore(settings.memory)
         keep = settings.folder is not None and settings.saved > 0
-        self._files = ShelfFiles(settings.folder, about, settings.saved) if keep and settings.folder else None
+        self._files = PromptStoreFiles(settings.folder, about, settings.saved) if keep and settings.folder else None
         self._workspace = self._reader = self._adapter = ""
         self._entered = {""}  # what belongs to no workspace is not kept
 
     @property
     def kept_bytes(self) -> int:
         """Of the documents that are not being completed; from any thread."""
-        return self._shelf.size
+        return self._store.size
 
     def enter(self, workspace: str) -> None:
         """What is read from now on belongs to this workspace; fetches what an earlier run has kept of it."""
@@ -74,7 +74,7 @@ class WarmTexts:
         if self._files is not None and workspace not in self._entered:
             self._entered.add(workspace)
             for each in reversed(self._files.load(workspace)):
-                self._shelf.put(each)
+                self._store.put(each)
 
     def change_adapter(self, adapter: str) -> None:
         """The model has another LoRA adapter from now on, of this key: nothing that was read before serves with it."""
@@ -92,9 +92,9 @@ class WarmTexts:
             if not self._workspace:  # what must not be kept is not, however little of it is new
                 self._reader = ""
             return
-        found, most = self._shelf.best(prompt, self._adapter)
+        found, most = self._store.best(prompt, self._adapter)
         if found is not None and most >= common + WORTH:
-            self._shelf.take(found)  # first: what is put aside may take its place
+            self._store.take(found)  # first: what is put aside may take its place
             self._put_aside(common)
             self._fetch(found)
         else:
@@ -117,17 +117,17 @@ class WarmTexts:
         if len(held) - common < WORTH:
             return
         self._sequence.rollback(len(held))
-        self._shelf.put(Shelved(held, self._sequence.save(), self._reader, self._adapter))
+        self._store.put(StoredPrompt(held, self._sequence.save(), self._reader, self._adapter))
         self._generator.hold(held)
 
-    def _fetch(self, shelved: Shelved) -> None:
+    def _fetch(self, stored: StoredPrompt) -> None:
         try:
-            self._sequence.restore(shelved.data, len(shelved.tokens))
+            self._sequence.restore(stored.data, len(stored.tokens))
         except CodespecError as error:
             _log.warning("%s; the text is read again", error)
             self._generator.hold([])
         else:
-            self._generator.hold(shelved.tokens)
+            self._generator.hold(stored.tokens)
 
     @property
     def lasting(self) -> bool:
@@ -141,8 +141,8 @@ class WarmTexts:
             OSError: what was kept of it cannot be deleted.
         """
         workspace = name_of(workspace)
-        for each in self._shelf.of(workspace):
-            self._shelf.take(each)
+        for each in self._store.of(workspace):
+            self._store.take(each)
         if workspace == self._reader:
             self._sequence.rollback(0)
             self._generator.hold([])
@@ -154,5 +154,5 @@ class WarmTexts:
         if self._files is None:
             return
         self._put_aside(0)
-        for workspace in self._shelf.workspaces() - {""}:
-            self._files.save(workspace, self._shelf.of(workspace))
+        for workspace in self._store.workspaces() - {""}:
+            self._files.save(workspace, self._store.of(workspace))

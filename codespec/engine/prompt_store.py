@@ -39,7 +39,7 @@ Data = npt.NDArray[np.uint8]
 
 
 @dataclass(frozen=True, eq=False)
-class Shelved:
+class StoredPrompt:
     """The KV cache of a text.
 
     Attributes:
@@ -55,7 +55,7 @@ class Shelved:
     adapter: str = ""
 
 
-class Shelf:
+class PromptStore:
     """The caches of several texts, those least lately used dropped where they get too many or too large.
 
     Args:
@@ -64,7 +64,7 @@ class Shelf:
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._texts: list[Shelved] = []  # the one used last at the end
+        self._texts: list[StoredPrompt] = []  # the one used last at the end
 
     def __len__(self) -> int:
         return len(self._texts)
@@ -74,16 +74,16 @@ class Shelf:
         """Bytes of all caches."""
         return sum(each.data.nbytes for each in list(self._texts))  # another thread may ask
 
-    def put(self, shelved: Shelved) -> None:
+    def put(self, stored: StoredPrompt) -> None:
         """Keep a cache, in place of those that it makes superfluous."""
-        if shelved.data.nbytes > self._limit:
+        if stored.data.nbytes > self._limit:
             return
-        self._texts = [each for each in self._texts if not _replaces(shelved, each)]
-        self._texts.append(shelved)
+        self._texts = [each for each in self._texts if not _replaces(stored, each)]
+        self._texts.append(stored)
         while self.size > self._limit or len(self._texts) > MOST_TEXTS:
             del self._texts[0]
 
-    def best(self, tokens: Sequence[int], adapter: str = "") -> tuple[Shelved | None, int]:
+    def best(self, tokens: Sequence[int], adapter: str = "") -> tuple[StoredPrompt | None, int]:
         """The cache that holds most of what ``tokens`` begin with, and how many tokens that is.
 
         Args:
@@ -96,11 +96,11 @@ class Shelf:
                 found, most = each, common
         return found, most
 
-    def take(self, shelved: Shelved) -> None:
+    def take(self, stored: StoredPrompt) -> None:
         """Give a cache away: it is in use, and will come back with what it holds then."""
-        self._texts.remove(shelved)
+        self._texts.remove(stored)
 
-    def of(self, workspace: str) -> list[Shelved]:
+    def of(self, workspace: str) -> list[StoredPrompt]:
         """The caches of a workspace, the one used last first."""
         return [each for each in reversed(self._texts) if each.workspace == workspace]
 
@@ -109,7 +109,7 @@ class Shelf:
         return {each.workspace for each in self._texts}
 
 
-def _replaces(new: Shelved, old: Shelved) -> bool:
+def _replaces(new: StoredPrompt, old: StoredPrompt) -> bool:
     return new.adapter == old.adapter and common_prefix(new.tokens, old.tokens) >= ALIKE * len(old.tokens)
 
 
@@ -127,7 +127,7 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:24]
 
 
-class ShelfFiles:
+class PromptStoreFiles:
     """Keeps the caches of workspaces between runs, a file for each. Nothing here is ever an error.
 
     A cache tells what was in the prompt: files are readable by their owner alone, and never leave the folder.
@@ -143,7 +143,7 @@ class ShelfFiles:
         self._folder, self._limit = folder, limit
         self._about = json.loads(json.dumps(about))  # as it is read back
 
-    def load(self, workspace: str) -> list[Shelved]:
+    def load(self, workspace: str) -> list[StoredPrompt]:
         """What was kept of a workspace, the text used last first; a damaged file is set aside."""
         path = self._path(workspace)
         if not self._limit:
@@ -160,9 +160,9 @@ class ShelfFiles:
             _log.warning("%s is damaged (%s); set aside, the text is read anew", path, error)
             return []
 
-    def save(self, workspace: str, texts: Sequence[Shelved]) -> None:
+    def save(self, workspace: str, texts: Sequence[StoredPrompt]) -> None:
         """Keep caches in place of what was kept of the workspace, as many of the first as fit."""
-        kept: list[Shelved] = []
+        kept: list[StoredPrompt] = []
         room = self._limit
         for each in texts:
             room -= each.data.nbytes
@@ -201,7 +201,7 @@ class ShelfFiles:
         about = _digest(json.dumps(self._about, sort_keys=True))
         return self._folder / f"{_digest(workspace)}-{about}.kv"
 
-    def _parse(self, content: bytes, workspace: str) -> Iterator[Shelved]:
+    def _parse(self, content: bytes, workspace: str) -> Iterator[StoredPrompt]:
         """Raises ValueError where the content is not what ``save`` wrote."""
         start = len(MAGIC) + 12
         if len(content) < start or not content.startswith(MAGIC):
@@ -220,7 +220,7 @@ class ShelfFiles:
                 raise ValueError("the checksum of a text is wrong")
             place += each["size"]
             # A copy, so that the whole file does not stay in memory for one text of it.
-            yield Shelved(each["tokens"], data.copy(), workspace, each.get("adapter", ""))
+            yield StoredPrompt(each["tokens"], data.copy(), workspace, each.get("adapter", ""))
 
     def _shrink(self) -> None:
         ages = []

@@ -39,7 +39,7 @@ class Start(Protocol):
 
 
 @dataclass(frozen=True)
-class Place:
+class GrammarPosition:
     """The grammar at one place of a document.
 
     Attributes:
@@ -135,7 +135,7 @@ class GrammarDocument:
         starts: Callable[[int], Iterable[Start]] | None = None,
         begins: bool = True,
         stopped: Callable[[], bool] = lambda: False,
-    ) -> Place:
+    ) -> GrammarPosition:
         """The grammar at ``offset`` (in characters) of the current version.
 
         Args:
@@ -152,13 +152,13 @@ class GrammarDocument:
         if begins and len(prefix) <= LONGEST_PREFIX:
             state, refused = self._try(ROOT, 0, prefix, levels, stopped)
             if state is not None:
-                return Place(state, self._name)
+                return GrammarPosition(state, self._name)
         found = self._restart(prefix, levels, starts, stopped) if starts is not None else None
         if found is not None:
             return found
         if refused is None:
-            return Place(None, f"none ({self._name}: the text before the cursor is too long)")
-        return Place(None, f"none ({self._name}: line {refused + 1} does not match it)")
+            return GrammarPosition(None, f"none ({self._name}: the text before the cursor is too long)")
+        return GrammarPosition(None, f"none ({self._name}: line {refused + 1} does not match it)")
 
     def _levels(self, text: str, offset: int) -> Levels:
         """Of the document. Of the cursor's own line, which is still being written, only whether it opens a block."""
@@ -216,7 +216,7 @@ class GrammarDocument:
 
     def _restart(
         self, prefix: str, levels: Levels, starts: Callable[[int], Iterable[Start]], stopped: Callable[[], bool]
-    ) -> Place | None:
+    ) -> GrammarPosition | None:
         """The state from the outermost enclosing block, or statement in one, whose text up to the cursor matches."""
         near = [start for start in starts(len(prefix)) if len(prefix) - start.offset <= LONGEST_PREFIX]
         for start in near[-MOST_STARTS:]:
@@ -227,7 +227,9 @@ class GrammarDocument:
                 state, _ = self._try(symbol, start.offset, text, deeper, stopped)
                 if state is not None:
                     row = prefix.count("\n", 0, start.offset) + 1
-                    return Place(state, f"{self._name} (from line {row})", self._outside(indent, start.top_level))
+                    return GrammarPosition(
+                        state, f"{self._name} (from line {row})", self._outside(indent, start.top_level)
+                    )
         return None
 
     def _outside(self, indent: str, top_level: bool) -> Callable[[str, int], bool] | None:

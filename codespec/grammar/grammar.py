@@ -20,7 +20,7 @@ from codespec.grammar.deep_stack import with_deep_stack
 from codespec.grammar.errors import GrammarError, did_you_mean
 from codespec.grammar.gbnf import gbnf
 from codespec.grammar.json.engine import compile_schema
-from codespec.grammar.json.positions import Places
+from codespec.grammar.json.positions import ValuePositions
 from codespec.grammar.json.unique import UniqueState
 from codespec.grammar.lark.expand import Expanded
 from codespec.grammar.lark.expand import expand as expand_lark
@@ -114,7 +114,7 @@ class Grammar:
         self.warnings: tuple[str, ...] = ()
         self.leveled = False
         self._expanded: Expanded | None = None
-        self._places: Places | None = None
+        self._places: ValuePositions | None = None
         self._lock = threading.Lock()
         self._compiled: weakref.WeakKeyDictionary[Tokenizer, tuple[llguidance.LLMatcher, bool]] = (
             weakref.WeakKeyDictionary()

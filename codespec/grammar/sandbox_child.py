@@ -21,7 +21,7 @@ from codespec.grammar import cache
 from codespec.grammar.errors import GrammarError, one_line
 from codespec.grammar.grammar import Grammar
 from codespec.grammar.lower.lower import lower
-from codespec.grammar.sandbox import MEMORY, PATIENCE, SECONDS, Verdict, ended
+from codespec.grammar.sandbox import MEMORY, PATIENCE, SECONDS, TrialReport, ended
 from codespec.grammar.tokenizer import byte_tokenizer
 from codespec.protocols import CodespecError
 
@@ -91,7 +91,7 @@ def main() -> None:
         print(json.dumps(examine(json.loads(line))), flush=True)
 
 
-def _choose_way() -> Callable[[dict[str, Any]], Verdict]:
+def _choose_way() -> Callable[[dict[str, Any]], TrialReport]:
     """A process for each grammar, where one that is known to be fine comes through that way."""
     if not hasattr(os, "fork"):
         return examine_here
@@ -99,7 +99,7 @@ def _choose_way() -> Callable[[dict[str, Any]], Verdict]:
     return examine_in_copy if examine_in_copy(trial)["kind"] == "ok" else examine_here
 
 
-def examine_in_copy(request: dict[str, Any], work: Work = try_out) -> Verdict:
+def examine_in_copy(request: dict[str, Any], work: Work = try_out) -> TrialReport:
     """The verdict of a fork of this process, which may come to any end over ``work``."""
     with tempfile.TemporaryFile() as answer, tempfile.TemporaryFile() as complaints:
         child = os.fork()
@@ -116,9 +116,9 @@ def examine_in_copy(request: dict[str, Any], work: Work = try_out) -> Verdict:
     return {**_verdict(os.waitstatus_to_exitcode(status), text, errors), **cost}
 
 
-def _verdict(code: int, answer: bytes, errors: str) -> Verdict:
+def _verdict(code: int, answer: bytes, errors: str) -> TrialReport:
     if code == 0:
-        verdict: Verdict = json.loads(answer)
+        verdict: TrialReport = json.loads(answer)
         return verdict
     if code in (-signal.SIGPROF, -signal.SIGXCPU):
         return {"kind": "slow"}
@@ -178,7 +178,7 @@ def _address_space() -> int:
         return 1 << 30
 
 
-def examine_here(request: dict[str, Any], work: Work = try_out) -> Verdict:
+def examine_here(request: dict[str, Any], work: Work = try_out) -> TrialReport:
     """The verdict on one grammar, found in this process."""
     compiled = cache.collected = {}
     try:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from codespec.llama.adapter import Adapter
 from codespec.llama.defaults import KV_TYPE, LLAMA_CHOOSES, attention, check_memory, default_threads
-from codespec.llama.devices import Choice
+from codespec.llama.devices import ResolvedSetting
 from codespec.llama.model import Model
 from codespec.llama.rows import Rows
 from codespec.llama.runtime import Cancellation, abort_callback, clear_errors, decode_failure, last_errors, library
@@ -79,12 +79,12 @@ class Context:
         self.adapter_scale = 1.0
         api = self._api = library()
         length = context_length or model.trained_context
-        chosen_type = KV_TYPE if kv_type == "auto" else Choice(kv_type)
+        chosen_type = KV_TYPE if kv_type == "auto" else ResolvedSetting(kv_type)
         self.kv_type = kv_type = str(chosen_type.value)
         automatic = flash_attention == "auto"
-        chosen_attention = attention(model, length, kv_type, exact) if automatic else Choice(flash_attention)
+        chosen_attention = attention(model, length, kv_type, exact) if automatic else ResolvedSetting(flash_attention)
         self.flash_attention = str(chosen_attention.value)
-        chosen_threads = Choice(threads) if threads else default_threads(model)
+        chosen_threads = ResolvedSetting(threads) if threads else default_threads(model)
         self.threads = self.threads_now = int(chosen_threads.value)
         # In exact mode nothing may depend on the machine, and beside a GPU the CPU has little to do.
         follows = not threads and self.threads > 1 and not exact and not model.gpu_layers

@@ -126,7 +126,7 @@ class Sizes:
 
 
 @dataclass(frozen=True)
-class Choice:
+class ResolvedSetting:
     """A value of a setting that was left to the machine.
 
     Attributes:
@@ -209,7 +209,7 @@ def gpu_layers(
     kv_type: str = "auto",
     flash_attention: str = "auto",
     exact: bool = False,
-) -> Choice:
+) -> ResolvedSetting:
     """How many layers of a model to put onto the GPUs.
 
     Args:
@@ -223,26 +223,32 @@ def gpu_layers(
     """
     found = gpus()
     if wanted:
-        return Choice(wanted) if found else Choice(0, f"llama.cpp finds no GPU: gpu_layers = {wanted} has no effect")
+        return (
+            ResolvedSetting(wanted)
+            if found
+            else ResolvedSetting(0, f"llama.cpp finds no GPU: gpu_layers = {wanted} has no effect")
+        )
     if wanted == 0:
-        return Choice(0)
+        return ResolvedSetting(0)
     if exact:
-        return Choice(0, "exact decoding works on the CPU only")
+        return ResolvedSetting(0, "exact decoding works on the CPU only")
     if not found:
-        return Choice(0, "llama.cpp finds no GPU")
+        return ResolvedSetting(0, "llama.cpp finds no GPU")
     sizes = sizes_of(path)
     context = min(length, sizes.context or length)
     return fitting(found, sizes, context, "f16" if kv_type == "auto" else kv_type, flash=flash_attention != "off")
 
 
-def fitting(found: Sequence[Gpu], sizes: Sizes, context: int, kv_type: str = "f16", flash: bool = True) -> Choice:
+def fitting(
+    found: Sequence[Gpu], sizes: Sizes, context: int, kv_type: str = "f16", flash: bool = True
+) -> ResolvedSetting:
     """``layers_that_fit`` into what ``gpus`` has found, with the reason."""
     silent = [each.name for each in found if not each.total]
     if silent:
-        return Choice(0, f"{silent[0]} does not say how much memory it has; set gpu_layers")
+        return ResolvedSetting(0, f"{silent[0]} does not say how much memory it has; set gpu_layers")
     count = layers_that_fit([each.free for each in found], sizes, context, kv_type, flash=flash)
     whole = len(sizes.layers) + 1
     free = sum(each.free for each in found) / 2**30
     names = " and ".join(each.name for each in found)
     what = "the whole model fits" if count == whole else f"{count} of {whole} layers fit"
-    return Choice(count, f"{what} into {free:.1f} GiB free of {names}, with a context of {context:,} tokens")
+    return ResolvedSetting(count, f"{what} into {free:.1f} GiB free of {names}, with a context of {context:,} tokens")

@@ -14,7 +14,7 @@ from codespec.config import Config, LanguageConfig
 SECTION = "codespec"
 """What ``workspace/configuration`` is asked for."""
 
-Choice = Literal["draft", "grammar"]
+SwitchableSetting = Literal["draft", "grammar"]
 """What a command may choose for the session."""
 
 
@@ -26,7 +26,7 @@ class Settings:
         self.workspace: Path | None = None
         self._initial: Any = None
         self._pushed: Any = None
-        self._chosen: dict[Choice, dict[str, str]] = {}  # by language; the empty one is all others
+        self._chosen: dict[SwitchableSetting, dict[str, str]] = {}  # by language; the empty one is all others
         self._grammars: dict[str, str] = {}  # by document
         self._files: list[tuple[int, int] | None] = []  # as they were read
         self._latest: list[tuple[int, int] | None] = []
@@ -70,7 +70,7 @@ class Settings:
         """When each file was written, and its size."""
         return [_state(path) for path in config.files(self.workspace)]
 
-    def choose(self, key: Choice, value: str, language: str = "") -> None:
+    def choose(self, key: SwitchableSetting, value: str, language: str = "") -> None:
         """Use a draft or a grammar for the rest of the session, whatever the settings say or will say.
 
         Args:
@@ -95,7 +95,7 @@ class Settings:
         """The grammar that was chosen for a document; empty where none was."""
         return self._grammars.get(unquote(document), "")
 
-    def check(self, key: Choice, name: str) -> tuple[str, list[str]]:
+    def check(self, key: SwitchableSetting, name: str) -> tuple[str, list[str]]:
         """The value that ``name`` stands for, a path made absolute, and what is wrong with it."""
         config, messages = Config().apply({key: name}, folder=self.workspace)
         return str(getattr(config, key)), messages
@@ -109,7 +109,7 @@ def _state(path: Path) -> tuple[int, int] | None:
     return status.st_mtime_ns, status.st_size
 
 
-def _with(settings: Config, key: Choice, chosen: Mapping[str, str]) -> Config:
+def _with(settings: Config, key: SwitchableSetting, chosen: Mapping[str, str]) -> Config:
     """``settings`` with what was chosen for languages, or for all of them."""
     languages = dict(settings.language)
     changes: dict[str, Any] = {}
@@ -121,7 +121,7 @@ def _with(settings: Config, key: Choice, chosen: Mapping[str, str]) -> Config:
     return replace(settings, language=languages, **changes)
 
 
-def _set(settings: LanguageConfig, key: Choice, value: str) -> LanguageConfig:
+def _set(settings: LanguageConfig, key: SwitchableSetting, value: str) -> LanguageConfig:
     return replace(settings, draft=value) if key == "draft" else replace(settings, grammar=value)
 
 

@@ -17,7 +17,7 @@ KEPT = 32
 
 
 @dataclass(frozen=True)
-class _Kept:
+class _Traced:
     document: str
     language: str
     completion: Completion
@@ -28,13 +28,13 @@ class Traces:
     are the rest of stands for them."""
 
     def __init__(self) -> None:
-        self._kept: deque[_Kept] = deque(maxlen=KEPT)
-        self._latest: _Kept | None = None
+        self._kept: deque[_Traced] = deque(maxlen=KEPT)
+        self._latest: _Traced | None = None
         self._shown = ""
 
     def keep(self, document: str, language: str, completions: Sequence[Completion]) -> None:
         """Note what the models have generated."""
-        self._kept.extend(_Kept(document, language, each) for each in reversed(completions) if each.passes)
+        self._kept.extend(_Traced(document, language, each) for each in reversed(completions) if each.passes)
 
     def show(self, document: str, text: str) -> None:
         r"""Note that a text, with ``\n`` as its line ends, was answered."""

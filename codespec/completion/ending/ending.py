@@ -13,7 +13,7 @@ from codespec.completion.ending.suffix_gate import SuffixGate
 from codespec.completion.ending.tidy import Tidy
 from codespec.protocols import FinishReason
 
-Verdict = Literal["passed", "cut", "broken", "dropped", "off", "unavailable"]
+GateOutcome = Literal["passed", "cut", "broken", "dropped", "off", "unavailable"]
 """What the gate did: ``passed`` where the text ended, ``cut`` back to where it passed, ``dropped`` for want of such a
 place, ``off`` in the settings, ``unavailable`` without grammar and tree-sitter parser. ``broken``: nothing fitted, but
 the document has an error at the cursor without the text as well, and the text makes that no worse."""
@@ -36,7 +36,7 @@ class Ended:
 
     text: str
     reason: FinishReason
-    gate: Verdict
+    gate: GateOutcome
 
 
 class Ending:
@@ -50,7 +50,7 @@ class Ending:
     """
 
     def __init__(
-        self, rule: StopRule | None, gate: SuffixGate | None, tidy: Tidy | None = None, without: Verdict = "off"
+        self, rule: StopRule | None, gate: SuffixGate | None, tidy: Tidy | None = None, without: GateOutcome = "off"
     ) -> None:
         self._rule, self._gate, self._tidy, self._without = rule, gate, tidy, without
         self._refused: list[int] = []

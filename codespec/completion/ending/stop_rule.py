@@ -9,7 +9,7 @@ from typing import Literal
 
 from codespec.completion.ending.brackets import OPENERS, Scan, closer_of, end_of, scan
 from codespec.languages import PLAIN, Language
-from codespec.syntax import Surroundings
+from codespec.syntax import SyntaxContext
 
 Extent = Literal["line", "block", "text"]
 """``text`` is what stands between quotes or the marks of a comment."""
@@ -73,7 +73,7 @@ def extent(prefix: str, suffix: str, language: Language) -> Extent:
     return "block" if not before or opens_block(before, language) else "line"
 
 
-def surroundings_of(prefix: str, suffix: str, language: Language, found: Surroundings | None) -> Surroundings:
+def syntax_context(prefix: str, suffix: str, language: Language, found: SyntaxContext | None) -> SyntaxContext:
     """What the cursor is inside of: what the parser found, else what the signs before the cursor say."""
     if found is not None and found.kind != "unknown":
         return found
@@ -84,13 +84,13 @@ def surroundings_of(prefix: str, suffix: str, language: Language, found: Surroun
         line = prefix.rsplit("\n", 1)[-1]
         before = previous_line(prefix)
         outside = _CLASS.match(before) is not None or (indentation(line) == 0 and not opens_block(before, language))
-        return Surroundings("code", definitions=definitions or outside)
+        return SyntaxContext("code", definitions=definitions or outside)
     comment = (language.line_comment, *language.block_comment[:1])
     kind: Literal["comment", "string"] = "comment" if opened.startswith(tuple(filter(None, comment))) else "string"
     closer = closer_of(opened, language)
     rest = suffix if closer in language.long_quotes or closer in language.block_comment else suffix.split("\n", 1)[0]
     end = end_of(closer, rest)
-    return Surroundings(kind, opened, rest[: end + len(closer)] if end >= 0 else "")
+    return SyntaxContext(kind, opened, rest[: end + len(closer)] if end >= 0 else "")
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ class StopRule:
 
     @classmethod
     def at(
-        cls, prefix: str, suffix: str, language: Language, found: Surroundings | None = None, lead: str = ""
+        cls, prefix: str, suffix: str, language: Language, found: SyntaxContext | None = None, lead: str = ""
     ) -> StopRule:
         """The rule for a cursor between ``prefix`` and ``suffix``.
 
@@ -141,8 +141,8 @@ class StopRule:
         return replace(cls._at(prefix, suffix, language, found), lead=len(lead))
 
     @classmethod
-    def _at(cls, prefix: str, suffix: str, language: Language, found: Surroundings | None) -> StopRule:
-        around = surroundings_of(prefix, suffix, language, found)
+    def _at(cls, prefix: str, suffix: str, language: Language, found: SyntaxContext | None) -> StopRule:
+        around = syntax_context(prefix, suffix, language, found)
         line = prefix.rsplit("\n", 1)[-1]
         rest = suffix.split("\n", 1)[0]
         following, middle = next_line(suffix), bool(rest.strip())

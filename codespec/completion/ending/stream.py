@@ -10,7 +10,7 @@ from codespec.completion.ending.ending import Ended, Ending
 from codespec.protocols import Chunk, FinishReason, Round
 
 
-class Following:
+class TextStream:
     """One text, as its pieces come.
 
     Args:
@@ -59,19 +59,19 @@ class Following:
         return ended
 
 
-def follow(chunks: Iterable[Chunk], following: Following) -> Ended:
+def follow(chunks: Iterable[Chunk], stream: TextStream) -> Ended:
     """Take pieces until the text ends, then no more of them."""
     with closing(chunks):  # type: ignore[type-var]  # the engine's are generators
         for chunk in chunks:
-            if following.add(chunk):
+            if stream.add(chunk):
                 break
-    return following.end()
+    return stream.end()
 
 
-def follow_all(chunks: Iterator[tuple[int, Chunk]], followings: Sequence[Following], stopped: set[int]) -> list[Ended]:
+def follow_all(chunks: Iterator[tuple[int, Chunk]], streams: Sequence[TextStream], stopped: set[int]) -> list[Ended]:
     """Take pieces of several texts until all have ended. ``stopped`` grows by those that need no more."""
     with closing(chunks):  # type: ignore[type-var]
         for index, chunk in chunks:
-            if index not in stopped and followings[index].add(chunk):
+            if index not in stopped and streams[index].add(chunk):
                 stopped.add(index)
-    return [following.end() for following in followings]
+    return [stream.end() for stream in streams]

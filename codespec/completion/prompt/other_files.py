@@ -175,7 +175,7 @@ class Ring:
 
 
 @dataclass(frozen=True)
-class _Choice:
+class _Selection:
     """What a document is shown, and when and where that was decided."""
 
     chunks: tuple[Chunk, ...]
@@ -194,7 +194,7 @@ class Chooser:
 
     def __init__(self, ring: Ring, budget: int = BUDGET, clock: Callable[[], float] = monotonic) -> None:
         self._ring, self._budget, self._clock = ring, budget, clock
-        self._choices: OrderedDict[str, _Choice] = OrderedDict()
+        self._selections: OrderedDict[str, _Selection] = OrderedDict()
 
     def choose(
         self,
@@ -211,21 +211,21 @@ class Chooser:
             near: the lines around it; asked only when there is something to decide.
         """
         now, version = self._clock(), self._ring.version(document)
-        old = self._choices.get(document)
+        old = self._selections.get(document)
         if old is None or old.version != version or abs(row - old.row) > MOVED_LINES or now - old.at > EVERY_S:
             chunks = self._ring.others(document, group)
             shown = old.chunks if old else ()
             found = select(chunks, shown, near(), self._budget) if chunks else ()
             snippets = old.snippets if old and found == shown else tuple(each.snippet for each in found)
-            old = self._choices[document] = _Choice(found, version, row, now, snippets)
-            if len(self._choices) > DOCUMENTS:
-                self._choices.popitem(last=False)
-        self._choices.move_to_end(document)
+            old = self._selections[document] = _Selection(found, version, row, now, snippets)
+            if len(self._selections) > DOCUMENTS:
+                self._selections.popitem(last=False)
+        self._selections.move_to_end(document)
         return old.snippets
 
     def forget(self, document: str) -> None:
         """Nothing more is asked about a document for now."""
-        self._choices.pop(document, None)
+        self._selections.pop(document, None)
 
 
 def select(chunks: Sequence[Chunk], shown: Sequence[Chunk], near: Sequence[str], budget: int) -> tuple[Chunk, ...]:

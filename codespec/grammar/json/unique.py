@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from codespec.grammar.json.positions import Place, Places
+from codespec.grammar.json.positions import ValuePosition, ValuePositions
 from codespec.grammar.json.token_texts import members, texts_of
 from codespec.grammar.state import LlguidanceState
 from codespec.grammar.tokenizer import Tokenizer
@@ -35,7 +35,7 @@ class _Container(NamedTuple):
     """
 
     outer: _Container | None
-    place: Place
+    place: ValuePosition
     array: bool
     differ: bool
     step: int | str | None
@@ -59,7 +59,7 @@ class _Twice(Exception):
 class UniqueState:
     """A state of the engine that also refuses items and names which are there already; see ``GrammarState``."""
 
-    def __init__(self, inner: LlguidanceState, places: Places, tokenizer: Tokenizer) -> None:
+    def __init__(self, inner: LlguidanceState, places: ValuePositions, tokenizer: Tokenizer) -> None:
         self._inner, self._places, self._tokenizer = inner, places, tokenizer
         self._text = bytearray()
         self._read = [(_Reader(None, _BETWEEN, 0), 0)]  # behind each token, with the length of the text

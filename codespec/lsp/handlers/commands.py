@@ -16,7 +16,7 @@ from codespec.lsp.child import run
 from codespec.lsp.feedback import ACCEPT
 from codespec.lsp.handlers.status import STATUS, status_of
 from codespec.lsp.session import CodespecServer
-from codespec.lsp.settings import Choice
+from codespec.lsp.settings import SwitchableSetting
 from codespec.lsp.training import LONGEST, MINUTES
 from codespec.paths import folder_of
 from codespec.protocols import CodespecError
@@ -219,7 +219,9 @@ def _grammars() -> list[str]:
     return list(shipped())
 
 
-def _choose(ls: CodespecServer, command: str, key: Choice, value: str, language: str, messages: list[str]) -> None:
+def _choose(
+    ls: CodespecServer, command: str, key: SwitchableSetting, value: str, language: str, messages: list[str]
+) -> None:
     if messages:
         raise _invalid(command, messages[0])
     ls.settings.choose(key, value, language)
