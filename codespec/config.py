@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from codespec.config_rules import AUTO, Rule, Workspace, cores, in_short, is_path, option, show
+from codespec.config_rules import AUTO, SettingRule, Workspace, cores, in_short, is_path, option, show
 from codespec.files import StrPath
 from codespec.languages import LANGUAGES
 from codespec.models.registry import adapters_folder, models_folder
@@ -339,7 +339,7 @@ class _Reader:
             )
         return languages
 
-    def _value(self, key: str, value: Any, old: Any, default: Any, rule: Rule) -> Any:
+    def _value(self, key: str, value: Any, old: Any, default: Any, rule: SettingRule) -> Any:
         if expected := rule.problem(value, default):
             kept = "the general setting" if old is None else show(old)
             self._say(f'"{key}" must be {expected}, not {show(value)}; keeping {kept}')

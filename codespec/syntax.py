@@ -117,7 +117,7 @@ class SyntaxContext:
 Role = Literal["code", "comment", "string"]
 
 
-class Token(NamedTuple):
+class SyntaxToken(NamedTuple):
     """A token behind a position.
 
     Attributes:
@@ -262,11 +262,11 @@ class SyntaxTree:
         root = self._parser.parse(self._data[start:]).root_node
         return {(start + node.start_byte, start + node.end_byte) for node in _problem_nodes(root)}
 
-    def tokens(self, offset: int, length: int) -> list[Token]:
+    def tokens(self, offset: int, length: int) -> list[SyntaxToken]:
         """The tokens in ``length`` characters behind ``offset``, also in part."""
         start, end = self._byte(offset), self._byte(offset + length)
         return [
-            Token(max(leaf.start_byte - start, -1), leaf.end_byte - start, role)
+            SyntaxToken(max(leaf.start_byte - start, -1), leaf.end_byte - start, role)
             for leaf, role in _leaves(self._root, "code", start, end)
         ]
 

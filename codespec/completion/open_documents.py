@@ -21,7 +21,7 @@ from codespec.grammar import Grammar, GrammarError
 from codespec.grammar.document import ROOT, GrammarDocument, GrammarPosition
 from codespec.languages import Language
 from codespec.protocols import CodespecError, GrammarState
-from codespec.syntax import ITEMS, Problems, SyntaxContext, SyntaxTree, Token, syntax_tree, well_formed
+from codespec.syntax import ITEMS, Problems, SyntaxContext, SyntaxToken, SyntaxTree, syntax_tree, well_formed
 
 MOST_DOCUMENTS = 8
 """Open documents whose states are kept."""
@@ -340,7 +340,7 @@ class TreeCheck:
         return self._tree.with_text(self._offset, self._closer) if self._closer else self._tree
 
     @cached_property
-    def _tokens(self) -> list[Token]:
+    def _tokens(self) -> list[SyntaxToken]:
         return self._closed.tokens(self._offset + len(self._closer), self._window)
 
     @cached_property
@@ -349,7 +349,7 @@ class TreeCheck:
         return self._closed.part_at(self._offset + len(self._closer))
 
 
-def keep_roles(before: list[Token], after: list[Token]) -> bool:
+def keep_roles(before: list[SyntaxToken], after: list[SyntaxToken]) -> bool:
     """Whether what follows the cursor has the tokens that it had, in code, comments and strings as before; of a token
     that the cursor was inside of, only the end counts."""
     if before and after and before[0].start < 0:

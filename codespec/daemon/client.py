@@ -17,8 +17,8 @@ from codespec.completion.request import Completion, Request
 from codespec.config import Config
 from codespec.daemon.address import log_file
 from codespec.daemon.start import Unreachable, reach, runs
-from codespec.daemon.watchdog import Watch
-from codespec.daemon.wire import Channel, Texts, pack_config, pack_request, unpack_completions
+from codespec.daemon.watchdog import Watchdog
+from codespec.daemon.wire import Channel, DocumentTexts, pack_config, pack_request, unpack_completions
 from codespec.protocols import Cancel, CodespecError
 
 logger = logging.getLogger(__name__)
@@ -63,12 +63,12 @@ class Link:
         self._channel = channel
         self._lost = lost
         self._lock = threading.Lock()
-        self._texts = Texts()
+        self._texts = DocumentTexts()
         self._replies: dict[int, _Reply] = {}
         self._numbers = count(1)
         self._expected = False
         self.alive = True
-        self.watch = Watch(silent)
+        self.watch = Watchdog(silent)
         threading.Thread(target=self._receive_all, name="model process", daemon=True).start()
 
     def ask(

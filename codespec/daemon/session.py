@@ -15,7 +15,7 @@ from codespec.daemon.models import Models, Work
 from codespec.daemon.wire import (
     BEAT_S,
     Channel,
-    Texts,
+    DocumentTexts,
     pack_completions,
     unpack_config,
     unpack_request,
@@ -57,7 +57,7 @@ class Session:
         self._models = models
         self._about = about
         self._stop = stop
-        self._texts = Texts()
+        self._texts = DocumentTexts()
         self._completer: Completer | None = None
         self._jobs: dict[Any, Job] = {}
         self._outgoing: queue.Queue[Mapping[str, Any] | None] = queue.Queue(MOST_UNSENT)

@@ -15,7 +15,7 @@ _DEAD_S = 5.0  # of silence, after which it is asked in another way
 _STEP_S = 0.25
 
 
-class Watch:
+class Watchdog:
     """Of one connection, until it is closed. Begins with the first sign of life.
 
     Args:

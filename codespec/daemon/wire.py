@@ -164,7 +164,7 @@ def check_user(connection: Connection) -> None:
             raise PermissionError(f"the other side belongs to user {user}")
 
 
-class Texts:
+class DocumentTexts:
     """The latest text of each document, the same on both sides: only what has changed since is sent.
 
     Both sides must see the same documents in the same order.
@@ -201,7 +201,7 @@ class Texts:
             self._texts.popitem(last=False)
 
 
-def pack_request(request: Request, texts: Texts) -> dict[str, Any]:
+def pack_request(request: Request, texts: DocumentTexts) -> dict[str, Any]:
     """A request as JSON; ``draft`` and ``grammar`` as in ``pack_config``."""
     fields = asdict(replace(request, text=""))
     for name in ("draft", "grammar"):
@@ -209,7 +209,7 @@ def pack_request(request: Request, texts: Texts) -> dict[str, Any]:
     return {**fields, "text": texts.pack(request.path, request.text)}
 
 
-def unpack_request(fields: Mapping[str, Any], texts: Texts) -> Request:
+def unpack_request(fields: Mapping[str, Any], texts: DocumentTexts) -> Request:
     """A request from JSON.
 
     Raises:

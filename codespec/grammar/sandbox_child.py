@@ -32,7 +32,7 @@ _RESERVED = (2 * 256 + 128) * 1024 * 1024  # address space, not memory: stacks t
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 
-Work = Callable[[str, str, str, dict[str, Any]], None]
+Trial = Callable[[str, str, str, dict[str, Any]], None]
 """What is done with a grammar: its kind, text, name and options."""
 
 
@@ -99,7 +99,7 @@ def _choose_way() -> Callable[[dict[str, Any]], TrialReport]:
     return examine_in_copy if examine_in_copy(trial)["kind"] == "ok" else examine_here
 
 
-def examine_in_copy(request: dict[str, Any], work: Work = try_out) -> TrialReport:
+def examine_in_copy(request: dict[str, Any], work: Trial = try_out) -> TrialReport:
     """The verdict of a fork of this process, which may come to any end over ``work``."""
     with tempfile.TemporaryFile() as answer, tempfile.TemporaryFile() as complaints:
         child = os.fork()
@@ -129,7 +129,7 @@ def _verdict(code: int, answer: bytes, errors: str) -> TrialReport:
     return {"kind": "crash", "cause": ended(code)}
 
 
-def _be_copy(request: dict[str, Any], work: Work, answer: IO[bytes], complaints: IO[bytes]) -> None:
+def _be_copy(request: dict[str, Any], work: Trial, answer: IO[bytes], complaints: IO[bytes]) -> None:
     code = 1
     try:
         os.dup2(complaints.fileno(), 2)
@@ -178,7 +178,7 @@ def _address_space() -> int:
         return 1 << 30
 
 
-def examine_here(request: dict[str, Any], work: Work = try_out) -> TrialReport:
+def examine_here(request: dict[str, Any], work: Trial = try_out) -> TrialReport:
     """The verdict on one grammar, found in this process."""
     compiled = cache.collected = {}
     try:

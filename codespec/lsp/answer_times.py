@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Answer:
+class AnswerTime:
     """One answer; times in milliseconds.
 
     Attributes:
@@ -38,7 +38,7 @@ class AnswerTimes:
     """The latest answers of a server."""
 
     def __init__(self) -> None:
-        self._kept: deque[Answer] = deque(maxlen=KEPT)
+        self._kept: deque[AnswerTime] = deque(maxlen=KEPT)
         self._memory = Times()
 
     def add(self, line: int, character: int, ms: float, memory: bool, completions: Sequence[Completion]) -> None:
@@ -48,7 +48,7 @@ class AnswerTimes:
         report = completions[0].report if completions and not memory else {}
         times = report.get("timings_ms", {})
         tokens, prefill_ms, total_ms = report.get("prefill_tokens", 0), times.get("prefill", 0), times.get("total", 0)
-        self._kept.append(Answer(line, character, round(ms, 3), memory, tokens, prefill_ms, total_ms))
+        self._kept.append(AnswerTime(line, character, round(ms, 3), memory, tokens, prefill_ms, total_ms))
 
     def from_memory(self) -> dict[str, float]:
         """How long answers from memory took, see ``Times.figures``."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from codespec.completion.request import Request
     from codespec.config import Config
     from codespec.lsp.accepted_log import AcceptedLog
-    from codespec.lsp.statistics import Showing, Statistics
+    from codespec.lsp.statistics import Showing, UsageStatistics
     from codespec.worker.decode_thread import DecodeThread
     from codespec.worker.jobs import Completes
 
@@ -33,7 +33,7 @@ MOST_OFFERS = 64
 
 
 @dataclass
-class Offer:
+class ShownCompletion:
     """A completion that was shown, or what is left of one.
 
     Attributes:
@@ -54,11 +54,11 @@ class Feedback:
         statistics: of what was shown and accepted.
     """
 
-    def __init__(self, decode: DecodeThread, statistics: Statistics, accepted: AcceptedLog) -> None:
+    def __init__(self, decode: DecodeThread, statistics: UsageStatistics, accepted: AcceptedLog) -> None:
         self._decode = decode
         self.statistics = statistics
         self._accepted = accepted
-        self._offers: OrderedDict[str, Offer] = OrderedDict()
+        self._offers: OrderedDict[str, ShownCompletion] = OrderedDict()
         self._latest: dict[str, Showing] = {}  # by document
         self._numbers = count(1)
 
@@ -80,7 +80,7 @@ class Feedback:
         identifiers = []
         for text in texts:
             identifier = str(next(self._numbers))
-            self._offers[identifier] = Offer(request, text, showing)
+            self._offers[identifier] = ShownCompletion(request, text, showing)
             if len(self._offers) > MOST_OFFERS:
                 self._offers.popitem(last=False)
             identifiers.append(identifier)

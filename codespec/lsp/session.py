@@ -29,7 +29,7 @@ from codespec.lsp.items import to_request
 from codespec.lsp.messages import Messages
 from codespec.lsp.model_loader import ModelLoader
 from codespec.lsp.settings import SECTION, Settings
-from codespec.lsp.statistics import Statistics
+from codespec.lsp.statistics import UsageStatistics
 from codespec.lsp.status_reporter import StatusReporter
 from codespec.lsp.tasks import Tasks
 from codespec.lsp.training import Training
@@ -70,7 +70,7 @@ class CodespecServer(LanguageServer):
         self.reporter = StatusReporter(partial(status, self), self.protocol.notify)
         touch = self.reporter.touch
         self.models = ModelLoader(self, self.decode, load_completer, self.messages, self.tasks, touch)
-        self.feedback = Feedback(self.decode, Statistics(self.document), AcceptedLog())
+        self.feedback = Feedback(self.decode, UsageStatistics(self.document), AcceptedLog())
         self.training = Training(self, self.messages, self.tasks)
         self.surroundings = Surroundings(file_of=self.file_of)
         self.private = PrivateDocuments(self.surroundings, self.feedback, self.messages)

@@ -91,7 +91,7 @@ class _Watch:
     timers: list[asyncio.TimerHandle] = field(default_factory=list)
 
 
-class Statistics:
+class UsageStatistics:
     """Counts of this session, and the file that sums up all of them.
 
     Args:

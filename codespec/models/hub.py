@@ -57,7 +57,7 @@ class Remote:
 
 
 @dataclass(frozen=True)
-class Offer:
+class Download:
     """What ``pull`` would fetch.
 
     Attributes:
@@ -76,7 +76,7 @@ class Offer:
         return sum(each.size for each in self.files)
 
 
-def look_up(name: str, endpoint: str | None = None) -> Offer:
+def look_up(name: str, endpoint: str | None = None) -> Download:
     """What the hub has of a name of the catalogue, or of ``OWNER/REPOSITORY``, with ``:QUANTIZATION`` or ``:FILE``
     where it has several.
 
@@ -94,7 +94,7 @@ def look_up(name: str, endpoint: str | None = None) -> Offer:
     return _offer(repository, wanted, "", endpoint)
 
 
-def pull(offer: Offer, report: Report, endpoint: str | None = None, unverified: bool = False) -> Path:
+def pull(offer: Download, report: Report, endpoint: str | None = None, unverified: bool = False) -> Path:
     """Fetch a model into the models folder; what is there of it already is not fetched again.
 
     Args:
@@ -180,14 +180,14 @@ def remove(name: str) -> tuple[Path, ...]:
     return tuple(parts)
 
 
-def _names(offer: Offer) -> list[str]:
+def _names(offer: Download) -> list[str]:
     if len(offer.files) == 1:
         return [f"{offer.name}.gguf"]
     count = len(offer.files)  # llama.cpp finds the other parts by these names
     return [f"{offer.name}-{number:05d}-of-{count:05d}.gguf" for number in range(1, count + 1)]
 
 
-def _offer(repository: str, wanted: str, name: str, endpoint: str | None) -> Offer:
+def _offer(repository: str, wanted: str, name: str, endpoint: str | None) -> Download:
     api = _api(endpoint)
     info = _asked(lambda: api.model_info(repository, files_metadata=True), repository, api.endpoint)
     named = {each.rfilename: each for each in info.siblings or [] if isinstance(each.rfilename, str)}
@@ -196,7 +196,7 @@ def _offer(repository: str, wanted: str, name: str, endpoint: str | None) -> Off
     files = tuple(_remote(repository, each, found[each]) for each in chosen)
     licence = printable(str(getattr(info.card_data, "license", None) or ""))[:LONGEST_LICENCE]
     own = _SHARD.sub("", Path(chosen[0]).name).removesuffix(".gguf").lower()
-    return Offer(name or _NO_NAME.sub("-", own).lstrip(".-") or "model", files, licence)
+    return Download(name or _NO_NAME.sub("-", own).lstrip(".-") or "model", files, licence)
 
 
 def _remote(repository: str, file: str, sibling: RepoSibling) -> Remote:

@@ -43,7 +43,7 @@ _NAME = re.compile(r"(?<!\w)[^\W\d]\w{2,}")
 
 
 @dataclass(frozen=True, eq=False)  # they are many, and kept where they are the same
-class Chunk:
+class FileChunk:
     """Some lines of a document.
 
     Attributes:
@@ -81,13 +81,13 @@ class Ring:
 
     def __init__(self, size: int) -> None:
         self._size = size
-        self._chunks: list[Chunk] = []
-        self._open: OrderedDict[str, list[Chunk]] = OrderedDict()
+        self._chunks: list[FileChunk] = []
+        self._open: OrderedDict[str, list[FileChunk]] = OrderedDict()
         self._count = 0
         self._changes: Counter[str] = Counter()
 
     @property
-    def chunks(self) -> tuple[Chunk, ...]:
+    def chunks(self) -> tuple[FileChunk, ...]:
         return tuple(self._chunks)
 
     def resize(self, size: int) -> None:
@@ -113,7 +113,7 @@ class Ring:
             self._changes[each.document] += each not in same
         self._count += 1
         # What was there before as it is now is the same chunk: to those who show it, nothing has changed.
-        fresh = Chunk(document, group, path, kept, words("\n".join(kept)), self._count)
+        fresh = FileChunk(document, group, path, kept, words("\n".join(kept)), self._count)
         self._chunks.append(same[-1] if same else fresh)
         if not same:
             self._changes[document] += 1
@@ -127,13 +127,13 @@ class Ring:
             found: its pieces, from first to last.
         """
         old = {each.lines: each for each in self._open.pop(document, [])}
-        kept: dict[tuple[str, ...], Chunk] = {}
+        kept: dict[tuple[str, ...], FileChunk] = {}
         for lines in found if self._size > 0 else ():
             text = _trimmed(lines)
             if text in old:
                 kept[text] = old[text]  # the same as before: to those who show it, nothing has changed
             elif len(text) >= LEAST_LINES and all(len(line) <= MOST_LINE for line in text):
-                kept[text] = Chunk(document, group, path, text, words("\n".join(text)))
+                kept[text] = FileChunk(document, group, path, text, words("\n".join(text)))
         self._changes[document] += kept.keys() != old.keys()
         self._open[document] = list(kept.values())
         if len(self._open) > DOCUMENTS:
@@ -152,7 +152,7 @@ class Ring:
             self._changes[document] += 1
         self._chunks = left
 
-    def others(self, document: str, group: str) -> list[Chunk]:
+    def others(self, document: str, group: str) -> list[FileChunk]:
         """The chunks that may be shown to a document."""
         pieces = (each for found in self._open.values() for each in found)
         return [each for each in (*self._chunks, *pieces) if each.document != document and each.group == group]
@@ -178,7 +178,7 @@ class Ring:
 class _Selection:
     """What a document is shown, and when and where that was decided."""
 
-    chunks: tuple[Chunk, ...]
+    chunks: tuple[FileChunk, ...]
     version: int
     row: int
     at: float
@@ -228,7 +228,9 @@ class Chooser:
         self._selections.pop(document, None)
 
 
-def select(chunks: Sequence[Chunk], shown: Sequence[Chunk], near: Sequence[str], budget: int) -> tuple[Chunk, ...]:
+def select(
+    chunks: Sequence[FileChunk], shown: Sequence[FileChunk], near: Sequence[str], budget: int
+) -> tuple[FileChunk, ...]:
     """The chunks to show: those of ``shown`` that are still among ``chunks``, in their order, then others.
 
     The most relevant ones that fit are taken, best first. Others that are shown make room only where something clearly
@@ -256,7 +258,7 @@ def select(chunks: Sequence[Chunk], shown: Sequence[Chunk], near: Sequence[str],
     return (*kept, *_fitting(order, kept, budget, around))
 
 
-def _fitting(chunks: Iterable[Chunk], kept: Sequence[Chunk], budget: int, around: set[str]) -> list[Chunk]:
+def _fitting(chunks: Iterable[FileChunk], kept: Sequence[FileChunk], budget: int, around: set[str]) -> list[FileChunk]:
     """Of ``chunks`` those that fit beside ``kept``, the first ones first, and say something else than they do, or than
     the lines ``around`` the cursor."""
     found = list(kept)
@@ -270,7 +272,7 @@ def _fitting(chunks: Iterable[Chunk], kept: Sequence[Chunk], budget: int, around
     return found[len(kept) :]
 
 
-def _overlap(one: Chunk, other: Chunk) -> bool:
+def _overlap(one: FileChunk, other: FileChunk) -> bool:
     """Whether one is mostly a part of the other."""
     return one.document == other.document and bool(one.lines) and similarity(one.lines, other.lines) > REPEATED
 
