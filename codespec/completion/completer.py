@@ -28,40 +28,41 @@ from codespec.languages import by_id
 from codespec.models.fim import FimFormat, Order, fim_format
 from codespec.protocols import Aborted, Cancel, CodespecError, Limits, Sampling, Statistics
 
-# Of alternatives the first is what was asked for, the others are drawn at no less than this temperature.
+# The first alternative has the temperature of the settings; the others are sampled at this one or a higher one.
 ALTERNATIVE_TEMPERATURE = 0.8
 REPEATS = 50
+"""Texts in a row that ``Completer.generate`` may sample without a new one before it stops."""
 ATTEMPTS = 3
-"""Texts that are generated for a completion before it is given up because nothing of them fits what follows, or it is
-no other than those before."""
+"""Texts that are generated for one completion before it is given up, because none fits what follows the cursor or each
+repeats an earlier one."""
 SAVE_EVERY_S = 300.0
-"""How often what was learnt of drafts is kept while running; at the end it is in any case."""
+"""Seconds between two writes of the drafts' acceptance rates to the disk; the end of the process writes them as well."""
 
 
 @dataclass(frozen=True)
 class _PreparedRequest:
-    """What the texts for one request have in common."""
+    """A request with its prompt and its cursor context: all that the texts sampled for it share."""
 
     prompt: list[int]
     cursor: CursorContext
     language: str
     limits: Limits
-    before_ms: float  # to get ready; a language's first grammar takes seconds, which are no part of the time budget
+    before_ms: float  # preparation; compiling a language's first grammar takes seconds, which the time budget excludes
 
     def ending(self) -> Ending:
-        """For one text."""
+        """A fresh end detector for one text."""
         cursor = self.cursor
         return Ending(cursor.rule, cursor.gate, cursor.tidy, "unavailable" if cursor.unavailable else "off")
 
 
 class Completer:
-    """Completes documents with one engine. One request at a time; only ``abort`` may come from another thread.
+    """Completes documents with one engine. One request at a time; only ``abort`` may be called from another thread.
 
     Attributes:
-        problems: what the user should know of the settings, a sentence each.
+        problems: settings that could not be followed, a sentence each for the user.
 
     Args:
-        patient: whether a request waits for its draft model to load; False: the one before it serves until then.
+        patient: whether a request waits for its draft model to load; False: the previous draft serves until then.
     """
 
     def __init__(
@@ -95,14 +96,14 @@ class Completer:
         return layout
 
     def complete(self, request: Request, cancel: Cancel | None = None) -> list[Completion]:
-        """Different completions, best first; empty once ``cancel`` is set.
+        """Up to ``request.count`` different completions, best first; an empty list once ``cancel`` is set.
 
         Raises:
             CodespecError: the draft or grammar of the settings cannot be used.
         """
         try:
             return self._complete(self._prepare(request, cancel), request, cancel)
-        except Aborted:  # in the middle of the gate's questions
+        except Aborted:  # while the suffix gate was judging
             return []
 
     def _complete(self, prepared: _PreparedRequest, request: Request, cancel: Cancel | None) -> list[Completion]:
@@ -142,7 +143,7 @@ class Completer:
     def _one(
         self, prepared: _PreparedRequest, sampling: Sampling, cancel: Cancel | None, spent: Statistics
     ) -> Completion:
-        """One text, another one where nothing of it fits; ``spent`` grows by what it takes."""
+        """One text, sampled again (``ATTEMPTS``) where no part of it fits; adds its counts and times to ``spent``."""
         budget, cursor = prepared.limits.time_budget_ms, prepared.cursor
         beginnings = [""] * ATTEMPTS
         for attempt in count():
@@ -167,7 +168,7 @@ class Completer:
         return completion
 
     def _several(self, prepared: _PreparedRequest, count: int, cancel: Cancel | None) -> list[Completion]:
-        """Different texts, decoded side by side, first what ``_one`` would give; what repeats is drawn again."""
+        """Different texts, decoded in parallel, the first one that of ``_one``; a repeated text is sampled again."""
         budget, spent = (
             prepared.limits.time_budget_ms,
             Statistics(grammar_ms=prepared.before_ms, total_ms=prepared.before_ms),
@@ -211,9 +212,9 @@ class Completer:
         ]
 
     def prefill(self, request: Request, cancel: Cancel | None = None) -> int:
-        """Let the target read what a completion at this place would have it read, so that it need not wait for that.
+        """Prefill the prompt of a completion at this position, ahead of the request.
 
-        What was read when ``cancel`` is set, or ``abort`` called, is kept.
+        Tokens decoded before ``cancel`` is set, or ``abort`` is called, stay in the KV cache.
 
         Returns:
             How many tokens were decoded.
@@ -224,25 +225,26 @@ class Completer:
         prompt = self._prompt(_without_lead(text[:offset]), text[offset:], request, self._limits(request))
         decoded = self.engine.prefill(prompt, cancel)
         self._read_ahead += decoded
-        with suppress(CodespecError):  # who completes will be told
+        with suppress(CodespecError):  # the completion itself will report it
             self._use_draft(request, wait=False)
         return decoded
 
     @property
     def reading(self) -> bool:
-        """Whether a prompt is being read, of which a step is always finished; from any thread."""
+        """Whether a prompt is being prefilled (a step of which always runs to its end); from any thread."""
         return self.engine.reading
 
     def status(self, languages: Iterable[str] = ()) -> dict[str, Any]:
-        """What is loaded and how it has done so far, in plain data; from any thread.
+        """The models that are loaded, and counters since they were, as plain data; from any thread.
 
-        ``draft`` is the model that drafted for the latest request, another one than wanted while that loads; ``drafts``
-        names for each of ``languages`` the model that ``auto`` means.
-        ``tokens_per_second`` counts from the first token on; ``prefill_tokens`` were read by completions, also by those
-        that were prefetched, ``read_ahead`` by ``prefill``; ``pass_ms`` is what a pass over one token
-        takes behind the latest prompt; ``kept_mib`` of ``cache.memory_mib`` are in use. ``settings`` and
-        ``draft_settings`` give the value in force of each and, where it was chosen, ``why``;
-        ``target_lora`` and ``draft_lora``, where they are set, the ``problem`` that they are not used for.
+        ``draft``: the draft model of the latest request; while the wanted one loads, the one in use instead.
+        ``drafts``: for each of ``languages``, the draft model that ``auto`` means.
+        ``tokens_per_second``: of decoding, the prefill not counted.
+        ``prefill_tokens``: decoded for prompts of completions, prefetched ones included; ``read_ahead``: by ``prefill``.
+        ``pass_ms``: what a target call over one token takes after the latest prompt.
+        ``kept_mib``: of ``cache.memory_mib``, in use.
+        ``settings``, ``draft_settings``: the value in force of each and, where the machine decided it, ``why``.
+        ``target_lora``, ``draft_lora``: where they are set, with the ``problem`` that keeps an adapter from use.
         """
         totals, draft = self._totals, self._draft
         decoding_s = (totals.total_ms - totals.prefill_ms) / 1e3
@@ -282,13 +284,13 @@ class Completer:
         language: str = "python",
         file_name: str = "",
     ) -> Iterator[Completion]:
-        """Different texts that follow ``prompt`` and match ``grammar``, with no stop rules or trimming.
+        """Different texts that follow ``prompt`` and match ``grammar``, without stop rules or trimming.
 
-        A text that came before is dropped and another one drawn; fewer than ``count`` come where ``REPEATS`` in a
-        row brought nothing new, and one at temperature 0.
+        A text that repeats an earlier one is dropped and another one sampled; after ``REPEATS`` repetitions in a row
+        there are fewer than ``count``. At temperature 0 there is one.
 
         Args:
-            file_name: tells a model that was trained with file names what it is writing.
+            file_name: shown to models that were trained with file names.
 
         Raises:
             CodespecError: the prompt is too long, or the draft cannot be used.
@@ -316,7 +318,7 @@ class Completer:
                 yield completion
 
     def _kept_for(self, request: Request) -> str:
-        """The workspace with which the disk may keep what is read for a request; empty: nothing is kept of it."""
+        """The workspace under which the KV cache of a request may be written to the disk; empty: it may not be."""
         kept = self._learner.may_keep(request.path, request.workspace, request.text)
         return request.workspace if kept else ""
 
@@ -340,7 +342,7 @@ class Completer:
         return tokens or sorted(vocabulary.end_tokens)[:1]
 
     def _finished(self, ended: Ended, stream: TextStream, grammar: str, spent: Statistics) -> Completion:
-        """What a generation that is over comes to; ``spent`` grows by what it took."""
+        """The completion of a finished generation; adds its counts and times to ``spent``."""
         self._count(spent, stream.gate_ms)
         return self._completion(ended, stream, grammar, spent)
 
@@ -359,22 +361,22 @@ class Completer:
         return Completion(ended.text, ended.reason, tuple(stream.rounds), report, passes=told)
 
     def learn(self, text: str, path: str, language: str, workspace: str = "", offset: int | None = None) -> None:
-        """Learn a document, for later completions in its workspace and language. Takes about 1 ms for 2 KB.
+        """Add a document's n-grams to those of its workspace and language. Takes about 1 ms for 2 KB.
 
         Args:
             path: file name or URI.
-            offset: where it is being edited: that line is left out, and a document is learnt every few seconds at
-                most. None: it was just opened or saved.
+            offset: of the cursor while the document is edited: its line is left out, and the document is learnt at
+                most every few seconds. None: it was just opened or saved.
         """
         self._learner.learn(text, path, language, workspace, offset)
 
     def accepted(self, request: Request, text: str) -> None:
-        """Learn that the user has taken ``text`` for ``request``."""
+        """Add a completion that the user accepted to the n-grams of its workspace and language."""
         before = request.text[: request.offset]
         self._learner.accepted(before, text, request.path, request.language, request.workspace)
 
     def forget(self, workspace: str) -> None:
-        """Forget all that a workspace taught.
+        """Delete the n-grams and KV caches of a workspace, in memory and on the disk.
 
         Raises:
             CodespecError: a file cannot be deleted.
@@ -387,13 +389,13 @@ class Completer:
             raise CodespecError(f"what was read in {workspace} cannot be deleted: {error}") from error
 
     def idle(self, go_on: Callable[[], bool]) -> bool:
-        """Use time in which nobody waits: measure models that were not measured yet, keep what was learnt.
+        """Use idle time: measure target calls of models that were not measured yet, save acceptance rates.
 
         Args:
-            go_on: asked every moment; where it says False, or ``abort`` is called, this returns.
+            go_on: asked before every forward pass; where it says False, or ``abort`` is called, this returns.
 
         Returns:
-            Whether there is nothing left to do.
+            Whether nothing is left to do.
         """
         done = self.engine.measure(go_on)
         self.engine.save(every_s=SAVE_EVERY_S)
@@ -404,12 +406,12 @@ class Completer:
         self.engine.abort()
 
     def close(self) -> None:
-        """Free the models, and keep what was learnt."""
+        """Save what was learnt and free the models."""
         self.engine.close()
 
 
 def _without_lead(prefix: str) -> str:
-    """What the model is shown before the cursor: nothing of what the completion begins with again."""
+    """The text before the cursor without its lead, which the completion generates again (``lead_of``)."""
     return prefix[: len(prefix) - len(lead_of(prefix))]
 
 
@@ -418,5 +420,5 @@ def _warm(sampling: Sampling) -> Sampling:
 
 
 def _another(sampling: Sampling) -> Sampling:
-    """For the next attempt at the same completion; no alternative is drawn with the same noise."""
+    """For the next attempt at the same completion: other noise than that of any alternative."""
     return replace(_warm(sampling), seed=sampling.seed + 1)

@@ -1,4 +1,4 @@
-"""What is taught to the drafts, and what is not: whole lines, no secrets, no workspace's text to another one."""
+"""Which texts the drafts' n-grams learn: whole lines, no secrets, each workspace apart from the others."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from codespec.privacy.public_files import PublicFiles
 from codespec.protocols import CodespecError
 
 EVERY_S = 4.0
-"""Seconds between two lessons on a document that is being edited."""
+"""Seconds between two times that a document is learnt while it is edited."""
 MOST_KEPT = 256
-"""Documents of which it is remembered that they were kept."""
+"""Documents that are remembered as written to the disk."""
 MOST_CHARACTERS = 400_000
-"""Of one document; what comes behind is not learnt."""
+"""Characters of one document that are learnt; the rest is not."""
 FOLLOWING = 8
-"""Tokens behind the cursor that no draft needs to propose."""
+"""Tokens after the cursor that n-grams do not propose: the document has them already."""
 
 _log = logging.getLogger(__name__)
 
 
 class WorkspaceLearner:
-    """Teaches an engine's drafts.
+    """Feeds documents and accepted completions to the n-grams of an engine, for each workspace and language.
 
     Args:
-        enabled: False: nothing is learnt, nor what was learnt used.
+        enabled: False: nothing is learnt, and n-grams learnt earlier are not used.
     """
 
     def __init__(self, engine: LocalEngine, enabled: bool = True) -> None:
@@ -40,10 +40,10 @@ class WorkspaceLearner:
         self._public = PublicFiles()
 
     def use(self, workspace: str, language: str, suffix: str) -> None:
-        """Let the next generation draft with what was learnt.
+        """Draft the next generation with the n-grams of a workspace and language, too.
 
         Args:
-            suffix: the text behind the cursor.
+            suffix: the text after the cursor.
         """
         if not self._enabled:
             return self._engine.use_nothing_learnt()
@@ -64,7 +64,7 @@ class WorkspaceLearner:
         learnt.flush()
 
     def accepted(self, before: str, text: str, path: str, language: str, workspace: str) -> None:
-        """Learn that ``text`` was accepted behind ``before``."""
+        """Learn that ``text`` was accepted after ``before``."""
         if not self._enabled or not text.strip():
             return
         tokenize = self._engine.vocabulary.tokenize
@@ -75,7 +75,7 @@ class WorkspaceLearner:
         learnt.flush()
 
     def forget(self, workspace: str) -> None:
-        """Forget all that a workspace taught, and what was read in it.
+        """Delete the n-grams and the KV caches of a workspace.
 
         Raises:
             CodespecError: a file cannot be deleted.
@@ -92,8 +92,8 @@ class WorkspaceLearner:
     def may_keep(self, path: str, workspace: str, text: str) -> bool:
         """Whether the text of a document may be written to the disk.
 
-        Where it was written and may not be any more, because a secret in it is recognised only now, all that was kept
-        of the workspace is forgotten, also where that was in an earlier session.
+        If it was written earlier, in this session or another one, and a secret in it is recognised only now, all that
+        the disk holds of the workspace is deleted.
         """
         if self._public.may_keep(path, workspace, text):
             if self._engine.prompt_cache.lasting:
@@ -137,7 +137,7 @@ class WorkspaceLearner:
         return True
 
     def _tokens(self, text: str, offset: int | None) -> list[int]:
-        """Of a text; of one that is being edited without the line of the cursor, which is half a thought."""
+        """The tokens of a text; of one that is being edited without the cursor's line, which is unfinished."""
         tokenize = self._engine.vocabulary.tokenize
         if offset is None:
             return tokenize(text[:MOST_CHARACTERS].replace("\r\n", "\n"))

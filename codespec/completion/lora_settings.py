@@ -12,13 +12,14 @@ from codespec.protocols import CodespecError
 
 
 class LoraSelection:
-    """Those of one completer, for target and draft; another completer of the same engine may have others.
+    """The LoRA adapters of one completer, for target and draft; another completer of the same engine may have others.
 
     Args:
-        problems: grows by a sentence for each that is not found.
+        problems: a sentence is added for each adapter that is not found.
 
     Attributes:
-        told: of ``target_lora`` and ``draft_lora``, where they are set, path, scale and why they are not in use.
+        told: for ``target_lora`` and ``draft_lora``, where they are set: path, scale, and the problem that keeps the
+            adapter from use.
     """
 
     def __init__(self, engine: LocalEngine, config: Config, problems: list[str]) -> None:
@@ -36,7 +37,7 @@ class LoraSelection:
             return None
 
     def use(self) -> None:
-        """Have the engine decode with them: another completer may have left others."""
+        """Switch the engine to these adapters: another completer may have left others."""
         engine = self._engine
         engine.use_adapters(self._target, self._draft)
         roles = {
