@@ -36,7 +36,7 @@ ATTEMPTS = 3
 """Texts that are generated for one completion before it is given up, because none fits what follows the cursor or each
 repeats an earlier one."""
 SAVE_EVERY_S = 300.0
-"""Seconds between two writes of the drafts' acceptance rates to the disk; the end of the process writes them as well."""
+"""Seconds between two writes of the drafts' acceptance rates to the disk; closing the engine writes them as well."""
 
 
 @dataclass(frozen=True)
@@ -240,7 +240,8 @@ class Completer:
         ``draft``: the draft model of the latest request; while the wanted one loads, the one in use instead.
         ``drafts``: for each of ``languages``, the draft model that ``auto`` means.
         ``tokens_per_second``: of decoding, the prefill not counted.
-        ``prefill_tokens``: decoded for prompts of completions, prefetched ones included; ``read_ahead``: by ``prefill``.
+        ``prefill_tokens``: decoded for prompts of completions, prefetched ones included.
+        ``read_ahead``: tokens that ``prefill`` decoded.
         ``pass_ms``: what a target call over one token takes after the latest prompt.
         ``kept_mib``: of ``cache.memory_mib``, in use.
         ``settings``, ``draft_settings``: the value in force of each and, where the machine decided it, ``why``.

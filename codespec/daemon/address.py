@@ -1,4 +1,4 @@
-"""Where language servers and their model process meet: a socket that only this user can reach."""
+"""The endpoint of a user's model process: a socket that only this user can reach."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ import codespec
 from codespec.paths import cache_folder, keep_private, runtime_folder, short_folder
 
 PROTOCOL = 2
-"""Goes up whenever ``wire`` changes."""
+"""The version of the protocol in ``wire``."""
 
 TOKEN_VARIABLE = "CODESPEC_TOKEN"
 
 _SHAPING = ("CODESPEC_", "GGML_", "LLAMA_", "CUDA_", "HIP_", "OMP_", "GOMP_", "XDG_")
-"""Environment variables that decide what a model process does or where its files lie."""
+"""Prefixes of environment variables on which a model process or the place of its files depends."""
 
 _LONGEST = 100  # bytes of a socket's path; the system's limit is 104 or 108
 
 
 @dataclass(frozen=True)
 class Endpoint:
-    """Where one model process is found.
+    """The address and the files of one model process.
 
     Attributes:
-        name: tells it from others.
+        name: unique among the model processes of a user.
         address: of the socket, or on Windows of the named pipe.
         key: a file with the secret that both sides must know.
-        lock: held by the process as long as it lives.
-        log: what it writes to standard error.
+        lock: a file that the process locks as long as it lives.
+        log: the file of its standard error.
     """
 
     name: str
@@ -43,7 +43,7 @@ class Endpoint:
 
 
 def endpoint() -> Endpoint:
-    """Of this user, this Python, this codespec and this environment: others have a process of their own.
+    """The endpoint for this user, this Python, this codespec and this environment: others have their own process.
 
     Raises:
         OSError: there is no folder that only this user can see.
@@ -64,12 +64,12 @@ def endpoint() -> Endpoint:
 
 
 def log_file() -> Path:
-    """What model processes write to standard error; the folder need not exist."""
+    """The file of model processes' standard error; its folder need not exist."""
     return cache_folder() / "model-process.log"
 
 
 def version() -> str:
-    """Of codespec."""
+    """The version of codespec."""
     from importlib import metadata  # slow to import, and no server needs it before it is asked
 
     try:

@@ -1,6 +1,6 @@
 """White space between the tokens of JSON, as formatters write it and as the document has it.
 
-The grammar takes any amount of it anywhere, so that a model that is sure of nothing else would go on with blanks.
+The JSON grammar allows any amount of it anywhere, so that an unsure model would go on with blanks.
 """
 
 from __future__ import annotations
@@ -42,16 +42,16 @@ def _indentation(text: str, at: int) -> int:
 
 
 class JsonPosition(NamedTuple):
-    """What stands before a position.
+    """A position in a JSON text, by the text before it.
 
     Attributes:
         open: the brackets that are not closed.
         last: the last sign: a bracket, comma or colon; ``v`` for any other value, ``k`` for a name in an object.
-        blanks: the white space behind it.
-        own: whether that began in the document.
-        column: how much of it stands at the start of the line; -1 where that is not blank.
+        blanks: the white space after that sign.
+        own: whether the white space began in the document.
+        column: how much of it stands at the start of the line; -1 where the line does not begin with it.
         line: the indentation of the line.
-        levels: those of the lines on which the brackets opened.
+        levels: the indentations of the lines on which the brackets opened.
         string: ``k`` in a name, ``v`` in another string, else empty.
         escaped: whether a backslash stands before the position, in a string.
     """
@@ -113,12 +113,12 @@ def position_after(prefix: str) -> JsonPosition:
 
 
 class Spacing:
-    """Which white space may come at a position of a document.
+    """The white space that is allowed at a position of a document.
 
-    Blanks within a line are single ones, behind signs that have one in the document, and not left out behind a comma or
-    colon where those have one always. A line break stands behind a value, a comma or an opening bracket, if the
-    document has any, and no more indentation behind it than brackets are open. No comma begins a line. What the
-    document has before the cursor may be as it is.
+    Blanks within a line are single ones, after signs that have one in the document, and not left out after a comma or
+    colon where those have one always. A line break comes after a value, a comma or an opening bracket, if the
+    document has any, with no more indentation than brackets are open. No comma begins a line. White space that the
+    document has before the cursor is allowed as it is.
     """
 
     def __init__(self, prefix: str, suffix: str) -> None:
@@ -138,7 +138,7 @@ class Spacing:
         self._blanks |= {"v"} if re.search(r"\S [}\]]", text) else set()
 
     def after(self, position: JsonPosition, piece: bytes) -> JsonPosition | None:
-        """The position after ``piece``; None where that has white space that may not come."""
+        """The position after ``piece``; None where ``piece`` has white space that is not allowed."""
         for sign in piece.decode("latin-1"):
             if not position.string and not self._allows(position, sign):
                 return None
@@ -146,7 +146,7 @@ class Spacing:
         return position
 
     def needs_blank(self, position: JsonPosition) -> bool:
-        """Whether nothing but white space may come."""
+        """Whether only white space is allowed next."""
         if position.string or position.own:
             return False
         if not position.blanks:
@@ -154,7 +154,7 @@ class Spacing:
         return "\n" in position.blanks and position.last != "v" and position.column < self._deepest(position)
 
     def _deepest(self, position: JsonPosition) -> int:
-        """The indentation that what comes on a line of its own has: a closing bracket behind a value, else a value."""
+        """The deepest indentation of a new line: that of a closing bracket after a value, else that of a value."""
         return position.levels[-1] + self._width * (position.last != "v") if position.levels else 0
 
     def _allows(self, position: JsonPosition, sign: str) -> bool:
@@ -168,10 +168,10 @@ class Spacing:
 
 
 class SpacedState:
-    """A grammar state that takes white space only as a ``Spacing`` does.
+    """A grammar state that allows white space only where a ``Spacing`` does.
 
     Args:
-        exempt: bytes at the beginning of what is accepted that are the document's own.
+        exempt: bytes at the start of the text that are the document's own.
     """
 
     __slots__ = ("_exempt", "_positions", "_spacing", "_state", "_vocabulary")
@@ -242,7 +242,7 @@ class SpacedState:
 
 
 def prepare(vocabulary: TokenText) -> None:
-    """Do what the first mask over a vocabulary would do first: about 2 µs for each token."""
+    """Classify the tokens of a vocabulary ahead of its first mask: about 2 µs for each token."""
     _tokens(vocabulary)
 
 

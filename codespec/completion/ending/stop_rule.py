@@ -18,10 +18,10 @@ BLANK_LINES_END_BLOCK = 2
 SHORT = 2
 """Lines of so few characters, such as ``},``, may well come twice in a row."""
 READ = 20_000
-"""Characters on either side of the cursor that are looked through for brackets."""
+"""Characters on either side of the cursor that are scanned for brackets."""
 
 UNDECIDED = 12
-"""What so many characters before the end of a text are may depend on what follows: a quote, or a name of Rust's."""
+"""Characters at the end of a text whose role may still depend on what follows: a quote, or a lifetime of Rust's."""
 _DECIDES_NOTHING = re.compile(r"[\w .,:;=+<>!&|%^~?@$(\[{-]*")
 
 # What may follow the cursor on its line without being in the way (Copilot's rule).
@@ -74,7 +74,7 @@ def extent(prefix: str, suffix: str, language: Language) -> Extent:
 
 
 def syntax_context(prefix: str, suffix: str, language: Language, found: SyntaxContext | None) -> SyntaxContext:
-    """What the cursor is inside of: what the parser found, else what the signs before the cursor say."""
+    """The syntax around the cursor: as the parser found it, else by the signs before the cursor."""
     if found is not None and found.kind != "unknown":
         return found
     text = prefix if len(prefix) <= READ else prefix.rsplit("\n", 1)[-1]
@@ -135,7 +135,7 @@ class StopRule:
         """The rule for a cursor between ``prefix`` and ``suffix``.
 
         Args:
-            found: what the parser says of the place.
+            found: the parser's answer for the position.
             lead: the end of ``prefix`` that texts begin with again.
         """
         return replace(cls._at(prefix, suffix, language, found), lead=len(lead))
@@ -169,12 +169,12 @@ class StopRule:
 
     @property
     def before_a_line(self) -> bool:
-        """Whether the cursor stands before all of a line, where texts that end with their lines bring a line break."""
+        """Whether the cursor stands before a whole line: texts that end with their line then bring a line break."""
         return self.extent != "block" and self.middle and not self.line.strip()
 
     @property
     def line_seems_complete(self) -> bool:
-        """Whether the cursor is behind a line to which nothing more may belong."""
+        """Whether the cursor is at the end of a line that looks complete."""
         return self.extent == "line" and not self.middle and self.line.rstrip().endswith((";", ",", "}", ")", "]"))
 
     def cut(self, text: str) -> int | None:
@@ -190,7 +190,7 @@ class StopRule:
         return self._end_of_text(text) if self.extent == "text" else self._end_of_block(text)
 
     def may_end(self, text: str, seen: int) -> bool:
-        """Whether ``cut`` may say of ``text`` what it did not say of its first ``seen`` characters."""
+        """Whether ``cut`` may answer otherwise for ``text`` than for its first ``seen`` characters."""
         text, seen = text[self.lead :], max(0, seen - self.lead)
         start = max(0, seen - UNDECIDED)
         if not text[text.rfind("\n", 0, seen) + 1 : seen].strip():

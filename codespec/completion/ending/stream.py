@@ -11,15 +11,15 @@ from codespec.protocols import Chunk, FinishReason, Round
 
 
 class TextStream:
-    """One text, as its pieces come.
+    """One text while its chunks arrive.
 
     Args:
-        wanted: grows by the ends that are refused, see ``Ending.finish``.
+        wanted: see ``Ending.finish``; the grammar state adds the ends that the gate refuses.
 
     Attributes:
-        rounds: the passes so far.
-        times_ms: of each, since the one before.
-        gate_ms: what was spent on looking for the end.
+        rounds: the rounds of generation so far.
+        times_ms: of each round, since the previous one.
+        gate_ms: time spent on finding the end.
     """
 
     def __init__(self, ending: Ending, wanted: Sequence[str] = ()) -> None:
@@ -34,11 +34,11 @@ class TextStream:
 
     @property
     def tokens(self) -> list[int]:
-        """Those that were generated."""
+        """The generated tokens."""
         return [token for each in self.rounds for token in each.tokens]
 
     def add(self, chunk: Chunk) -> bool:
-        """Take the next piece; whether the text has ended with it."""
+        """Take the next chunk; whether the text ends with it."""
         self._text += chunk.text
         if chunk.round is not None:
             self.rounds.append(chunk.round)
@@ -52,7 +52,7 @@ class TextStream:
         return self._ended is not None
 
     def end(self) -> Ended:
-        """The end, after the last piece."""
+        """The end, after the last chunk."""
         began = perf_counter()
         ended = self._ended or self._ending.finish(self._text, self._reason, self._wanted)
         self.gate_ms += (perf_counter() - began) * 1e3
@@ -60,7 +60,7 @@ class TextStream:
 
 
 def follow(chunks: Iterable[Chunk], stream: TextStream) -> Ended:
-    """Take pieces until the text ends, then no more of them."""
+    """Take chunks until the text ends, then close the generator."""
     with closing(chunks):  # type: ignore[type-var]  # the engine's are generators
         for chunk in chunks:
             if stream.add(chunk):
@@ -69,7 +69,7 @@ def follow(chunks: Iterable[Chunk], stream: TextStream) -> Ended:
 
 
 def follow_all(chunks: Iterator[tuple[int, Chunk]], streams: Sequence[TextStream], stopped: set[int]) -> list[Ended]:
-    """Take pieces of several texts until all have ended. ``stopped`` grows by those that need no more."""
+    """Take chunks of several texts until all have ended; adds the index of each text that has ended to ``stopped``."""
     with closing(chunks):  # type: ignore[type-var]
         for index, chunk in chunks:
             if index not in stopped and streams[index].add(chunk):

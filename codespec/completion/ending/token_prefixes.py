@@ -1,4 +1,4 @@
-"""Which tokens may begin with a given text, or be a beginning of it."""
+"""The tokens of a vocabulary that begin with a given text, or that the text begins with."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from codespec.protocols import Bits
 
 
 class TokenTexts(Protocol):
-    """What is needed of a vocabulary."""
+    """The part of a vocabulary that is needed here."""
 
     @property
     def size(self) -> int: ...
@@ -35,7 +35,7 @@ def keep_leading(vocabulary: TokenTexts, bits: Bits, text: bytes) -> None:
 
 
 def prepare(vocabulary: TokenTexts) -> None:
-    """Do what the first ``keep_leading`` over a vocabulary would do first: about 3 µs for each token."""
+    """Sort a vocabulary ahead of the first ``keep_leading``: about 3 µs for each token."""
     _sorted(vocabulary)
 
 
