@@ -1,4 +1,4 @@
-"""``codespec doctor``: what runs here, and what is wrong with it."""
+"""``codespec doctor``: the state of the installation, and problems with it."""
 
 from __future__ import annotations
 

@@ -30,9 +30,9 @@ LONGEST_LEAD = 32
 SPACED = frozenset({"json", "jsonl"})
 """Languages in which white space between tokens means nothing, and nothing else stands there."""
 MOST_GRAMMARS = 24
-"""Compiled grammars, one for each start symbol and set of levels, that are kept."""
+"""Compiled grammars, one for each start symbol and set of levels, that are kept in memory."""
 REST = 20.0
-"""Times as long as it took to refuse a grammar its file is left alone: it may change all the time, and others wait."""
+"""A refused grammar file is left alone for so many times the time that the refusal took: it may change all the time."""
 
 _SIGN = r"[!-/:-@\[-^`{-~]"
 _LEAD = re.compile(rf" ?(?:(?<!{_SIGN}){_SIGN}{{1,8}})?\w*\Z")
@@ -40,16 +40,16 @@ _LEAD = re.compile(rf" ?(?:(?<!{_SIGN}){_SIGN}{{1,8}})?\w*\Z")
 
 @dataclass(frozen=True)
 class CursorContext:
-    """A place in a document where a completion is wanted.
+    """The position of a completion in a document, and all that constrains the text there.
 
     Attributes:
         grammar: its state there, before ``lead``.
-        gate: None where it is off, or nothing could be said.
-        lead: text before the cursor that the model writes again.
-        unavailable: the gate is on, but there is neither grammar nor parser.
-        rule: where texts end there.
-        tidy: what makes of a text what is put in.
-        spacing: which white space a text may have; None: any.
+        gate: the suffix gate; None where it is off, or has no judge.
+        lead: text before the cursor that the model generates again (token healing).
+        unavailable: whether the gate is on, but there is neither grammar nor parser.
+        rule: the stop rule.
+        tidy: trims the texts.
+        spacing: the white space that a JSON text may have; None: any.
     """
 
     grammar: GrammarPosition
@@ -61,12 +61,12 @@ class CursorContext:
     spacing: Spacing | None = None
 
     def state(self, engine: LocalEngine, attempt: int = 0, beginning: str = "") -> FittedState | None:
-        """A fresh state for one generation; None where anything goes.
+        """A fresh grammar state for one generation; None where any text is allowed.
 
         Args:
-            attempt: how many texts came to nothing so far; the next one says something, and if the line seems
-                complete, it begins with a line of its own.
-            beginning: what it begins with in any case.
+            attempt: how many texts came to nothing so far; the next one must have more than its lead, and if the
+                cursor's line seems complete, it begins on a new line.
+            beginning: of the text, in place of the lead.
         """
         if self.grammar.state is None and self.gate is None and not self.lead:
             return None
@@ -79,7 +79,7 @@ class CursorContext:
 
 
 class OpenDocuments:
-    """The documents that completions were wanted in lately."""
+    """The documents of recent completions, with their grammar states and syntax trees."""
 
     def __init__(self, engine: LocalEngine) -> None:
         self._engine = engine
@@ -98,13 +98,13 @@ class OpenDocuments:
         whole: tuple[bool, bool] = (True, True),
         stopped: Callable[[], bool] = lambda: False,
     ) -> CursorContext:
-        """What holds at ``offset`` of the current version of a document.
+        """The context at ``offset`` of the current version of a document.
 
         Args:
             grammar: a name, a file, ``auto`` (the language's own, whatever its version) or ``none``.
             gate: ``window``, ``whole`` or ``off``.
             whole: whether ``text`` begins where the document does, and ends there.
-            stopped: whether nobody wants to know any more: this, or the gate, then raises ``Aborted``.
+            stopped: whether the request was cancelled: this, or the gate, then raises ``Aborted``.
 
         Raises:
             Aborted: ``stopped`` said True.
@@ -131,7 +131,7 @@ class OpenDocuments:
         tidy = Tidy(prefix, suffix, language, rule, lead)
         if gate == "off":
             return CursorContext(found, None, lead, False, rule, tidy, spacing)
-        # Where a part of a document ends its blocks are still open: that fits behind nothing, and is no error.
+        # At the end of a part of a document blocks are still open: no text fits there, and it is no error.
         to_the_end = gate == "whole" and whole[1]
         size = len(suffix) if to_the_end else len(window(suffix))
         early = tree.early_errors(language, offset, path) if tree is not None and all(whole) else None
@@ -189,12 +189,12 @@ class OpenDocuments:
 
 
 def lead_of(prefix: str) -> str:
-    """The end of what stands before the cursor that a completion begins with again.
+    """The lead: the end of the text before the cursor that a completion begins with again.
 
-    A word that is being typed, the signs before it and the space before those: the model would cut them into other
-    tokens if they were whole. ``.name``, ``("`` and ``:`` with the line break behind it are one token each, so that
-    behind a sign that stands alone, or a space, a model goes on as if that token were not what comes.
-    Nothing of what is longer than ``LONGEST_LEAD``.
+    It is the word that is being typed, the signs before it and the space before those: the model would cut them into
+    other tokens if they were whole. ``.name``, ``("`` and ``:`` with the line break after it are one token each, so
+    that after a sign that stands alone, or a space, a model goes on as if that token were not to come.
+    A lead longer than ``LONGEST_LEAD`` is none.
     """
     lead = _LEAD.search(prefix, max(0, len(prefix) - LONGEST_LEAD - 2))
     return lead[0] if lead is not None and len(lead[0].lstrip(" ")) <= LONGEST_LEAD else ""
@@ -250,7 +250,7 @@ class Grammars:
 
 
 def _surroundings(tree: SyntaxTree | None, offset: int, language: Language) -> tuple[SyntaxContext | None, str]:
-    """What the parser says of a position, and what closes the comment or string there if it is not closed yet.
+    """The syntax around a position, and the sign that closes the comment or string there if nothing does yet.
 
     One that is still open seems to reach to where the next one begins: if closing it at the position mends more than it
     breaks, nothing of what follows belongs to it.
@@ -267,18 +267,18 @@ def _surroundings(tree: SyntaxTree | None, offset: int, language: Language) -> t
 
 
 def _sound(tree: SyntaxTree, language: Language, text: str, check: TreeCheck | None) -> bool:
-    """Whether a document has no errors as it is, or none but the parser's own; ``tree`` is its own."""
+    """Whether a document has no errors without the text, or only the parser's own; ``tree`` is the document's."""
     return (not tree.problems.count and well_formed(language, text)) or (check is not None and check.blind)
 
 
 class TreeCheck:
-    """Whether a text put in at the cursor leaves what follows it what it was, and the document as free of syntax errors
-    as what the text does not touch; or, where only a ``part`` of the document is known, as free as it was.
+    """Judges whether a text inserted at the cursor leaves the tokens after it their roles, and the document with no
+    syntax errors but those elsewhere; where only a ``part`` of the document is known, with no new ones.
 
     Args:
-        closer: what closes the comment or string that the cursor is in and that nothing closes yet.
-        early: what judges the text as the compiler of the language does; None where that cannot be known.
-        lexical: what judges the text where the document has errors as it is.
+        closer: the sign that closes the comment or string around the cursor, where nothing closes it yet.
+        early: finds the errors of the language's compiler that the parser lets pass; None where they cannot be known.
+        lexical: judges the text where the document has syntax errors already.
     """
 
     def __init__(
@@ -312,13 +312,13 @@ class TreeCheck:
 
     @cached_property
     def blind(self) -> bool:
-        """Whether the parser has errors at the cursor, of macros that it does not know, in a document that seems in
-        order."""
+        """Whether the parser has errors at the cursor, because of macros that it does not know, in a document that
+        seems in order."""
         errors = not self._tree.problems.no_worse_than(self._elsewhere)
         return errors and self._lexical is not None and self._lexical.sound
 
     def _keeps_roles(self, tree: SyntaxTree, end: int, added: str) -> bool:
-        """Whether what follows ``added``, which ends at ``end``, is in ``tree`` what it was."""
+        """Whether the tokens after ``added``, which ends at ``end``, have the same roles in ``tree`` as before."""
         if not keep_roles(self._tokens, tree.tokens(end, self._window)):
             return False
         # A statement or value on a line of its own becomes no part of one that the text leaves unfinished; only
@@ -345,13 +345,13 @@ class TreeCheck:
 
     @cached_property
     def _next(self) -> tuple[str, str]:
-        """What begins behind the cursor."""
+        """The kind and text of the statement or value that begins after the cursor."""
         return self._closed.part_at(self._offset + len(self._closer))
 
 
 def keep_roles(before: list[SyntaxToken], after: list[SyntaxToken]) -> bool:
-    """Whether what follows the cursor has the tokens that it had, in code, comments and strings as before; of a token
-    that the cursor was inside of, only the end counts."""
+    """Whether the text after the cursor has the same tokens, in code, comments and strings as before; of a token that
+    the cursor was inside of, only the end counts."""
     if before and after and before[0].start < 0:
         return before[0][1:] == after[0][1:] and before[1:] == after[1:]
     return before == after

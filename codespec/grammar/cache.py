@@ -1,7 +1,7 @@
-"""Lowered grammars on disk, so that an unrolled language grammar is ready in milliseconds the second time.
+"""A cache of lowered grammars on disk, so that an unrolled language grammar is ready in milliseconds the second time.
 
 An entry is a file named by a hash of all that it depends on: the source, the options, and the code that lowers it.
-Nothing here is ever an error: a folder that cannot be used is no cache, a damaged entry is no entry.
+Failures raise no error: a folder that cannot be used is no cache, a damaged entry is no entry.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ VARIABLE = "CODESPEC_GRAMMAR_CACHE"
 BEFOREHAND = Path(__file__).parents[1] / "data/lowered"
 """Entries for the shipped grammars, made when the package is built; there need not be any."""
 MAX_BYTES = 64 * 1024 * 1024
-"""Of all entries together; the ones longest unused go first."""
+"""Bytes of all entries together; those longest unused are deleted first."""
 MAX_ENTRY = 16 * 1024 * 1024
 _BLOCK = 4096  # bytes that a small file takes on most disks
 
@@ -37,7 +37,7 @@ _log = logging.getLogger(__name__)
 
 
 def folder() -> Path | None:
-    """Where entries lie; None where there is no cache."""
+    """The folder of the entries; None where there is no cache."""
     chosen = os.environ.get(VARIABLE, "")
     if chosen.lower() in ("off", "0", "no"):
         return None
@@ -45,7 +45,7 @@ def folder() -> Path | None:
 
 
 def key(text: str, **options: Any) -> str:
-    """What an entry for the source ``text`` is called, with ``options`` that JSON can hold."""
+    """The key of an entry: a hash of the source ``text``, of ``options`` that JSON can hold, and of the code."""
     parts = json.dumps([code_hash(), llguidance.__version__, options], sort_keys=True)
     return hashlib.sha256(f"{parts}\n{text}".encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -89,7 +89,7 @@ def store(name: str, text: str) -> None:
 
 
 def _shrink(place: Path) -> None:
-    """Removes what is longest unused, until the rest fits; what a killed process left behind is longest unused too."""
+    """Delete the entries longest unused until the rest fits; leftovers of killed processes go the same way."""
     found = []
     for path in place.iterdir():
         if path.suffix in (_SUFFIX, ".damaged", ".tmp"):

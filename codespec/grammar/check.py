@@ -1,4 +1,4 @@
-"""What ``codespec grammar check`` and ``codespec grammar accepts`` do."""
+"""``codespec grammar check`` and ``codespec grammar accepts``: diagnoses grammars, and tells whether files match."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def accepts_text(grammar: Grammar, text: str, file: str = "text") -> FileMatch:
 
 
 def expected(state: GrammarState) -> str:
-    """What may come next in a state over ``byte_tokenizer``, in words."""
+    """The bytes that may come next in a state over ``byte_tokenizer``, in words."""
     bits = np.zeros((byte_tokenizer().size + 31) // 32, np.uint32)
     state.mask_into(bits)
     allowed = [byte for byte in range(256) if bits[byte >> 5] >> np.uint32(byte & 31) & 1]

@@ -1,4 +1,4 @@
-"""What ``codespec grammar convert`` does: one notation into another."""
+"""``codespec grammar convert``: converts grammars from one notation into another."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _FOLDED = {"k": "\u212a", "s": "\u017f"}
 
 
 def convert(name_or_path: StrPath | GrammarText, to: str, lenient: bool = False) -> tuple[str, list[str]]:
-    """A grammar, written in the notation ``to``, and warnings of what may differ.
+    """A grammar in the notation ``to``, and warnings of possible differences.
 
     Args:
         name_or_path: as for ``Grammar.load``.
@@ -58,7 +58,7 @@ def convert(name_or_path: StrPath | GrammarText, to: str, lenient: bool = False)
 
 
 def lark_to_gbnf(grammar: Expanded) -> tuple[str, list[str]]:
-    """An expanded Lark grammar as GBNF, and warnings of what may differ.
+    """An expanded Lark grammar as GBNF, and warnings of possible differences.
 
     Raises:
         GrammarError: it uses what GBNF does not have; with the position.

@@ -1,4 +1,4 @@
-"""A grammar from any of its sources, and the states that models generate under."""
+"""``Grammar``: made from any notation, it gives the states that constrain generation."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class GrammarText:
 
 
 class Grammar:
-    """What a text must match.
+    """A grammar that generated text must match.
 
     Build one with ``from_gbnf``, ``from_json_schema``, ``from_type``, ``from_lark``, ``from_regex`` or ``load``; then
     ``state`` gives a fresh state for a model's tokens. Any number of threads may share a grammar.
@@ -104,7 +104,7 @@ class Grammar:
     Attributes:
         name: file or name, for messages.
         leveled: whether the language depends on the levels of indentation that it was made with.
-        warnings: what is not as the author may expect; for a JSON Schema, what is ignored.
+        warnings: differences from what the author may expect; for a JSON Schema, keywords that are ignored.
     """
 
     def __init__(self, name: str, source: str | None, rules: Rules | Callable[[], Rules] | None = None) -> None:

@@ -1,4 +1,4 @@
-"""The indentations of a document: what a grammar with levels is unrolled for."""
+"""The indentations of a document, for which a grammar with levels is unrolled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every grammar front end produces: a set of rules over code points."""
+"""The intermediate form that every grammar front end produces: a set of rules over code points."""
 
 from __future__ import annotations
 

@@ -74,20 +74,20 @@ def approve(kind: str, text: str, name: str, **options: Any) -> None:
 
 
 def _refuse(key: str, verdict: TrialReport) -> None:
-    """Remember a refusal while this process lives: who asks again need not wait for it again."""
+    """Remember a refusal while this process lives: asking again then costs nothing."""
     if len(_refused) >= _MOST_REFUSED:
         _refused.clear()
     _refused[key] = verdict
 
 
 def keep(verdict: TrialReport) -> None:
-    """Put what the helper compiled in the cache, so that it is not compiled again."""
+    """Put the grammars that the helper compiled into the cache, so that they are not compiled again."""
     for key, text in verdict.get("compiled", {}).items():
         cache.store(key, text)
 
 
 def refusal(name: str, verdict: TrialReport) -> GrammarError:
-    """The error that tells a user what the helper found."""
+    """The error for a helper's report."""
     shorten = "make it smaller: fewer rules, smaller repetition counts, fewer nested optional parts"
     kind = verdict["kind"]
     if kind == "error":
@@ -112,7 +112,7 @@ class Sandbox:
         self._idle: threading.Timer | None = None
 
     def examine(self, request: dict[str, Any]) -> TrialReport:
-        """What the helper says of one grammar.
+        """The helper's report on one grammar.
 
         Raises:
             GrammarError: no helper can be started.

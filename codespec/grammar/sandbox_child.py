@@ -1,5 +1,4 @@
-"""What the helper of ``sandbox`` does: compile grammars and take a few steps with each, in copies of itself that may
-come to any end."""
+"""The helper of ``sandbox``: compiles grammars and takes a few steps with each, in copies of itself that may crash."""
 
 from __future__ import annotations
 
@@ -100,7 +99,7 @@ def _choose_way() -> Callable[[dict[str, Any]], TrialReport]:
 
 
 def examine_in_copy(request: dict[str, Any], work: Trial = try_out) -> TrialReport:
-    """The verdict of a fork of this process, which may come to any end over ``work``."""
+    """The report of a fork of this process, which ``work`` may crash or hang."""
     with tempfile.TemporaryFile() as answer, tempfile.TemporaryFile() as complaints:
         child = os.fork()
         if child == 0:
@@ -179,7 +178,7 @@ def _address_space() -> int:
 
 
 def examine_here(request: dict[str, Any], work: Trial = try_out) -> TrialReport:
-    """The verdict on one grammar, found in this process."""
+    """The report on one grammar, tried in this process."""
     compiled = cache.collected = {}
     try:
         work(request["kind"], request["text"], request["name"], request["options"])

@@ -1,4 +1,4 @@
-"""What grammars need of a vocabulary: one without a model, and the tokens that a grammar names."""
+"""Vocabularies for grammars: one without a model, and the tokens that a grammar names."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _gaps(holes: list[int], size: int) -> list[tuple[int, int]]:
 
 
 class _Bytes:
-    """What llguidance asks of a tokenizer: 256 one-byte tokens and an end token."""
+    """A tokenizer for llguidance: 256 one-byte tokens and an end token."""
 
     eos_token_id = 256
     bos_token_id = None

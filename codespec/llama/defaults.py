@@ -1,4 +1,4 @@
-"""How a context is set up where the user leaves it open, and whether there is memory for it."""
+"""The defaults of a context's settings, and a check that there is memory for it."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ LONGEST_WITHOUT_FLASH = 16_384
 
 
 KV_TYPE = ResolvedSetting("f16", "llama.cpp's own default, which works with and without flash attention")
-"""What ``kv_type = "auto"`` comes to."""
+"""The value of ``kv_type = "auto"``."""
 
 
 def attention(model: Model, length: int, kv_type: str, exact: bool) -> ResolvedSetting:
-    """What ``flash_attention = "auto"`` comes to: ``off`` where that is faster, else llama.cpp's own choice.
+    """The value of ``flash_attention = "auto"``: ``off`` where that is faster, else llama.cpp's own choice.
 
-    On a CPU llama.cpp's flash attention goes through the cache once for each row of a short pass: 16 tokens behind
-    1,500 others take 33 ms with it and 12 without (8M parameters, AVX2; a 1.5B model behind 1,000: 678 and 555 ms).
+    On a CPU llama.cpp's flash attention goes through the cache once for each row of a short pass: 16 tokens after
+    1,500 others take 33 ms with it and 12 without (8M parameters, AVX2; a 1.5B model after 1,000: 678 and 555 ms).
     Without it a very long context takes much memory, and ``exact`` decoding relies on its numerics.
     """
     if model.gpu_layers:

@@ -20,7 +20,7 @@ KV_BYTES = {
     "f32": 4.0, "f16": 2.0, "bf16": 2.0, "q8_0": 34 / 32,
     "q5_1": 24 / 32, "q5_0": 22 / 32, "q4_1": 20 / 32, "q4_0": 18 / 32,
 }  # fmt: skip
-"""Of one value in a KV cache."""
+"""Bytes of one value in a KV cache, by type."""
 
 _GPU, _INTEGRATED_GPU = 1, 2  # enum ggml_backend_dev_type
 
@@ -44,8 +44,8 @@ class Gpu:
     """A GPU that llama.cpp puts layers on.
 
     Attributes:
-        name: that it gives itself.
-        free, total: bytes of its memory, at the moment it was asked; both 0 where it does not say.
+        name: as the driver gives it.
+        free, total: bytes of its memory at this moment; both 0 where the driver does not say.
         shared: whether that is the machine's main memory.
     """
 
@@ -57,13 +57,13 @@ class Gpu:
 
 @cache
 def devices() -> tuple[str, ...]:
-    """What the CPU, and GPUs if there are any that the library can use, call themselves; never empty."""
+    """Names of the CPU and of the GPUs that the library can use; never empty."""
     names = (_text(each.description) for each in _properties())
     return tuple(filter(None, names)) or (platform.processor() or platform.machine(),)
 
 
 def gpus() -> tuple[Gpu, ...]:
-    """Those that llama.cpp uses: integrated ones only where there are no others. Asked anew with every call."""
+    """The GPUs that llama.cpp uses: integrated ones only where there are no others. Queried at every call."""
     found: dict[object, tuple[int, Gpu]] = {}
     for index, each in enumerate(_properties()):
         if each.type in (_GPU, _INTEGRATED_GPU):
@@ -98,11 +98,11 @@ def _text(name: bytes | None) -> str:
 
 @dataclass(frozen=True)
 class Sizes:
-    """What a model takes of a GPU.
+    """The sizes of a model that decide how much of a GPU's memory it takes.
 
     Attributes:
         layers: bytes of the weights of each.
-        output: of what comes behind the last one.
+        output: bytes of the weights after the last layer.
         kv_values: numbers that a token takes of one layer's KV cache.
         vocabulary: tokens.
         feed_forward: width of the widest part of a layer.
@@ -119,18 +119,18 @@ class Sizes:
     context: int
 
     def compute_bytes(self, context: int, batch: int, flash: bool) -> int:
-        """Of what a pass over ``batch`` tokens computes, about: its logits, the widest part of a layer and, without
-        flash attention, a score for every token of the context."""
+        """Bytes that a forward pass over ``batch`` tokens computes in, about: its logits, the widest part of a layer
+        and, without flash attention, a score for every token of the context."""
         row = self.vocabulary + 2 * self.feed_forward + (0 if flash else 2 * self.heads * context)
         return 4 * batch * row
 
 
 @dataclass(frozen=True)
 class ResolvedSetting:
-    """A value of a setting that was left to the machine.
+    """The value in force of a setting that may be left to the machine.
 
     Attributes:
-        why: a clause; empty where the user has set the value.
+        why: the reason, a clause; empty where the user has set the value.
     """
 
     value: int | str
@@ -138,7 +138,7 @@ class ResolvedSetting:
 
 
 def sizes_of(path: Path) -> Sizes:
-    """As a model file says, all parts of it.
+    """The sizes of a model, from the metadata of all its files.
 
     Raises:
         CodespecError: it cannot be read, or is no GGUF file.
@@ -183,7 +183,7 @@ def layers_that_fit(
     Args:
         free: bytes of each GPU. llama.cpp gives each the share of the layers that it has of all free memory.
         context: tokens.
-        batch: tokens of a pass at most.
+        batch: tokens of a forward pass at most.
 
     Returns:
         0 to the number of the model's layers and 1.

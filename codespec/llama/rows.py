@@ -1,4 +1,4 @@
-"""The rows of a pass and their logits, in arrays: they are written at every pass, and ctypes is slow."""
+"""The rows of a forward pass and their logits, in arrays: they are written at every pass, and ctypes is slow."""
 
 from __future__ import annotations
 
@@ -75,5 +75,5 @@ class Rows:
         return view
 
     def clear(self) -> None:
-        """Let go of logits whose context is freed."""
+        """Drop the reference to logits whose context is freed."""
         self._views.clear()

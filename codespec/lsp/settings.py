@@ -1,4 +1,4 @@
-"""The settings of a session: the configuration files, the editor's options over them, over all what commands chose."""
+"""The settings of a session, in layers: the configuration files, the editor's options, the choices of commands."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from codespec import config
 from codespec.config import Config, LanguageConfig
 
 SECTION = "codespec"
-"""What ``workspace/configuration`` is asked for."""
+"""The section that ``workspace/configuration`` asks for."""
 
 SwitchableSetting = Literal["draft", "grammar"]
-"""What a command may choose for the session."""
+"""The settings that a command may override for the session."""
 
 
 class Settings:
-    """Keeps the layers apart, so that a change of one does not lose the others."""
+    """Keeps the layers of the settings apart, so that a change of one does not lose the others."""
 
     def __init__(self) -> None:
         self.config = Config()
@@ -38,7 +38,7 @@ class Settings:
         return self.read()
 
     def change(self, options: Any) -> list[str]:
-        """Apply the settings of the editor, which take the place of those it sent before; returns messages."""
+        """Apply the settings of the editor, which replace those it sent before; returns messages for the user."""
         self._pushed = options
         return self.read()
 
@@ -71,11 +71,11 @@ class Settings:
         return [_state(path) for path in config.files(self.workspace)]
 
     def choose(self, key: SwitchableSetting, value: str, language: str = "") -> None:
-        """Use a draft or a grammar for the rest of the session, whatever the settings say or will say.
+        """Use a draft or a grammar for the rest of the session, over all settings.
 
         Args:
-            value: as ``check`` gives it.
-            language: empty chooses it for every language, also for those chosen for before.
+            value: as ``check`` returns it.
+            language: empty means every language, also those with a choice of their own.
         """
         chosen = self._chosen.setdefault(key, {})
         if not language:

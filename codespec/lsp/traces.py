@@ -1,4 +1,4 @@
-"""How the completions that were shown came about, for a client that draws it."""
+"""Traces of the completions that were shown, for clients that draw them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from codespec.completion.request import Completion
 
 KEPT = 32
-"""Completions whose traces are kept, most of them made ahead and perhaps never shown."""
+"""Completions whose traces are kept, most of them prefetched and perhaps never shown."""
 
 
 @dataclass(frozen=True)
@@ -24,8 +24,7 @@ class _Traced:
 
 
 class Traces:
-    """The traces of the latest completions. Completions from memory have none of their own: that of the one that they
-    are the rest of stands for them."""
+    """The traces of the latest completions. The rest of a completion, from the cache, has the trace of the whole."""
 
     def __init__(self) -> None:
         self._kept: deque[_Traced] = deque(maxlen=KEPT)
@@ -46,10 +45,10 @@ class Traces:
         self._latest, self._shown = next(found, self._latest), text
 
     def latest(self) -> dict[str, Any] | None:
-        """The trace of what was answered last, in plain data; None where there is none yet.
+        """The trace of the latest answer, as plain data; None where there is none yet.
 
-        ``text`` is the whole completion, ``shown`` what was left of it then; ``passes`` are before any trimming and
-        begin ``backed_up`` characters before the cursor; all else is as with ``--json``.
+        ``text`` is the whole completion, ``shown`` the rest of it that was answered; ``passes`` are before any trimming
+        and begin ``backed_up`` characters before the cursor; the other fields are those of ``--json``.
         """
         if self._latest is None:
             return None

@@ -27,7 +27,7 @@ _TOKEN = re.compile(r'"(?:\\.|[^"\\\n])*(?:"|\\?\Z)|[{}\[\],:]|[^\s{}\[\],:"]+')
 
 
 def _near(prefix: str) -> str:
-    """The end of a document's beginning, from the start of a line on: no string goes on behind one."""
+    """About the last ``READ`` characters of the prefix, from the start of a line on, where no string is open."""
     return prefix[prefix.rfind("\n", 0, max(0, len(prefix) - READ)) + 1 :]
 
 

@@ -46,7 +46,7 @@ def indentation(line: str) -> int:
 
 
 def next_line(suffix: str) -> str:
-    """The first line behind the cursor's own that is not blank."""
+    """The first line after the cursor's own that is not blank."""
     return next((text.rstrip() for text in suffix[:READ].split("\n")[1:] if text.strip()), "")
 
 
@@ -102,7 +102,7 @@ class StopRule:
 
     Attributes:
         base_indentation: columns; a line with less ends a block.
-        next_line: the first line behind the cursor's that is not blank.
+        next_line: the first line after the cursor's that is not blank.
         line: what stands on the cursor's line before it.
         middle: whether something follows the cursor on its line.
         closer: what ends the comment or text that the cursor is in; empty in code.
@@ -200,7 +200,7 @@ class StopRule:
     def cuts(self, text: str, after: int = -1) -> Iterator[int]:
         """Every length beyond ``after`` that ``text`` may be cut to: the one of ``cut``, then the end of each line.
 
-        The later ones are for when what follows the cursor does not fit behind the first.
+        The later ones are for when the text after the cursor does not fit after the first.
         """
         first = self.cut(text)
         if first is None:
@@ -236,7 +236,7 @@ class StopRule:
         return opened._end_of_block(text)
 
     def _newline(self, text: str) -> int:
-        """Where the line ends, which may be the one behind the cursor's if nothing is added to that; -1 if nowhere.
+        """Where the line ends, which may be the one after the cursor's if nothing is added to that; -1 if nowhere.
 
         Behind a word that is being typed nothing comes on another line: it is hardly ever the last one already.
         """
@@ -265,7 +265,7 @@ class StopRule:
         return min(found)[1] if found else None
 
     def _end_by_closer(self, text: str, read: Scan) -> tuple[int, int] | None:
-        """At the bracket that closes what stands before the cursor: before it, or behind its line."""
+        """Length up to a bracket that closes one from before the cursor: before it, or after its line."""
         if not read.unmatched:
             return None
         at = read.unmatched[0]
@@ -330,14 +330,14 @@ class StopRule:
 
 
 def first_line_of_block(line: str, text: str, opens: bool = False) -> str | None:
-    """Of ``text`` behind ``line``: the first line that is not blank, not counting one that opens the block."""
+    """The first line of ``text``, which follows ``line``, that is not blank and does not open the block."""
     lines = (line + text).split("\n")
     return next((each for each in (lines[1:] if opens or line.strip() else lines) if each.strip()), None)
 
 
 def may_be_indented(text: str, first: str) -> bool:
-    """Whether ``first``, the first line of ``text`` behind what opens a block, may be meant to stand in it though it is
-    not indented."""
+    """Whether ``first``, the first line of ``text`` after one that opens a block, may belong to it though it is not
+    indented."""
     blank = text.count("\n", 0, text.find(first.strip())) > 1
     return not blank and not _is_definition(first) and not first.lstrip().startswith(("@", "import ", "from ", "#"))
 

@@ -16,7 +16,7 @@ from codespec.languages import PLAIN, Language
 # are so often chance that only brackets and quotes that are one too many go.
 SURE_OVERLAP = 4
 NEAR_LINES, NEAR = 3, 0.05
-"""So many lines that differ from those behind the cursor in so small a part are the same again (Tabby's rule)."""
+"""So many lines that differ from those after the cursor in so small a part are duplicates (Tabby's rule)."""
 
 
 BALANCED = frozenset(
@@ -27,7 +27,7 @@ BALANCED = frozenset(
 )  # fmt: skip
 """Languages in which brackets come in pairs, always."""
 LARGEST = 40_000
-"""Characters before and behind the cursor that are looked through for them."""
+"""Characters before and after the cursor that are searched for brackets."""
 
 
 class Tidy:

@@ -16,7 +16,7 @@ from codespec.grammar.rules import Boundary, Except, Node, RuleRef, Rules, walk
 
 @dataclass(frozen=True)
 class Note:
-    """Something at a place in the text that is probably not meant."""
+    """A position in the text with something that is probably not meant."""
 
     line: int
     column: int

@@ -1,4 +1,4 @@
-"""The text of a GBNF grammar: offsets to positions, and what went wrong at one to a message."""
+"""The text of a GBNF grammar, which turns offsets into positions and errors at them into messages."""
 
 from __future__ import annotations
 

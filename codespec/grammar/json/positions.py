@@ -1,4 +1,5 @@
-"""Where in the texts of a rewritten JSON Schema items must differ (``uniqueItems``), or names, too many for rules."""
+"""The positions in texts of a rewritten JSON Schema where items (``uniqueItems``), or names too many for rules, must
+differ."""
 
 from __future__ import annotations
 
@@ -51,7 +52,7 @@ ValuePosition: TypeAlias = "frozenset[int]"
 
 
 class ValuePositions:
-    """The places of a rewritten schema's values, as far as something must differ in them."""
+    """The positions of a rewritten schema's values, as far as items or names must differ in them."""
 
     def __init__(self, schema: dict[str, Any]) -> None:
         self._definitions: Mapping[str, Schema] = schema.get("$defs", {})
@@ -138,7 +139,7 @@ class ValuePositions:
         return {name: None for name in told[0] if all(name in part for part in told)} if told else None
 
     def below(self, place: ValuePosition, step: str | int) -> ValuePosition:
-        """The place of a property's value, or of an item."""
+        """The position of a property's value, or of an item."""
         if not place:
             return place
         found = self._steps.get((place, step))

@@ -1,4 +1,4 @@
-"""A Lark grammar as the one text that llguidance reads: imports and templates expanded, the notation made its own.
+"""A Lark grammar as one text for llguidance: imports and templates expanded, the notation converted to its own.
 
 llguidance takes no templates, no relative imports, no priorities, no ``%declare``, ``%override`` and ``%extend``, and
 reads regular expressions as Rust does. Positions in its messages are those of the expanded text; ``Expanded.origin``
