@@ -1,4 +1,4 @@
-"""tree-sitter: where a document has errors, and which blocks enclose a place.
+"""tree-sitter: the syntax errors of a document, and the syntax around a position.
 
 Only this module and ``syntax_names`` import tree-sitter. A language whose parser is not installed has no syntax, and
 still completes.
@@ -86,11 +86,11 @@ NO_PROBLEMS = Problems()
 
 @dataclass(frozen=True)
 class Start:
-    """A place from which the text may be read on its own.
+    """A position from which the text may be parsed on its own.
 
     Attributes:
         offset: in characters.
-        top_level: whether what stands there is a part of the file itself, not of a block in it.
+        top_level: whether the statement there is a part of the file itself, not of a block in it.
     """
 
     offset: int
@@ -99,12 +99,12 @@ class Start:
 
 @dataclass(frozen=True)
 class SyntaxContext:
-    """What a place in a document is inside of.
+    """The syntax around a position in a document.
 
     Attributes:
         kind: ``unknown`` where an error is in the way.
-        before: of a comment or string, from its start to the place.
-        after: of a comment or string, from the place to its end.
+        before: of a comment or string, the text from its start to the position.
+        after: of a comment or string, the text from the position to its end.
         definitions: whether definitions stand side by side there: in the file itself, or in a class.
     """
 
@@ -303,8 +303,8 @@ class SyntaxTree:
             holders = [child for child in inner if child.end_byte >= place or child is inner[-1]]
             node = holders[-1] if holders else None
 
-    def surroundings(self, offset: int) -> SyntaxContext:
-        """Of ``offset``, in characters."""
+    def context_at(self, offset: int) -> SyntaxContext:
+        """The syntax around ``offset``, in characters."""
         place = self._byte(offset)
         root = self._root
         # A comment of one line holds the place behind its last character, too.

@@ -12,7 +12,7 @@ def at(language, document):
     prefix, _, suffix = document.partition("█")
     tree = syntax_tree(by_id(language), prefix + suffix)
     assert tree is not None
-    found = tree.surroundings(len(prefix))
+    found = tree.context_at(len(prefix))
     return found, syntax_context(prefix, suffix, by_id(language), found)
 
 

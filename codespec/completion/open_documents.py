@@ -126,7 +126,7 @@ class OpenDocuments:
         if language.id in SPACED and found.state is not None:
             spacing = Spacing(prefix.removesuffix(lead), suffix)
             prepare(self._engine.vocabulary)
-        around, closer = _surroundings(tree, offset, language)
+        around, closer = _syntax_context(tree, offset, language)
         rule = StopRule.at(prefix, suffix, language, around, lead)
         tidy = Tidy(prefix, suffix, language, rule, lead)
         if gate == "off":
@@ -249,7 +249,7 @@ class Grammars:
         return self._loaded[key]
 
 
-def _surroundings(tree: SyntaxTree | None, offset: int, language: Language) -> tuple[SyntaxContext | None, str]:
+def _syntax_context(tree: SyntaxTree | None, offset: int, language: Language) -> tuple[SyntaxContext | None, str]:
     """The syntax around a position, and the sign that closes the comment or string there if nothing does yet.
 
     One that is still open seems to reach to where the next one begins: if closing it at the position mends more than it
@@ -257,7 +257,7 @@ def _surroundings(tree: SyntaxTree | None, offset: int, language: Language) -> t
     """
     if tree is None:
         return None, ""
-    found = tree.surroundings(offset)
+    found = tree.context_at(offset)
     if found.kind in ("comment", "string") and tree.problems.count:
         closer = closer_of(found.before, language)
         if tree.with_text(offset, closer).problems.count < tree.problems.count:
