@@ -11,7 +11,7 @@ from pathlib import Path
 from time import monotonic, perf_counter
 
 from codespec.draft.costs import LONGEST
-from codespec.draft.ngram_store import Learnt, LearntStore
+from codespec.draft.ngram_store import NgramStore, WorkspaceNgrams
 from codespec.draft.storage.profiles import Profiles, Setup, model_hash
 from codespec.engine.adapters import Adapters, LoraRequest
 from codespec.engine.drafts import DRAFTS_BYTES, Drafts
@@ -130,7 +130,7 @@ class LocalEngine:
         self._adapters = Adapters(self._context)
         self.drafts = Drafts(self._context, gpu_layers, threads, profiles or Profiles(None), wrap, clock, drafts_bytes)
         self.costs, self.notes = self.drafts.costs, self.drafts.notes
-        self.learnt = LearntStore(
+        self.learnt = NgramStore(
             self.drafts.vocabulary_hash, Path(learnt_folder) if learnt_folder is not None else None
         )
         self._saved = monotonic()
@@ -220,7 +220,7 @@ class LocalEngine:
         """
         return self.drafts.find(name, language)
 
-    def use_learnt(self, folder: StrPath | None, language: str, following: Sequence[int] = ()) -> Learnt:
+    def use_learnt(self, folder: StrPath | None, language: str, following: Sequence[int] = ()) -> WorkspaceNgrams:
         """Draft from the next generation on with the n-grams of a workspace and language, too.
 
         Args:
