@@ -195,7 +195,7 @@ def table(profile: Profile) -> str:
 
 
 def conclusion(target: Profile, draft: Profile | None = None) -> str:
-    """What drafts can gain, a line for each context of the target."""
+    """The most that drafts can gain, a line for each context of the target."""
     out = []
     for context in target.curve.contexts:
         length, speed = best_length(target.curve, context)

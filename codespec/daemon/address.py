@@ -87,6 +87,6 @@ def _digest() -> str:
 
 @cache
 def _source() -> tuple[str, int]:
-    """Where codespec lies and when it was last changed: after an upgrade a process with the old code is another one."""
+    """Path and time of codespec's code: after an upgrade, a process with the old code has another endpoint."""
     folder = Path(codespec.__file__).parent
     return str(folder), max(path.stat().st_mtime_ns for path in folder.rglob("*.py"))

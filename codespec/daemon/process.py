@@ -41,7 +41,7 @@ FIRST_S = 30.0
 """Seconds that it waits for the first language server."""
 
 MOST_THREADS = 200
-"""Of which each window has two, and each greeting one or two; beyond that connections are refused."""
+"""Threads for connections: each window has two, each greeting one or two; beyond that connections are refused."""
 
 _LOCK_S = 0.5  # somebody may just be looking whether the lock is free
 _CHECK_S = 1.0

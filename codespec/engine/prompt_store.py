@@ -203,7 +203,7 @@ class PromptStoreFiles:
         return self._folder / f"{_digest(workspace)}-{about}.kv"
 
     def _parse(self, content: bytes, workspace: str) -> Iterator[StoredPrompt]:
-        """Raises ValueError where the content is not what ``save`` wrote."""
+        """The caches in a file's content; raises ValueError where ``save`` has not written it."""
         start = len(MAGIC) + 12
         if len(content) < start or not content.startswith(MAGIC):
             raise ValueError("another version, or no cache")

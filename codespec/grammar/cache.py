@@ -29,7 +29,7 @@ MAX_ENTRY = 16 * 1024 * 1024
 _BLOCK = 4096  # bytes that a small file takes on most disks
 
 collected: dict[str, str] | None = None
-"""What is stored is put here as well, in a process that hands it on to another."""
+"""Stored entries are collected here as well, in a process that passes them on to another."""
 
 _HEAD = b"codespec grammar 1 "
 _SUFFIX = ".grammar"

@@ -161,7 +161,8 @@ class GrammarDocument:
         return GrammarPosition(None, f"none ({self._name}: line {refused + 1} does not match it)")
 
     def _levels(self, text: str, offset: int) -> Levels:
-        """Of the document. Of the cursor's own line, which is still being written, only whether it opens a block."""
+        """The levels of the document; of the cursor's own line, which is unfinished, it counts only whether it opens a
+        block."""
         if not self._leveled:
             return None
         start, end = text.rfind("\n", 0, offset) + 1, text.find("\n", offset)

@@ -35,7 +35,7 @@ from codespec.protocols import CodespecError, GrammarState
 MAX_FILE = 4 * 1024 * 1024
 """Bytes of a grammar file."""
 NOTATIONS = ("gbnf", "lark", "json")
-"""What a grammar may be written in, as files are named; ``json`` is a JSON Schema."""
+"""The notations of grammars, by the suffixes of files; ``json`` is a JSON Schema."""
 
 # Where lexemes are single code points a mask visits many more items than llguidance expects; its own limit of 50,000
 # gives up after some milliseconds. This one is for grammars that would take more than 2 s.

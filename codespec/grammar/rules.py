@@ -26,7 +26,7 @@ class CharClass:
 
 @dataclass(frozen=True)
 class RuleRef:
-    """Whatever the rule of this name matches."""
+    """The texts that the rule of this name matches."""
 
     name: str
     line: int = 0

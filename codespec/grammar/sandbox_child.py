@@ -32,7 +32,7 @@ _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 
 Trial = Callable[[str, str, str, dict[str, Any]], None]
-"""What is done with a grammar: its kind, text, name and options."""
+"""A trial of a grammar, given its kind, text, name and options."""
 
 
 def try_out(kind: str, text: str, name: str, options: dict[str, Any]) -> None:

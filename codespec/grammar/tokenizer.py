@@ -36,7 +36,7 @@ def token_ranges(tokenizer: Tokenizer, ref: TokenRef) -> list[tuple[int, int]]:
 
 
 def _gaps(holes: list[int], size: int) -> list[tuple[int, int]]:
-    """What is left of 0..size-1 between the sorted ``holes``."""
+    """The ranges of 0..size-1 between the sorted ``holes``."""
     ranges = []
     start = 0
     for hole in [*holes, size]:

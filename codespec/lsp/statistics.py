@@ -31,7 +31,8 @@ SAVE_EVERY_S = 60.0
 MOST_WATCHED = 200
 """Accepted completions that are watched at a time; beyond that the oldest are measured early."""
 MOST_CHARACTERS, MOST_AROUND = 1_000, 6_000
-"""Of an accepted text, that are looked for; and of the text around its place: in more it counts only unchanged."""
+"""Characters of an accepted text that are searched for, and of the text around its position that are searched; in a
+longer one it counts only unchanged."""
 SLACK = 8
 """Lines around its position in which a text is searched."""
 _LARGEST = 1 << 20

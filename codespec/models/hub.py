@@ -77,8 +77,8 @@ class Download:
 
 
 def look_up(name: str, endpoint: str | None = None) -> Download:
-    """What the hub has of a name of the catalogue, or of ``OWNER/REPOSITORY``, with ``:QUANTIZATION`` or ``:FILE``
-    where it has several.
+    """The files on the hub for a name of the catalogue, or for ``OWNER/REPOSITORY``, with ``:QUANTIZATION`` or
+    ``:FILE`` where it has several.
 
     Raises:
         CodespecError: there is no such model, it may not be fetched, or the hub cannot be reached.

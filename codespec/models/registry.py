@@ -18,12 +18,12 @@ EMBEDDED_TARGET = EMBEDDED / "target.gguf"
 
 
 def models_folder() -> Path:
-    """Where a user's models live; it need not exist."""
+    """The folder of a user's models; it need not exist."""
     return data_folder() / "models"
 
 
 def adapters_folder() -> Path:
-    """Where a user's LoRA adapters live; it need not exist."""
+    """The folder of a user's LoRA adapters; it need not exist."""
     return models_folder() / "adapters"
 
 

@@ -31,8 +31,8 @@ DRAFTED = 1.5
 """The least speed-up by drafts: 2 to 3 on code that resembles its surroundings (docs/benchmarks.md)."""
 
 PATIENCE_S, FIRST_PATIENCE_S = 1.5, 15.0
-"""Of somebody who types: for an answer, and for the first one in a file, which is prepared as it is opened. The time
-budget of a completion, 2 s, leaves room for longer ones."""
+"""Seconds that a typing user waits for an answer, and for the first one in a file, which is prepared on opening. The
+time budget of a completion, 2 s, leaves room for longer ones."""
 
 EFFICIENCY = 0.75
 """The share of the memory's bandwidth that a forward pass over one token reaches: 0.66 to 0.88 with 1.6 GB of weights

@@ -1,4 +1,4 @@
-"""Where a generated text ends: at a stop rule where what follows the cursor fits, or cut back to where it does."""
+"""Finds the end of a generated text: a stop at which the text after the cursor fits, or a cut back to where it fits."""
 
 from __future__ import annotations
 

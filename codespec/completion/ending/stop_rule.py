@@ -12,7 +12,7 @@ from codespec.languages import PLAIN, Language
 from codespec.syntax import SyntaxContext
 
 Extent = Literal["line", "block", "text"]
-"""``text`` is what stands between quotes or the marks of a comment."""
+"""How far a completion goes; ``text`` is that between quotes or the marks of a comment."""
 
 BLANK_LINES_END_BLOCK = 2
 SHORT = 2

@@ -1,4 +1,4 @@
-"""The suffix gate: a generated text may end only where what follows the cursor still fits."""
+"""The suffix gate: a generated text may end only where the text after the cursor still fits."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class SuffixGate:
         return self._answers[text]
 
     def _limit(self) -> None:
-        """End the window before what the grammar refuses of a document that is in order."""
+        """End the window before text that the grammar refuses although the document is in order."""
         sound, self._sound = self._sound, None
         if self._state is None or self._follows(self._nothing) or sound is None or not sound():
             return

@@ -76,7 +76,7 @@ class Tidy:
         return [self.lead + each for each in placed if not self._swallows(each)]
 
     def _before_the_line(self, body: str) -> Sequence[str]:
-        """``body``; before a line, also with the line break that keeps it from what stands there."""
+        """``body``; before a whole line, also with a line break that keeps it apart from that line."""
         if not self._before_a_line or not body.strip():
             return (body,)
         line = body.rstrip("\n") + "\n" + self._line

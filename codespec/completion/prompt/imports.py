@@ -1,4 +1,4 @@
-"""Signatures of what a file imports from its own workspace, for the start of its prompts."""
+"""Signatures of the names that a file imports from its own workspace, for the start of its prompts."""
 
 from __future__ import annotations
 

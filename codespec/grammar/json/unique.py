@@ -45,7 +45,8 @@ class _Container(NamedTuple):
 
 
 class _Reader(NamedTuple):
-    """What was read of a text: the innermost open container, what the last byte is in, and where that began."""
+    """The state after reading a text: the innermost open container, the kind of token that the last byte is in, and
+    where that began."""
 
     inner: _Container | None
     mode: int
@@ -209,7 +210,7 @@ class UniqueState:
         return {_BETWEEN: texts.whole, _SCALAR: texts.ends}.get(reader.mode, texts.quotes)
 
     def _after(self, reader: _Reader, length: int, text: bytes) -> _Reader:
-        """What is read behind ``text``, which stands at ``length``.
+        """The state after ``text``, which begins at ``length``.
 
         Raises:
             _Twice: it completes an item that is there already.

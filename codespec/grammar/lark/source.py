@@ -82,7 +82,7 @@ class LarkDefinition:
 
 @dataclass
 class Module:
-    """What one file defines, its imports included under the names they have here."""
+    """The definitions of one file, its imports included under the names that they have here."""
 
     file: str
     definitions: dict[str, LarkDefinition] = field(default_factory=dict)

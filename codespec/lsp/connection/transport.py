@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _discreet = logging.getLogger("pygls.io_")
-"""For pygls to log to: messages of its loggers go without what the client sent, see ``logs``."""
+"""The logger that pygls writes to: without the client's text, see ``logs``."""
 
 _FREE_WITHIN_S = 1.0
 """Seconds that the exit waits for a decode or a load to end."""

@@ -249,7 +249,7 @@ class SharedFiles:
 
 
 def _path(file: str) -> Path | None:
-    """Where a file really lies on the disk, if its URI is of one there."""
+    """The real path of a file on the disk, links resolved; None where its URI names none there."""
     path = to_fs_path(file)
     return _resolved(path) if path else None
 
