@@ -25,11 +25,11 @@ KEPT_S = 60.0
 
 @dataclass(eq=False)
 class Work:
-    """A call for the decode thread, which passes it on as a request.
+    """Something that the decode thread is to do: what it calls a request.
 
     Attributes:
-        run: the call; its argument is a flag that is set once nobody wants the result any more.
-        stops: whether the call returns soon after that flag is set.
+        run: given a flag that is set once nobody wants it any more.
+        stops: it ends soon after that flag is set.
     """
 
     run: Callable[[Cancel], Any]
@@ -117,14 +117,14 @@ class Models:
 
     @property
     def overdue(self) -> Work | None:
-        """The running call, if it was to stop and has not."""
+        """What runs although it was to stop."""
         running = self._running
         return running[0] if running is not None and running[0].stops and running[1].is_set() else None
 
     # What the decode thread calls.
 
     def complete(self, work: Work, cancel: Cancel) -> Any:
-        """Make the call."""
+        """Do it."""
         self._running = work, cancel
         try:
             return work.run(cancel)
@@ -132,7 +132,7 @@ class Models:
             self._running = None
 
     def prefill(self, work: Work, cancel: Cancel) -> Any:
-        """Make the call of a prefill."""
+        """Do it, though it may be stopped by whatever comes."""
         return self.complete(work, cancel)
 
     @property

@@ -89,7 +89,7 @@ def store(name: str, text: str) -> None:
 
 
 def _shrink(place: Path) -> None:
-    """Delete the entries longest unused until the rest fits; leftovers of killed processes go the same way."""
+    """Removes what is longest unused, until the rest fits; what a killed process left behind is longest unused too."""
     found = []
     for path in place.iterdir():
         if path.suffix in (_SUFFIX, ".damaged", ".tmp"):

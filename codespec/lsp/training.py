@@ -23,7 +23,7 @@ LONGEST = 24 * 60
 
 _STEP = re.compile(r"(the target reads|the draft learns): +(\d+)%")
 _SPANS = {"the target reads": (0, 30), "the draft learns": (30, 90)}
-"""The parts of a training, in percent of the whole."""
+"""Of the whole, in percent."""
 
 
 class Training:

@@ -71,12 +71,12 @@ class DecodeThread:
             self._changed.notify()
 
     def submit(self, document: str, request: Any, ahead: bool = False, prefill: bool = False, key: Any = None) -> Job:
-        """Ask for completions. An older job of the same document stops and resolves to None; one that was ahead and has
-        the same key goes on instead, and serves this request.
+        """Ask for completions. An older job of the same document stops and resolves to None, unless it was ahead and
+        has the same key: then it goes on, as this one.
 
         Args:
-            ahead: nobody waits for them yet. Such a job runs only when no other waits, any other job of any document
-                stops it, and a newer one ahead replaces it.
+            ahead: nobody waits for them yet. Such a job runs only if nothing else is to be done, and is stopped by
+                whatever comes, of any document; a newer one takes its place.
             prefill: only decode the prompt.
         """
         job = Job(document, request, ahead, prefill, key)

@@ -1,4 +1,4 @@
-"""The jobs and tasks of the decode thread, and the protocol of the worker that carries them out."""
+"""What the decode thread has to do, and with whom."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ logger = logging.getLogger(__name__)
 
 
 class Worker(Protocol):
-    """The interface that the decode thread calls, each method as in ``Completer``; it passes requests on unread."""
+    """What the decode thread calls, each as in ``Completer``; what a request is, is between it and who submits it."""
 
     def complete(self, request: Any, cancel: Cancel) -> Any:
-        """Answer a request; None where it was stopped."""
+        """Carry out a request; None where it was stopped."""
         ...
 
     def prefill(self, request: Any, cancel: Cancel) -> Any:
-        """Prefill the prompt of a request."""
+        """Read its prompt."""
         ...
 
     def idle(self, go_on: Callable[[], bool]) -> bool:
-        """Use idle time; whether nothing is left to do."""
+        """Use the time; whether nothing is left to do."""
         ...
 
     @property
     def reading(self) -> bool:
-        """Whether a prompt is being prefilled; from any thread."""
+        """Whether it reads a prompt just now; from any thread."""
         ...
 
     def status(self, languages: Iterable[str] = ()) -> dict[str, Any]:
-        """The status as plain data, with the ``drafts`` of languages; from any thread."""
+        """In plain data, with the ``drafts`` of languages; from any thread."""
         ...
 
     def abort(self) -> None:
-        """Stop the running request; from any thread."""
+        """Stop what runs; from any thread."""
         ...
 
     def close(self) -> None:
@@ -50,18 +50,18 @@ class Worker(Protocol):
 
 
 class Completes(Worker, Protocol):
-    """A completer of a language server: ``Completer`` itself, or the client of one in another process."""
+    """A completer of a language server: ``Completer`` itself, or what stands for one in another process."""
 
     def learn(self, text: str, path: str, language: str, workspace: str = "", offset: int | None = None) -> None:
-        """Learn the n-grams of a document."""
+        """Learn a document."""
         ...
 
     def accepted(self, request: Request, text: str) -> None:
-        """Learn the n-grams of an accepted completion."""
+        """Learn a completion."""
         ...
 
     def forget(self, workspace: str) -> None:
-        """Delete the n-grams and KV caches of a workspace."""
+        """Forget what a workspace taught."""
         ...
 
 
@@ -71,11 +71,11 @@ class Job:
 
     Attributes:
         document: the jobs of one document replace each other.
-        future: the completions; None where the request was superseded or given up; or the completer's exception.
+        future: the completions, None where the request was superseded or given up, or what the completer raised.
         cancel: set once nobody wants the answer any more.
         ahead: nobody waits for it yet: every other request goes first, and stops it.
         prefill: only the prompt is to be decoded; there are no completions.
-        key: equal for jobs that ask for the same; None equals no other.
+        key: equal for jobs that ask for the same; None is like no other.
         stopped: when it was stopped, in seconds of ``perf_counter``; 0 if it was not.
         reading: whether it was stopped while a prompt was read.
     """
@@ -97,7 +97,7 @@ class Job:
         return done and self.future.result() is not None
 
     def resolve(self, completions: Any) -> None:
-        """Set the answer, unless there is one."""
+        """Answer, unless somebody else has."""
         try:
             if not self.future.done():
                 self.future.set_result(completions)
@@ -105,7 +105,7 @@ class Job:
             pass  # cancelled between the two lines
 
     def fail(self, error: Exception) -> None:
-        """Set an error as the answer, unless there is an answer."""
+        """Answer with an error, unless somebody else has answered."""
         try:
             if not self.future.done():
                 self.future.set_exception(error)
@@ -115,17 +115,17 @@ class Job:
 
 @dataclass(eq=False)
 class Task:
-    """A call with the completer for when no request waits.
+    """Something to do with the completer when no request waits.
 
     Attributes:
-        future: resolves once the call has returned, or will never be made.
+        future: done when that was done, or never will be.
     """
 
     work: Callable[[Any], None]
     future: Future[None] = field(default_factory=Future)
 
     def run(self, completer: Worker) -> None:
-        """Make the call; exceptions are logged."""
+        """Do it; what goes wrong is logged."""
         try:
             self.work(completer)
         except Exception:
@@ -133,7 +133,7 @@ class Task:
         self.end()
 
     def end(self) -> None:
-        """Resolve the future."""
+        """Nobody needs to wait any more."""
         try:
             if not self.future.done():
                 self.future.set_result(None)

@@ -191,8 +191,8 @@ async def train_draft(ls: CodespecServer, *arguments: Any) -> bool:
 
 async def choices(ls: CodespecServer, *arguments: Any) -> dict[str, Any]:
     """The possible choices: installed ``models``, as ``codespec models list --json`` has them, each with the ``role``
-    that it was made for (``target``, which may draft for a larger one, or ``draft``) and the ``value`` that settings take;
-    the names of ``grammars``."""
+    that it was made for (``target``, which may draft for a larger one, or ``draft``) and the ``value`` that settings
+    take; the names of ``grammars``."""
     try:
         found = json.loads(await run("models", "list", "--json"))
     except (CodespecError, OSError, ValueError) as error:

@@ -119,7 +119,7 @@ async def _decode(ls: CodespecServer, uri: str, request: Request) -> list[Comple
 
 
 async def _run(ls: CodespecServer, uri: str, request: Request) -> tuple[list[Completion] | None, bool]:
-    """The completions, and whether they are no longer wanted."""
+    """Completions, and whether nobody wants them any more."""
     job = ls.completions.ahead.get(uri)
     # The thread may be done with it before it is in memory.
     if job is None or job.key != request or not job.succeeded:
