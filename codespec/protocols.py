@@ -262,7 +262,7 @@ class Proposal:
     sources: Sequence[str] = ()
 
     def source_of(self, index: int) -> str:
-        """The draft source of a token."""
+        """Where a token came from."""
         return self.sources[index] if self.sources else self.source
 
     def first(self, count: int) -> Proposal:

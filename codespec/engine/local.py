@@ -381,7 +381,7 @@ class LocalEngine:
             return self._generator.prefill(prompt, self._stopped(cancel))
 
     def _stopped(self, cancel: Cancel | None) -> Cancel:
-        """A flag that is set by ``cancel`` or by ``abort``."""
+        """``cancel``, or ``abort``."""
         return _Any([self._cancellation, *([cancel] if cancel is not None else [])])
 
     def measure(self, go_on: Callable[[], bool]) -> bool:

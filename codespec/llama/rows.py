@@ -1,4 +1,4 @@
-"""The rows of a forward pass and their logits, in arrays: they are written at every pass, and ctypes is slow."""
+"""The rows of a pass and their logits, in arrays: they are written at every pass, and ctypes is slow."""
 
 from __future__ import annotations
 

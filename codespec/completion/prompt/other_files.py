@@ -278,8 +278,8 @@ def _overlap(one: FileChunk, other: FileChunk) -> bool:
 
 
 def pieces(lines: Sequence[str], row: int, count: int) -> list[list[str]]:
-    """Chunks of a document around ``row``, of at most ``count`` lines; they begin at the top level where they can, so
-    that most of them stay the same after an edit."""
+    """A document in pieces of at most ``count`` lines, those around ``row``; they begin with what stands at the top
+    level where they can, so that most of them are the same after a change somewhere."""
     starts = [0]
     for index in range(1, len(lines)):
         size = index - starts[-1]
