@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from codespec.config_rules import AUTO, Rule, Workspace, cores, in_short, is_path, option, show
+from codespec.config_rules import AUTO, SettingRule, Workspace, cores, in_short, is_path, option, show
 from codespec.files import StrPath
 from codespec.languages import LANGUAGES
 from codespec.models.registry import adapters_folder, models_folder
@@ -91,14 +91,14 @@ class LoraConfig:
 
 @dataclass(frozen=True)
 class CacheConfig:
-    """What the target has read stays read; each key in MiB.
+    """How many KV caches of earlier prompts are kept.
 
     Attributes:
-        memory_mib: main memory for documents other than the one being completed; 0 keeps none.
-        saved_mib: on the disk for each workspace, from its last session to its next; 0 keeps none.
-        shift: whether text that was read elsewhere in the prompt is moved instead of read again. Faster where the
-            beginning of a long file leaves the prompt, but the model then sees a slightly different text: lossy, and
-            off in exact decoding.
+        memory_mib: MiB of main memory for documents other than the one being completed; 0 keeps none.
+        saved_mib: MiB on the disk for each workspace, from its last session to its next; 0 keeps none.
+        shift: whether KV cells of text that has moved in the prompt are shifted instead of decoded again. Faster where
+            the beginning of a long file leaves the prompt, but the model then sees a slightly different text: lossy,
+            and off in exact decoding.
     """
 
     memory_mib: int = option(512, Workspace.LOWER, maximum=1 << 20)
@@ -108,13 +108,12 @@ class CacheConfig:
 
 @dataclass(frozen=True)
 class ContextConfig:
-    """What prompts show of other files.
+    """The snippets of other files in prompts.
 
     Attributes:
-        enabled: whether they show anything.
-        ring_chunks: how many places that were worked on lately are remembered; 0: neither those nor open files are
-            shown.
-        chunk_lines: of each of them.
+        enabled: whether there are any.
+        ring_chunks: how many recent positions are remembered; 0: neither those nor open files are shown.
+        chunk_lines: lines around each of them.
         imports: whether the signatures of what a file imports from its workspace are shown.
     """
 
@@ -126,7 +125,7 @@ class ContextConfig:
 
 @dataclass(frozen=True)
 class LanguageConfig:
-    """What one language does differently; empty and None follow the general setting."""
+    """The settings of one language; empty and None follow the general setting."""
 
     draft: str = option("", Workspace.ANY, file="model")
     grammar: str = option("", Workspace.ANY, file="grammar")
@@ -142,7 +141,7 @@ class Config:
         draft: ``auto`` (the language's own), ``none``, a GGUF file or a name.
         target_lora, draft_lora: what changes the target, and the draft model that is in use.
         grammar: ``auto`` (the language's own), ``none``, a grammar file or a name.
-        gate: how much of what follows the cursor must fit behind a completion: ``window`` (its first kilobyte),
+        gate: how much of the text after the cursor must fit after a completion: ``window`` (its first kilobyte),
             ``whole``, or ``off``.
         enabled: whether the editor gets completions.
         max_tokens: of one completion.
@@ -339,7 +338,7 @@ class _Reader:
             )
         return languages
 
-    def _value(self, key: str, value: Any, old: Any, default: Any, rule: Rule) -> Any:
+    def _value(self, key: str, value: Any, old: Any, default: Any, rule: SettingRule) -> Any:
         if expected := rule.problem(value, default):
             kept = "the general setting" if old is None else show(old)
             self._say(f'"{key}" must be {expected}, not {show(value)}; keeping {kept}')

@@ -27,7 +27,7 @@ class Workspace(Enum):
 
 
 @dataclass(frozen=True)
-class Rule:
+class SettingRule:
     """What values a key takes, besides having the type of its default.
 
     Attributes:
@@ -93,8 +93,8 @@ class Rule:
 
 
 def option(default: T, workspace: Workspace, **rule: Any) -> T:
-    """A field of a dataclass of settings; ``rule`` as ``Rule`` takes it."""
-    value: T = field(default=default, metadata={"rule": Rule(workspace, **rule)})
+    """A field of a dataclass of settings; ``rule`` as ``SettingRule`` takes it."""
+    value: T = field(default=default, metadata={"rule": SettingRule(workspace, **rule)})
     return value
 
 

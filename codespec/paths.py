@@ -1,4 +1,4 @@
-"""Where a user's data lies, and how it is written."""
+"""The folders of a user's data, and safe writing to them."""
 
 from __future__ import annotations
 

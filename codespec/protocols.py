@@ -100,7 +100,7 @@ class Target(Protocol):
 
 
 class GrammarState(Protocol):
-    """Where in its grammar a sequence of tokens stands: one for the target, one for every draft that looks ahead."""
+    """The state of a grammar after a sequence of tokens: one for the target, one for every draft that looks ahead."""
 
     def copy(self) -> GrammarState:
         """An independent deep copy; ``copy.deepcopy`` gives the same."""
@@ -143,7 +143,7 @@ class GrammarState(Protocol):
 
 @dataclass(frozen=True)
 class Sampling:
-    """How the next token is chosen. The filters apply in the order of llama.cpp: penalties, top-k, top-p, min-p.
+    """The parameters of sampling. The filters apply in the order of llama.cpp: penalties, top-k, top-p, min-p.
 
     Attributes:
         temperature: 0 is greedy.
@@ -157,7 +157,7 @@ class Sampling:
         penalty_window: how many recent tokens the penalties look at, prompt included.
         logit_bias: added to the logits; ``-inf`` bans a token.
         verify: how a draft's tokens are accepted above temperature 0. ``gumbel``: the text does not depend on the
-            draft. ``rejection``: its law does not, and more is accepted, but another draft gives another text.
+            draft. ``rejection``: its distribution does not, and more is accepted, but another draft gives another text.
     """
 
     temperature: float = 0.0
@@ -176,7 +176,7 @@ class Sampling:
 
 @dataclass(frozen=True)
 class Limits:
-    """When to stop at the latest.
+    """The bounds of a generation.
 
     Attributes:
         max_tokens: generated tokens, the end token not counted.
@@ -200,7 +200,7 @@ class Pick:
     """A chosen token and the probability the chooser gave it, after masking and filters.
 
     Attributes:
-        distribution: what the token was drawn from; None where it was not drawn (greedy, Gumbel).
+        distribution: that the token was drawn from; None where it was not drawn (greedy, Gumbel).
     """
 
     token: int
@@ -233,7 +233,7 @@ class Sampler(Protocol):
 
 @dataclass(frozen=True)
 class Snippet:
-    """A piece of another file that a prompt may show.
+    """A part of another file that a prompt may show.
 
     Attributes:
         path: relative to the workspace, with ``/``; or just a name.
@@ -246,12 +246,12 @@ class Snippet:
 
 @dataclass(frozen=True)
 class Proposal:
-    """Tokens that a draft thinks come next.
+    """The tokens that a draft predicts.
 
     Attributes:
         tokens: in order.
-        probabilities: for each token exactly what it was drawn from, or None where it was not drawn but follows
-            from the text; None for all of them. Only rejection sampling looks at it.
+        probabilities: for each token the exact distribution that it was drawn from, or None where it was not drawn
+            but follows from the text; None for all of them. Only rejection sampling looks at it.
         source: which draft: ``model``, ``ngram``, ``forced``.
         sources: for each token, where they are not all from ``source``.
     """
@@ -266,13 +266,13 @@ class Proposal:
         return self.sources[index] if self.sources else self.source
 
     def first(self, count: int) -> Proposal:
-        """The first ``count`` tokens of it."""
+        """A proposal of the first ``count`` tokens."""
         probabilities = None if self.probabilities is None else self.probabilities[:count]
         return Proposal(self.tokens[:count], probabilities, self.source, self.sources[:count])
 
 
 class Draft(Protocol):
-    """Something that guesses the target's next tokens."""
+    """A source of proposals: predicts the target's next tokens."""
 
     def propose(
         self,
@@ -281,10 +281,10 @@ class Draft(Protocol):
         sampler: Sampler,
         more: Callable[[float], bool],
     ) -> Proposal:
-        """Guess what follows ``tokens`` (prompt included).
+        """Predict the tokens after ``tokens`` (prompt included).
 
-        Brings itself in step with ``tokens`` first, whatever it saw before. Advances ``grammar`` over what it
-        proposes; the caller rolls that back. Asks ``more(confidence of the last token)`` before each further
+        The draft syncs itself to ``tokens`` first, whatever it saw before. It advances ``grammar`` over its
+        proposal; the caller rolls that back. It asks ``more(confidence of the last token)`` before each further
         token, and ``more(1.0)`` before the first.
 
         Rejection sampling needs every token that was drawn: whether one is proposed must not depend on what it is,
@@ -295,7 +295,7 @@ class Draft(Protocol):
 
 @dataclass
 class SourceCount:
-    """Tokens of one draft source."""
+    """Counts of the tokens of one draft source."""
 
     drafted: int = 0
     accepted: int = 0
@@ -328,7 +328,7 @@ class Statistics:
         return sum(c.accepted for c in self.by_source.values())
 
     def add(self, other: Statistics) -> None:
-        """Count another generation in."""
+        """Add the counts of another generation."""
         for field_ in fields(self):
             if field_.name != "by_source":
                 setattr(self, field_.name, getattr(self, field_.name) + getattr(other, field_.name))
@@ -340,13 +340,13 @@ class Statistics:
 
 @dataclass(frozen=True)
 class Round:
-    """One pass of the target over a proposal.
+    """One target call, which verifies a proposal.
 
     Attributes:
-        tokens: what the text grows by: the accepted part of the proposal, then the target's own token.
-            End tokens are not among them.
-        proposed: what the draft proposed.
-        accepted: how many of ``proposed`` the target agreed to.
+        tokens: added to the text: the accepted part of the proposal, then the target's own token. End tokens are
+            not among them.
+        proposed: the draft's proposal.
+        accepted: how many of ``proposed`` the target accepted.
         sources: which draft each of ``proposed`` came from.
         finish_reason: set on the last round only.
     """
@@ -360,10 +360,10 @@ class Round:
 
 @dataclass(frozen=True)
 class Chunk:
-    """A piece of generated text, as the engines give it: whole characters only.
+    """A piece of generated text, as engines yield it: whole characters only.
 
     Attributes:
-        text: what was added.
+        text: the characters that were added.
         round: the round it came from; None from a remote engine.
         finish_reason: set on the last chunk only.
     """

@@ -1,4 +1,4 @@
-"""tree-sitter: where a document has errors, and which blocks enclose a place.
+"""tree-sitter: the syntax errors of a document, and the syntax around a position.
 
 Only this module and ``syntax_names`` import tree-sitter. A language whose parser is not installed has no syntax, and
 still completes.
@@ -86,11 +86,11 @@ NO_PROBLEMS = Problems()
 
 @dataclass(frozen=True)
 class Start:
-    """A place from which the text may be read on its own.
+    """A position from which the text may be parsed on its own.
 
     Attributes:
         offset: in characters.
-        top_level: whether what stands there is a part of the file itself, not of a block in it.
+        top_level: whether the statement there is a part of the file itself, not of a block in it.
     """
 
     offset: int
@@ -98,13 +98,13 @@ class Start:
 
 
 @dataclass(frozen=True)
-class Surroundings:
-    """What a place in a document is inside of.
+class SyntaxContext:
+    """The syntax around a position in a document.
 
     Attributes:
         kind: ``unknown`` where an error is in the way.
-        before: of a comment or string, from its start to the place.
-        after: of a comment or string, from the place to its end.
+        before: of a comment or string, the text from its start to the position.
+        after: of a comment or string, the text from the position to its end.
         definitions: whether definitions stand side by side there: in the file itself, or in a class.
     """
 
@@ -117,7 +117,7 @@ class Surroundings:
 Role = Literal["code", "comment", "string"]
 
 
-class Token(NamedTuple):
+class SyntaxToken(NamedTuple):
     """A token behind a position.
 
     Attributes:
@@ -262,11 +262,11 @@ class SyntaxTree:
         root = self._parser.parse(self._data[start:]).root_node
         return {(start + node.start_byte, start + node.end_byte) for node in _problem_nodes(root)}
 
-    def tokens(self, offset: int, length: int) -> list[Token]:
+    def tokens(self, offset: int, length: int) -> list[SyntaxToken]:
         """The tokens in ``length`` characters behind ``offset``, also in part."""
         start, end = self._byte(offset), self._byte(offset + length)
         return [
-            Token(max(leaf.start_byte - start, -1), leaf.end_byte - start, role)
+            SyntaxToken(max(leaf.start_byte - start, -1), leaf.end_byte - start, role)
             for leaf, role in _leaves(self._root, "code", start, end)
         ]
 
@@ -303,8 +303,8 @@ class SyntaxTree:
             holders = [child for child in inner if child.end_byte >= place or child is inner[-1]]
             node = holders[-1] if holders else None
 
-    def surroundings(self, offset: int) -> Surroundings:
-        """Of ``offset``, in characters."""
+    def context_at(self, offset: int) -> SyntaxContext:
+        """The syntax around ``offset``, in characters."""
         place = self._byte(offset)
         root = self._root
         # A comment of one line holds the place behind its last character, too.
@@ -320,11 +320,11 @@ class SyntaxTree:
                 inside = place < node.end_byte or (found == "comment" and not text.endswith((b"*/", b"\n", b"-->")))
                 if inside and node.start_byte < place:
                     before, after = self._data[node.start_byte : place], self._data[place : node.end_byte]
-                    return Surroundings(found, before.decode("utf-8", "replace"), after.decode("utf-8", "replace"))
+                    return SyntaxContext(found, before.decode("utf-8", "replace"), after.decode("utf-8", "replace"))
             if node.type in LISTS:
                 break
             node = node.parent
-        return Surroundings(kind, definitions=_holds_definitions(node))
+        return SyntaxContext(kind, definitions=_holds_definitions(node))
 
     def _line_start(self, byte: int) -> int:
         """The start of the line, if only white space stands before ``byte``."""

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from codespec.config import Config, LanguageConfig
-from codespec.config_rules import Rule, Workspace
+from codespec.config_rules import SettingRule, Workspace
 
 ROOT = Path(__file__).parent.parent
 
 
-def rules_of(settings: Any, prefix: str = "") -> dict[str, Rule]:
+def rules_of(settings: Any, prefix: str = "") -> dict[str, SettingRule]:
     found = {}
     for each in fields(settings):
         value = getattr(settings, each.name)

@@ -23,8 +23,8 @@ from codespec.models.fim import fim_format
 from codespec.models.index import GENERAL
 from codespec.protocols import CodespecError, Limits
 from codespec.train import corpus, data
-from codespec.train.corpus import Document
-from codespec.train.judge import LENGTH, Acceptance, accepted_of, judging_engine, line_ends
+from codespec.train.corpus import CorpusDocument
+from codespec.train.judge import LENGTH, GreedyAcceptance, accepted_of, judging_engine, line_ends
 from codespec.train.own_thread import apart
 from codespec.train.pipeline import spread
 
@@ -58,7 +58,7 @@ def run(options: argparse.Namespace) -> int:
     if none := [each for each in languages if not _documents(held_out, each, 1)]:
         raise CodespecError(f"{out}: no files are held out in {', '.join(none)}")
 
-    def measured() -> tuple[dict[str, dict[str, Acceptance]], dict[str, float], dict[str, dict[str, float]]]:
+    def measured() -> tuple[dict[str, dict[str, GreedyAcceptance]], dict[str, float], dict[str, dict[str, float]]]:
         table = _acceptance(options, target, drafts, languages, held_out)
         speed = {name: _ms_per_token(path) for name, path in drafts.items()}
         return table, speed, {path.stem: bits_per_byte(path, held_out) for path in (target, *options.beside)}
@@ -84,10 +84,10 @@ def _acceptance(
     target: Path,
     drafts: dict[str, Path],
     languages: Sequence[str],
-    held_out: Sequence[Document],
-) -> dict[str, dict[str, Acceptance]]:
+    held_out: Sequence[CorpusDocument],
+) -> dict[str, dict[str, GreedyAcceptance]]:
     """Of each draft in each language."""
-    table: dict[str, dict[str, Acceptance]] = {}
+    table: dict[str, dict[str, GreedyAcceptance]] = {}
     engine = judging_engine(target)
     try:
         with tqdm(total=len(languages) * len(drafts), desc="compare") as bar:
@@ -103,7 +103,7 @@ def _acceptance(
     return table
 
 
-def bits_per_byte(path: Path, documents: Sequence[Document]) -> dict[str, float]:
+def bits_per_byte(path: Path, documents: Sequence[CorpusDocument]) -> dict[str, float]:
     """By language: of the beginnings of held-out files, read left to right. Comparable between vocabularies."""
     found = {}
     with Model(path) as model, Context(model, context_length=BEGINNING + 1) as context:
@@ -125,7 +125,7 @@ def bits_per_byte(path: Path, documents: Sequence[Document]) -> dict[str, float]
     return found
 
 
-def _figures(found: Acceptance) -> dict[str, float]:
+def _figures(found: GreedyAcceptance) -> dict[str, float]:
     return {
         "accepted": round(found.share, 4),
         "first": round(found.first_share, 4),
@@ -133,7 +133,7 @@ def _figures(found: Acceptance) -> dict[str, float]:
     }
 
 
-def as_markdown(table: dict[str, dict[str, Acceptance]], speed: dict[str, float]) -> str:
+def as_markdown(table: dict[str, dict[str, GreedyAcceptance]], speed: dict[str, float]) -> str:
     """Languages down, drafts across; the share of tokens accepted, and how the language's own does beside others, or
     the general one where it has none."""
     drafts = list(speed)
@@ -151,7 +151,7 @@ def as_markdown(table: dict[str, dict[str, Acceptance]], speed: dict[str, float]
     return "\n".join(f"| {row} |" for row in rows)
 
 
-def _ratio(own: Acceptance, other: Acceptance | None) -> str:
+def _ratio(own: GreedyAcceptance, other: GreedyAcceptance | None) -> str:
     """Of what is accepted, with the interval that holds it nine times of ten, had other places been chosen."""
     if other is None or not other.share:
         return "–"
@@ -162,7 +162,7 @@ def _ratio(own: Acceptance, other: Acceptance | None) -> str:
     return f"{own.share / other.share:.2f} ({low:.2f}–{high:.2f})"
 
 
-def _documents(held_out: Sequence[Document], language: str, count: int) -> list[Document]:
+def _documents(held_out: Sequence[CorpusDocument], language: str, count: int) -> list[CorpusDocument]:
     """Of the languages that share this draft, one of each package in turn."""
     return [each for name in sharing_a_draft(language) for each in spread(held_out, name)[:count]]
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from codespec.protocols import Sampling
 
 LARGE = 200_000
-"""Characters of a text that are completed as a whole; of a larger one a part around the place, as in editors."""
+"""Characters of a file from which on only a part around the position is used, as in editors."""
 LARGEST = 1 << 25
 """Bytes of a file to complete in."""
 
@@ -111,7 +111,7 @@ def load_config(options: argparse.Namespace) -> Config:
 
 
 def _file_or_name(value: str) -> str:
-    """What a person means on a command line: a file of the current folder, if there is one of that name."""
+    """An argument as a file of the current folder, if there is one of that name; else as it is."""
     return str(Path(value).resolve()) if Path(value).is_file() else value
 
 
@@ -141,7 +141,7 @@ def read_position(position: str) -> tuple[Path, str, int]:
     """The file, its text and the offset of ``FILE:LINE[:COL]``.
 
     Raises:
-        CodespecError: no such file or place, or no text.
+        CodespecError: no such file or position, or no text.
     """
     name = position
     numbers: list[int] = []
@@ -195,7 +195,7 @@ def _show_completion(completer: Completer, completion: object, prefix: str, suff
 
 
 def _file_name(options: argparse.Namespace, grammar: Grammar | None) -> str:
-    """A name for what is generated, where the grammar says what kind of file it is."""
+    """A file name for the generated text, where the grammar tells the kind of file."""
     from codespec.languages import LANGUAGES
 
     name = "json" if options.json_schema else grammar.name if grammar else ""

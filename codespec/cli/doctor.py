@@ -1,4 +1,4 @@
-"""``codespec doctor``: what runs here, and what is wrong with it."""
+"""``codespec doctor``: the state of the installation, and problems with it."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def report() -> bool:
 
 
 def _show_statistics() -> None:
-    from codespec.lsp.statistics import Statistics
+    from codespec.lsp.statistics import UsageStatistics
 
-    counts = Statistics(lambda uri: None).read().values()
+    counts = UsageStatistics(lambda uri: None).read().values()
     if counts:
         shown, accepted = (sum(each[name] for each in counts) for name in ("shown", "accepted"))
         print(f"statistics {shown:,} completions shown, {accepted:,} accepted (on this machine; never sent)")

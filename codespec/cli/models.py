@@ -181,7 +181,7 @@ def _plain_fit(fit: Fit) -> dict[str, Any]:
 
 
 def _current_target(settings: Config) -> Path | None:
-    """None where that is gone."""
+    """The target of the settings; None where its file is gone."""
     from codespec.models.registry import find_target
 
     try:

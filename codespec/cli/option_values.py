@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 LONGEST_PROPOSAL = 32
-"""Tokens."""
+"""The longest proposal that may be asked for, in tokens."""
 
 
 def whole(text: str) -> int:

@@ -33,7 +33,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 class _Version(argparse.Action):
-    """Prints the version, which takes as long to find out as everything else here together."""
+    """Prints the version, which is looked up only then: that takes as long as everything else here together."""
 
     def __init__(self, option_strings: Sequence[str], dest: str) -> None:
         super().__init__(option_strings, argparse.SUPPRESS, nargs=0, help="show program's version number and exit")

@@ -33,7 +33,7 @@ def add_train(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
 
 
 def _add_learning(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """The two that learn."""
+    """Add ``train target`` and ``train draft``."""
     target = actions.add_parser("target", help="train a target and its vocabulary")
     target.add_argument("--out", type=Path, required=True, metavar="DIR", help="run folder; continued if it exists")
     target.add_argument(

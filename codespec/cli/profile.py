@@ -1,4 +1,4 @@
-"""``codespec profile``: what a pass over n tokens costs on this machine, and so what a draft can gain at most."""
+"""``codespec profile``: the costs of forward passes over n tokens on this machine, and so the most a draft can gain."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Report = Callable[[str, int], None]
 
 @dataclass(frozen=True)
 class Profile:
-    """What was measured of one model.
+    """The measured costs of one model.
 
     Attributes:
         role: ``target`` or ``draft``.
@@ -68,13 +68,13 @@ def run(
     progress: Report | None,
     tell: Callable[[str], None],
 ) -> int:
-    """Measure the target and its draft, print the result, keep it for later runs, write it under ``out``.
+    """Measure the target and its draft; print the result, save it for later runs, write it under ``out``.
 
     Args:
         contexts: in tokens; None is ``CONTEXTS``, as far as a model's context goes.
         repeats: None goes by the model's speed.
         progress: called with a message and percent.
-        tell: called with what the user should know, such as contexts that were clipped.
+        tell: called with messages for the user, such as contexts that were clipped.
 
     Raises:
         CodespecError: a model cannot be loaded, or ``out`` not be written.
@@ -107,7 +107,7 @@ def measure(
     progress: Report | None,
     tell: Callable[[str], None],
 ) -> Profile:
-    """Load a model, measure it and keep the curve, unless it was disturbed; arguments as of ``run``.
+    """Load a model, measure it and save the curve, unless it was disturbed; arguments as of ``run``.
 
     Raises:
         CodespecError: it cannot be loaded.
@@ -167,10 +167,10 @@ def _go_on(message: str, progress: Report | None) -> Callable[[float], bool]:
 
 
 def best_length(curve: CostCurve, context: int, draft_ms: float = 0.0) -> tuple[int, float]:
-    """The best fixed length of proposals that are always right, and how many times as fast that is as no draft.
+    """The best fixed length of proposals that are always accepted, and its speed-up over no draft.
 
     Args:
-        draft_ms: what a proposed token costs.
+        draft_ms: milliseconds of a proposed token.
     """
     costs = curve.at(context)
     speeds = {n - 1: n * costs[1] / (costs[n] + (n - 1) * draft_ms) for n in curve.tokens}
@@ -195,7 +195,7 @@ def table(profile: Profile) -> str:
 
 
 def conclusion(target: Profile, draft: Profile | None = None) -> str:
-    """What drafts can gain, a line for each context of the target."""
+    """The most that drafts can gain, a line for each context of the target."""
     out = []
     for context in target.curve.contexts:
         length, speed = best_length(target.curve, context)

@@ -1,4 +1,4 @@
-"""A completion on a terminal: where each token came from, in colour."""
+"""Shows a completion on a terminal, with the source of each token in colour."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def wants_colour(stream: TextIO) -> bool:
 
 
 def paint(text: str, style: str, colour: bool) -> str:
-    """``text`` in one of ``STYLES``, or between its marks; nothing else of it acts on a terminal."""
+    """``text`` in one of ``STYLES``, or between its marks; control characters in it are neutralized."""
     if not text:
         return ""
     text = printable_lines(text)
@@ -47,8 +47,8 @@ def paint(text: str, style: str, colour: bool) -> str:
 
 
 def completion(steps: Sequence[Round], vocabulary: Vocabulary, backed_up: int, text: str, colour: bool) -> str:
-    """A completion with the source of each token; ``text`` is what became of what was generated from ``backed_up``
-    characters before it on."""
+    """A completion with the source of each token; ``text`` is the final text, ``backed_up`` the length of the lead that
+    the generated text has before it."""
     generated = text_of([token for step in steps for token in step.tokens], vocabulary)
     both = zip(generated[backed_up:], text, strict=False)
     kept = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], both))
@@ -83,7 +83,7 @@ def text_of(tokens: Sequence[int], vocabulary: Vocabulary) -> str:
 
 
 def legend(colour: bool) -> str:
-    """What the colours mean, in one line."""
+    """The meanings of the colours, in one line."""
     parts = [
         paint("drafted and accepted", "accepted", colour),
         paint("target's own", "target", colour),
@@ -106,11 +106,11 @@ CUTS = {"cut": "cut back to what fits here", "dropped": "nothing of it fits here
 
 
 def summary(report: dict[str, Any], reason: FinishReason, steps: Sequence[Round], pass_ms: float) -> list[str]:
-    """What a completion took, and why most passes of the target had nothing to verify, if so.
+    """The counts and times of a completion, and why most target calls had nothing to verify, if so.
 
     Args:
-        report: as of ``--json``.
-        pass_ms: what one over a single token takes.
+        report: the fields of ``--json``.
+        pass_ms: milliseconds of a target call over a single token.
     """
     lines = [
         f"{report['tokens']} tokens in {report['target_calls']} target calls, "

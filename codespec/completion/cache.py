@@ -1,4 +1,4 @@
-"""Completions that were given: they answer again while the user types what they say, and after a step back."""
+"""A cache of completions: they answer again while the user types along with them, and after a step back."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from codespec.completion.request import Completion, Request
 
 DOCUMENTS = 32
-"""Documents whose completions are kept; of more, those least lately asked about are dropped."""
+"""Documents whose completions are kept; of more, those least recently used are dropped."""
 
 KEPT = 64
 """Completions that are kept for each document; of more, the oldest are dropped."""
 
 _OPENERS = "\"'`" + "".join(CLOSERS.values())
 _CLOSED = "\"'`" + "".join(CLOSERS)
-_MOST_CLOSED = 8  # closing characters that an editor may have written by itself
+_MOST_CLOSED = 8  # closing characters that an editor may have inserted by itself
 
 
 _WINDOW = 64  # characters that are compared before anything is hashed
@@ -40,8 +40,8 @@ class _Text:
 
 
 @dataclass(frozen=True)
-class _Kept:
-    """What was given where."""
+class _Entry:
+    """The completions that answered one request, and the texts around its cursor."""
 
     prefix: _Text
     suffix: _Text
@@ -53,16 +53,16 @@ class _Kept:
 class CompletionCache:
     """The latest completions of each document. Not for two threads at a time.
 
-    A completion answers for a place if between where it was given and that place stands what it begins with, and
-    nothing else has changed: while the user types along, takes it word by word, or goes back to where it was given.
+    A completion answers at a later position if the text between the two positions is the completion's own beginning
+    and nothing else has changed: while the user types along, accepts it word by word, or goes back.
     """
 
     def __init__(self, documents: int = DOCUMENTS, kept: int = KEPT) -> None:
-        self._documents: OrderedDict[str, deque[_Kept]] = OrderedDict()
+        self._documents: OrderedDict[str, deque[_Entry]] = OrderedDict()
         self._most, self._kept = documents, kept
 
     def store(self, document: str, request: Request, completions: Sequence[Completion]) -> None:
-        """Keep what was answered to ``request``; no text is an answer too, unless there was no time for one."""
+        """Keep the answer to ``request``; no text is an answer too, unless it ran out of time."""
         if not any(each.text for each in completions) and any(each.finish_reason == "time" for each in completions):
             return
         kept = self._documents.setdefault(document, deque(maxlen=self._kept))
@@ -71,7 +71,7 @@ class CompletionCache:
             self._documents.popitem(last=False)
         prefix, suffix = request.text[: request.offset], request.text[request.offset :]
         kept.append(
-            _Kept(
+            _Entry(
                 _Text(len(prefix), prefix[-_WINDOW:], hash(prefix)),
                 _Text(len(suffix), suffix[:_WINDOW], hash(suffix)),
                 request.language,
@@ -83,8 +83,8 @@ class CompletionCache:
         )
 
     def find(self, document: str, request: Request) -> list[Completion] | None:
-        """What is left of completions given before, the latest first; None where the place is a new one, or fewer
-        completions were asked for there."""
+        """The rest of completions given before, the latest first; None at a new position, or where fewer completions
+        were asked for."""
         kept = self._documents.get(document)
         if kept is None:
             return None
@@ -106,8 +106,8 @@ class CompletionCache:
             self._documents.pop(document, None)
 
 
-def _left(kept: _Kept, prefix: str, suffix: str) -> list[Completion] | None:
-    """What has not been typed yet of those completions that what was typed since begins."""
+def _left(kept: _Entry, prefix: str, suffix: str) -> list[Completion] | None:
+    """The rest of each cached completion that starts with the text typed since."""
     before, closed = kept.prefix.length, len(suffix) - kept.suffix.length
     if before > len(prefix) or not 0 <= closed <= _MOST_CLOSED:
         return None
@@ -143,5 +143,5 @@ def _untyped(completions: Sequence[Completion], typed: str, written: str) -> lis
 
 
 def _is_closed(typed: str, written: str) -> bool:
-    """Whether an editor may have put ``written`` behind the cursor when ``typed`` was typed."""
+    """Whether an editor may have inserted ``written`` after the cursor when ``typed`` was typed."""
     return all(c in _CLOSED for c in written) and sum(typed.count(c) for c in _OPENERS) >= len(written)

@@ -11,14 +11,14 @@ from time import perf_counter
 from typing import Any
 
 from codespec.completion.ending.ending import Ended, Ending
-from codespec.completion.ending.stream import Following, follow, follow_all
+from codespec.completion.ending.stream import TextStream, follow, follow_all
 from codespec.completion.language_version import grammar_for
-from codespec.completion.lora_settings import Loras
-from codespec.completion.open_documents import OpenDocuments, Spot, lead_of
+from codespec.completion.learning import WorkspaceLearner
+from codespec.completion.lora_settings import LoraSelection
+from codespec.completion.open_documents import CursorContext, OpenDocuments, lead_of
 from codespec.completion.prompt.prompt import LEAST_CONTEXT, Prompts, file_header, file_name, relative_path
 from codespec.completion.report import draft_name, report_of
 from codespec.completion.request import Completion, Request
-from codespec.completion.teaching import Teacher
 from codespec.completion.trace import passes
 from codespec.config import Config
 from codespec.engine.local import LocalEngine
@@ -28,40 +28,41 @@ from codespec.languages import by_id
 from codespec.models.fim import FimFormat, Order, fim_format
 from codespec.protocols import Aborted, Cancel, CodespecError, Limits, Sampling, Statistics
 
-# Of alternatives the first is what was asked for, the others are drawn at no less than this temperature.
+# The first alternative has the temperature of the settings; the others are sampled at this one or a higher one.
 ALTERNATIVE_TEMPERATURE = 0.8
 REPEATS = 50
+"""Texts in a row that ``Completer.generate`` may sample without a new one before it stops."""
 ATTEMPTS = 3
-"""Texts that are generated for a completion before it is given up because nothing of them fits what follows, or it is
-no other than those before."""
+"""Texts that are generated for one completion before it is given up, because none fits what follows the cursor or each
+repeats an earlier one."""
 SAVE_EVERY_S = 300.0
-"""How often what was learnt of drafts is kept while running; at the end it is in any case."""
+"""Seconds between two writes of the drafts' acceptance rates to the disk; closing the engine writes them as well."""
 
 
 @dataclass(frozen=True)
-class _Task:
-    """What the texts for one request have in common."""
+class _PreparedRequest:
+    """A request with its prompt and its cursor context: all that the texts sampled for it share."""
 
     prompt: list[int]
-    spot: Spot
+    cursor: CursorContext
     language: str
     limits: Limits
-    before_ms: float  # to get ready; a language's first grammar takes seconds, which are no part of the time budget
+    before_ms: float  # preparation; compiling a language's first grammar takes seconds, which the time budget excludes
 
     def ending(self) -> Ending:
-        """For one text."""
-        spot = self.spot
-        return Ending(spot.rule, spot.gate, spot.tidy, "unavailable" if spot.unavailable else "off")
+        """A fresh end detector for one text."""
+        cursor = self.cursor
+        return Ending(cursor.rule, cursor.gate, cursor.tidy, "unavailable" if cursor.unavailable else "off")
 
 
 class Completer:
-    """Completes documents with one engine. One request at a time; only ``abort`` may come from another thread.
+    """Completes documents with one engine. One request at a time; only ``abort`` may be called from another thread.
 
     Attributes:
-        problems: what the user should know of the settings, a sentence each.
+        problems: settings that could not be followed, a sentence each for the user.
 
     Args:
-        patient: whether a request waits for its draft model to load; False: the one before it serves until then.
+        patient: whether a request waits for its draft model to load; False: the previous draft serves until then.
     """
 
     def __init__(
@@ -74,14 +75,14 @@ class Completer:
         self._layout = self._layout_of(config.target.fim)
         self._prompts = Prompts(engine.vocabulary, self._layout)
         self._documents = OpenDocuments(engine)
-        self._teacher = Teacher(engine, config.learn)
+        self._learner = WorkspaceLearner(engine, config.learn)
         self._totals = Statistics()
         self._generated = self._read_ahead = 0
         self._pass_ms = 0.0
         self._draft: Path | None = None
         self.problems: list[str] = []
-        self._loras = Loras(engine, config, self.problems)
-        self._loras.use()
+        self._adapters = LoraSelection(engine, config, self.problems)
+        self._adapters.use()
         if engine.adapter_problem:
             self.problems.append(engine.adapter_problem)
 
@@ -95,28 +96,28 @@ class Completer:
         return layout
 
     def complete(self, request: Request, cancel: Cancel | None = None) -> list[Completion]:
-        """Different completions, best first; empty once ``cancel`` is set.
+        """Up to ``request.count`` different completions, best first; an empty list once ``cancel`` is set.
 
         Raises:
             CodespecError: the draft or grammar of the settings cannot be used.
         """
         try:
-            task = self._task(request, cancel)
+            prepared = self._prepare(request, cancel)
             if request.count > 1:
-                return self._several(task, request.count, cancel)
-            spent = Statistics(grammar_ms=task.before_ms, total_ms=task.before_ms)
-            completion = self._one(task, self._sampling, cancel, spent)
-        except Aborted:  # in the middle of the gate's questions
+                return self._several(prepared, request.count, cancel)
+            spent = Statistics(grammar_ms=prepared.before_ms, total_ms=prepared.before_ms)
+            completion = self._one(prepared, self._sampling, cancel, spent)
+        except Aborted:  # while the suffix gate was judging
             return []
         return [] if completion.finish_reason == "cancelled" else [completion]
 
-    def _task(self, request: Request, cancel: Cancel | None) -> _Task:
+    def _prepare(self, request: Request, cancel: Cancel | None) -> _PreparedRequest:
         text, offset = request.normalized()
         prefix, suffix = text[:offset], text[offset:]
         language = by_id(request.language)
         settings = self._config.for_language(request.language)
         self._use_draft(request, self._patient)
-        self.engine.warm.enter(self._kept_for(request))
+        self.engine.prompt_cache.enter(self._kept_for(request))
         limits = self._limits(request)
         began = perf_counter()
         grammar = request.grammar or settings.grammar
@@ -125,117 +126,124 @@ class Completer:
         whole = (request.begins, request.ends)
         stopped = cancel.is_set if cancel is not None else lambda: False
         gate = self._config.gate
-        spot = self._documents.spot(request.path, language, grammar, text, offset, gate, whole, stopped)
+        cursor = self._documents.context_at(request.path, language, grammar, text, offset, gate, whole, stopped)
         before_ms = (perf_counter() - began) * 1e3
-        prompt = self._prompt(prefix[: offset - len(spot.lead)], suffix, request, limits)
-        self._teacher.use(request.workspace, request.language, suffix)
-        return _Task(prompt, spot, request.language, limits, before_ms)
+        prompt = self._prompt(prefix[: offset - len(cursor.lead)], suffix, request, limits)
+        self._learner.use(request.workspace, request.language, suffix)
+        return _PreparedRequest(prompt, cursor, request.language, limits, before_ms)
 
     def _use_draft(self, request: Request, wait: bool) -> None:
         name = request.draft or self._config.for_language(request.language).draft
         self.engine.use_draft(self.engine.find_draft(name, by_id(request.language)), wait)
-        self._loras.use()
+        self._adapters.use()
         self._draft = self.engine.draft  # another completer may use another one
 
-    def _one(self, task: _Task, sampling: Sampling, cancel: Cancel | None, spent: Statistics) -> Completion:
-        """One text, another one where nothing of it fits; ``spent`` grows by what it takes."""
-        budget, spot = task.limits.time_budget_ms, task.spot
+    def _one(
+        self, prepared: _PreparedRequest, sampling: Sampling, cancel: Cancel | None, spent: Statistics
+    ) -> Completion:
+        """One text, sampled again (``ATTEMPTS``) where no part of it fits; adds its counts and times to ``spent``."""
+        budget, cursor = prepared.limits.time_budget_ms, prepared.cursor
         beginnings = [""] * ATTEMPTS
         for attempt in count():
             beginning = beginnings.pop(0)
             if attempt > 0 and not beginning:
                 sampling = _another(sampling)
-            state, ending = spot.state(self.engine, attempt, beginning), task.ending()
-            left = replace(task.limits, time_budget_ms=budget and budget - (spent.total_ms - task.before_ms))
-            chunks = self.engine.generate(task.prompt, state, sampling, left, cancel, language=task.language)
-            following = Following(ending, state.wanted if state else ())
-            ended = follow(chunks, following)
-            self.engine.remember(task.prompt, following.tokens)
-            completion = self._finished(ended, following, spot.place.note, spent).behind(spot.lead)
+            state, ending = cursor.state(self.engine, attempt, beginning), prepared.ending()
+            left = replace(prepared.limits, time_budget_ms=budget and budget - (spent.total_ms - prepared.before_ms))
+            chunks = self.engine.generate(prepared.prompt, state, sampling, left, cancel, language=prepared.language)
+            stream = TextStream(ending, state.wanted if state else ())
+            ended = follow(chunks, stream)
+            self.engine.remember(prepared.prompt, stream.tokens)
+            completion = self._finished(ended, stream, cursor.grammar.note, spent).without(cursor.lead)
             silent = attempt == 0 and (state is None or state.end_was_wanted)
             said = completion.text or (silent and completion.report["gate"] != "dropped")
             if attempt == 0 and ending.another_beginning:
                 beginnings.insert(0, ending.another_beginning)
             if said or completion.finish_reason == "cancelled" or not beginnings:
                 break
-            if budget and spent.total_ms - task.before_ms > budget / 2:
+            if budget and spent.total_ms - prepared.before_ms > budget / 2:
                 break
         return completion
 
-    def _several(self, task: _Task, count: int, cancel: Cancel | None) -> list[Completion]:
-        """Different texts, decoded side by side, first what ``_one`` would give; what repeats is drawn again."""
-        budget, spent = task.limits.time_budget_ms, Statistics(grammar_ms=task.before_ms, total_ms=task.before_ms)
+    def _several(self, prepared: _PreparedRequest, count: int, cancel: Cancel | None) -> list[Completion]:
+        """Different texts, decoded in parallel, the first one that of ``_one``; a repeated text is sampled again."""
+        budget, spent = (
+            prepared.limits.time_budget_ms,
+            Statistics(grammar_ms=prepared.before_ms, total_ms=prepared.before_ms),
+        )
         found: dict[str, Completion] = {}
         drawn = 0
         while len(found) < count and drawn < ATTEMPTS * count:
             indices = range(drawn, drawn + min(TOGETHER, count - len(found)))
             samplings = [replace(self._sampling, sample=self._sampling.sample + index) for index in indices]
             samplings = [_warm(each) if index > 0 else each for index, each in zip(indices, samplings, strict=True)]
-            left = replace(task.limits, time_budget_ms=budget and budget - (spent.total_ms - task.before_ms))
-            completions = self._together(task, samplings, left, cancel, spent)
+            left = replace(prepared.limits, time_budget_ms=budget and budget - (spent.total_ms - prepared.before_ms))
+            completions = self._together(prepared, samplings, left, cancel, spent)
             if any(each.finish_reason == "cancelled" for each in completions):
                 return []
             for completion in completions:
                 found.setdefault(completion.text, completion)
             drawn = indices.stop
-            if budget and spent.total_ms - task.before_ms > budget / 2:
+            if budget and spent.total_ms - prepared.before_ms > budget / 2:
                 break
         if not any(text for text in found):
-            return [self._one(task, _another(self._sampling), cancel, spent)]
+            return [self._one(prepared, _another(self._sampling), cancel, spent)]
         return [completion for text, completion in found.items() if text]
 
     def _together(
         self,
-        task: _Task,
+        prepared: _PreparedRequest,
         samplings: Sequence[Sampling],
         limits: Limits,
         cancel: Cancel | None,
         spent: Statistics,
     ) -> list[Completion]:
-        states = [task.spot.state(self.engine) for _ in samplings]
-        followings = [Following(task.ending(), state.wanted if state else ()) for state in states]
+        states = [prepared.cursor.state(self.engine) for _ in samplings]
+        streams = [TextStream(prepared.ending(), state.wanted if state else ()) for state in states]
         stopped: set[int] = set()
-        chunks = self.engine.generate_together(task.prompt, states, samplings, limits, cancel, stopped)
-        ends = follow_all(chunks, followings, stopped)
-        self._count(spent, sum(each.gate_ms for each in followings))
+        chunks = self.engine.generate_together(prepared.prompt, states, samplings, limits, cancel, stopped)
+        ends = follow_all(chunks, streams, stopped)
+        self._count(spent, sum(each.gate_ms for each in streams))
         return [
-            self._completion(ended, following, task.spot.place.note, spent).behind(task.spot.lead)
-            for ended, following in zip(ends, followings, strict=True)
+            self._completion(ended, stream, prepared.cursor.grammar.note, spent).without(prepared.cursor.lead)
+            for ended, stream in zip(ends, streams, strict=True)
         ]
 
     def prefill(self, request: Request, cancel: Cancel | None = None) -> int:
-        """Let the target read what a completion at this place would have it read, so that it need not wait for that.
+        """Prefill the prompt of a completion at this position, ahead of the request.
 
-        What was read when ``cancel`` is set, or ``abort`` called, is kept.
+        Tokens decoded before ``cancel`` is set, or ``abort`` is called, stay in the KV cache.
 
         Returns:
             How many tokens were decoded.
         """
         text, offset = request.normalized()
-        self._loras.use()
-        self.engine.warm.enter(self._kept_for(request))
+        self._adapters.use()
+        self.engine.prompt_cache.enter(self._kept_for(request))
         prompt = self._prompt(_without_lead(text[:offset]), text[offset:], request, self._limits(request))
         decoded = self.engine.prefill(prompt, cancel)
         self._read_ahead += decoded
-        with suppress(CodespecError):  # who completes will be told
+        with suppress(CodespecError):  # the completion itself will report it
             self._use_draft(request, wait=False)
         return decoded
 
     @property
     def reading(self) -> bool:
-        """Whether a prompt is being read, of which a step is always finished; from any thread."""
+        """Whether a prompt is being prefilled (a step of which always runs to its end); from any thread."""
         return self.engine.reading
 
     def status(self, languages: Iterable[str] = ()) -> dict[str, Any]:
-        """What is loaded and how it has done so far, in plain data; from any thread.
+        """The models that are loaded, and counters since they were, as plain data; from any thread.
 
-        ``draft`` is the model that drafted for the latest request, another one than wanted while that loads; ``drafts``
-        names for each of ``languages`` the model that ``auto`` means.
-        ``tokens_per_second`` counts from the first token on; ``prefill_tokens`` were read by completions, also by those
-        that were prefetched, ``read_ahead`` by ``prefill``; ``pass_ms`` is what a pass over one token
-        takes behind the latest prompt; ``kept_mib`` of ``cache.memory_mib`` are in use. ``settings`` and
-        ``draft_settings`` give the value in force of each and, where it was chosen, ``why``;
-        ``target_lora`` and ``draft_lora``, where they are set, the ``problem`` that they are not used for.
+        ``draft``: the draft model of the latest request; while the wanted one loads, the one in use instead.
+        ``drafts``: for each of ``languages``, the draft model that ``auto`` means.
+        ``tokens_per_second``: of decoding, the prefill not counted.
+        ``prefill_tokens``: decoded for prompts of completions, prefetched ones included.
+        ``read_ahead``: tokens that ``prefill`` decoded.
+        ``pass_ms``: what a target call over one token takes after the latest prompt.
+        ``kept_mib``: of ``cache.memory_mib``, in use.
+        ``settings``, ``draft_settings``: the value in force of each and, where the machine decided it, ``why``.
+        ``target_lora``, ``draft_lora``: where they are set, with the ``problem`` that keeps an adapter from use.
         """
         totals, draft = self._totals, self._draft
         decoding_s = (totals.total_ms - totals.prefill_ms) / 1e3
@@ -254,10 +262,10 @@ class Completer:
             "reused_tokens": totals.reused_tokens,
             "read_ahead": self._read_ahead,
             "pass_ms": round(self._pass_ms, 3),
-            "kept_mib": round(self.engine.warm.kept_bytes / 2**20, 3),
+            "kept_mib": round(self.engine.prompt_cache.kept_bytes / 2**20, 3),
             "context": self.engine.context_length,
             "threads": self.engine.threads,
-            **self._loras.told,
+            **self._adapters.told,
             "settings": {name: asdict(choice) for name, choice in self.engine.choices.items()},
             "draft_settings": {name: asdict(choice) for name, choice in self.engine.drafts.choices.items()},
         }
@@ -275,19 +283,19 @@ class Completer:
         language: str = "python",
         file_name: str = "",
     ) -> Iterator[Completion]:
-        """Different texts that follow ``prompt`` and match ``grammar``, with no stop rules or trimming.
+        """Different texts that follow ``prompt`` and match ``grammar``, without stop rules or trimming.
 
-        A text that came before is dropped and another one drawn; fewer than ``count`` come where ``REPEATS`` in a
-        row brought nothing new, and one at temperature 0.
+        A text that repeats an earlier one is dropped and another one sampled; after ``REPEATS`` repetitions in a row
+        there are fewer than ``count``. At temperature 0 there is one.
 
         Args:
-            file_name: tells a model that was trained with file names what it is writing.
+            file_name: shown to models that were trained with file names.
 
         Raises:
             CodespecError: the prompt is too long, or the draft cannot be used.
         """
         self.engine.use_draft(self.engine.find_draft(draft, by_id(language)))
-        self._loras.use()
+        self._adapters.use()
         self.engine.use_nothing_learnt()
         vocabulary = self.engine.vocabulary
         header = file_header(vocabulary, self._layout, file_name) if self._layout else []
@@ -299,9 +307,9 @@ class Completer:
             sampling = replace(self._sampling, sample=self._sampling.sample + index)
             state = self.engine.grammar_state(grammar) if grammar else None
             chunks = self.engine.generate(tokens, state, sampling, limits)
-            following = Following(Ending(None, None))
+            stream = TextStream(Ending(None, None))
             name = grammar.name if grammar else "none"
-            completion = self._finished(follow(chunks, following), following, name, Statistics())
+            completion = self._finished(follow(chunks, stream), stream, name, Statistics())
             index += 1
             repeats = repeats + 1 if completion.text in seen else 0
             if not repeats:
@@ -309,8 +317,8 @@ class Completer:
                 yield completion
 
     def _kept_for(self, request: Request) -> str:
-        """The workspace with which the disk may keep what is read for a request; empty: nothing is kept of it."""
-        kept = self._teacher.may_keep(request.path, request.workspace, request.text)
+        """The workspace under which the KV cache of a request may be written to the disk; empty: it may not be."""
+        kept = self._learner.may_keep(request.path, request.workspace, request.text)
         return request.workspace if kept else ""
 
     def _prompt(self, prefix: str, suffix: str, request: Request, limits: Limits) -> list[int]:
@@ -332,10 +340,10 @@ class Completer:
             tokens = [vocabulary.beginning, *tokens]
         return tokens or sorted(vocabulary.end_tokens)[:1]
 
-    def _finished(self, ended: Ended, following: Following, grammar: str, spent: Statistics) -> Completion:
-        """What a generation that is over comes to; ``spent`` grows by what it took."""
-        self._count(spent, following.gate_ms)
-        return self._completion(ended, following, grammar, spent)
+    def _finished(self, ended: Ended, stream: TextStream, grammar: str, spent: Statistics) -> Completion:
+        """The completion of a finished generation; adds its counts and times to ``spent``."""
+        self._count(spent, stream.gate_ms)
+        return self._completion(ended, stream, grammar, spent)
 
     def _count(self, spent: Statistics, gate_ms: float) -> None:
         latest = self.engine.statistics
@@ -346,47 +354,47 @@ class Completer:
         spent.grammar_ms += gate_ms
         spent.total_ms += gate_ms
 
-    def _completion(self, ended: Ended, following: Following, grammar: str, spent: Statistics) -> Completion:
+    def _completion(self, ended: Ended, stream: TextStream, grammar: str, spent: Statistics) -> Completion:
         report = report_of(spent, grammar, ended.gate, self.engine.draft, self.engine.model.path)
-        told = passes(following.rounds, following.times_ms, self.engine.vocabulary)
-        return Completion(ended.text, ended.reason, tuple(following.rounds), report, passes=told)
+        told = passes(stream.rounds, stream.times_ms, self.engine.vocabulary)
+        return Completion(ended.text, ended.reason, tuple(stream.rounds), report, passes=told)
 
     def learn(self, text: str, path: str, language: str, workspace: str = "", offset: int | None = None) -> None:
-        """Learn a document, for later completions in its workspace and language. Takes about 1 ms for 2 KB.
+        """Add a document's n-grams to those of its workspace and language. Takes about 1 ms for 2 KB.
 
         Args:
             path: file name or URI.
-            offset: where it is being edited: that line is left out, and a document is learnt every few seconds at
-                most. None: it was just opened or saved.
+            offset: of the cursor while the document is edited: its line is left out, and the document is learnt at
+                most every few seconds. None: it was just opened or saved.
         """
-        self._teacher.learn(text, path, language, workspace, offset)
+        self._learner.learn(text, path, language, workspace, offset)
 
     def accepted(self, request: Request, text: str) -> None:
-        """Learn that the user has taken ``text`` for ``request``."""
+        """Add a completion that the user accepted to the n-grams of its workspace and language."""
         before = request.text[: request.offset]
-        self._teacher.accepted(before, text, request.path, request.language, request.workspace)
+        self._learner.accepted(before, text, request.path, request.language, request.workspace)
 
     def forget(self, workspace: str) -> None:
-        """Forget all that a workspace taught.
+        """Delete the n-grams and KV caches of a workspace, in memory and on the disk.
 
         Raises:
             CodespecError: a file cannot be deleted.
         """
-        self._teacher.forget(workspace)
+        self._learner.forget(workspace)
         self.engine.forget_generated()
         try:
-            self.engine.warm.forget(workspace)
+            self.engine.prompt_cache.forget(workspace)
         except OSError as error:
             raise CodespecError(f"what was read in {workspace} cannot be deleted: {error}") from error
 
     def idle(self, go_on: Callable[[], bool]) -> bool:
-        """Use time in which nobody waits: measure models that were not measured yet, keep what was learnt.
+        """Use idle time: measure target calls of models that were not measured yet, save acceptance rates.
 
         Args:
-            go_on: asked every moment; where it says False, or ``abort`` is called, this returns.
+            go_on: asked before every forward pass; where it says False, or ``abort`` is called, this returns.
 
         Returns:
-            Whether there is nothing left to do.
+            Whether nothing is left to do.
         """
         done = self.engine.measure(go_on)
         self.engine.save(every_s=SAVE_EVERY_S)
@@ -397,12 +405,12 @@ class Completer:
         self.engine.abort()
 
     def close(self) -> None:
-        """Free the models, and keep what was learnt."""
+        """Save what was learnt and free the models."""
         self.engine.close()
 
 
 def _without_lead(prefix: str) -> str:
-    """What the model is shown before the cursor: nothing of what the completion begins with again."""
+    """The text before the cursor without its lead, which the completion generates again (``lead_of``)."""
     return prefix[: len(prefix) - len(lead_of(prefix))]
 
 
@@ -411,5 +419,5 @@ def _warm(sampling: Sampling) -> Sampling:
 
 
 def _another(sampling: Sampling) -> Sampling:
-    """For the next attempt at the same completion; no alternative is drawn with the same noise."""
+    """For the next attempt at the same completion: other noise than that of any alternative."""
     return replace(_warm(sampling), seed=sampling.seed + 1)

@@ -1,4 +1,4 @@
-"""Which version of its language a project is written in, and the grammar for that."""
+"""The oldest language version that a project supports, and the grammar for it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _AT_LEAST = re.compile(r"(?:>=|~=|===?|\^|~)\s*(\d+)(?:\.(\d+))?")
 
 
 def grammar_for(language: Language, path: str, workspace: str) -> str:
-    """The shipped grammar of a language's own, for the oldest version that the project of a file supports.
+    """The shipped grammar of a language, for the oldest version that the file's project supports.
 
     Args:
         path, workspace: file names or URIs, may be empty: nothing is then known of the version.

@@ -10,7 +10,7 @@ from codespec.completion.ending.token_prefixes import prepare
 from codespec.config import Config
 from codespec.draft.storage.profiles import Profiles, default_folder
 from codespec.engine.local import LocalEngine
-from codespec.engine.prompt_cache import MIB, WarmSettings
+from codespec.engine.prompt_cache import MIB, PromptCacheSettings
 from codespec.models.index import look_through
 from codespec.models.registry import find_target
 from codespec.paths import kv_folder
@@ -74,7 +74,7 @@ def load_engine(
             flash_attention=config.target.flash_attention,
             progress=report,
             profiles=Profiles(default_folder()),
-            warm=WarmSettings(
+            prompt_cache=PromptCacheSettings(
                 memory=config.cache.memory_mib * MIB,
                 saved=config.cache.saved_mib * MIB,
                 folder=kv_folder(),

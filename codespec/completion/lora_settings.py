@@ -5,20 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 from codespec.config import Config, LoraConfig
-from codespec.engine.adapters import Lora
+from codespec.engine.adapters import LoraRequest
 from codespec.engine.local import LocalEngine
 from codespec.models.registry import find_adapter
 from codespec.protocols import CodespecError
 
 
-class Loras:
-    """Those of one completer, for target and draft; another completer of the same engine may have others.
+class LoraSelection:
+    """The LoRA adapters of one completer, for target and draft; another completer of the same engine may have others.
 
     Args:
-        problems: grows by a sentence for each that is not found.
+        problems: a sentence is added for each adapter that is not found.
 
     Attributes:
-        told: of ``target_lora`` and ``draft_lora``, where they are set, path, scale and why they are not in use.
+        told: for ``target_lora`` and ``draft_lora``, where they are set: path, scale, and the problem that keeps the
+            adapter from use.
     """
 
     def __init__(self, engine: LocalEngine, config: Config, problems: list[str]) -> None:
@@ -28,15 +29,15 @@ class Loras:
         self._draft = self._found(config.draft_lora)
         self.told: dict[str, dict[str, Any]] = {}
 
-    def _found(self, settings: LoraConfig) -> Lora | None:
+    def _found(self, settings: LoraConfig) -> LoraRequest | None:
         try:
-            return Lora(find_adapter(settings.path), settings.scale) if settings.path else None
+            return LoraRequest(find_adapter(settings.path), settings.scale) if settings.path else None
         except CodespecError as error:
             self._problems.append(f"{error}; none is used")
             return None
 
     def use(self) -> None:
-        """Have the engine decode with them: another completer may have left others."""
+        """Switch the engine to these adapters: another completer may have left others."""
         engine = self._engine
         engine.use_adapters(self._target, self._draft)
         roles = {

@@ -11,17 +11,17 @@ from functools import cached_property, partial
 
 from codespec.completion.ending.brackets import closer_of
 from codespec.completion.ending.json_spacing import SpacedState, Spacing, prepare
-from codespec.completion.ending.lexical import Floor
+from codespec.completion.ending.lexical import LexicalCheck
 from codespec.completion.ending.stop_rule import StopRule
 from codespec.completion.ending.suffix_gate import FittedState, FreeState, SuffixGate, window
 from codespec.completion.ending.tidy import Tidy
 from codespec.early_errors import EarlyErrors
 from codespec.engine.local import LocalEngine
 from codespec.grammar import Grammar, GrammarError
-from codespec.grammar.document import ROOT, GrammarDocument, Place
+from codespec.grammar.document import ROOT, GrammarDocument, GrammarPosition
 from codespec.languages import Language
 from codespec.protocols import CodespecError, GrammarState
-from codespec.syntax import ITEMS, Problems, Surroundings, SyntaxTree, Token, syntax_tree, well_formed
+from codespec.syntax import ITEMS, Problems, SyntaxContext, SyntaxToken, SyntaxTree, syntax_tree, well_formed
 
 MOST_DOCUMENTS = 8
 """Open documents whose states are kept."""
@@ -30,29 +30,29 @@ LONGEST_LEAD = 32
 SPACED = frozenset({"json", "jsonl"})
 """Languages in which white space between tokens means nothing, and nothing else stands there."""
 MOST_GRAMMARS = 24
-"""Compiled grammars, one for each start symbol and set of levels, that are kept."""
+"""Compiled grammars, one for each start symbol and set of levels, that are kept in memory."""
 REST = 20.0
-"""Times as long as it took to refuse a grammar its file is left alone: it may change all the time, and others wait."""
+"""A refused grammar file is left alone for so many times the time that the refusal took: it may change all the time."""
 
 _SIGN = r"[!-/:-@\[-^`{-~]"
 _LEAD = re.compile(rf" ?(?:(?<!{_SIGN}){_SIGN}{{1,8}})?\w*\Z")
 
 
 @dataclass(frozen=True)
-class Spot:
-    """A place in a document where a completion is wanted.
+class CursorContext:
+    """The position of a completion in a document, and all that constrains the text there.
 
     Attributes:
-        place: the grammar there, before ``lead``.
-        gate: None where it is off, or nothing could be said.
-        lead: text before the cursor that the model writes again.
-        unavailable: the gate is on, but there is neither grammar nor parser.
-        rule: where texts end there.
-        tidy: what makes of a text what is put in.
-        spacing: which white space a text may have; None: any.
+        grammar: its state there, before ``lead``.
+        gate: the suffix gate; None where it is off, or has no judge.
+        lead: text before the cursor that the model generates again (token healing).
+        unavailable: whether the gate is on, but there is neither grammar nor parser.
+        rule: the stop rule.
+        tidy: trims the texts.
+        spacing: the white space that a JSON text may have; None: any.
     """
 
-    place: Place
+    grammar: GrammarPosition
     gate: SuffixGate | None
     lead: str
     unavailable: bool
@@ -61,16 +61,16 @@ class Spot:
     spacing: Spacing | None = None
 
     def state(self, engine: LocalEngine, attempt: int = 0, beginning: str = "") -> FittedState | None:
-        """A fresh state for one generation; None where anything goes.
+        """A fresh grammar state for one generation; None where any text is allowed.
 
         Args:
-            attempt: how many texts came to nothing so far; the next one says something, and if the line seems
-                complete, it begins with a line of its own.
-            beginning: what it begins with in any case.
+            attempt: how many texts came to nothing so far; the next one must have more than its lead, and if the
+                cursor's line seems complete, it begins on a new line.
+            beginning: of the text, in place of the lead.
         """
-        if self.place.state is None and self.gate is None and not self.lead:
+        if self.grammar.state is None and self.gate is None and not self.lead:
             return None
-        inner: GrammarState = FreeState() if self.place.state is None else self.place.state.copy()
+        inner: GrammarState = FreeState() if self.grammar.state is None else self.grammar.state.copy()
         cut = self.rule.cut if self.rule.extent == "line" else None
         lead = beginning or (self.lead + "\n" if attempt and self.rule.line_seems_complete else self.lead)
         if self.spacing is not None:
@@ -79,7 +79,7 @@ class Spot:
 
 
 class OpenDocuments:
-    """The documents that completions were wanted in lately."""
+    """The documents of recent completions, with their grammar states and syntax trees."""
 
     def __init__(self, engine: LocalEngine) -> None:
         self._engine = engine
@@ -87,7 +87,7 @@ class OpenDocuments:
         self._documents: OrderedDict[tuple[str, str, str], GrammarDocument] = OrderedDict()
         self._tree: tuple[tuple[str, str], SyntaxTree | None] = (("", ""), None)
 
-    def spot(
+    def context_at(
         self,
         path: str,
         language: Language,
@@ -97,14 +97,14 @@ class OpenDocuments:
         gate: str,
         whole: tuple[bool, bool] = (True, True),
         stopped: Callable[[], bool] = lambda: False,
-    ) -> Spot:
-        """What holds at ``offset`` of the current version of a document.
+    ) -> CursorContext:
+        """The context at ``offset`` of the current version of a document.
 
         Args:
             grammar: a name, a file, ``auto`` (the language's own, whatever its version) or ``none``.
             gate: ``window``, ``whole`` or ``off``.
             whole: whether ``text`` begins where the document does, and ends there.
-            stopped: whether nobody wants to know any more: this, or the gate, then raises ``Aborted``.
+            stopped: whether the request was cancelled: this, or the gate, then raises ``Aborted``.
 
         Raises:
             Aborted: ``stopped`` said True.
@@ -116,42 +116,42 @@ class OpenDocuments:
         if self._tree[0] != (language.id, text):
             self._tree = (language.id, text), syntax_tree(language, text)
         tree = self._tree[1]
-        place = self._place(path, language, grammar, text, offset - len(lead), tree, whole[0], stopped)
-        if place.state is not None and lead and not self._takes(place.state.copy(), lead):
+        found = self._grammar_at(path, language, grammar, text, offset - len(lead), tree, whole[0], stopped)
+        if found.state is not None and lead and not self._takes(found.state.copy(), lead):
             # The grammar has nothing to say where the word is, or says that it is wrong.
             lead = ""
-            place = self._place(path, language, grammar, text, offset, tree, whole[0], stopped)
+            found = self._grammar_at(path, language, grammar, text, offset, tree, whole[0], stopped)
         prefix, suffix = text[:offset], text[offset:]
         spacing = None
-        if language.id in SPACED and place.state is not None:
+        if language.id in SPACED and found.state is not None:
             spacing = Spacing(prefix.removesuffix(lead), suffix)
             prepare(self._engine.vocabulary)
-        around, closer = _surroundings(tree, offset, language)
+        around, closer = _syntax_context(tree, offset, language)
         rule = StopRule.at(prefix, suffix, language, around, lead)
         tidy = Tidy(prefix, suffix, language, rule, lead)
         if gate == "off":
-            return Spot(place, None, lead, False, rule, tidy, spacing)
-        # Where a part of a document ends its blocks are still open: that fits behind nothing, and is no error.
+            return CursorContext(found, None, lead, False, rule, tidy, spacing)
+        # At the end of a part of a document blocks are still open: no text fits there, and it is no error.
         to_the_end = gate == "whole" and whole[1]
         size = len(suffix) if to_the_end else len(window(suffix))
         early = tree.early_errors(language, offset, path) if tree is not None and all(whole) else None
-        floor = Floor(prefix, suffix, language, bool(rule.closer) and not rule.closed)
-        check = TreeCheck(tree, offset, lead, size, closer, not whole[1], early, floor) if tree is not None else None
+        lexical = LexicalCheck(prefix, suffix, language, bool(rule.closer) and not rule.closed)
+        check = TreeCheck(tree, offset, lead, size, closer, not whole[1], early, lexical) if tree is not None else None
 
-        state = place.state.copy() if place.state is not None else None
+        state = found.state.copy() if found.state is not None else None
         fit = SuffixGate(
             self._engine.vocabulary,
             suffix,
             state,
             check,
             lambda generated: [each for each in tidy.variants(generated) if tidy.may_fit(each)],
-            place.outside,
+            found.outside,
             whole=to_the_end,
             nothing=lead,
             sound=partial(_sound, tree, language, text, check) if tree is not None else None,
             stopped=stopped,
         )
-        return Spot(place, fit if fit.available else None, lead, not fit.available, rule, tidy, spacing)
+        return CursorContext(found, fit if fit.available else None, lead, not fit.available, rule, tidy, spacing)
 
     def _spells(self, text: str) -> bool:
         """Whether the vocabulary has tokens for ``text``."""
@@ -165,7 +165,7 @@ class OpenDocuments:
         except CodespecError:
             return False
 
-    def _place(
+    def _grammar_at(
         self,
         path: str,
         language: Language,
@@ -175,10 +175,10 @@ class OpenDocuments:
         tree: SyntaxTree | None,
         begins: bool,
         stopped: Callable[[], bool],
-    ) -> Place:
+    ) -> GrammarPosition:
         name = (language.grammar or "none") if grammar == "auto" else grammar
         if name == "none":
-            return Place(None, "none")
+            return GrammarPosition(None, "none")
         key = (path, language.id, name)
         if key not in self._documents:
             self._documents[key] = self._grammars.document(name, language)
@@ -189,12 +189,12 @@ class OpenDocuments:
 
 
 def lead_of(prefix: str) -> str:
-    """The end of what stands before the cursor that a completion begins with again.
+    """The lead: the end of the text before the cursor that a completion begins with again.
 
-    A word that is being typed, the signs before it and the space before those: the model would cut them into other
-    tokens if they were whole. ``.name``, ``("`` and ``:`` with the line break behind it are one token each, so that
-    behind a sign that stands alone, or a space, a model goes on as if that token were not what comes.
-    Nothing of what is longer than ``LONGEST_LEAD``.
+    It is the word that is being typed, the signs before it and the space before those: the model would cut them into
+    other tokens if they were whole. ``.name``, ``("`` and ``:`` with the line break after it are one token each, so
+    that after a sign that stands alone, or a space, a model goes on as if that token were not to come.
+    A lead longer than ``LONGEST_LEAD`` is none.
     """
     lead = _LEAD.search(prefix, max(0, len(prefix) - LONGEST_LEAD - 2))
     return lead[0] if lead is not None and len(lead[0].lstrip(" ")) <= LONGEST_LEAD else ""
@@ -249,15 +249,15 @@ class Grammars:
         return self._loaded[key]
 
 
-def _surroundings(tree: SyntaxTree | None, offset: int, language: Language) -> tuple[Surroundings | None, str]:
-    """What the parser says of a position, and what closes the comment or string there if it is not closed yet.
+def _syntax_context(tree: SyntaxTree | None, offset: int, language: Language) -> tuple[SyntaxContext | None, str]:
+    """The syntax around a position, and the sign that closes the comment or string there if nothing does yet.
 
     One that is still open seems to reach to where the next one begins: if closing it at the position mends more than it
     breaks, nothing of what follows belongs to it.
     """
     if tree is None:
         return None, ""
-    found = tree.surroundings(offset)
+    found = tree.context_at(offset)
     if found.kind in ("comment", "string") and tree.problems.count:
         closer = closer_of(found.before, language)
         if tree.with_text(offset, closer).problems.count < tree.problems.count:
@@ -267,18 +267,18 @@ def _surroundings(tree: SyntaxTree | None, offset: int, language: Language) -> t
 
 
 def _sound(tree: SyntaxTree, language: Language, text: str, check: TreeCheck | None) -> bool:
-    """Whether a document has no errors as it is, or none but the parser's own; ``tree`` is its own."""
+    """Whether a document has no errors without the text, or only the parser's own; ``tree`` is the document's."""
     return (not tree.problems.count and well_formed(language, text)) or (check is not None and check.blind)
 
 
 class TreeCheck:
-    """Whether a text put in at the cursor leaves what follows it what it was, and the document as free of syntax errors
-    as what the text does not touch; or, where only a ``part`` of the document is known, as free as it was.
+    """Judges whether a text inserted at the cursor leaves the tokens after it their roles, and the document with no
+    syntax errors but those elsewhere; where only a ``part`` of the document is known, with no new ones.
 
     Args:
-        closer: what closes the comment or string that the cursor is in and that nothing closes yet.
-        early: what judges the text as the compiler of the language does; None where that cannot be known.
-        floor: what judges the text where the document has errors as it is.
+        closer: the sign that closes the comment or string around the cursor, where nothing closes it yet.
+        early: finds the errors of the language's compiler that the parser lets pass; None where they cannot be known.
+        lexical: judges the text where the document has syntax errors already.
     """
 
     def __init__(
@@ -290,10 +290,10 @@ class TreeCheck:
         closer: str = "",
         part: bool = False,
         early: EarlyErrors | None = None,
-        floor: Floor | None = None,
+        lexical: LexicalCheck | None = None,
     ) -> None:
         self._tree, self._offset, self._lead, self._window = tree, offset, len(lead), window
-        self._closer, self._part, self._early, self._floor = closer, part, early, floor
+        self._closer, self._part, self._early, self._lexical = closer, part, early, lexical
 
     def __call__(self, text: str, strict: bool = True) -> bool:
         added = text[self._lead :]
@@ -308,17 +308,17 @@ class TreeCheck:
         doubtful = self._closed.problems.count
         if not doubtful and not self._keeps_roles(tree, self._offset + len(added), added):
             return False
-        return self._floor is None or not (doubtful or self._floor.macros) or self._floor(added)
+        return self._lexical is None or not (doubtful or self._lexical.macros) or self._lexical(added)
 
     @cached_property
     def blind(self) -> bool:
-        """Whether the parser has errors at the cursor, of macros that it does not know, in a document that seems in
-        order."""
+        """Whether the parser has errors at the cursor, because of macros that it does not know, in a document that
+        seems in order."""
         errors = not self._tree.problems.no_worse_than(self._elsewhere)
-        return errors and self._floor is not None and self._floor.sound
+        return errors and self._lexical is not None and self._lexical.sound
 
     def _keeps_roles(self, tree: SyntaxTree, end: int, added: str) -> bool:
-        """Whether what follows ``added``, which ends at ``end``, is in ``tree`` what it was."""
+        """Whether the tokens after ``added``, which ends at ``end``, have the same roles in ``tree`` as before."""
         if not keep_roles(self._tokens, tree.tokens(end, self._window)):
             return False
         # A statement or value on a line of its own becomes no part of one that the text leaves unfinished; only
@@ -340,18 +340,18 @@ class TreeCheck:
         return self._tree.with_text(self._offset, self._closer) if self._closer else self._tree
 
     @cached_property
-    def _tokens(self) -> list[Token]:
+    def _tokens(self) -> list[SyntaxToken]:
         return self._closed.tokens(self._offset + len(self._closer), self._window)
 
     @cached_property
     def _next(self) -> tuple[str, str]:
-        """What begins behind the cursor."""
+        """The kind and text of the statement or value that begins after the cursor."""
         return self._closed.part_at(self._offset + len(self._closer))
 
 
-def keep_roles(before: list[Token], after: list[Token]) -> bool:
-    """Whether what follows the cursor has the tokens that it had, in code, comments and strings as before; of a token
-    that the cursor was inside of, only the end counts."""
+def keep_roles(before: list[SyntaxToken], after: list[SyntaxToken]) -> bool:
+    """Whether the text after the cursor has the same tokens, in code, comments and strings as before; of a token that
+    the cursor was inside of, only the end counts."""
     if before and after and before[0].start < 0:
         return before[0][1:] == after[0][1:] and before[1:] == after[1:]
     return before == after

@@ -1,4 +1,4 @@
-"""What is told of a completion beside its text."""
+"""The report of a completion, beside its text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a completer is asked and what it answers, apart from it: a language server without models needs no more."""
+"""Requests and completions, apart from the completer: a language server whose models are elsewhere needs no more."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ class Request:
     """Where a completion is wanted.
 
     Attributes:
-        text: the whole document, or what lies around the cursor of a very large one.
+        text: the whole document, or of a very large one the part around the cursor.
         offset: of the cursor, in characters of ``text``.
         language: LSP identifier.
         path: file name or URI, may be empty.
         count: how many different completions are wanted at most.
         max_tokens: None follows the settings.
-        workspace: folder or URI of the workspace, what was learnt in which may speed things up; empty is none.
-        context: pieces of other files, those first that change least between requests: their KV is reused.
+        workspace: folder or URI of the workspace, whose n-grams the drafts use; empty is none.
+        context: snippets of other files, those first that change least between requests: their KV cache is reused.
         begins, ends: whether ``text`` begins where the document does, and ends there.
-        draft, grammar: take the place of the settings of the language; empty follows them.
-        ahead: nobody waits for it yet, and whatever somebody does wait for goes first.
+        draft, grammar: override the settings of the language; empty follows them.
+        ahead: a prefetch: nobody waits for it yet, and every request that somebody waits for goes first.
     """
 
     text: str
@@ -49,14 +49,14 @@ class Request:
 
 @dataclass(frozen=True)
 class Completion:
-    """A text to insert at the cursor, and how it came about.
+    """A text to insert at the cursor, and the record of its generation.
 
     Attributes:
         text: after stop rules and trimming; may be empty.
-        finish_reason: why it ends where it ends.
-        rounds: the passes of the target, in order, before any trimming.
-        backed_up: how many characters before the cursor the rounds begin with; they are not part of ``text``.
-        passes: the rounds as texts, for those who have no vocabulary.
+        finish_reason: why the generation ended.
+        rounds: the target calls, in order, before any trimming.
+        backed_up: the length of the lead, in characters: the rounds begin so far before the cursor, ``text`` does not.
+        passes: the rounds as texts, for clients without the vocabulary.
         report: the fields of ``--json`` other than the first two.
     """
 
@@ -71,8 +71,8 @@ class Completion:
         """What ``--json`` prints."""
         return {"text": self.text, "finish_reason": self.finish_reason, **self.report}
 
-    def behind(self, lead: str) -> Completion:
-        """Without ``lead``, which the document has before the cursor already; of blanks alone nothing."""
+    def without(self, lead: str) -> Completion:
+        """The completion without ``lead``, which the document already has before the cursor; blanks alone become ""."""
         shown = self
         if lead:
             text = self.text[len(lead) :] if self.text.startswith(lead) else ""

@@ -1,4 +1,4 @@
-"""How a text came about, token by token: small enough to be sent along with it and shown."""
+"""The trace of a text, token by token: small enough to be sent along with it and shown."""
 
 from __future__ import annotations
 
@@ -15,14 +15,13 @@ TARGET = "target"
 
 @dataclass(frozen=True)
 class Pass:
-    """One pass of the target.
+    """One round: a proposal and the target call that verified it.
 
     Attributes:
-        ms: since the pass before, or since the request; what drafts took is part of it.
-        tokens: texts that the completion grew by. A character that is cut into several stands with the last.
-        sources: where each of them came from: ``target``, or the draft that proposed it (``model``, ``ngram``,
-            ``forced``).
-        rejected: texts of those proposed tokens that the target refused.
+        ms: since the previous round, or since the request; includes the draft's time.
+        tokens: texts of the tokens that the round added. A character of several tokens stands with the last.
+        sources: of each token: ``target``, or the draft that proposed it (``model``, ``ngram``, ``forced``).
+        rejected: texts of the proposed tokens that the target rejected.
     """
 
     ms: float
@@ -32,7 +31,7 @@ class Pass:
 
 
 def passes(rounds: Sequence[Round], times_ms: Sequence[float], vocabulary: Vocabulary) -> tuple[Pass, ...]:
-    """The passes behind a text."""
+    """The rounds of a text, as texts."""
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     found = []
     for step, ms in zip(rounds, times_ms, strict=True):

@@ -1,4 +1,4 @@
-"""Where language servers and their model process meet: a socket that only this user can reach."""
+"""The endpoint of a user's model process: a socket that only this user can reach."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ import codespec
 from codespec.paths import cache_folder, keep_private, runtime_folder, short_folder
 
 PROTOCOL = 2
-"""Goes up whenever ``wire`` changes."""
+"""The version of the protocol in ``wire``."""
 
 TOKEN_VARIABLE = "CODESPEC_TOKEN"
 
 _SHAPING = ("CODESPEC_", "GGML_", "LLAMA_", "CUDA_", "HIP_", "OMP_", "GOMP_", "XDG_")
-"""Environment variables that decide what a model process does or where its files lie."""
+"""Prefixes of environment variables on which a model process or the place of its files depends."""
 
 _LONGEST = 100  # bytes of a socket's path; the system's limit is 104 or 108
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where one model process is found.
+class Endpoint:
+    """The address and the files of one model process.
 
     Attributes:
-        name: tells it from others.
+        name: unique among the model processes of a user.
         address: of the socket, or on Windows of the named pipe.
         key: a file with the secret that both sides must know.
-        lock: held by the process as long as it lives.
-        log: what it writes to standard error.
+        lock: a file that the process locks as long as it lives.
+        log: the file of its standard error.
     """
 
     name: str
@@ -42,8 +42,8 @@ class Place:
     log: Path
 
 
-def place() -> Place:
-    """Of this user, this Python, this codespec and this environment: others have a process of their own.
+def endpoint() -> Endpoint:
+    """The endpoint for this user, this Python, this codespec and this environment: others have their own process.
 
     Raises:
         OSError: there is no folder that only this user can see.
@@ -54,7 +54,7 @@ def place() -> Place:
     if len(os.fsencode(address)) > _LONGEST:
         keep_private(short_folder())
         address = short_folder() / f"{name}.sock"
-    return Place(
+    return Endpoint(
         name,
         rf"\\.\pipe\codespec-{name}" if sys.platform == "win32" else str(address),
         folder / f"{name}.key",
@@ -64,12 +64,12 @@ def place() -> Place:
 
 
 def log_file() -> Path:
-    """What model processes write to standard error; the folder need not exist."""
+    """The file of model processes' standard error; its folder need not exist."""
     return cache_folder() / "model-process.log"
 
 
 def version() -> str:
-    """Of codespec."""
+    """The version of codespec."""
     from importlib import metadata  # slow to import, and no server needs it before it is asked
 
     try:
@@ -87,6 +87,6 @@ def _digest() -> str:
 
 @cache
 def _source() -> tuple[str, int]:
-    """Where codespec lies and when it was last changed: after an upgrade a process with the old code is another one."""
+    """Path and time of codespec's code: after an upgrade, a process with the old code has another endpoint."""
     folder = Path(codespec.__file__).parent
     return str(folder), max(path.stat().st_mtime_ns for path in folder.rglob("*.py"))

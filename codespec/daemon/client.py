@@ -1,4 +1,4 @@
-"""What a language server has in place of a completer: the same methods, carried out by the model process."""
+"""The client side of the model process: a completer whose methods are carried out there."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from codespec.completion.request import Completion, Request
 from codespec.config import Config
 from codespec.daemon.address import log_file
 from codespec.daemon.start import Unreachable, reach, runs
-from codespec.daemon.watchdog import Watch
-from codespec.daemon.wire import Channel, Texts, pack_config, pack_request, unpack_completions
+from codespec.daemon.watchdog import Watchdog
+from codespec.daemon.wire import Channel, DocumentTexts, pack_config, pack_request, unpack_completions
 from codespec.protocols import Cancel, CodespecError
 
 logger = logging.getLogger(__name__)
@@ -39,10 +39,10 @@ class Lost(Exception):
 
 
 class _Reply(Future[Any]):
-    """What the model process says to one request.
+    """The model process's reply to one request.
 
     Attributes:
-        begun: it has begun to work on it.
+        begun: whether the process has begun to work on it.
     """
 
     def __init__(self, progress: Callable[[str, int], None] | None) -> None:
@@ -56,19 +56,19 @@ class Link:
 
     Args:
         lost: called once the process has ended unexpectedly.
-        silent: called where it has said nothing for a while.
+        silent: called when the process has sent nothing for a while.
     """
 
     def __init__(self, channel: Channel, lost: Callable[[], None], silent: Callable[[], None] = lambda: None) -> None:
         self._channel = channel
         self._lost = lost
         self._lock = threading.Lock()
-        self._texts = Texts()
+        self._texts = DocumentTexts()
         self._replies: dict[int, _Reply] = {}
         self._numbers = count(1)
         self._expected = False
         self.alive = True
-        self.watch = Watch(silent)
+        self.watch = Watchdog(silent)
         threading.Thread(target=self._receive_all, name="model process", daemon=True).start()
 
     def ask(
@@ -78,7 +78,7 @@ class Link:
         progress: Callable[[str, int], None] | None = None,
         **fields: Any,
     ) -> tuple[int, _Reply]:
-        """Send what wants an answer; its number, and what the answer will be.
+        """Send a message that wants an answer; returns its number and the future reply.
 
         Raises:
             Lost: it cannot be sent.
@@ -91,7 +91,7 @@ class Link:
         return number, reply
 
     def tell(self, op: str, request: Request | None = None, text: tuple[str, str] | None = None, **fields: Any) -> None:
-        """Send what wants no answer.
+        """Send a message that wants no answer.
 
         Args:
             text: of a document, with its name.
@@ -181,12 +181,12 @@ class Link:
 class SharedCompleter:
     """A completer whose models are in the model process.
 
-    Where that ends, it is started again, and what was asked is asked again; a request that has ended it twice is given
-    up. For one thread, except ``abort`` and ``status``.
+    If the process ends, it is started again and the request repeated; a request that has ended it twice is given up.
+    For one thread, except ``abort`` and ``status``.
 
     Args:
         progress: called with a message and percent while the model is loaded.
-        report: called with what the user should know, from any thread.
+        report: called with messages for the user, from any thread.
 
     Raises:
         Unreachable: there is no model process, and none can be started.
@@ -239,7 +239,7 @@ class SharedCompleter:
         raise CodespecError(f"the model process has ended over a request, which is given up; {log_file()} may say why")
 
     def prefill(self, request: Request, cancel: Cancel) -> int:
-        """As ``Completer.prefill``, but returns at once: whatever is asked next stops it there."""
+        """As ``Completer.prefill``, but returns at once: the next request stops it in the model process."""
         self._tell("prefill", request)
         return 0
 
@@ -258,7 +258,7 @@ class SharedCompleter:
     def status(self, languages: Iterable[str] = ()) -> dict[str, Any]:
         """As ``Completer.status``, and ``process``: ``pid``, ``version``, ``windows``, ``targets`` that are loaded.
 
-        What it said last where it does not answer soon.
+        The previous answer where the process does not answer within ``STATUS_S``.
         """
         with contextlib.suppress(Lost, FutureTimeout):
             self._status = self._link.ask("status", languages=list(languages))[1].result(STATUS_S)
@@ -266,7 +266,7 @@ class SharedCompleter:
         return {**self._status, "state": "loading"} if self._link.watch.silent else self._status
 
     def idle(self, go_on: Callable[[], bool]) -> bool:
-        """Nothing: the model process knows better when nobody waits."""
+        """Do nothing: the model process does its own work in idle time."""
         return True
 
     @property
@@ -283,7 +283,7 @@ class SharedCompleter:
                 running[0].tell("cancel", id=running[1])
 
     def close(self) -> None:
-        """Let the model process go; it keeps the models for a while."""
+        """Disconnect from the model process, which keeps the models for a while."""
         self._link.close()
 
     def _tell(self, op: str, request: Request | None = None, **fields: Any) -> None:
@@ -331,7 +331,7 @@ class SharedCompleter:
         return self._link
 
     def _open(self) -> None:
-        """Have the model loaded."""
+        """Ask the model process to load the model."""
         for last in (False, True):
             try:
                 reply = self._link.ask("open", progress=self._progress, config=pack_config(self._config))[1]

@@ -1,4 +1,4 @@
-"""The models of the model process: each loaded once, whoever uses it."""
+"""The engines of the model process: each model is loaded once, however many completers use it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from codespec.protocols import Cancel, CodespecError
 logger = logging.getLogger(__name__)
 
 KEPT_S = 60.0
-"""How long a model that nobody uses any more stays, so that an editor can be started again, or settings changed."""
+"""Seconds that an unused model stays in memory, so that an editor can be restarted, or settings changed."""
 
 
 @dataclass(eq=False)
@@ -33,7 +33,7 @@ class _Loaded:
 
 
 class Models:
-    """Every engine that is in use, and what the decode thread takes for its completer.
+    """The engines in memory; the worker of the model process's decode thread.
 
     Only ``release``, ``abort``, ``count`` and ``overdue`` may be called from other threads.
     """
@@ -53,7 +53,7 @@ class Models:
         """A completer with these settings; its engine is loaded unless it is there.
 
         Args:
-            user: who has it until ``release``; takes the place of the one it had.
+            user: owner of the completer until ``release``; an earlier completer of the same user is dropped.
 
         Raises:
             CodespecError: the model cannot be loaded.
@@ -66,8 +66,7 @@ class Models:
         return completer
 
     def load_ahead(self, config: Config) -> None:
-        """Load the engine of these settings, which is most likely asked for next. Where that fails, whoever asks for it
-        will hear why."""
+        """Load the engine of these settings ahead of the first request. A failure is reported to who asks for it."""
         with contextlib.suppress(CodespecError):
             self._engine(config, lambda text, percent: None).engine.warm_up()
 
@@ -82,14 +81,14 @@ class Models:
         return loaded
 
     def release(self, user: object) -> None:
-        """Somebody needs its completer no longer."""
+        """Drop the completers of a user."""
         with self._lock:
             for loaded in self._loaded.values():
                 if loaded.users.pop(user, None) is not None:
                     loaded.unused_since = time.monotonic()
 
     def free_unused(self, kept_s: float = KEPT_S) -> None:
-        """Free what nobody has used for ``kept_s`` seconds."""
+        """Free the engines that nobody has used for ``kept_s`` seconds."""
         latest = time.monotonic() - kept_s
         with self._lock:
             old = [key for key, each in self._loaded.items() if not each.users and each.unused_since <= latest]
@@ -98,7 +97,7 @@ class Models:
             each.engine.close()
 
     def has_unused(self, kept_s: float = KEPT_S) -> bool:
-        """Whether there is something to free."""
+        """Whether there are such engines."""
         latest = time.monotonic() - kept_s
         with self._lock:
             return any(not each.users and each.unused_since <= latest for each in self._loaded.values())
@@ -122,25 +121,25 @@ class Models:
 
     @property
     def reading(self) -> bool:
-        """Whether a prompt is being read."""
+        """Whether a prompt is being prefilled."""
         with self._lock:
             return any(each.engine.reading for each in self._loaded.values())
 
     def idle(self, go_on: Callable[[], bool]) -> bool:
-        """Let every completer use the time."""
+        """Let every completer use idle time."""
         with self._lock:
             completers = [each for loaded in self._loaded.values() for each in loaded.users.values()]
         return all(go_on() and completer.idle(go_on) for completer in completers)
 
     def abort(self) -> None:
-        """Stop what runs; of the others there is nothing to stop."""
+        """Stop the running call: of the engines that do not run there is nothing to stop."""
         with self._lock:
             engines = [each.engine for each in self._loaded.values()]
         for engine in engines:
             engine.abort()
 
     def status(self, languages: Iterable[str] = ()) -> dict[str, Any]:
-        """Nothing: each completer has its own."""
+        """Empty: each completer has its own status."""
         return {}
 
     def close(self) -> None:
@@ -155,7 +154,7 @@ class Models:
 
 
 def engine_key(config: Config) -> tuple[Any, ...]:
-    """What has to be the same for two completers to share an engine, the file included.
+    """The settings, and the state of the file, that two completers must have in common to share an engine.
 
     Raises:
         CodespecError: there is no such model.

@@ -1,7 +1,7 @@
-"""The model process: it has the models and decodes for every language server that is connected.
+"""The model process: it owns the models and decodes for every connected language server.
 
-It owns its lock file as long as it lives, so that there is one of it, and whoever has the lock may replace the socket
-that an earlier one has left behind.
+It locks its lock file as long as it lives, so that there is only one, and the holder of the lock may replace the socket
+that an earlier process has left.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from codespec.config import load
-from codespec.daemon.address import Place, place, version
+from codespec.daemon.address import Endpoint, endpoint, version
 from codespec.daemon.models import Models
 from codespec.daemon.session import Session
 from codespec.daemon.start import LARGEST_LOG
@@ -36,13 +36,13 @@ from codespec.worker.decode_thread import DecodeThread
 logger = logging.getLogger(__name__)
 
 IDLE_S = 600.0
-"""How long the process stays without a language server; ``CODESPEC_IDLE_EXIT_S`` in the environment takes its place."""
+"""Seconds that the process stays without a language server; ``CODESPEC_IDLE_EXIT_S`` in the environment overrides."""
 
 FIRST_S = 30.0
-"""How long it waits for whoever has started it."""
+"""Seconds that it waits for the first language server."""
 
 MOST_THREADS = 200
-"""Of which each window has two, and each greeting one or two; beyond that connections are refused."""
+"""Threads for connections: each window has two, each greeting one or two; beyond that connections are refused."""
 
 _LOCK_S = 0.5  # somebody may just be looking whether the lock is free
 _CHECK_S = 1.0
@@ -54,10 +54,10 @@ STUCK_S = 60.0
 
 
 class _Relay(logging.Handler):
-    """Lets language servers log what is logged about models here.
+    """Forwards log records about models to the language servers.
 
     Args:
-        say: given a message for each of them.
+        say: sends a message to each of them.
     """
 
     def __init__(self, say: Callable[[dict[str, Any]], None]) -> None:
@@ -71,18 +71,18 @@ class _Relay(logging.Handler):
 
 
 class ModelProcess:
-    """Accepts language servers until it is stopped or nobody has been there for a while.
+    """Accepts language servers until it is stopped or none has been connected for a while.
 
     Args:
-        idle_s: how long that is.
-        first_s: the same before the first one, at least.
+        idle_s: seconds without one before the process ends.
+        first_s: the least of them before the first one.
         stuck_s: how long a request may run on that was to stop.
         models: what decodes.
     """
 
     def __init__(
         self,
-        where: Place,
+        where: Endpoint,
         idle_s: float,
         first_s: float = FIRST_S,
         stuck_s: float = STUCK_S,
@@ -101,7 +101,7 @@ class ModelProcess:
         self._overdue_since = 0.0
 
     def run(self) -> None:
-        """Serve; returns once everything is saved and freed.
+        """Serve until the end; returns once everything is saved and freed.
 
         Raises:
             CodespecError: the socket cannot be made.
@@ -137,12 +137,12 @@ class ModelProcess:
             self._changed.release()
 
     def _say(self, message: dict[str, Any]) -> None:
-        """Send a message to every language server. Takes no lock: who logs may have any."""
+        """Send a message to every language server. Takes no lock: the thread that logs may hold any."""
         for session in self._sessions:  # which is replaced, never changed
             session.say(message)
 
     def _wait(self) -> None:
-        """Until it is time to end. From then on nobody is served who was not before."""
+        """Wait until it is time to end; from then on no new language server is served."""
         with self._changed:
             while not self._reason:
                 alone_s = time.monotonic() - self._alone_since if not self._sessions else 0.0
@@ -156,7 +156,7 @@ class ModelProcess:
                 _cut_log()
 
     def _look_for_hang(self) -> None:
-        """What hangs in native code cannot be stopped alone; windows start another process."""
+        """End the process if native code hangs, which cannot be stopped alone; language servers start another one."""
         overdue = self._models.overdue
         if overdue is None or overdue is not self._overdue:
             self._overdue, self._overdue_since = overdue, time.monotonic()
@@ -215,7 +215,7 @@ class ModelProcess:
 
 
 def run(name: str | None = None) -> int:
-    """Be the model process, if there is none yet; returns the exit status: 1 if ``name`` is another process's.
+    """Run as the model process, if there is none yet; returns the exit status: 1 if ``name`` is another process's.
 
     Raises:
         CodespecError: the socket cannot be made.
@@ -224,7 +224,7 @@ def run(name: str | None = None) -> int:
     line = "%(asctime)s %(levelname)s %(name)s: %(message)s"
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format=line)
     try:
-        where = place()
+        where = endpoint()
         if name not in (None, where.name):
             return ANSWER_IS_NO
         lock = _lock(where.lock)
@@ -257,7 +257,7 @@ def _lock(path: Path) -> int | None:
 
 
 def _cut_log() -> None:
-    """Native libraries write to it, too, so that no handler of Python's could keep it small."""
+    """Keep the log small. Native libraries write to it, too, so that a Python log handler could not."""
     with contextlib.suppress(OSError):
         if os.fstat(2).st_size > LARGEST_LOG:
             os.ftruncate(2, 0)

@@ -16,7 +16,7 @@ from codespec.daemon.models import Models
 from codespec.daemon.wire import (
     BEAT_S,
     Channel,
-    Texts,
+    DocumentTexts,
     pack_completions,
     unpack_config,
     unpack_request,
@@ -28,18 +28,18 @@ from codespec.worker.jobs import Job
 logger = logging.getLogger(__name__)
 
 MOST_UNSENT = 10_000
-"""Messages that wait for a language server to read them; one that lets more pile up is cut off."""
+"""Messages that wait for a language server to read them; beyond that it is disconnected."""
 
 
 class Session:
-    """Hands what a language server asks to the decode thread, and the answers back.
+    """Passes the requests of a language server to the decode thread, and the answers back.
 
-    Whatever is slow happens there: the thread that receives never waits, and answers are sent by a thread of their own,
-    so that a language server that does not read holds up nobody.
+    All slow work happens there: the receiving thread never waits, and answers are sent by a thread of their own, so
+    that a language server that does not read holds up no other.
 
     Args:
-        number: tells it from other sessions.
-        about: what to say of the process besides a completer's own status.
+        number: unique among the sessions.
+        about: the status of the process, which is added to the completer's own.
         stop: ends the process, with a reason.
     """
 
@@ -58,7 +58,7 @@ class Session:
         self._models = models
         self._about = about
         self._stop = stop
-        self._texts = Texts()
+        self._texts = DocumentTexts()
         self._completer: Completer | None = None
         self._jobs: dict[Any, Job] = {}
         self._outgoing: queue.Queue[Mapping[str, Any] | None] = queue.Queue(MOST_UNSENT)
@@ -98,7 +98,7 @@ class Session:
             self._channel.shut()
 
     def finish(self, timeout_s: float) -> None:
-        """Send what is still to be said, and nothing behind it; for so long at most."""
+        """Send the messages that still wait, and none after them; for so many seconds at most."""
         with contextlib.suppress(queue.Full):
             self._outgoing.put_nowait(None)
         self._sender.join(timeout_s)

@@ -1,4 +1,4 @@
-"""Reaching the model process, and starting it where there is none."""
+"""Connects to the model process, and starts it where there is none."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from pathlib import Path
 from typing import Any
 
 import codespec
-from codespec.daemon.address import TOKEN_VARIABLE, Place, place
+from codespec.daemon.address import TOKEN_VARIABLE, Endpoint, endpoint
 from codespec.daemon.wire import Channel
 from codespec.exit_codes import ANSWER_IS_NO
 from codespec.paths import hold, make_private
 
 START_S = 30.0
-"""How long a new process may take until it listens; it loads no model before that."""
+"""Seconds that a new process may take until it listens; it loads no model before that."""
 
 logger = logging.getLogger(__name__)
 
 LARGEST_LOG = 1 << 20
 
 ANSWER_S = 2.0
-"""How long a process that listens may take to answer: it has a thread for that alone."""
+"""Seconds that a listening process may take to answer: it has a thread for that alone."""
 
 HUNG_S = 5.0
-"""After which it is ended."""
+"""Seconds without an answer after which the process is killed."""
 
 _STEP_S = 0.02
 
@@ -60,7 +60,7 @@ def reach(start: bool = True) -> Channel:
         Unreachable: it cannot be reached or started; says why.
     """
     try:
-        where = place()
+        where = endpoint()
     except OSError as error:
         raise Unreachable(f"no folder for the socket: {error}") from error
     until = time.monotonic() + START_S
@@ -93,15 +93,15 @@ def reach(start: bool = True) -> Channel:
 
 
 def begin() -> None:
-    """Start the model process if there is none, and do not wait for it: ``reach`` will find it. It ends soon if nobody
-    comes."""
+    """Start the model process if there is none, without waiting for it: ``reach`` will find it. It ends soon if nobody
+    connects."""
     with contextlib.suppress(OSError):  # which ``reach`` will meet again, and say
-        where = place()
+        where = endpoint()
         if not is_running(where):
             _begun[where.name] = _spawn(where)
 
 
-def connect(where: Place) -> Channel:
+def connect(where: Endpoint) -> Channel:
     """A connection to the process that listens there.
 
     Raises:
@@ -134,7 +134,7 @@ def _connection(address: str) -> Connection:
         return Connection(end.detach())
 
 
-def is_running(where: Place) -> bool:
+def is_running(where: Endpoint) -> bool:
     """Whether a process has the lock: then it is about to listen, or about to end."""
     handle = hold(where.lock)
     if handle is not None:
@@ -145,14 +145,14 @@ def is_running(where: Place) -> bool:
 def runs() -> bool:
     """Whether there is a model process of this user."""
     try:
-        where = place()
+        where = endpoint()
     except OSError:
         return False
     return where.lock.exists() and is_running(where)
 
 
-def end_hung(where: Place) -> None:
-    """Kill the process that has the lock, which does not answer; whoever is connected to it then hears of its end."""
+def end_hung(where: Endpoint) -> None:
+    """Kill the process that holds the lock and does not answer; language servers that are connected lose it."""
     with contextlib.suppress(OSError, ValueError):
         process = int(where.lock.read_text("ascii"))
         if process > 1 and is_running(where):
@@ -160,8 +160,8 @@ def end_hung(where: Place) -> None:
             os.kill(process, getattr(signal, "SIGKILL", signal.SIGTERM))
 
 
-def _spawn(where: Place) -> subprocess.Popen[bytes]:
-    """Start a process that outlives this one and has nothing of its streams."""
+def _spawn(where: Endpoint) -> subprocess.Popen[bytes]:
+    """Start a process that outlives this one and shares none of its streams."""
     _started[:] = [each for each in _started if each.poll() is None]
     detached: dict[str, Any] = {"start_new_session": True}
     if sys.platform == "win32":
@@ -190,7 +190,7 @@ def open_log(path: Path) -> Any:
 
 
 def _environment() -> dict[str, str]:
-    """This process's own, with modules found from another folder, too."""
+    """This process's environment, with import paths made absolute."""
     root = str(Path(codespec.__file__).parents[1])
     paths = [str(Path(each).absolute()) for each in os.environ.get("PYTHONPATH", "").split(os.pathsep) if each]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(dict.fromkeys([root, *paths]))}

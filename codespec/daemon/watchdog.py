@@ -1,4 +1,4 @@
-"""Notices a model process that no longer says anything, and ends it, so that another one can take its place."""
+"""Notices a model process that has hung, and kills it, so that another one can take its place."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import threading
 import time
 from collections.abc import Callable
 
-from codespec.daemon.address import place
+from codespec.daemon.address import endpoint
 from codespec.daemon.start import TooSlow, connect, end_hung
 
 WARN_S = 2.5
-"""Of silence, after which the user is told; the process says something every ``wire.BEAT_S``."""
+"""Seconds of silence after which the user is told; the process sends a message every ``wire.BEAT_S``."""
 _DEAD_S = 5.0  # of silence, after which it is asked in another way
 _STEP_S = 0.25
 
 
-class Watch:
-    """Of one connection, until it is closed. Begins with the first sign of life.
+class Watchdog:
+    """Watches one connection until it is closed. Begins with the first message.
 
     Args:
         warn: called once for each silence.
@@ -30,11 +30,11 @@ class Watch:
 
     @property
     def silent(self) -> bool:
-        """Whether the process has said nothing for so long that the user was told."""
+        """Whether the process has been silent for so long that the user was told."""
         return self._warned
 
     def heard(self) -> None:
-        """The process has said something."""
+        """Note a message of the process."""
         begin = self._heard is None
         self._heard = time.monotonic()
         self._warned = False
@@ -42,7 +42,7 @@ class Watch:
             threading.Thread(target=self._run, name="watch", daemon=True).start()
 
     def close(self) -> None:
-        """Nobody wants to know any more."""
+        """Stop watching."""
         self._over.set()
 
     def _run(self) -> None:
@@ -56,9 +56,9 @@ class Watch:
                 self._ask()
 
     def _ask(self) -> None:
-        """End a process that takes no other connection either; a computer that was asleep is no reason to."""
+        """Kill the process if it answers no new connection either: after sleep of the computer it does answer."""
         try:
-            where = place()
+            where = endpoint()
             connect(where).close()
             self._heard = time.monotonic()  # asked again only after another while
         except TooSlow:

@@ -1,6 +1,6 @@
-"""What a language server and the model process tell each other: JSON in messages, documents as what has changed.
+"""The protocol between language servers and the model process: JSON messages, documents sent as differences.
 
-A request of the language server has an ``id`` and an ``op``; what needs no answer has no ``id`` of its own::
+A request of the language server has an ``id`` and an ``op``; one that needs no answer has no ``id`` of its own::
 
     {"id": 1, "op": "open", "config": {...}}                       {"id": 1, "progress": ["loading x.gguf", 40]}
                                                                    {"id": 1, "result": null}
@@ -8,9 +8,9 @@ A request of the language server has an ``id`` and an ``op``; what needs no answ
                                                                    {"id": 2, "result": [{...}]}
     {"op": "cancel", "id": 2}                                      {"id": 2, "error": "...", "internal": false}
 
-The other ops are ``prefill``, ``learn``, ``accepted``, ``forget``, ``status`` and ``stop``. Of its own accord the model
-process says ``{"bye": reason}`` where it ends on purpose, ``{"log": [level, logger, text]}``, and, so that it
-is never silent for longer than a second, ``{"alive": true}``.
+The other ops are ``prefill``, ``learn``, ``accepted``, ``forget``, ``status`` and ``stop``. Unasked, the model process
+sends ``{"bye": reason}`` before it ends on purpose, ``{"log": [level, logger, text]}``, and, so that it is never silent
+for longer than a second, ``{"alive": true}``.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ GREETING_S = 10.0
 """How long either side waits for the other to prove that it knows the key."""
 
 BEAT_S = 1.0
-"""Between two signs of life of the model process, where it has nothing else to say."""
+"""Seconds between two messages of the model process; without another one to send it sends ``alive``."""
 
 DOCUMENTS = 16
 """Documents whose text both sides of a connection remember."""
@@ -135,7 +135,7 @@ class Channel:
                     end.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
-        """End the connection, which no thread uses: the next one that is made may get its number."""
+        """End the connection, which no thread may use any more: its file descriptor may be reused."""
         with self._lock, contextlib.suppress(OSError):
             self._connection.close()
 
@@ -164,8 +164,8 @@ def check_user(connection: Connection) -> None:
             raise PermissionError(f"the other side belongs to user {user}")
 
 
-class Texts:
-    """The latest text of each document, the same on both sides: only what has changed since is sent.
+class DocumentTexts:
+    """The latest text of each document, the same on both sides, so that only the changed part is sent.
 
     Both sides must see the same documents in the same order.
     """
@@ -201,7 +201,7 @@ class Texts:
             self._texts.popitem(last=False)
 
 
-def pack_request(request: Request, texts: Texts) -> dict[str, Any]:
+def pack_request(request: Request, texts: DocumentTexts) -> dict[str, Any]:
     """A request as JSON; ``draft`` and ``grammar`` as in ``pack_config``."""
     fields = asdict(replace(request, text=""))
     for name in ("draft", "grammar"):
@@ -209,7 +209,7 @@ def pack_request(request: Request, texts: Texts) -> dict[str, Any]:
     return {**fields, "text": texts.pack(request.path, request.text)}
 
 
-def unpack_request(fields: Mapping[str, Any], texts: Texts) -> Request:
+def unpack_request(fields: Mapping[str, Any], texts: DocumentTexts) -> Request:
     """A request from JSON.
 
     Raises:

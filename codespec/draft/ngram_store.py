@@ -1,4 +1,4 @@
-"""What n-gram drafts learn online from open files and accepted completions, apart for each workspace and language."""
+"""The n-grams learnt online from open files and accepted completions, apart for each workspace and language."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ CAP = 262_144
 CHAINS = 1 << 17
 
 CONTEXT = 16
-"""Tokens that are taught again on both sides of what is new, so that it is found from the text before it."""
+"""Tokens on both sides of new text that are added again with it, so that it is found from the text before it."""
 
 KNOWN = 16
-"""A stretch of tokens that the index holds is not taught again if it is this long."""
+"""A stretch of tokens of this length that the index holds already is not added again."""
 
 MOST_DOCUMENTS = 32
 """Documents whose last version is kept, to see what has changed."""
@@ -29,13 +29,13 @@ MOST_OPEN = 6
 """Workspaces and languages that are kept in memory."""
 
 
-class Learnt:
-    """What one workspace taught in one language and vocabulary.
+class WorkspaceNgrams:
+    """The n-grams of one workspace in one language and vocabulary.
 
     For one thread. The log is read when ``index`` is first asked for, 100,000 tokens in about 50 ms.
 
     Args:
-        log: where it is kept; None: in memory only.
+        log: the file of the tokens; None: in memory only.
         cap: see ``CAP``.
     """
 
@@ -47,7 +47,7 @@ class Learnt:
 
     @property
     def index(self) -> NgramIndex:
-        """Of all that was taught; grows, and places in it change as it forgets."""
+        """The index of all tokens learnt; grows, and positions in it change as the oldest are dropped."""
         if self._index is None:
             self._index = NgramIndex(chains=CHAINS)
             for segment in self._log.load() if self._log is not None else ():
@@ -133,8 +133,8 @@ def _join(parts: list[tuple[int, int]], begin: int, end: int, length: int) -> No
     parts.append((begin, end))
 
 
-class LearntStore:
-    """What was learnt in every workspace and language of a session; those not used lately are closed.
+class NgramStore:
+    """The n-grams of every workspace and language of a session; those least recently used are closed.
 
     Args:
         vocabulary: ``registry.vocabulary_hash`` of the target.
@@ -144,12 +144,12 @@ class LearntStore:
     def __init__(self, vocabulary: str, base: Path | None = None) -> None:
         self._vocabulary = vocabulary
         self._base = base
-        self._open: OrderedDict[tuple[Path | None, str], Learnt] = OrderedDict()
+        self._open: OrderedDict[tuple[Path | None, str], WorkspaceNgrams] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._open)
 
-    def of(self, folder: Path | None, language: str) -> Learnt:
+    def of(self, folder: Path | None, language: str) -> WorkspaceNgrams:
         """Of a workspace's folder and a language; outside any workspace nothing is written to the disk."""
         key = (folder, language)
         learnt = self._open.get(key)
@@ -158,7 +158,7 @@ class LearntStore:
             if folder is not None:
                 path = workspace_log(folder, language, self._vocabulary, self._base)
                 log = TokenLog(path, self._vocabulary, CAP)
-            learnt = self._open[key] = Learnt(log)
+            learnt = self._open[key] = WorkspaceNgrams(log)
             if len(self._open) > MOST_OPEN:
                 self._open.popitem(last=False)[1].flush()
         self._open.move_to_end(key)

@@ -1,1 +1,1 @@
-"""The models of one target: what decodes, what drafts, what is kept of prompts. Knows no document."""
+"""One target with its draft models and its prompt cache. Knows tokens, no documents."""

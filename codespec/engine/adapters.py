@@ -1,4 +1,4 @@
-"""The LoRA adapters that a context is to decode with, loaded when they are first asked for."""
+"""The LoRA adapters of a context, loaded at their first use."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from codespec.llama.context import Context
 from codespec.protocols import CodespecError
 
 MOST_HELD = 4
-"""Of one model: workspaces take turns."""
+"""Adapters of one model that stay in memory: workspaces take turns."""
 
 
 @dataclass(frozen=True)
-class Lora:
-    """A LoRA adapter that is asked for.
+class LoraRequest:
+    """A LoRA adapter to decode with.
 
     Attributes:
-        scale: of what it changes, beside the adapter's own; 0 is nothing.
+        scale: factor on the adapter's change, beside its own alpha; 0 is no change.
     """
 
     path: Path
@@ -27,10 +27,10 @@ class Lora:
 
 
 class Adapters:
-    """The adapters of one context, the one longest unused dropped where there are too many.
+    """The adapters of one context; beyond ``MOST_HELD`` the one longest unused is freed.
 
     Attributes:
-        problem: why the one that was asked for last is not in use; empty where it is.
+        problem: why the adapter requested last is not in use; empty where it is.
     """
 
     def __init__(self, context: Context) -> None:
@@ -38,10 +38,10 @@ class Adapters:
         self._held: OrderedDict[Path, tuple[object, Adapter | CodespecError]] = OrderedDict()
         self.problem = ""
 
-    def use(self, lora: Lora | None) -> bool:
-        """Decode with an adapter, or without where it is None or cannot be used; whether that is a change.
+    def use(self, lora: LoraRequest | None) -> bool:
+        """Decode with an adapter, or without one where it is None or cannot be used; whether that is a change.
 
-        After a change what the context's sequences hold is of no use any more.
+        After a change the KV caches of the context's sequences are invalid.
         """
         before, adapter = self._context.adapter_key, None
         self.problem = ""
@@ -76,13 +76,13 @@ class Adapters:
             found.close()
 
     def close(self) -> None:
-        """Free them, before the model."""
+        """Free all adapters; to be called before the model is freed."""
         while self._held:
             self._let_go(next(iter(self._held)))
 
 
 def file_state(path: Path) -> object:
-    """Differs once the file is another one."""
+    """A value that changes when the file is replaced or written."""
     try:
         status = path.stat()
     except OSError:

@@ -1,4 +1,4 @@
-"""What an engine learns about its models: what passes cost, and how often its drafts are right."""
+"""What an engine learns about its models: the costs of forward passes, and the drafts' acceptance rates."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from codespec.llama.runtime import Cancellation
 from codespec.protocols import Aborted, CodespecError
 
 MEASURE_S = 3.0
-"""About how long a model is measured; a slow one takes longer."""
+"""About how many seconds a model is measured; a slow one takes longer."""
 FAR = 512
-"""Tokens in the KV cache of passes that are measured besides those at none."""
+"""Tokens in the KV cache of the forward passes that are measured besides those with an empty one."""
 
 _log = logging.getLogger(__name__)
 
@@ -29,14 +29,14 @@ def busy_clock(setup: Setup) -> Callable[[], float] | None:
 
 
 class ModelCosts:
-    """What passes of one model in one context cost: as an earlier run measured it, else measured when there is time.
+    """The costs of one model's forward passes in one context: from an earlier run, else measured in idle time.
 
     Args:
-        context: that the model decodes in; measuring takes one like it, of at most 546 tokens.
-        rows: of logits that a pass asks for; None is all.
+        context: the model's; measuring takes another one like it, of at most 546 tokens.
+        rows: of logits that a forward pass returns; None is all.
 
     Attributes:
-        running: the costs, kept up to date.
+        running: the costs, updated by every forward pass.
     """
 
     def __init__(self, context: Context, rows: int | None, profiles: Profiles) -> None:
@@ -54,8 +54,8 @@ class ModelCosts:
         other programs need the CPUs: that would be slow, and its figures wrong.
 
         Args:
-            go_on: asked before every pass.
-            cancellation: stops a pass that runs.
+            go_on: asked before every forward pass.
+            cancellation: stops a forward pass that runs.
         """
         if self._done:
             return True
@@ -67,7 +67,7 @@ class ModelCosts:
                 self._done = self._measure(context, go_on)
         except Aborted:
             return False
-        except CodespecError as error:  # no memory for another context, say: what passes really take is learnt anyway
+        except CodespecError as error:  # no memory for another context, say: costs are learnt from decoding anyway
             _log.debug("%s: not measured: %s", self._path, error)
             self._done = True
         return self._done
@@ -93,7 +93,7 @@ class ModelCosts:
 
 
 class Calibration:
-    """How often guesses of one draft, and of what drafts beside it, were right, by kind of text.
+    """Acceptance rates of one draft model and of the n-grams beside it, by kind of text.
 
     Args:
         adapters: keys of the target's and the draft's LoRA adapter.
@@ -107,11 +107,11 @@ class Calibration:
         self._stored = {kind: found.as_json() for kind, found in self._kinds.items()}
 
     def of(self, kind: str) -> Acceptance:
-        """What is known of a kind of text; learns."""
+        """The acceptance rates of a kind of text; updated while drafting."""
         return self._kinds.setdefault(kind, Acceptance())
 
     def save(self) -> None:
-        """Store what was learnt since the last time."""
+        """Store the rates that have changed since the last time."""
         changed = {kind: found for kind, found in self._kinds.items() if found.as_json() != self._stored.get(kind, [])}
         if changed:
             self._profiles.keep_acceptance(self._target, self._draft, changed, self._adapters)

@@ -1,4 +1,4 @@
-"""Draft models in memory: loaded while others serve, the ones longest unused let go."""
+"""Draft models in memory: loaded in the background while others serve; those longest unused are freed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from codespec.draft.other_vocabulary import ForeignDraft
 from codespec.engine.adapters import Adapters, file_state
 from codespec.engine.calibration import ModelCosts
 from codespec.llama.context import Context
-from codespec.llama.devices import Choice
+from codespec.llama.devices import ResolvedSetting
 from codespec.llama.model import Model
 from codespec.protocols import CodespecError
 
@@ -28,18 +28,18 @@ class Loaded:
     """A draft model in memory.
 
     Attributes:
-        running: what its passes cost, as far as that is known.
+        running: the costs of its forward passes, as far as they are known.
         placed: how many layers are on a GPU.
-        adapters: for its context.
-        costs: measures that; None for one with another vocabulary, which is not measured.
-        note: what the user should know about it; empty: nothing.
+        adapters: LoRA adapters of its context.
+        costs: measures the costs; None for a model with another vocabulary, which is not measured.
+        note: a message about it for the user; empty: none.
     """
 
     model: Model
     context: Context
     draft: ModelDraft | ForeignDraft
     running: RunningCosts
-    placed: Choice
+    placed: ResolvedSetting
     adapters: Adapters
     costs: ModelCosts | None = None
     note: str = ""
@@ -57,13 +57,13 @@ class Loaded:
 
 
 class DraftModels:
-    """The draft models of one target. For one thread; what loads them in the background is its own affair.
+    """The draft models of one target. For one thread; loads models in threads of its own.
 
     Args:
-        load: gives a model, or raises CodespecError; may run in any thread. It is to ask its second argument now and
-            then whether it should go on.
-        memory: bytes that all of them may take; the one in use may take more.
-        gone: called with what is let go, before it is freed.
+        load: loads a model, or raises CodespecError; runs in any thread, and asks its second argument now and then
+            whether to go on.
+        memory: bytes that all models together may take; the one in use may take more.
+        gone: called with a model that is about to be freed.
     """
 
     def __init__(
@@ -119,7 +119,7 @@ class DraftModels:
         threading.Thread(target=self._fill, args=(path, future), name=name, daemon=True).start()
 
     def _collect(self) -> None:
-        """Take over what has come meanwhile, wanted or not by now."""
+        """Take over the models that have finished loading, wanted or not by now."""
         for path in [path for path, future in self._coming.items() if future.done()]:
             error = self._coming[path].exception()
             loaded = self._coming.pop(path)
@@ -154,7 +154,7 @@ class DraftModels:
         gone.close()
 
     def close(self) -> None:
-        """Free all of them; waits for those that are being loaded."""
+        """Free all models; waits for those that are being loaded."""
         self._closing.set()
         for future in self._coming.values():
             if future.exception() is None:

@@ -1,4 +1,4 @@
-"""What may be proposed to a target: draft models, n-grams and forced text, and what is learnt of each."""
+"""The draft sources of a target: draft models, n-grams and forced text, with their costs and acceptance rates."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from codespec.draft.other_vocabulary import ForeignDraft, foreign_note
 from codespec.draft.retokenize import cut_alike
 from codespec.draft.storage.profiles import Profiles
 from codespec.draft.vocabulary_mapping import OfTokens, OfWidth
-from codespec.engine.adapters import Adapters, Lora
+from codespec.engine.adapters import Adapters, LoraRequest
 from codespec.engine.calibration import Calibration, ModelCosts
 from codespec.engine.draft_models import DraftModels, Loaded
 from codespec.files import StrPath
 from codespec.languages import Language
 from codespec.llama.context import Context
-from codespec.llama.devices import Choice, gpu_layers
+from codespec.llama.devices import ResolvedSetting, gpu_layers
 from codespec.llama.model import LlamaVocabulary, Model
 from codespec.llama.runtime import Cancellation
 from codespec.models.index import best_draft
@@ -40,27 +40,27 @@ DRAFTS_BYTES = 2 << 30
 """Memory that the draft models of one target take at most."""
 
 BEST_KEPT_S = 1.0
-"""How long it is not looked again for the best draft of a language: there may be new ones."""
+"""Seconds that the best draft of a language is remembered before it is looked for again: there may be a new one."""
 
 _log = logging.getLogger("codespec")
 
 
 class Drafts:
-    """The sources of drafts for one target, as it uses them.
+    """The draft sources of one target.
 
     Args:
-        target: its context.
+        target: the target's context.
         gpu_layers: of draft models; None: as many as fit beside the target.
         threads: draft models are loaded with.
         memory: bytes that draft models may take; those longest unused are let go.
         profiles, wrap, clock: see ``LocalEngine``.
 
     Attributes:
-        costs: of the target's passes.
-        ngrams: which learn from texts and from what was generated.
-        sources: those that are switched on; may be exchanged.
+        costs: of target calls.
+        ngrams: drafts from documents and from generated text.
+        sources: the sources that are switched on; may be replaced.
         chosen: the draft model in use.
-        notes: what the user should know about the drafts in use, one sentence or two each.
+        notes: messages for the user about the drafts in use, one sentence or two each.
         vocabulary_hash: of the target.
     """
 
@@ -87,7 +87,7 @@ class Drafts:
         self._best: dict[str, tuple[float, Path | None]] = {}  # by language, and when they were looked for
         self._forced = ForcedDraft(self._vocabulary)
         self._models = DraftModels(self._load, memory, self._let_go)
-        self._lora: Lora | None = None
+        self._lora: LoraRequest | None = None
         # By draft, and the keys of the target's and its LoRA adapters.
         self._calibrations: dict[tuple[Path | None, tuple[str, str]], Calibration] = {}
         self._combined: dict[tuple[str, Path | None, tuple[str, str], tuple[str, ...]], Combined] = {}
@@ -114,7 +114,7 @@ class Drafts:
         self.chosen = path
         self._adapt()
 
-    def use_adapter(self, lora: Lora | None) -> None:
+    def use_adapter(self, lora: LoraRequest | None) -> None:
         """Decode the draft model's tokens with a LoRA adapter; one that cannot be used is left out, see ``notes``."""
         self._lora = lora
         self._adapt()
@@ -184,14 +184,14 @@ class Drafts:
             del self._combined[key]
 
     def note(self, text: str) -> None:
-        """Tell the user, once."""
+        """Add a message for the user, unless it is there already."""
         if text not in self.notes:
             self.notes.append(text)
             _log.warning(text)
 
     @property
-    def choices(self) -> dict[str, Choice]:
-        """Of the settings of the draft model in use; empty without one. From any thread."""
+    def choices(self) -> dict[str, ResolvedSetting]:
+        """The settings in force of the draft model in use; empty without one. From any thread."""
         loaded = self._models.peek(self.chosen)
         return {"gpu_layers": loaded.placed, "threads": loaded.context.choices["threads"]} if loaded is not None else {}
 
@@ -201,7 +201,7 @@ class Drafts:
         return self._models[self.chosen].draft if self.chosen is not None else None
 
     def combined(self, kind: str) -> Draft | None:
-        """The sources that are switched on, as one draft with what it has learnt of this kind of text."""
+        """One draft of all sources that are switched on, with the acceptance rates of this kind of text."""
         if not self.sources:
             return None
         loaded = self._models[self.chosen] if self.chosen is not None else None
@@ -239,12 +239,12 @@ class Drafts:
         return self._models[self.chosen].context.cancellable(cancellation) if self.chosen is not None else nullcontext()
 
     def measure(self, go_on: Callable[[], bool], cancellation: Cancellation) -> bool:
-        """Measure what passes of the loaded models cost, the target's too, see ``LocalEngine.measure``."""
+        """Measure the costs of the loaded models' forward passes, the target's too, see ``LocalEngine.measure``."""
         every = [self._target_costs, *(each.costs for each in self._models if each.costs is not None)]
         return all(costs.measure(go_on, cancellation) for costs in every)
 
     def save(self) -> None:
-        """Keep how often drafts were right for the next run."""
+        """Save the drafts' acceptance rates for the next run."""
         for calibration in self._calibrations.values():
             calibration.save()
 

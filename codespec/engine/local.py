@@ -1,4 +1,4 @@
-"""The engine on this machine: target and drafts loaded with llama.cpp, the speculative loop over them."""
+"""The engine on this machine: target and draft models loaded with llama.cpp, and speculative decoding over them."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from pathlib import Path
 from time import monotonic, perf_counter
 
 from codespec.draft.costs import LONGEST
-from codespec.draft.ngram_store import Learnt, LearntStore
+from codespec.draft.ngram_store import NgramStore, WorkspaceNgrams
 from codespec.draft.storage.profiles import Profiles, Setup, model_hash
-from codespec.engine.adapters import Adapters, Lora
+from codespec.engine.adapters import Adapters, LoraRequest
 from codespec.engine.drafts import DRAFTS_BYTES, Drafts
-from codespec.engine.parallel import Forks
+from codespec.engine.parallel import ParallelSequences
 from codespec.engine.prefill_steps import prefill_steps
-from codespec.engine.prompt_cache import WarmSettings, WarmTexts
+from codespec.engine.prompt_cache import PromptCache, PromptCacheSettings
 from codespec.files import StrPath
 from codespec.grammar import Grammar, Tokenizer
 from codespec.languages import Language
 from codespec.llama.context import EXACT_CHUNK, Context
-from codespec.llama.devices import Choice
+from codespec.llama.devices import ResolvedSetting
 from codespec.llama.devices import gpu_layers as layers_on_gpus
 from codespec.llama.llguidance_tokenizer import tokenizer_from_vocab
 from codespec.llama.model import Model, check_file
@@ -63,24 +63,24 @@ class LocalEngine:
         gpu_layers: of the target and of each draft model; None: as many as fit into the GPUs' memory, the target's
             first; none in exact decoding.
         draft_length: how many tokens are proposed at a time at most; 0: as many as are expected to save time.
-        drafts_bytes: of memory that draft models take at most; those longest unused are let go.
+        drafts_bytes: of memory that draft models take at most; those longest unused are freed.
         kv_type, flash_attention: of the target's KV cache, see ``Context``.
         exact: the same text whatever the draft, at the cost of speed: every decode has the same numerics.
-        learnt_folder: where what workspaces teach is kept, instead of the user's data folder.
-        wrap: called with the sequence of the target and of each draft model, and their roles (``target``, ``draft``);
-            what it returns is decoded with instead. For measuring, like ``clock``, by which drafts count their time.
+        learnt_folder: where the n-grams of workspaces are kept, instead of the user's data folder.
+        wrap: called with the sequence of the target and of each draft model, and the role (``target``, ``draft``);
+            the object it returns decodes in its stead. For measuring, like ``clock``, the clock of the drafts.
         progress: called with 0..1 while the target loads.
-        warm: how much of what was read of documents is kept; the default keeps nothing between runs.
-        profiles: what earlier runs learnt of the models and this machine; None: nothing, and nothing is kept.
+        prompt_cache: how much of the KV caches of documents is kept; the default keeps nothing between runs.
+        profiles: costs and acceptance rates of earlier runs; None: none, and none are saved.
 
     Raises:
         CodespecError: the target cannot be loaded.
 
     Attributes:
-        drafts: what may be proposed to the target; ``costs`` and ``notes`` are its own.
-        learnt: what workspaces taught; ``use_learnt`` chooses of it.
-        warm: what the target has read; ``enter`` says of which workspace.
-        threads: that the target decodes with.
+        drafts: the draft sources; ``costs`` and ``notes`` are its own.
+        learnt: the n-grams of workspaces; ``use_learnt`` chooses among them.
+        prompt_cache: the KV caches of earlier prompts; ``enter`` names the workspace.
+        threads: threads that the target decodes with.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class LocalEngine:
         wrap: Callable[[Target, str], Target] = lambda sequence, role: sequence,
         clock: Callable[[], float] = perf_counter,
         profiles: Profiles | None = None,
-        warm: WarmSettings | None = None,
+        prompt_cache: PromptCacheSettings | None = None,
     ) -> None:
         if exact and gpu_layers:
             raise CodespecError("exact decoding works on the CPU only; set gpu_layers = 0")
@@ -130,7 +130,7 @@ class LocalEngine:
         self._adapters = Adapters(self._context)
         self.drafts = Drafts(self._context, gpu_layers, threads, profiles or Profiles(None), wrap, clock, drafts_bytes)
         self.costs, self.notes = self.drafts.costs, self.drafts.notes
-        self.learnt = LearntStore(
+        self.learnt = NgramStore(
             self.drafts.vocabulary_hash, Path(learnt_folder) if learnt_folder is not None else None
         )
         self._saved = monotonic()
@@ -138,27 +138,27 @@ class LocalEngine:
         self._banned = dict.fromkeys(self.vocabulary.control_tokens - self.vocabulary.end_tokens, float("-inf"))
         self._cancellation = Cancellation()
         self._sequence = self._context.sequence()
-        self._forks = Forks(self._context)
+        self._parallel = ParallelSequences(self._context)
         self._generator = Generator(
             wrap(self._sequence, "target"),
             None,
             self.vocabulary.end_tokens,
-            # In exact mode a pass has one chunk's rows at most.
+            # In exact mode a forward pass has one chunk's rows at most.
             min(draft_length or LONGEST - 1, EXACT_CHUNK - 1 if exact else LONGEST - 1),
             on_pass=self.costs.observe,
             steps=lambda: prefill_steps(self.costs, self._context.exact, bool(self.model.gpu_layers)),
             whole_steps=self._context.whole_steps,
         )
-        self.warm = self._warm_texts(warm or WarmSettings())
+        self.prompt_cache = self._cache_of(prompt_cache or PromptCacheSettings())
 
-    def _warm_texts(self, settings: WarmSettings) -> WarmTexts:
+    def _cache_of(self, settings: PromptCacheSettings) -> PromptCache:
         settings = replace(settings, shift=settings.shift and not self._context.exact)
         setup = asdict(Setup.of(self._context, None))
         about = {"model": model_hash(self.model.path), "shift": settings.shift, **setup}
-        return WarmTexts(self._sequence, self._generator, settings, about)
+        return PromptCache(self._sequence, self._generator, settings, about)
 
     @property
-    def choices(self) -> dict[str, Choice]:
+    def choices(self) -> dict[str, ResolvedSetting]:
         """``gpu_layers``, ``kv_type``, ``flash_attention`` and ``threads`` as they are in force."""
         return {"gpu_layers": self._placed, **self._context.choices}
 
@@ -174,7 +174,7 @@ class LocalEngine:
 
     @property
     def statistics(self) -> Statistics:
-        """Of the current or last generation."""
+        """The counts of the current or last generation."""
         return self._generator.statistics
 
     def use_draft(self, path: StrPath | None, wait: bool = True) -> None:
@@ -183,21 +183,21 @@ class LocalEngine:
         A draft with another vocabulary than the target's works at a price, which ``notes`` then names.
 
         Args:
-            wait: False returns at once: while the model loads, the one before it goes on.
+            wait: False returns at once: while the model loads, the previous one serves.
 
         Raises:
             CodespecError: it cannot be loaded; the draft stays what it was.
         """
         self.drafts.choose(Path(path) if path is not None else None, wait)
 
-    def use_adapters(self, target: Lora | None, draft: Lora | None) -> None:
+    def use_adapters(self, target: LoraRequest | None, draft: LoraRequest | None) -> None:
         """Decode from the next generation on with these LoRA adapters. One that cannot be used is left out;
         ``adapter_problem``, ``drafts.adapter_problem`` and ``notes`` then say why.
 
-        What was read with others is put aside until they are used again.
+        KV caches computed with other adapters are put aside until those are used again.
         """
         if self._adapters.use(target):
-            self.warm.change_adapter(self._context.adapter_key)
+            self.prompt_cache.change_adapter(self._context.adapter_key)
             self.costs.begin_anew()
         if self.adapter_problem:
             self.drafts.note(self.adapter_problem)
@@ -212,20 +212,20 @@ class LocalEngine:
         """The file of a draft for this target; None where no draft model is wanted or known.
 
         Args:
-            name: ``none``, a name, a path, or ``auto``: the best at hand with the target's vocabulary, see
+            name: ``none``, a name, a path, or ``auto``: the best installed one with the target's vocabulary, see
                 ``best_draft``, else the embedded one of the language.
 
         Raises:
-            CodespecError: a draft that was asked for by name does not exist.
+            CodespecError: there is no draft of this name or path.
         """
         return self.drafts.find(name, language)
 
-    def use_learnt(self, folder: StrPath | None, language: str, following: Sequence[int] = ()) -> Learnt:
-        """Draft from the next generation on with what a workspace taught in a language, too.
+    def use_learnt(self, folder: StrPath | None, language: str, following: Sequence[int] = ()) -> WorkspaceNgrams:
+        """Draft from the next generation on with the n-grams of a workspace and language, too.
 
         Args:
-            folder: of the workspace; None: what was taught in this session outside any.
-            following: tokens behind the cursor, which are no guess of what comes before them.
+            folder: of the workspace; None: the n-grams learnt in this session outside any workspace.
+            following: tokens after the cursor, which n-grams must not propose again.
         """
         learnt = self.learnt.of(Path(folder) if folder is not None else None, language)
         self.drafts.ngrams.learnt = learnt.index
@@ -233,19 +233,19 @@ class LocalEngine:
         return learnt
 
     def use_nothing_learnt(self) -> None:
-        """Draft from the next generation on with the text alone, until the next ``use_learnt``."""
+        """Draft without n-grams of workspaces from the next generation on, until the next ``use_learnt``."""
         self.drafts.ngrams.learnt = None
 
     def remember(self, prompt: Sequence[int], generated: Sequence[int]) -> None:
-        """Draft from now on also with what was generated behind a prompt: the next one mostly differs by a key."""
+        """Add the text generated after a prompt to the n-grams: the next prompt mostly differs by a key."""
         self.drafts.ngrams.remember(prompt, generated)
 
     def forget_generated(self) -> None:
-        """Forget what was remembered."""
+        """Forget the texts of ``remember``."""
         self.drafts.ngrams.forget_generated()
 
     def warm_up(self) -> None:
-        """Do now what the first request would wait for, whatever it is.
+        """Prepare the vocabulary for grammars, which the first request would wait for.
 
         Raises:
             CodespecError: no grammar can be used with this vocabulary.
@@ -270,14 +270,13 @@ class LocalEngine:
         speculate: bool | Draft = True,
         language: str = "",
     ) -> Iterator[Chunk]:
-        """Text as it comes, whole characters at a time; close the iterator to stop early.
+        """Generate text in chunks of whole characters; close the iterator to stop early.
 
         Args:
             prompt: token ids.
             grammar: constrains the text, starting from this state, which is advanced.
-            speculate: False decodes one token at a time with the target alone; a draft takes the place of the
-                engine's own.
-            language: what is generated; how often drafts are right is learnt for each apart.
+            speculate: False decodes one token at a time with the target alone; a draft replaces the engine's own.
+            language: of the text; acceptance rates are learnt for each language apart.
 
         Raises:
             CodespecError: the prompt is too long, or decoding failed.
@@ -289,7 +288,7 @@ class LocalEngine:
         else:
             self._generator.draft = speculate
         self._cancellation = Cancellation()
-        self.warm.turn_to(prompt)
+        self.prompt_cache.turn_to(prompt)
         decode = self._decoder()
         with self._context.cancellable(self._cancellation), self.drafts.cancellable(self._cancellation):
             for step in self._generator.generate(prompt, sampling, limits or Limits(), grammar, self._stopped(cancel)):
@@ -304,13 +303,13 @@ class LocalEngine:
         cancel: Cancel | None = None,
         stopped: Collection[int] = (),
     ) -> Iterator[tuple[int, Chunk]]:
-        """At most ``TOGETHER`` texts for one prompt as they come, each piece with its text's index.
+        """Generate at most ``TOGETHER`` texts for one prompt in chunks, each with the index of its text.
 
-        They are decoded side by side, without drafts, except in exact mode: then one after the other.
+        They are decoded in one batch, without drafts, except in exact mode: then one after the other.
 
         Args:
             grammars, samplings: one for each text.
-            stopped: indices of texts of which no more is wanted; may grow meanwhile.
+            stopped: indices of texts that are to end; the caller may add to it meanwhile.
 
         Raises:
             CodespecError: as ``generate``.
@@ -320,10 +319,10 @@ class LocalEngine:
             return
         samplings = [self._without_markers(each) for each in samplings]
         self._cancellation = Cancellation()
-        self.warm.turn_to(prompt)
+        self.prompt_cache.turn_to(prompt)
         decoders = [self._decoder() for _ in samplings]
-        with self._context.cancellable(self._cancellation), self._forks.cancellable(self._cancellation):
-            fork = self._forks.of(self._sequence)
+        with self._context.cancellable(self._cancellation), self._parallel.cancellable(self._cancellation):
+            fork = self._parallel.of(self._sequence)
             steps = self._generator.together(
                 prompt, samplings, limits or Limits(), grammars, stopped, self._stopped(cancel), fork
             )
@@ -356,7 +355,7 @@ class LocalEngine:
         return replace(sampling, logit_bias={**self._banned, **sampling.logit_bias})
 
     def _decoder(self) -> Callable[[Round], Chunk]:
-        """From the rounds of one text to its pieces."""
+        """A function that turns the rounds of one text into chunks."""
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
         def decode(step: Round) -> Chunk:
@@ -366,9 +365,9 @@ class LocalEngine:
         return decode
 
     def prefill(self, prompt: Sequence[int], cancel: Cancel | None = None) -> int:
-        """Decode what the KV cache lacks of a prompt, for a ``generate`` to come; ends a generation that still runs.
+        """Decode the tokens of a prompt that the KV cache lacks, for a later ``generate``; ends a running generation.
 
-        What was decoded when ``cancel`` is set, or ``abort`` called, stays.
+        Tokens decoded before ``cancel`` is set, or ``abort`` is called, stay in the KV cache.
 
         Returns:
             How many tokens were decoded.
@@ -377,7 +376,7 @@ class LocalEngine:
             CodespecError: the prompt is too long, or decoding failed.
         """
         self._cancellation = Cancellation()
-        self.warm.turn_to(prompt)
+        self.prompt_cache.turn_to(prompt)
         with self._context.cancellable(self._cancellation):
             return self._generator.prefill(prompt, self._stopped(cancel))
 
@@ -386,10 +385,10 @@ class LocalEngine:
         return _Any([self._cancellation, *([cancel] if cancel is not None else [])])
 
     def measure(self, go_on: Callable[[], bool]) -> bool:
-        """Measure what passes of the loaded models cost, where no earlier run has; seconds for each model.
+        """Measure the costs of the loaded models' forward passes, where no earlier run has; seconds for each model.
 
         Args:
-            go_on: asked before every pass; False stops.
+            go_on: asked before every forward pass; False stops.
 
         Returns:
             Whether all is measured; False where ``go_on`` or ``abort`` stopped it: the next call goes on.
@@ -398,14 +397,14 @@ class LocalEngine:
         return self.drafts.measure(go_on, self._cancellation)
 
     def save(self, every_s: float = 0.0) -> None:
-        """Keep how often drafts were right for the next run, unless that was done less than ``every_s`` ago."""
+        """Save the drafts' acceptance rates, unless that was done less than ``every_s`` seconds ago."""
         if monotonic() - self._saved >= every_s:
             self.drafts.save()
             self._saved = monotonic()
 
     def abort(self) -> None:
-        """Stop the running generation or measurement, from any thread: within one node of llama.cpp's graph, or, while
-        a prompt is read, at the end of a step."""
+        """Stop the running generation or measurement, from any thread: within one node of llama.cpp's graph, or, during
+        a prefill, at the end of a step."""
         self._cancellation.set()
 
     def close(self) -> None:
@@ -413,9 +412,9 @@ class LocalEngine:
         self.learnt.close()
         self.save()
         if self._context.pointer:
-            self.warm.save()
+            self.prompt_cache.save()
         self.drafts.close()
-        self._forks.close()
+        self._parallel.close()
         self._context.close()
         self._adapters.close()
         self.model.close()

@@ -9,16 +9,16 @@ from codespec.llama.context import Context, LlamaSequence
 from codespec.llama.runtime import Cancellation
 
 TOGETHER = 3
-"""Texts that are decoded side by side at most."""
+"""Texts that are decoded in one batch at most."""
 SPARE = 512
-"""Tokens that the second and further ones may take together."""
+"""KV cells for the second and further texts together."""
 BATCH = 32
 
 
-class Forks:
-    """A context for them, made when it is first needed.
+class ParallelSequences:
+    """A context for the parallel sequences, made when it is first needed.
 
-    They are not in the target's own context, where the room for them would slow every pass.
+    They are not in the target's own context, where the room for them would slow every forward pass.
 
     Args:
         target: the target's context.
@@ -33,7 +33,7 @@ class Forks:
         return self._context().cancellable(cancellation)
 
     def of(self, sequence: LlamaSequence) -> Callable[[], LlamaSequence]:
-        """Makes sequences that hold what ``sequence``, of the target, holds when the first one is made."""
+        """A function that makes copies of ``sequence``, of the target, as it is when the first one is made."""
         first: list[LlamaSequence] = []
 
         def fork() -> LlamaSequence:

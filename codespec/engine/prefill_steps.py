@@ -1,4 +1,4 @@
-"""How much of a prompt is decoded at a time: nobody who comes meanwhile is to wait long."""
+"""How many tokens of a prompt are prefilled at a time: a request that comes meanwhile must not wait long."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from codespec.draft.costs import LONGEST, RunningCosts
 from codespec.llama.context import BATCH, EXACT_CHUNK
 
 PREFILL_STEP_MS = 50.0
-"""About how long the first step of reading a prompt takes, and so whoever comes meanwhile waits."""
+"""About how long the first step of a prefill takes, and so the wait of a request that comes meanwhile."""
 LONGEST_STEP_MS = 500.0
-"""The same of the last: steps get longer, because many tokens at a time are read faster."""
+"""The same of the last step: steps get longer, because many tokens at a time are decoded faster."""
 PREFILL_ROWS = 64
 """Tokens of a prompt that are decoded at a time at most on a CPU: more are no faster."""
 
 
 def prefill_steps(running: RunningCosts, exact: bool, on_gpu: bool) -> tuple[int, int]:
-    """Tokens of the first step, and of a step at most: the longer nobody comes, the longer nobody will.
+    """Tokens of the first step, and of a step at most: the longer no request comes, the less likely one is.
 
     Args:
-        running: what the target's passes cost.
+        running: the costs of target calls.
     """
     if exact:
         return EXACT_CHUNK, EXACT_CHUNK

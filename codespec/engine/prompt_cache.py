@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from codespec.draft.sequence import common_prefix
-from codespec.engine.prompt_store import Shelf, ShelfFiles, Shelved
+from codespec.engine.prompt_store import PromptStore, PromptStoreFiles, StoredPrompt
 from codespec.llama.context import LlamaSequence
 from codespec.paths import name_of
 from codespec.protocols import CodespecError
@@ -17,22 +17,23 @@ from codespec.speculative.generate import Generator
 
 MIB = 1 << 20
 WORTH = 32
-"""Tokens that must be saved for a cache to be put aside or fetched: it costs as much as reading one token, at most."""
+"""Tokens that must be saved for a cache to be put aside or fetched, which costs at most as much as decoding one
+token."""
 LEAST_MOVED = 64
-"""Tokens in a row that are moved to another place, see ``WarmSettings.shift``."""
+"""Tokens in a row that are moved to another position, see ``PromptCacheSettings.shift``."""
 
 _log = logging.getLogger("codespec")
 
 
 @dataclass(frozen=True)
-class WarmSettings:
-    """How much of what was read is kept.
+class PromptCacheSettings:
+    """How many KV caches of earlier prompts are kept.
 
     Attributes:
         memory: bytes of main memory for the documents that are not being completed; 0 keeps none.
-        saved: bytes of one workspace that are kept between runs; 0 keeps none.
-        folder: for those; None keeps none either.
-        shift: whether text that was read at another place of the prompt is moved instead of read again. Lossy.
+        saved: bytes of one workspace that are kept on the disk between runs; 0 keeps none.
+        folder: for these files; None keeps none either.
+        shift: whether KV cells of text that has moved in the prompt are shifted instead of decoded again. Lossy.
     """
 
     memory: int = 512 * MIB
@@ -41,32 +42,32 @@ class WarmSettings:
     shift: bool = False
 
 
-class WarmTexts:
-    """Decides what the target's sequence holds.
+class PromptCache:
+    """Exchanges the KV cache in the target's sequence by prompt and workspace, and keeps those that are not in it.
 
     Args:
         sequence: of the target, and the ``generator`` that decodes with it.
-        about: what a KV cache depends on besides its tokens, see ``ShelfFiles``.
+        about: all that a KV cache depends on besides its tokens, see ``PromptStoreFiles``.
     """
 
     def __init__(
-        self, sequence: LlamaSequence, generator: Generator, settings: WarmSettings, about: Mapping[str, Any]
+        self, sequence: LlamaSequence, generator: Generator, settings: PromptCacheSettings, about: Mapping[str, Any]
     ) -> None:
         self._sequence, self._generator = sequence, generator
         self._shift = settings.shift
-        self._shelf = Shelf(settings.memory)
+        self._store = PromptStore(settings.memory)
         keep = settings.folder is not None and settings.saved > 0
-        self._files = ShelfFiles(settings.folder, about, settings.saved) if keep and settings.folder else None
+        self._files = PromptStoreFiles(settings.folder, about, settings.saved) if keep and settings.folder else None
         self._workspace = self._reader = self._adapter = ""
-        self._entered = {""}  # what belongs to no workspace is not kept
+        self._entered = {""}  # caches of no workspace are not kept on the disk
 
     @property
     def kept_bytes(self) -> int:
-        """Of the documents that are not being completed; from any thread."""
-        return self._shelf.size
+        """Bytes of the KV caches that are not in the target's sequence; from any thread."""
+        return self._store.size
 
     def enter(self, workspace: str) -> None:
-        """What is read from now on belongs to this workspace; fetches what an earlier run has kept of it."""
+        """Prompts from now on belong to this workspace; loads the caches that an earlier run has saved of it."""
         workspace = name_of(workspace)
         if workspace == self._workspace:
             return
@@ -74,16 +75,16 @@ class WarmTexts:
         if self._files is not None and workspace not in self._entered:
             self._entered.add(workspace)
             for each in reversed(self._files.load(workspace)):
-                self._shelf.put(each)
+                self._store.put(each)
 
     def change_adapter(self, adapter: str) -> None:
-        """The model has another LoRA adapter from now on, of this key: nothing that was read before serves with it."""
+        """The model has another LoRA adapter from now on, of this key: caches computed before do not serve with it."""
         self._put_aside(0)
         self._drop(0)
         self._adapter = adapter
 
     def turn_to(self, prompt: Sequence[int]) -> None:
-        """Let the sequence hold as much of what ``prompt`` begins with as was ever read and is still kept."""
+        """Put the kept cache with the longest common prefix with ``prompt`` into the target's sequence."""
         held = self._generator.held
         common = common_prefix(held, prompt)
         if not held:
@@ -92,9 +93,9 @@ class WarmTexts:
             if not self._workspace:  # what must not be kept is not, however little of it is new
                 self._reader = ""
             return
-        found, most = self._shelf.best(prompt, self._adapter)
+        found, most = self._store.best(prompt, self._adapter)
         if found is not None and most >= common + WORTH:
-            self._shelf.take(found)  # first: what is put aside may take its place
+            self._store.take(found)  # first: what is put aside may take its place
             self._put_aside(common)
             self._fetch(found)
         else:
@@ -106,43 +107,43 @@ class WarmTexts:
         self._reader = self._workspace
 
     def _drop(self, common: int) -> None:
-        """Hold no more than that, whatever becomes of the prompt: the rest must not be kept with its workspace."""
+        """Roll back to ``common`` tokens, so that the rest is not kept under the prompt's workspace."""
         held = self._generator.held[:common]
         self._sequence.rollback(common)
         self._generator.hold(held)
 
     def _put_aside(self, common: int) -> None:
-        """Keep what is held, if much of it is about to be lost."""
+        """Store the sequence's cache, if rolling back to ``common`` tokens would lose much of it."""
         held = self._generator.held
         if len(held) - common < WORTH:
             return
         self._sequence.rollback(len(held))
-        self._shelf.put(Shelved(held, self._sequence.save(), self._reader, self._adapter))
+        self._store.put(StoredPrompt(held, self._sequence.save(), self._reader, self._adapter))
         self._generator.hold(held)
 
-    def _fetch(self, shelved: Shelved) -> None:
+    def _fetch(self, stored: StoredPrompt) -> None:
         try:
-            self._sequence.restore(shelved.data, len(shelved.tokens))
+            self._sequence.restore(stored.data, len(stored.tokens))
         except CodespecError as error:
             _log.warning("%s; the text is read again", error)
             self._generator.hold([])
         else:
-            self._generator.hold(shelved.tokens)
+            self._generator.hold(stored.tokens)
 
     @property
     def lasting(self) -> bool:
-        """Whether anything is kept for the next run."""
+        """Whether caches are kept on the disk for the next run."""
         return self._files is not None
 
     def forget(self, workspace: str) -> None:
-        """Drop all that was read in a workspace.
+        """Drop all caches of a workspace, in memory and on the disk.
 
         Raises:
-            OSError: what was kept of it cannot be deleted.
+            OSError: a file cannot be deleted.
         """
         workspace = name_of(workspace)
-        for each in self._shelf.of(workspace):
-            self._shelf.take(each)
+        for each in self._store.of(workspace):
+            self._store.take(each)
         if workspace == self._reader:
             self._sequence.rollback(0)
             self._generator.hold([])
@@ -150,9 +151,9 @@ class WarmTexts:
             self._files.forget(workspace)
 
     def save(self) -> None:
-        """Keep what was read of every workspace for the next run."""
+        """Write the caches of every workspace to the disk for the next run."""
         if self._files is None:
             return
         self._put_aside(0)
-        for workspace in self._shelf.workspaces() - {""}:
-            self._files.save(workspace, self._shelf.of(workspace))
+        for workspace in self._store.workspaces() - {""}:
+            self._files.save(workspace, self._store.of(workspace))

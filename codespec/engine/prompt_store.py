@@ -1,7 +1,7 @@
-"""KV caches of texts that are not being completed at the moment, in main memory and, between runs, in a file.
+"""KV caches of prompts that are not in the target's sequence, in main memory and, between runs, in files.
 
-To change from one document to another a sequence's cache is copied out and another one in: about 4 µs a token of a
-model of 1.5 billion parameters, which reads a token in 10 to 20 ms.
+To change from one document to another a sequence's cache is copied out and another one in: about 4 µs a token for a
+model of 1.5 billion parameters, which prefills a token in 10 to 20 ms.
 """
 
 from __future__ import annotations
@@ -26,10 +26,11 @@ MOST_TEXTS = 32
 """Caches that are kept at most, however small they are."""
 
 ALIKE = 0.75
-"""A cache takes the place of another one that it begins with so much of: mostly an earlier state of its document."""
+"""A cache replaces another one of which it shares at least this part as a prefix: mostly an earlier state of its
+document."""
 
 MOST_FILES = 64
-"""Of workspaces; the ones longest unused go first."""
+"""Files of workspaces that are kept; those longest unused are deleted first."""
 
 MAGIC = b"codespec KV 1\n"
 _LARGEST_HEADER = 1 << 26
@@ -39,14 +40,14 @@ Data = npt.NDArray[np.uint8]
 
 
 @dataclass(frozen=True, eq=False)
-class Shelved:
-    """The KV cache of a text.
+class StoredPrompt:
+    """The KV cache of one prompt.
 
     Attributes:
-        tokens: of the text.
-        data: as ``LlamaSequence.save`` gives it.
-        workspace: whose text it is.
-        adapter: the LoRA adapter that the model had, see ``Context.adapter_key``.
+        tokens: of the prompt and what was generated after it.
+        data: the cache as ``LlamaSequence.save`` returns it.
+        workspace: that the prompt belongs to.
+        adapter: the LoRA adapter that it was computed with, see ``Context.adapter_key``.
     """
 
     tokens: list[int]
@@ -55,16 +56,16 @@ class Shelved:
     adapter: str = ""
 
 
-class Shelf:
-    """The caches of several texts, those least lately used dropped where they get too many or too large.
+class PromptStore:
+    """KV caches in main memory; the least recently used are dropped where they become too many or too large.
 
     Args:
-        limit: bytes of all of them together; 0 keeps none.
+        limit: bytes of all caches together; 0 keeps none.
     """
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._texts: list[Shelved] = []  # the one used last at the end
+        self._texts: list[StoredPrompt] = []  # the one used last at the end
 
     def __len__(self) -> int:
         return len(self._texts)
@@ -74,20 +75,20 @@ class Shelf:
         """Bytes of all caches."""
         return sum(each.data.nbytes for each in list(self._texts))  # another thread may ask
 
-    def put(self, shelved: Shelved) -> None:
-        """Keep a cache, in place of those that it makes superfluous."""
-        if shelved.data.nbytes > self._limit:
+    def put(self, stored: StoredPrompt) -> None:
+        """Keep a cache, and drop those that it makes superfluous."""
+        if stored.data.nbytes > self._limit:
             return
-        self._texts = [each for each in self._texts if not _replaces(shelved, each)]
-        self._texts.append(shelved)
+        self._texts = [each for each in self._texts if not _replaces(stored, each)]
+        self._texts.append(stored)
         while self.size > self._limit or len(self._texts) > MOST_TEXTS:
             del self._texts[0]
 
-    def best(self, tokens: Sequence[int], adapter: str = "") -> tuple[Shelved | None, int]:
-        """The cache that holds most of what ``tokens`` begin with, and how many tokens that is.
+    def best(self, tokens: Sequence[int], adapter: str = "") -> tuple[StoredPrompt | None, int]:
+        """The cache with the longest common prefix with ``tokens``, and the length of that.
 
         Args:
-            adapter: that the model has now; what was computed with another one is of no use.
+            adapter: of the model now; a cache computed with another one is of no use.
         """
         found, most = None, 0
         for each in self._texts:
@@ -96,25 +97,25 @@ class Shelf:
                 found, most = each, common
         return found, most
 
-    def take(self, shelved: Shelved) -> None:
-        """Give a cache away: it is in use, and will come back with what it holds then."""
-        self._texts.remove(shelved)
+    def take(self, stored: StoredPrompt) -> None:
+        """Remove a cache that goes into use; ``put`` will bring it back as it is then."""
+        self._texts.remove(stored)
 
-    def of(self, workspace: str) -> list[Shelved]:
-        """The caches of a workspace, the one used last first."""
+    def of(self, workspace: str) -> list[StoredPrompt]:
+        """The caches of a workspace, the most recently used first."""
         return [each for each in reversed(self._texts) if each.workspace == workspace]
 
     def workspaces(self) -> set[str]:
-        """Whose caches there are."""
+        """The workspaces that have caches."""
         return {each.workspace for each in self._texts}
 
 
-def _replaces(new: Shelved, old: Shelved) -> bool:
+def _replaces(new: StoredPrompt, old: StoredPrompt) -> bool:
     return new.adapter == old.adapter and common_prefix(new.tokens, old.tokens) >= ALIKE * len(old.tokens)
 
 
 def delete_kept(folder: Path, workspace: str) -> None:
-    """Delete what ``folder`` keeps of a workspace, of whatever model and settings.
+    """Delete the files of a workspace in ``folder``, of every model and setting.
 
     Raises:
         OSError: something cannot be deleted.
@@ -127,15 +128,15 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:24]
 
 
-class ShelfFiles:
-    """Keeps the caches of workspaces between runs, a file for each. Nothing here is ever an error.
+class PromptStoreFiles:
+    """Keeps the caches of workspaces between runs, in a file for each. Failures are logged, never raised.
 
-    A cache tells what was in the prompt: files are readable by their owner alone, and never leave the folder.
+    A cache reveals its prompt: the files are readable by their owner alone, and never leave the folder.
 
     Args:
         folder: need not exist.
-        about: all that a cache depends on besides its tokens: the model, the library, the kind of cache. A file
-            about anything else is not used.
+        about: all that a cache depends on besides its tokens: the model, the library, the type of the cache. A file
+            with another value is not used.
         limit: bytes of one workspace; 0 keeps and reads none.
     """
 
@@ -143,8 +144,8 @@ class ShelfFiles:
         self._folder, self._limit = folder, limit
         self._about = json.loads(json.dumps(about))  # as it is read back
 
-    def load(self, workspace: str) -> list[Shelved]:
-        """What was kept of a workspace, the text used last first; a damaged file is set aside."""
+    def load(self, workspace: str) -> list[StoredPrompt]:
+        """The caches that were saved of a workspace, the most recently used first; a damaged file is set aside."""
         path = self._path(workspace)
         if not self._limit:
             return []
@@ -158,9 +159,9 @@ class ShelfFiles:
             set_aside(path, error, "the text is read anew", _log)
             return []
 
-    def save(self, workspace: str, texts: Sequence[Shelved]) -> None:
-        """Keep caches in place of what was kept of the workspace, as many of the first as fit."""
-        kept: list[Shelved] = []
+    def save(self, workspace: str, texts: Sequence[StoredPrompt]) -> None:
+        """Replace the file of the workspace by one with these caches, as many of the first as fit."""
+        kept: list[StoredPrompt] = []
         room = self._limit
         for each in texts:
             room -= each.data.nbytes
@@ -192,15 +193,15 @@ class ShelfFiles:
             _log.warning("%s: what the model has read is forgotten at the end: %s", self._folder, error)
 
     def forget(self, workspace: str) -> None:
-        """Delete what was kept of a workspace, see ``delete_kept``."""
+        """Delete the files of a workspace, see ``delete_kept``."""
         delete_kept(self._folder, workspace)
 
     def _path(self, workspace: str) -> Path:
         about = _digest(json.dumps(self._about, sort_keys=True))
         return self._folder / f"{_digest(workspace)}-{about}.kv"
 
-    def _parse(self, content: bytes, workspace: str) -> Iterator[Shelved]:
-        """Raises ValueError where the content is not what ``save`` wrote."""
+    def _parse(self, content: bytes, workspace: str) -> Iterator[StoredPrompt]:
+        """The caches in a file's content; raises ValueError where ``save`` has not written it."""
         start = len(MAGIC) + 12
         if len(content) < start or not content.startswith(MAGIC):
             raise ValueError("another version, or no cache")
@@ -218,4 +219,4 @@ class ShelfFiles:
                 raise ValueError("the checksum of a text is wrong")
             place += each["size"]
             # A copy, so that the whole file does not stay in memory for one text of it.
-            yield Shelved(each["tokens"], data.copy(), workspace, each.get("adapter", ""))
+            yield StoredPrompt(each["tokens"], data.copy(), workspace, each.get("adapter", ""))

@@ -1,4 +1,4 @@
-"""Shipped grammars are lowered when the package is built."""
+"""Lowers the shipped grammars when the package is built."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Lowered grammars on disk, so that an unrolled language grammar is ready in milliseconds the second time.
+"""A cache of lowered grammars on disk, so that an unrolled language grammar is ready in milliseconds the second time.
 
 An entry is a file named by a hash of all that it depends on: the source, the options, and the code that lowers it.
-Nothing here is ever an error: a folder that cannot be used is no cache, a damaged entry is no entry.
+Failures raise no error: a folder that cannot be used is no cache, a damaged entry is no entry.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ VARIABLE = "CODESPEC_GRAMMAR_CACHE"
 BEFOREHAND = Path(__file__).parents[1] / "data/lowered"
 """Entries for the shipped grammars, made when the package is built; there need not be any."""
 MAX_BYTES = 64 * 1024 * 1024
-"""Of all entries together; the ones longest unused go first."""
+"""Bytes of all entries together; those longest unused are deleted first."""
 MAX_ENTRY = 16 * 1024 * 1024
 MOST_ENTRIES = 16_384
 
 collected: dict[str, str] | None = None
-"""What is stored is put here as well, in a process that hands it on to another."""
+"""Stored entries are collected here as well, in a process that passes them on to another."""
 
 _HEAD = b"codespec grammar 1 "
 _SUFFIX = ".grammar"
@@ -38,7 +38,7 @@ _log = logging.getLogger(__name__)
 
 
 def folder() -> Path | None:
-    """Where entries lie; None where there is no cache."""
+    """The folder of the entries; None where there is no cache."""
     chosen = os.environ.get(VARIABLE, "")
     if chosen.lower() in ("off", "0", "no"):
         return None
@@ -46,7 +46,7 @@ def folder() -> Path | None:
 
 
 def key(text: str, **options: Any) -> str:
-    """What an entry for the source ``text`` is called, with ``options`` that JSON can hold."""
+    """The key of an entry: a hash of the source ``text``, of ``options`` that JSON can hold, and of the code."""
     parts = json.dumps([code_hash(), llguidance.__version__, options], sort_keys=True)
     return hashlib.sha256(f"{parts}\n{text}".encode("utf-8", "surrogatepass")).hexdigest()
 

@@ -1,4 +1,4 @@
-"""What ``codespec grammar check`` and ``codespec grammar accepts`` do."""
+"""``codespec grammar check`` and ``codespec grammar accepts``: diagnoses grammars, and tells whether files match."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SHOWN = 8  # alternatives named in a message
 
 
 @dataclass(frozen=True)
-class Acceptance:
+class FileMatch:
     """Whether a file matches a grammar.
 
     Attributes:
@@ -73,7 +73,7 @@ def _placed(warning: str, name: str) -> Diagnostic:
     return Diagnostic(match[1], int(match[2]), int(match[3]), "warning", match[4])
 
 
-def accepts(grammar: Grammar, path: StrPath) -> Acceptance:
+def accepts(grammar: Grammar, path: StrPath) -> FileMatch:
     """Whether the whole of a UTF-8 file matches ``grammar``.
 
     Raises:
@@ -84,7 +84,7 @@ def accepts(grammar: Grammar, path: StrPath) -> Acceptance:
     return accepts_text(grammar, decode(read_bytes(file, MAX_TEXT), file), str(file))
 
 
-def accepts_text(grammar: Grammar, text: str, file: str = "text") -> Acceptance:
+def accepts_text(grammar: Grammar, text: str, file: str = "text") -> FileMatch:
     """Whether the whole of ``text`` matches ``grammar``; ``file`` only names it in the result.
 
     Raises:
@@ -99,7 +99,7 @@ def accepts_text(grammar: Grammar, text: str, file: str = "text") -> Acceptance:
         if count < min(_SLICE, len(content) - taken + count):
             break
     if taken == len(content) and state.can_end:
-        return Acceptance(file, True)
+        return FileMatch(file, True)
     while taken and taken < len(content) and content[taken] & 0xC0 == 0x80:
         state.rollback(1)  # back to the first byte of the refused character
         taken -= 1
@@ -109,11 +109,11 @@ def accepts_text(grammar: Grammar, text: str, file: str = "text") -> Acceptance:
         wanted = expected(state)
     except CodespecError:  # the engine's limits: the verdict stands, the explanation is lost
         wanted = "something else"
-    return Acceptance(file, False, line, column, wanted)
+    return FileMatch(file, False, line, column, wanted)
 
 
 def expected(state: GrammarState) -> str:
-    """What may come next in a state over ``byte_tokenizer``, in words."""
+    """The bytes that may come next in a state over ``byte_tokenizer``, in words."""
     bits = np.zeros((byte_tokenizer().size + 31) // 32, np.uint32)
     state.mask_into(bits)
     allowed = [byte for byte in range(256) if bits[byte >> 5] >> np.uint32(byte & 31) & 1]

@@ -1,4 +1,4 @@
-"""What ``codespec grammar convert`` does: one notation into another."""
+"""``codespec grammar convert``: converts grammars from one notation into another."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from codespec.grammar.errors import GrammarError
 from codespec.grammar.grammar import Grammar, GrammarText
 from codespec.grammar.json.engine import compile_schema
 from codespec.grammar.lark.expand import Expanded, expand, string_value
-from codespec.grammar.lark.source import Definition, Token, is_terminal
+from codespec.grammar.lark.source import LarkDefinition, LarkToken, is_terminal
 from codespec.grammar.lower.lower import lower
 from codespec.protocols import CodespecError
 
@@ -32,7 +32,7 @@ _FOLDED = {"k": "\u212a", "s": "\u017f"}
 
 
 def convert(name_or_path: StrPath | GrammarText, to: str, lenient: bool = False) -> tuple[str, list[str]]:
-    """A grammar, written in the notation ``to``, and warnings of what may differ.
+    """A grammar in the notation ``to``, and warnings of possible differences.
 
     Args:
         name_or_path: as for ``Grammar.load``.
@@ -58,7 +58,7 @@ def convert(name_or_path: StrPath | GrammarText, to: str, lenient: bool = False)
 
 
 def lark_to_gbnf(grammar: Expanded) -> tuple[str, list[str]]:
-    """An expanded Lark grammar as GBNF, and warnings of what may differ.
+    """An expanded Lark grammar as GBNF, and warnings of possible differences.
 
     Raises:
         GrammarError: it uses what GBNF does not have; with the position.
@@ -105,12 +105,12 @@ class _Writer:
         unused = not any(item.terminal for item in self.grammar.definitions.values())
         return self.grammar.warnings + (found[1:] if unused else found)
 
-    def _body(self, definition: Definition) -> str:
+    def _body(self, definition: LarkDefinition) -> str:
         for token in definition.attributes:
             raise token.error(f"GBNF has nothing like {token.text!r}", "leave it out")
         return self._tokens(definition.body, definition.terminal)
 
-    def _tokens(self, tokens: list[Token], terminal: bool) -> str:
+    def _tokens(self, tokens: list[LarkToken], terminal: bool) -> str:
         out: list[str] = []
         at = 0
         while at < len(tokens):
@@ -134,7 +134,7 @@ class _Writer:
             at += 1
         return _joined(out) or '""'
 
-    def _item(self, token: Token, terminal: bool) -> str:
+    def _item(self, token: LarkToken, terminal: bool) -> str:
         if token.kind == "name":
             name = token.text.lstrip("!?")
             return self._lexeme(self.names[name], terminal) if is_terminal(name) else self.names[name]
@@ -159,7 +159,7 @@ def _joined(parts: list[str]) -> str:
     return text.replace("( ", "(").strip()
 
 
-def _bounds(tokens: list[Token], at: int) -> tuple[str, int]:
+def _bounds(tokens: list[LarkToken], at: int) -> tuple[str, int]:
     """``~ n``, ``~ n..m`` and ``{n,m}`` in GBNF, and the index of their last token."""
     if tokens[at].text == "~":
         low = high = tokens[at + 1].text
@@ -172,11 +172,11 @@ def _bounds(tokens: list[Token], at: int) -> tuple[str, int]:
     return "{" + ("0" + inner if inner.startswith(",") else inner) + "}", end
 
 
-def _range(low: Token, high: Token) -> str:
+def _range(low: LarkToken, high: LarkToken) -> str:
     return f"[{_char(ord(string_value(low)[0]))}-{_char(ord(string_value(high)[0]))}]"
 
 
-def _literal(text: str, blind: bool, token: Token) -> str:
+def _literal(text: str, blind: bool, token: LarkToken) -> str:
     if blind:
         return " ".join(f"[{_cases(ord(char), True, token)}]" for char in text) or '""'
     return '"' + "".join(char if char in "-[]" else _char(ord(char)) for char in text) + '"'
@@ -191,7 +191,7 @@ def _char(code: int) -> str:
     return f"\\x{code:02X}" if code < 256 else f"\\U{code:08X}"
 
 
-def _regex(token: Token) -> str:
+def _regex(token: LarkToken) -> str:
     body, _, flags = token.text[1:].rpartition("/")
     try:
         parsed = _sre.parse(body.replace("\\/", "/"), sum(_FLAGS[flag] for flag in flags if flag in _FLAGS))
@@ -202,11 +202,11 @@ def _regex(token: Token) -> str:
     return f"({_sequence(parsed, token, bool(found & re.IGNORECASE), bool(found & re.DOTALL))})"
 
 
-def _sequence(items: Any, token: Token, blind: bool, dotall: bool) -> str:
+def _sequence(items: Any, token: LarkToken, blind: bool, dotall: bool) -> str:
     return " ".join(_part(str(kind), value, token, blind, dotall) for kind, value in items) or '""'
 
 
-def _part(kind: str, value: Any, token: Token, blind: bool, dotall: bool) -> str:
+def _part(kind: str, value: Any, token: LarkToken, blind: bool, dotall: bool) -> str:
     if kind == "LITERAL":
         return _literal(chr(value), blind and chr(value).lower() != chr(value).upper(), token)
     if kind == "NOT_LITERAL":
@@ -231,7 +231,7 @@ def _part(kind: str, value: Any, token: Token, blind: bool, dotall: bool) -> str
     raise token.error(f"GBNF has nothing like {kind.lower().replace('_', ' ')}", "write it with classes and groups")
 
 
-def _cases(code: int, blind: bool, token: Token) -> str:
+def _cases(code: int, blind: bool, token: LarkToken) -> str:
     char = chr(code)
     if not blind or char.lower() == char.upper():
         return _char(code)
@@ -241,7 +241,7 @@ def _cases(code: int, blind: bool, token: Token) -> str:
     return "".join(_char(ord(each)) for each in (char.lower(), char.upper(), *_FOLDED.get(char.lower(), "")))
 
 
-def _class(members: Any, token: Token, blind: bool) -> str:
+def _class(members: Any, token: LarkToken, blind: bool) -> str:
     out, negated = "", ""
     for kind, value in members:
         if str(kind) == "NEGATE":
@@ -275,7 +275,7 @@ def _digits() -> tuple[tuple[int, int], ...]:
     return tuple((zero, zero + 9) for zero in zeros)  # Unicode keeps the ten of a script together
 
 
-def _ranges(low: int, high: int, blind: bool, token: Token) -> str:
+def _ranges(low: int, high: int, blind: bool, token: LarkToken) -> str:
     text = f"{_char(low)}-{_char(high)}"
     if not blind:
         return text

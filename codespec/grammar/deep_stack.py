@@ -9,7 +9,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 STACK = 256 * 1024 * 1024
-"""Bytes of address space, of which only what is used is ever real: some 60,000 rules deep."""
+"""Bytes of address space (memory is taken only as far as it is used): some 60,000 rules deep."""
 _lock = threading.Lock()
 
 

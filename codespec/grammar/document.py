@@ -1,7 +1,7 @@
-"""A grammar in the middle of a file: its state at any place of a document that is being edited.
+"""A grammar in the middle of a file: its state at any position of a document that is being edited.
 
-One matcher stands behind the last line that was asked for, with the number of tokens accepted up to the end of every
-line before. After an edit it is rolled back to the line that changed (microseconds, at any depth) and fed from there
+One matcher has accepted the text up to the last line that was asked for, and remembers the number of tokens at the end
+of every line. After an edit it is rolled back to the line that changed (microseconds, at any depth) and fed from there
 (1 to 3 ms per kilobyte of Python).
 """
 
@@ -20,7 +20,7 @@ LONGEST_PREFIX = 200_000
 ROOT, BLOCK = "root", "statements"
 """Start symbols: of a file, and of what a block holds."""
 MOST_STARTS = 8
-"""Places that are tried at most where the file's beginning does not match."""
+"""Positions that are tried as starts where the file's beginning does not match."""
 MOST_FEEDS, MOST_REFUSALS = 3, 64
 """Matchers that are kept for a document besides the one of the whole file, and texts known to be refused."""
 
@@ -30,7 +30,7 @@ Open = Callable[[str, Levels], GrammarState | None]
 
 
 class Start(Protocol):
-    """A place from which the text may be read on its own; see ``codespec.syntax``."""
+    """A position from which the text may be parsed on its own; see ``codespec.syntax``."""
 
     @property
     def offset(self) -> int: ...
@@ -39,11 +39,11 @@ class Start(Protocol):
 
 
 @dataclass(frozen=True)
-class Place:
-    """The grammar at one place of a document.
+class GrammarPosition:
+    """The grammar at one position of a document.
 
     Attributes:
-        state: a copy that stands there; None where the text before it is not in the language.
+        state: a copy that has accepted the text before it; None where that is not in the language.
         note: ``python``, ``python (from line 40)`` or ``none (python: line 12 does not match it)``.
         outside: given what follows the cursor, and where in it the state refused to go on, whether that lies outside
             of the block that the state began in; None where it began with the file.
@@ -55,7 +55,7 @@ class Place:
 
 
 class Feed:
-    """A matcher that follows a text by lines, from one place on."""
+    """A matcher that is fed a text by lines, from one position on."""
 
     def __init__(self, state: GrammarState, tokenize: Callable[[str], Sequence[int]]) -> None:
         self._state, self._tokenize = state, tokenize
@@ -64,7 +64,7 @@ class Feed:
         self._partial = 0
 
     def reach(self, lines: Sequence[str], stopped: Callable[[], bool] = lambda: False) -> int | None:
-        """Bring the state behind ``lines`` (with their ends; the last one, up to the cursor, is not kept).
+        """Feed the state up to the end of ``lines`` (with line ends; the last one, up to the cursor, is not kept).
 
         Returns:
             None, or the index of the first line that it refused.
@@ -103,11 +103,11 @@ class Feed:
 
 
 class GrammarDocument:
-    """The grammar of one open document, whatever version of it comes next.
+    """The grammar of one open document, through all its versions.
 
     Args:
         name: of the grammar.
-        open_state: gives states at the start of the grammar, for a start symbol and a set of levels.
+        open_state: returns a state at the start of the grammar, for a start symbol and a set of levels.
         tokenize: the tokens of a text; any cut will do.
         leveled: the grammar depends on the indentations that the document uses.
         indented: whether less indentation ends a block, otherwise a closing bracket does.
@@ -135,11 +135,11 @@ class GrammarDocument:
         starts: Callable[[int], Iterable[Start]] | None = None,
         begins: bool = True,
         stopped: Callable[[], bool] = lambda: False,
-    ) -> Place:
+    ) -> GrammarPosition:
         """The grammar at ``offset`` (in characters) of the current version.
 
         Args:
-            starts: the places where the text that leads up to an offset may be read on its own, outermost first.
+            starts: positions from which the text up to an offset may be parsed on its own, outermost first.
             begins: whether ``text`` begins where the document does; where not, only ``starts`` count.
             stopped: asked at every line; the first time a document takes some milliseconds for each kilobyte.
 
@@ -152,16 +152,17 @@ class GrammarDocument:
         if begins and len(prefix) <= LONGEST_PREFIX:
             state, refused = self._try(ROOT, 0, prefix, levels, stopped)
             if state is not None:
-                return Place(state, self._name)
+                return GrammarPosition(state, self._name)
         found = self._restart(prefix, levels, starts, stopped) if starts is not None else None
         if found is not None:
             return found
         if refused is None:
-            return Place(None, f"none ({self._name}: the text before the cursor is too long)")
-        return Place(None, f"none ({self._name}: line {refused + 1} does not match it)")
+            return GrammarPosition(None, f"none ({self._name}: the text before the cursor is too long)")
+        return GrammarPosition(None, f"none ({self._name}: line {refused + 1} does not match it)")
 
     def _levels(self, text: str, offset: int) -> Levels:
-        """Of the document. Of the cursor's own line, which is still being written, only whether it opens a block."""
+        """The levels of the document; of the cursor's own line, which is unfinished, it counts only whether it opens a
+        block."""
         if not self._leveled:
             return None
         start, end = text.rfind("\n", 0, offset) + 1, text.find("\n", offset)
@@ -174,7 +175,7 @@ class GrammarDocument:
     def _try(
         self, symbol: str, start: int, text: str, levels: Levels, stopped: Callable[[], bool]
     ) -> tuple[GrammarState | None, int | None]:
-        """The state behind ``text`` read as ``symbol``, or the index of the line that it refused."""
+        """The state after ``text`` parsed as ``symbol``, or the index of the line that it refused."""
         key = (symbol, start, levels)
         refused = self._refused.get(key)
         if refused is not None and text.startswith(refused):  # nothing that follows can change that
@@ -216,7 +217,7 @@ class GrammarDocument:
 
     def _restart(
         self, prefix: str, levels: Levels, starts: Callable[[int], Iterable[Start]], stopped: Callable[[], bool]
-    ) -> Place | None:
+    ) -> GrammarPosition | None:
         """The state from the outermost enclosing block, or statement in one, whose text up to the cursor matches."""
         near = [start for start in starts(len(prefix)) if len(prefix) - start.offset <= LONGEST_PREFIX]
         for start in near[-MOST_STARTS:]:
@@ -227,11 +228,13 @@ class GrammarDocument:
                 state, _ = self._try(symbol, start.offset, text, deeper, stopped)
                 if state is not None:
                     row = prefix.count("\n", 0, start.offset) + 1
-                    return Place(state, f"{self._name} (from line {row})", self._outside(indent, start.top_level))
+                    return GrammarPosition(
+                        state, f"{self._name} (from line {row})", self._outside(indent, start.top_level)
+                    )
         return None
 
     def _outside(self, indent: str, top_level: bool) -> Callable[[str, int], bool] | None:
-        """Whether the text that was refused comes after the block that ``indent`` is the indentation of."""
+        """Whether the refused text comes after the block with the indentation ``indent``."""
         if top_level:
             return None
         return partial(_dedents, len(indent)) if self._indented else _closes

@@ -1,4 +1,4 @@
-"""The one error that every grammar front end raises, and what else there is to say about a grammar."""
+"""The error that every grammar front end raises, and diagnostics for authors of grammars."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class GrammarError(CodespecError):
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """Something to tell the author of a grammar. Line and column from 1; 0 without a position."""
+    """An error or warning for the author of a grammar. Line and column from 1; 0 without a position."""
 
     file: str
     line: int

@@ -1,4 +1,4 @@
-"""A grammar from any of its sources, and the states that models generate under."""
+"""``Grammar``: made from any notation, it gives the states that constrain generation."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from codespec.grammar.deep_stack import with_deep_stack
 from codespec.grammar.errors import GrammarError, did_you_mean
 from codespec.grammar.gbnf import gbnf
 from codespec.grammar.json.engine import compile_schema
-from codespec.grammar.json.positions import Places
+from codespec.grammar.json.positions import ValuePositions
 from codespec.grammar.json.unique import UniqueState
 from codespec.grammar.lark.expand import Expanded
 from codespec.grammar.lark.expand import expand as expand_lark
@@ -35,7 +35,7 @@ from codespec.protocols import CodespecError, GrammarState
 MAX_FILE = 4 * 1024 * 1024
 """Bytes of a grammar file."""
 NOTATIONS = ("gbnf", "lark", "json")
-"""What a grammar may be written in, as files are named; ``json`` is a JSON Schema."""
+"""The notations of grammars, by the suffixes of files; ``json`` is a JSON Schema."""
 
 # Where lexemes are single code points a mask visits many more items than llguidance expects; its own limit of 50,000
 # gives up after some milliseconds. This one is for grammars that would take more than 2 s.
@@ -96,7 +96,7 @@ class GrammarText:
 
 
 class Grammar:
-    """What a text must match.
+    """A grammar that generated text must match.
 
     Build one with ``from_gbnf``, ``from_json_schema``, ``from_type``, ``from_lark``, ``from_regex`` or ``load``; then
     ``state`` gives a fresh state for a model's tokens. Any number of threads may share a grammar.
@@ -104,7 +104,7 @@ class Grammar:
     Attributes:
         name: file or name, for messages.
         leveled: whether the language depends on the levels of indentation that it was made with.
-        warnings: what is not as the author may expect; for a JSON Schema, what is ignored.
+        warnings: differences from what the author may expect; for a JSON Schema, keywords that are ignored.
     """
 
     def __init__(self, name: str, source: str | None, rules: Rules | Callable[[], Rules] | None = None) -> None:
@@ -114,7 +114,7 @@ class Grammar:
         self.warnings: tuple[str, ...] = ()
         self.leveled = False
         self._expanded: Expanded | None = None
-        self._places: Places | None = None
+        self._places: ValuePositions | None = None
         self._lock = threading.Lock()
         self._compiled: weakref.WeakKeyDictionary[Tokenizer, tuple[llguidance.LLMatcher, bool]] = (
             weakref.WeakKeyDictionary()

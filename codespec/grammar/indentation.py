@@ -1,4 +1,4 @@
-"""The indentations of a document: what a grammar with levels is unrolled for."""
+"""The indentations of a document, for which a grammar with levels is unrolled."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def detect(text: str) -> tuple[str, ...]:
 
 
 def usual(yaml: bool = False) -> list[tuple[str, ...]]:
-    """What ``detect`` finds in most documents: blocks one to six deep, by the usual unit."""
+    """The sets of indentations that ``detect`` finds in most documents: blocks one to six deep, by the usual unit."""
     unit = _YAML_UNIT if yaml else UNIT
     return [extend([""], unit, deep + DEEPER) for deep in range(1, 7)]
 

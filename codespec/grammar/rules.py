@@ -1,4 +1,4 @@
-"""What every grammar front end produces: a set of rules over code points."""
+"""The intermediate form that every grammar front end produces: a set of rules over code points."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class CharClass:
 
 @dataclass(frozen=True)
 class RuleRef:
-    """Whatever the rule of this name matches."""
+    """The texts that the rule of this name matches."""
 
     name: str
     line: int = 0

@@ -38,7 +38,7 @@ _IMPORT = re.compile(r"%import\s+\.")
 _MOST_REFUSED = 256
 _IDLE = 30.0  # seconds after which a helper that nobody needs is ended
 
-Verdict = dict[str, Any]
+TrialReport = dict[str, Any]
 """``kind``: ``ok``, ``error`` (with ``name``, ``cause``, ``remedy``, ``line``, ``column``), ``slow``, ``overdue``,
 ``memory``, ``crash`` or ``contradiction`` (with ``cause``). ``compiled``: entries for the cache, if ``ok``.
 ``seconds`` and ``memory`` (in MB, the helper included): what it took, if known."""
@@ -73,21 +73,21 @@ def approve(kind: str, text: str, name: str, **options: Any) -> None:
         cache.store(key, _APPROVED)
 
 
-def _refuse(key: str, verdict: Verdict) -> None:
-    """Remember a refusal while this process lives: who asks again need not wait for it again."""
+def _refuse(key: str, verdict: TrialReport) -> None:
+    """Remember a refusal while this process lives: asking again then costs nothing."""
     if len(_refused) >= _MOST_REFUSED:
         _refused.clear()
     _refused[key] = verdict
 
 
-def keep(verdict: Verdict) -> None:
-    """Put what the helper compiled in the cache, so that it is not compiled again."""
+def keep(verdict: TrialReport) -> None:
+    """Put the grammars that the helper compiled into the cache, so that they are not compiled again."""
     for key, text in verdict.get("compiled", {}).items():
         cache.store(key, text)
 
 
-def refusal(name: str, verdict: Verdict) -> GrammarError:
-    """The error that tells a user what the helper found."""
+def refusal(name: str, verdict: TrialReport) -> GrammarError:
+    """The error for a helper's report."""
     shorten = "make it smaller: fewer rules, smaller repetition counts, fewer nested optional parts"
     kind = verdict["kind"]
     if kind == "error":
@@ -111,8 +111,8 @@ class Sandbox:
         self._process: subprocess.Popen[bytes] | None = None
         self._idle: threading.Timer | None = None
 
-    def examine(self, request: dict[str, Any]) -> Verdict:
-        """What the helper says of one grammar.
+    def examine(self, request: dict[str, Any]) -> TrialReport:
+        """The helper's report on one grammar.
 
         Raises:
             GrammarError: no helper can be started.
@@ -134,7 +134,7 @@ class Sandbox:
                 self._idle.cancel()
             self._end()
 
-    def _ask(self, request: dict[str, Any]) -> Verdict:
+    def _ask(self, request: dict[str, Any]) -> TrialReport:
         process = self._process
         if process is None or process.poll() is not None:
             self._end()
@@ -158,7 +158,7 @@ class Sandbox:
         finally:
             timer.cancel()
         if answer.endswith(b"\n"):
-            verdict: Verdict = json.loads(answer)
+            verdict: TrialReport = json.loads(answer)
             return verdict
         self._end()
         return {"kind": "overdue"} if overdue.is_set() else {"kind": "crash", "cause": ended(process.returncode)}
@@ -171,7 +171,7 @@ class Sandbox:
 
 
 _approved: set[str] = set()
-_refused: dict[str, Verdict] = {}
+_refused: dict[str, TrialReport] = {}
 shared = Sandbox()
 """The helper of this process."""
 atexit.register(shared.close)

@@ -1,5 +1,4 @@
-"""What the helper of ``sandbox`` does: compile grammars and take a few steps with each, in copies of itself that may
-come to any end."""
+"""The helper of ``sandbox``: compiles grammars and takes a few steps with each, in copies of itself that may crash."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ from codespec.grammar import cache
 from codespec.grammar.errors import GrammarError, one_line
 from codespec.grammar.grammar import Grammar
 from codespec.grammar.lower.lower import lower
-from codespec.grammar.sandbox import MEMORY, PATIENCE, SECONDS, Verdict, ended
+from codespec.grammar.sandbox import MEMORY, PATIENCE, SECONDS, TrialReport, ended
 from codespec.grammar.tokenizer import byte_tokenizer
 from codespec.protocols import CodespecError
 
@@ -32,8 +31,8 @@ _RESERVED = (2 * 256 + 128) * 1024 * 1024  # address space, not memory: stacks t
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 
-Work = Callable[[str, str, str, dict[str, Any]], None]
-"""What is done with a grammar: its kind, text, name and options."""
+Trial = Callable[[str, str, str, dict[str, Any]], None]
+"""A trial of a grammar, given its kind, text, name and options."""
 
 
 def try_out(kind: str, text: str, name: str, options: dict[str, Any]) -> None:
@@ -91,7 +90,7 @@ def main() -> None:
         print(json.dumps(examine(json.loads(line))), flush=True)
 
 
-def _choose_way() -> Callable[[dict[str, Any]], Verdict]:
+def _choose_way() -> Callable[[dict[str, Any]], TrialReport]:
     """A process for each grammar, where one that is known to be fine comes through that way."""
     if not hasattr(os, "fork"):
         return examine_here
@@ -99,8 +98,8 @@ def _choose_way() -> Callable[[dict[str, Any]], Verdict]:
     return examine_in_copy if examine_in_copy(trial)["kind"] == "ok" else examine_here
 
 
-def examine_in_copy(request: dict[str, Any], work: Work = try_out) -> Verdict:
-    """The verdict of a fork of this process, which may come to any end over ``work``."""
+def examine_in_copy(request: dict[str, Any], work: Trial = try_out) -> TrialReport:
+    """The report of a fork of this process, which ``work`` may crash or hang."""
     with tempfile.TemporaryFile() as answer, tempfile.TemporaryFile() as complaints:
         child = os.fork()
         if child == 0:
@@ -116,9 +115,9 @@ def examine_in_copy(request: dict[str, Any], work: Work = try_out) -> Verdict:
     return {**_verdict(os.waitstatus_to_exitcode(status), text, errors), **cost}
 
 
-def _verdict(code: int, answer: bytes, errors: str) -> Verdict:
+def _verdict(code: int, answer: bytes, errors: str) -> TrialReport:
     if code == 0:
-        verdict: Verdict = json.loads(answer)
+        verdict: TrialReport = json.loads(answer)
         return verdict
     if code in (-signal.SIGPROF, -signal.SIGXCPU):
         return {"kind": "slow"}
@@ -129,7 +128,7 @@ def _verdict(code: int, answer: bytes, errors: str) -> Verdict:
     return {"kind": "crash", "cause": ended(code)}
 
 
-def _be_copy(request: dict[str, Any], work: Work, answer: IO[bytes], complaints: IO[bytes]) -> None:
+def _be_copy(request: dict[str, Any], work: Trial, answer: IO[bytes], complaints: IO[bytes]) -> None:
     code = 1
     try:
         os.dup2(complaints.fileno(), 2)
@@ -178,8 +177,8 @@ def _address_space() -> int:
         return 1 << 30
 
 
-def examine_here(request: dict[str, Any], work: Work = try_out) -> Verdict:
-    """The verdict on one grammar, found in this process."""
+def examine_here(request: dict[str, Any], work: Trial = try_out) -> TrialReport:
+    """The report on one grammar, tried in this process."""
     compiled = cache.collected = {}
     try:
         work(request["kind"], request["text"], request["name"], request["options"])

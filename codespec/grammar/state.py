@@ -1,4 +1,4 @@
-"""The llguidance engine behind the ``GrammarState`` protocol."""
+"""The implementation of the ``GrammarState`` protocol with llguidance."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _AMBIGUOUS = "the text can be read in too many ways; make the grammar less ambig
 
 
 class LlguidanceState:
-    """Where in a grammar a sequence of tokens stands. One thread at a time.
+    """The state of a grammar after a sequence of tokens. One thread at a time.
 
     End tokens never reach llguidance, which knows the length of only one of them when it rolls back: this
     class allows them where the text is complete and remembers that one was taken.

@@ -1,4 +1,4 @@
-"""What grammars need of a vocabulary: one without a model, and the tokens that a grammar names."""
+"""Vocabularies for grammars: one without a model, and the tokens that a grammar names."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def token_ranges(tokenizer: Tokenizer, ref: TokenRef) -> list[tuple[int, int]]:
 
 
 def _gaps(holes: list[int], size: int) -> list[tuple[int, int]]:
-    """What is left of 0..size-1 between the sorted ``holes``."""
+    """The ranges of 0..size-1 between the sorted ``holes``."""
     ranges = []
     start = 0
     for hole in [*holes, size]:
@@ -47,7 +47,7 @@ def _gaps(holes: list[int], size: int) -> list[tuple[int, int]]:
 
 
 class _Bytes:
-    """What llguidance asks of a tokenizer: 256 one-byte tokens and an end token."""
+    """A tokenizer for llguidance: 256 one-byte tokens and an end token."""
 
     eos_token_id = 256
     bos_token_id = None

@@ -30,7 +30,7 @@ class User(Protocol):
     """A context that can decode with an adapter."""
 
     def use(self, adapter: None) -> None:
-        """Decode without any."""
+        """Decode without an adapter."""
         ...
 
     def __hash__(self) -> int: ...
@@ -64,7 +64,7 @@ class Adapter:
             raise CodespecError(f"{path}: llama.cpp cannot load it ({reason})")
 
     def close(self) -> None:
-        """Free it, before its model; contexts that use it go on without. A second call does nothing."""
+        """Free the adapter, before its model; contexts that use it go on without. A second call does nothing."""
         for context in list(self.users):
             context.use(None)
         if self.pointer:
@@ -73,7 +73,7 @@ class Adapter:
 
 
 def check(path: Path, model: Path) -> None:
-    """Refuse what llama.cpp would not apply to a model as it was trained.
+    """Refuse an adapter that llama.cpp would not apply to a model as it was trained.
 
     Raises:
         CodespecError: with the reason.
@@ -106,7 +106,7 @@ def _of_metadata(adapter: Header, base: Header, model: Path) -> str:
 
 
 def _names(adapter: Header) -> list[str]:
-    """Of the tensors of the model that are changed."""
+    """Names of the model's tensors that the adapter changes."""
     return sorted({name.removesuffix(_A).removesuffix(_B) for name in adapter.tensors})
 
 

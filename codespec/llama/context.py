@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from codespec.llama.adapter import Adapter
 from codespec.llama.defaults import KV_TYPE, LLAMA_CHOOSES, attention, check_memory, default_threads
-from codespec.llama.devices import Choice
+from codespec.llama.devices import ResolvedSetting
 from codespec.llama.model import Model
 from codespec.llama.rows import Rows
 from codespec.llama.runtime import Cancellation, abort_callback, clear_errors, decode_failure, last_errors, library
@@ -79,12 +79,12 @@ class Context:
         self.adapter_scale = 1.0
         api = self._api = library()
         length = context_length or model.trained_context
-        chosen_type = KV_TYPE if kv_type == "auto" else Choice(kv_type)
+        chosen_type = KV_TYPE if kv_type == "auto" else ResolvedSetting(kv_type)
         self.kv_type = kv_type = str(chosen_type.value)
         automatic = flash_attention == "auto"
-        chosen_attention = attention(model, length, kv_type, exact) if automatic else Choice(flash_attention)
+        chosen_attention = attention(model, length, kv_type, exact) if automatic else ResolvedSetting(flash_attention)
         self.flash_attention = str(chosen_attention.value)
-        chosen_threads = Choice(threads) if threads else default_threads(model)
+        chosen_threads = ResolvedSetting(threads) if threads else default_threads(model)
         self.threads = self.threads_now = int(chosen_threads.value)
         # In exact mode nothing may depend on the machine, and beside a GPU the CPU has little to do.
         follows = not threads and self.threads > 1 and not exact and not model.gpu_layers
@@ -146,9 +146,9 @@ class Context:
         )
 
     def use(self, adapter: Adapter | None, scale: float = 1.0) -> None:
-        """Decode with a LoRA adapter of the model from now on, or without any: None, or a scale of 0.
+        """Decode with a LoRA adapter of the model from now on, or without one: None, or a scale of 0.
 
-        What the sequences hold was computed with the one before: roll it back.
+        The KV caches of the sequences were computed with the previous adapter: roll them back.
         """
         if scale == 0:
             adapter = None
@@ -166,7 +166,7 @@ class Context:
 
     @property
     def adapter_key(self) -> str:
-        """Differs for what is computed with other adapters; empty without any."""
+        """A key of the adapter and its scale, by which KV caches are told apart; empty without an adapter."""
         return f"{self.adapter.key} {self.adapter_scale!r}" if self.adapter is not None else ""
 
     @contextmanager
@@ -201,7 +201,7 @@ class Context:
         return LlamaSequence(self, self._free.pop())
 
     def release(self, sequence_id: int) -> None:
-        """Take a sequence's tokens out and let the next one have its place."""
+        """Drop a sequence's tokens and free its slot."""
         if self.pointer:
             self._api.llama_memory_seq_rm(self.memory, sequence_id, -1, -1)
             self._free.append(sequence_id)
@@ -376,7 +376,7 @@ class LlamaSequence:
         return data[:written]
 
     def restore(self, data: npt.NDArray[np.uint8], n_past: int) -> None:
-        """Hold what ``save`` gave for ``n_past`` tokens, instead of what is held now.
+        """Replace the KV cache by one that ``save`` returned for ``n_past`` tokens.
 
         Raises:
             CodespecError: llama.cpp does not take it, or there is no room; the sequence is empty then.
@@ -389,10 +389,10 @@ class LlamaSequence:
         self._n_past = n_past
 
     def shift(self, start: int, end: int, to: int) -> None:
-        """Move the tokens ``start..end`` to the position ``to`` before them, over what is there.
+        """Move the KV cells of the tokens ``start..end`` to the position ``to`` before them, over the cells there.
 
-        Their keys are turned to their new places; what they have seen of the tokens before them stays in them, so
-        the result is not what decoding would give. The tokens behind ``end`` keep their place: roll them back.
+        Their keys are rotated to the new positions; keys and values still depend on the former context, so the result
+        is not what decoding would give. The tokens after ``end`` keep their positions: roll them back.
         """
         context = self.context
         context._api.llama_memory_seq_rm(context.memory, self.id, to, start)
@@ -410,5 +410,5 @@ def _bytes(data: npt.NDArray[np.uint8]) -> Any:
 
 
 def _pages(size: int) -> npt.NDArray[np.uint8]:
-    """Memory that goes back to the system with the array: caches of all sizes would leave a heap full of holes."""
+    """Memory that returns to the system with the array: caches of all sizes would fragment the heap."""
     return np.frombuffer(mmap.mmap(-1, size), np.uint8) if size else np.empty(0, np.uint8)

@@ -1,4 +1,4 @@
-"""How a context is set up where the user leaves it open, and whether there is memory for it."""
+"""The defaults of a context's settings, and a check that there is memory for it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import ctypes
 import os
 import sys
 
-from codespec.llama.devices import Choice
+from codespec.llama.devices import ResolvedSetting
 from codespec.llama.model import Model
 from codespec.llama.threads import own_cpus
 from codespec.protocols import CodespecError
@@ -16,38 +16,40 @@ ONE_THREAD_BELOW = 50_000_000
 LONGEST_WITHOUT_FLASH = 16_384
 
 
-KV_TYPE = Choice("f16", "llama.cpp's own default, which works with and without flash attention")
-"""What ``kv_type = "auto"`` comes to."""
+KV_TYPE = ResolvedSetting("f16", "llama.cpp's own default, which works with and without flash attention")
+"""The value of ``kv_type = "auto"``."""
 
 
-def attention(model: Model, length: int, kv_type: str, exact: bool) -> Choice:
-    """What ``flash_attention = "auto"`` comes to: ``off`` where that is faster, else llama.cpp's own choice.
+def attention(model: Model, length: int, kv_type: str, exact: bool) -> ResolvedSetting:
+    """The value of ``flash_attention = "auto"``: ``off`` where that is faster, else llama.cpp's own choice.
 
-    On a CPU llama.cpp's flash attention goes through the cache once for each row of a short pass: 16 tokens behind
-    1,500 others take 33 ms with it and 12 without (8M parameters, AVX2; a 1.5B model behind 1,000: 678 and 555 ms).
+    On a CPU llama.cpp's flash attention goes through the cache once for each row of a short pass: 16 tokens after
+    1,500 others take 33 ms with it and 12 without (8M parameters, AVX2; a 1.5B model after 1,000: 678 and 555 ms).
     Without it a very long context takes much memory, and ``exact`` decoding relies on its numerics.
     """
     if model.gpu_layers:
-        return Choice(LLAMA_CHOOSES, "layers are on a GPU")
+        return ResolvedSetting(LLAMA_CHOOSES, "layers are on a GPU")
     if exact:
-        return Choice(LLAMA_CHOOSES, "exact decoding relies on its numerics")
+        return ResolvedSetting(LLAMA_CHOOSES, "exact decoding relies on its numerics")
     if kv_type not in ("f16", "f32"):
-        return Choice(LLAMA_CHOOSES, f"a KV cache of {kv_type} may need it")
+        return ResolvedSetting(LLAMA_CHOOSES, f"a KV cache of {kv_type} may need it")
     if length > LONGEST_WITHOUT_FLASH:
-        return Choice(LLAMA_CHOOSES, f"without it more than {LONGEST_WITHOUT_FLASH:,} tokens take much memory")
-    return Choice("off", "short passes are faster without it on a CPU")
+        return ResolvedSetting(LLAMA_CHOOSES, f"without it more than {LONGEST_WITHOUT_FLASH:,} tokens take much memory")
+    return ResolvedSetting("off", "short passes are faster without it on a CPU")
 
 
-def default_threads(model: Model) -> Choice:
+def default_threads(model: Model) -> ResolvedSetting:
     """Threads to decode with: the CPUs this process may use, at most 8; a small model gets one.
 
     At 8M parameters a second thread gains at most a factor of 1.5, while a busy machine that keeps one of two
     threads waiting at each of 250 barriers costs a factor of 70 (1.6 ms and 110 ms a token, measured).
     """
     if model.parameter_count < ONE_THREAD_BELOW:
-        return Choice(1, "a second one gains little below 50 million parameters, and loses much on a busy machine")
+        return ResolvedSetting(
+            1, "a second one gains little below 50 million parameters, and loses much on a busy machine"
+        )
     count = max(1, min(8, len(own_cpus())))
-    return Choice(count, "as many as there are CPUs, 8 at most")
+    return ResolvedSetting(count, "as many as there are CPUs, 8 at most")
 
 
 def check_memory(model: Model, length: int) -> None:

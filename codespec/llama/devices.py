@@ -20,7 +20,7 @@ KV_BYTES = {
     "f32": 4.0, "f16": 2.0, "bf16": 2.0, "q8_0": 34 / 32,
     "q5_1": 24 / 32, "q5_0": 22 / 32, "q4_1": 20 / 32, "q4_0": 18 / 32,
 }  # fmt: skip
-"""Of one value in a KV cache."""
+"""Bytes of one value in a KV cache, by type."""
 
 _GPU, _INTEGRATED_GPU = 1, 2  # enum ggml_backend_dev_type
 
@@ -44,8 +44,8 @@ class Gpu:
     """A GPU that llama.cpp puts layers on.
 
     Attributes:
-        name: that it gives itself.
-        free, total: bytes of its memory, at the moment it was asked; both 0 where it does not say.
+        name: as the driver gives it.
+        free, total: bytes of its memory at this moment; both 0 where the driver does not say.
         shared: whether that is the machine's main memory.
     """
 
@@ -57,13 +57,13 @@ class Gpu:
 
 @cache
 def devices() -> tuple[str, ...]:
-    """What the CPU, and GPUs if there are any that the library can use, call themselves; never empty."""
+    """Names of the CPU and of the GPUs that the library can use; never empty."""
     names = (_text(each.description) for each in _properties())
     return tuple(filter(None, names)) or (platform.processor() or platform.machine(),)
 
 
 def gpus() -> tuple[Gpu, ...]:
-    """Those that llama.cpp uses: integrated ones only where there are no others. Asked anew with every call."""
+    """The GPUs that llama.cpp uses: integrated ones only where there are no others. Queried at every call."""
     found: dict[object, tuple[int, Gpu]] = {}
     for index, each in enumerate(_properties()):
         if each.type in (_GPU, _INTEGRATED_GPU):
@@ -98,11 +98,11 @@ def _text(name: bytes | None) -> str:
 
 @dataclass(frozen=True)
 class Sizes:
-    """What a model takes of a GPU.
+    """The sizes of a model that decide how much of a GPU's memory it takes.
 
     Attributes:
         layers: bytes of the weights of each.
-        output: of what comes behind the last one.
+        output: bytes of the weights after the last layer.
         kv_values: numbers that a token takes of one layer's KV cache.
         vocabulary: tokens.
         feed_forward: width of the widest part of a layer.
@@ -119,18 +119,18 @@ class Sizes:
     context: int
 
     def compute_bytes(self, context: int, batch: int, flash: bool) -> int:
-        """Of what a pass over ``batch`` tokens computes, about: its logits, the widest part of a layer and, without
-        flash attention, a score for every token of the context."""
+        """Bytes that a forward pass over ``batch`` tokens computes in, about: its logits, the widest part of a layer
+        and, without flash attention, a score for every token of the context."""
         row = self.vocabulary + 2 * self.feed_forward + (0 if flash else 2 * self.heads * context)
         return 4 * batch * row
 
 
 @dataclass(frozen=True)
-class Choice:
-    """A value of a setting that was left to the machine.
+class ResolvedSetting:
+    """The value in force of a setting that may be left to the machine.
 
     Attributes:
-        why: a clause; empty where the user has set the value.
+        why: the reason, a clause; empty where the user has set the value.
     """
 
     value: int | str
@@ -138,7 +138,7 @@ class Choice:
 
 
 def sizes_of(path: Path) -> Sizes:
-    """As a model file says, all parts of it.
+    """The sizes of a model, from the metadata of all its files.
 
     Raises:
         CodespecError: it cannot be read, or is no GGUF file.
@@ -183,7 +183,7 @@ def layers_that_fit(
     Args:
         free: bytes of each GPU. llama.cpp gives each the share of the layers that it has of all free memory.
         context: tokens.
-        batch: tokens of a pass at most.
+        batch: tokens of a forward pass at most.
 
     Returns:
         0 to the number of the model's layers and 1.
@@ -209,7 +209,7 @@ def gpu_layers(
     kv_type: str = "auto",
     flash_attention: str = "auto",
     exact: bool = False,
-) -> Choice:
+) -> ResolvedSetting:
     """How many layers of a model to put onto the GPUs.
 
     Args:
@@ -223,26 +223,32 @@ def gpu_layers(
     """
     found = gpus()
     if wanted:
-        return Choice(wanted) if found else Choice(0, f"llama.cpp finds no GPU: gpu_layers = {wanted} has no effect")
+        return (
+            ResolvedSetting(wanted)
+            if found
+            else ResolvedSetting(0, f"llama.cpp finds no GPU: gpu_layers = {wanted} has no effect")
+        )
     if wanted == 0:
-        return Choice(0)
+        return ResolvedSetting(0)
     if exact:
-        return Choice(0, "exact decoding works on the CPU only")
+        return ResolvedSetting(0, "exact decoding works on the CPU only")
     if not found:
-        return Choice(0, "llama.cpp finds no GPU")
+        return ResolvedSetting(0, "llama.cpp finds no GPU")
     sizes = sizes_of(path)
     context = min(length, sizes.context or length)
     return fitting(found, sizes, context, "f16" if kv_type == "auto" else kv_type, flash=flash_attention != "off")
 
 
-def fitting(found: Sequence[Gpu], sizes: Sizes, context: int, kv_type: str = "f16", flash: bool = True) -> Choice:
+def fitting(
+    found: Sequence[Gpu], sizes: Sizes, context: int, kv_type: str = "f16", flash: bool = True
+) -> ResolvedSetting:
     """``layers_that_fit`` into what ``gpus`` has found, with the reason."""
     silent = [each.name for each in found if not each.total]
     if silent:
-        return Choice(0, f"{silent[0]} does not say how much memory it has; set gpu_layers")
+        return ResolvedSetting(0, f"{silent[0]} does not say how much memory it has; set gpu_layers")
     count = layers_that_fit([each.free for each in found], sizes, context, kv_type, flash=flash)
     whole = len(sizes.layers) + 1
     free = sum(each.free for each in found) / 2**30
     names = " and ".join(each.name for each in found)
     what = "the whole model fits" if count == whole else f"{count} of {whole} layers fit"
-    return Choice(count, f"{what} into {free:.1f} GiB free of {names}, with a context of {context:,} tokens")
+    return ResolvedSetting(count, f"{what} into {free:.1f} GiB free of {names}, with a context of {context:,} tokens")

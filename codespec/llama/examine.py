@@ -1,7 +1,7 @@
-"""Whether llama.cpp survives a model file, found out once in a child process.
+"""Finds out whether llama.cpp survives a model file, once, in a child process.
 
-llama.cpp ends the process over some of what a damaged file may say, in part only when it first decodes. So a file that
-did not come with codespec is loaded by a child first, and what came of that is remembered until the file changes.
+llama.cpp ends the process over some errors in damaged files, in part only when it first decodes. So a file that did not
+come with codespec is loaded by a child first, and the outcome is remembered until the file changes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def examine(path: Path) -> None:
     """Refuse a file that llama.cpp does not survive.
 
     Raises:
-        CodespecError: with the remedy. What llama.cpp refuses by itself is no such error.
+        CodespecError: with the remedy. A file that llama.cpp refuses with an error of its own passes.
     """
     if os.environ.get(_CHILD) or path.parent.resolve() == _OURS:
         return

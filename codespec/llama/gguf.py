@@ -1,4 +1,4 @@
-"""What a GGUF file holds, read without llama.cpp: it aborts the process on some of what a bad file may say."""
+"""Reads metadata and tensors of GGUF files without llama.cpp, which aborts the process on some bad files."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ class _Reader:
         return {name: Tensor(shape, kind, size) for (_, name, shape, kind), size in zip(found, sizes, strict=True)}
 
     def _value(self, kind: int) -> Any:
-        """None for what is left out."""
+        """A metadata value; None for the kinds that are left out."""
         if kind == _STRING:
             return self._text()
         if kind != _ARRAY:

@@ -1,4 +1,4 @@
-"""A vocabulary as llguidance wants it: the tokens of a loaded model."""
+"""The vocabulary of a loaded model as a tokenizer of llguidance."""
 
 from __future__ import annotations
 

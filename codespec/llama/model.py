@@ -89,7 +89,7 @@ class LlamaVocabulary:
         return piece
 
     def name(self, token: int) -> bytes:
-        """What the model file calls a token; control tokens have a name too."""
+        """The name of a token in the model file; control tokens have one too."""
         return self._api.llama_vocab_get_text(self.pointer, token) or b""
 
     def _piece(self, token: int) -> bytes:

@@ -1,4 +1,4 @@
-"""Whether llama.cpp's repacked-weight kernels work on this machine, found out once in a child process.
+"""Finds out whether llama.cpp's repacked-weight kernels work on this machine, once, in a child process.
 
 Some builds die at the first batched matrix product: GCC 12 declares only 8 of the 64 bytes that
 ``_tile_loadconfig`` reads, drops the stores to the rest, and AMX then runs with a garbage

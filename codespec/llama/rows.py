@@ -62,7 +62,7 @@ class Rows:
         return self._batch
 
     def logits(self, context: Any, rows: int) -> Logits:
-        """Of the latest pass of a native context, float32 [rows, V]; valid until its next pass."""
+        """The logits of a native context's latest forward pass, float32 [rows, V]; valid until its next one."""
         size = self._vocabulary
         if rows == 0:
             return np.empty((0, size), np.float32)
@@ -75,5 +75,5 @@ class Rows:
         return view
 
     def clear(self) -> None:
-        """Let go of logits whose context is freed."""
+        """Drop the reference to logits whose context is freed."""
         self._views.clear()

@@ -54,12 +54,12 @@ def _on_log(level: int, text: bytes, _data: object) -> None:
 
 
 def clear_errors() -> None:
-    """Forget what the library complained of so far."""
+    """Forget the library's error messages so far."""
     _errors.clear()
 
 
 def last_errors() -> list[str]:
-    """What the library has complained of since ``clear_errors``, oldest first."""
+    """The library's error messages since ``clear_errors``, oldest first."""
     return list(_errors)
 
 
@@ -96,12 +96,12 @@ class Cancellation:
 
     @property
     def address(self) -> int:
-        """Where the flag lies."""
+        """The memory address of the flag."""
         return ctypes.addressof(self._memory)
 
 
 def decode_failure(status: int, length: int) -> Exception:
-    """What a status of ``llama_decode`` other than 0 means for a context of so many tokens."""
+    """The error for a status of ``llama_decode`` other than 0, in a context of so many tokens."""
     if status == _DECODE_ABORTED:
         return Aborted()
     if status == _DECODE_NO_SLOT:

@@ -1,7 +1,7 @@
-"""How many threads a pass is decoded with: as many as other programs leave CPUs for.
+"""Chooses the number of threads of a forward pass: as many as other programs leave CPUs for.
 
-The threads of a pass wait for each other some hundred times. Where one of them shares its CPU with a compiler, every
-such wait may last as long as the compiler's turn, and the pass takes several times what one thread less takes.
+The threads of a forward pass wait for each other some hundred times. Where one of them shares its CPU with a compiler,
+every such wait may last as long as the compiler's turn, and the pass takes several times what one thread less takes.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ STALE_S = 1.0
 
 
 class CpuLoad:
-    """What others use of the CPUs that this process may run on. For one thread."""
+    """The use by other programs of the CPUs that this process may run on. For one thread."""
 
     def __init__(self) -> None:
         self._cpus = own_cpus()
         self._then = self._now()
 
     def others(self) -> float | None:
-        """How many CPUs others kept busy since the last call, on average; None where that is too short ago, or cannot
-        be told. After a longer pause, how many programs want one at this moment, where the system says that."""
+        """How many CPUs other programs kept busy since the last call, on average; None where that was too short ago, or
+        cannot be told. After a longer pause, how many programs want a CPU at this moment, where the system says so."""
         seconds = perf_counter() - self._then[0]
         if seconds < LOOK_S:
             return None
@@ -65,7 +65,7 @@ class Threads:
         self._cpus, self._others = cpus, load
 
     def count(self) -> int:
-        """For the next pass; takes 60 µs eight times a second, else next to nothing."""
+        """Threads for the next forward pass; takes 60 µs eight times a second, else next to nothing."""
         others = self._others()
         if others is not None:
             self._count = max(1, min(self._most, int(self._cpus - others + 0.5)))

@@ -1,4 +1,4 @@
-"""What child processes try, which a crash may end: see ``examine`` and ``probe``."""
+"""The trials of models that run in child processes, since they may crash: see ``examine`` and ``probe``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from codespec.llama.model import Model
 from codespec.protocols import CodespecError
 
 MEMORY = 4 << 30
-"""Bytes that loading may take, the weights aside: what it is told to make room for may be anything."""
+"""Bytes that loading may take besides the weights: the sizes in a bad file may be anything."""
 BATCHES = (1, 2, 16, 32)
 
 

@@ -1,4 +1,4 @@
-"""Writes what was accepted to the disk, where the settings ask for that."""
+"""Writes accepted completions to the disk, where the settings ask for that (``keep_accepted``)."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ logger = logging.getLogger(__name__)
 
 
 class AcceptedLog:
-    """What was accepted in a session. For one thread, but for ``enabled``.
+    """The accepted completions of a session. For one thread, except ``enabled``.
 
     Attributes:
-        enabled: whether anything is written.
+        enabled: whether completions are written.
     """
 
     def __init__(self) -> None:
@@ -59,13 +59,13 @@ class AcceptedLog:
                 logger.warning("what was accepted is not kept: %s", error)
 
     def seen(self, request: Request) -> None:
-        """A document as it is now: if it holds secrets, what was accepted in it before is forgotten."""
+        """Look at a document as it is now: if it holds secrets, the completions accepted in it are deleted."""
         folder = folder_of(request.workspace)
         if folder is not None and (self.enabled or accepted_folder().exists()):
             self._may_keep(folder, request, request.text)
 
     def _may_keep(self, folder: Path, request: Request, text: str) -> bool:
-        """Whether a document with this text may be kept; forgets what was, where that has just changed."""
+        """Whether completions in a document with this text may be kept; deletes earlier ones where that has changed."""
         name = folder, request.path
         if self._files.may_keep(request.path, request.workspace, text):
             self._forgotten.discard(name)
@@ -76,7 +76,7 @@ class AcceptedLog:
         return False
 
     def forget(self, folder: Path, path: str) -> None:
-        """Delete what was accepted in files of a name, in any session; what goes wrong is logged."""
+        """Delete the completions accepted in files of a name, in any session; failures are logged."""
         try:
             forget(folder, path=file_name(path))
         except CodespecError as error:

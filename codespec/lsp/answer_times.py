@@ -1,4 +1,4 @@
-"""What the latest answers took in the server: how long, and how much of it the prompt was."""
+"""The times of the latest answers in the server, and the prefill's part of them."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Answer:
+class AnswerTime:
     """One answer; times in milliseconds.
 
     Attributes:
-        line, character: where, as the client said.
+        line, character: of the cursor, as the client sent it.
         ms: from the start of the request's handler to its result.
-        memory: whether no model was asked.
-        prefill_tokens: of the prompt, that were decoded for it.
-        prefill_ms, total_ms: of the completion.
+        memory: whether the completion cache answered, without a model.
+        prefill_tokens: tokens of the prompt that were decoded for it.
+        prefill_ms, total_ms: times of the prefill and of the completion.
     """
 
     line: int
@@ -38,7 +38,7 @@ class AnswerTimes:
     """The latest answers of a server."""
 
     def __init__(self) -> None:
-        self._kept: deque[Answer] = deque(maxlen=KEPT)
+        self._kept: deque[AnswerTime] = deque(maxlen=KEPT)
         self._memory = Times()
 
     def add(self, line: int, character: int, ms: float, memory: bool, completions: Sequence[Completion]) -> None:
@@ -48,12 +48,12 @@ class AnswerTimes:
         report = completions[0].report if completions and not memory else {}
         times = report.get("timings_ms", {})
         tokens, prefill_ms, total_ms = report.get("prefill_tokens", 0), times.get("prefill", 0), times.get("total", 0)
-        self._kept.append(Answer(line, character, round(ms, 3), memory, tokens, prefill_ms, total_ms))
+        self._kept.append(AnswerTime(line, character, round(ms, 3), memory, tokens, prefill_ms, total_ms))
 
     def from_memory(self) -> dict[str, float]:
-        """How long answers from memory took, see ``Times.figures``."""
+        """Times of the answers from the completion cache, see ``Times.figures``."""
         return self._memory.figures()
 
     def latest(self) -> list[dict[str, Any]]:
-        """The answers, the oldest first, in plain data."""
+        """The answers, the oldest first, as plain data."""
         return [asdict(each) for each in self._kept]

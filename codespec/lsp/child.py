@@ -1,4 +1,4 @@
-"""Commands of codespec's own, in processes beside the server: it stays small, and they may end at any time."""
+"""Runs codespec's own commands in child processes: the server stays small, and they may be killed at any time."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ async def run(
     aside: bool = False,
     environment: Mapping[str, str] | None = None,
 ) -> bytes:
-    """What a command prints. Cancelling the task ends the process.
+    """Run a command and return its standard output. Cancelling the task ends the process.
 
     Args:
         progress: called with a step of the command, and which share of it is done, from 0 to 1.
         started: called with the process.
-        aside: whatever else wants a processor goes before it.
+        aside: at the lowest priority.
         environment: variables besides those of this process.
 
     Raises:
-        CodespecError: it failed; what it said.
+        CodespecError: it failed; with its error message.
         OSError: it could not be started.
     """
     code = f"import os; os.nice({_LOWEST}); {_CODE}" if aside and sys.platform != "win32" else _CODE

@@ -1,4 +1,4 @@
-"""Completions of a session: those in memory, those that are made ahead, and what is told of the latest."""
+"""The completions of a session: those in the cache, those prefetched, and counts of requests."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 
 UNASKED = 4
-"""Changes without a request behind them after which nothing is completed ahead: the user asks by a key, or types faster
-than the editor asks."""
+"""Changes in a row without a request after which nothing is prefetched: the user asks by a key, or types faster than
+the editor asks."""
 
 
 def completing(request: Request) -> Callable[[Completes, Cancel], list[Completion] | None]:
@@ -28,10 +28,10 @@ def completing(request: Request) -> Callable[[Completes, Cancel], list[Completio
 
 @dataclass
 class Completions:
-    """What was generated, by document.
+    """The generated completions, by document.
 
     Attributes:
-        ahead: of each document, what is completed before anybody asks.
+        ahead: for each document, the completion that is prefetched.
         unasked: changes since the client last asked for completions by itself.
     """
 
@@ -45,24 +45,24 @@ class Completions:
         """Keep what the models have generated.
 
         Args:
-            current: whether the models are still those that settings ask for: else others may have other answers.
+            current: whether the models are still those of the settings: others may give other answers.
         """
         if current:
             self.cache.store(uri, request, completions)
         self.traces.keep(uri, request.language, completions)
 
     def forget(self) -> None:
-        """Forget what other models would have said."""
+        """Forget the completions of earlier models."""
         self.cache.forget()
         self.ahead.clear()
 
 
 @dataclass
 class Usage:
-    """What was asked for.
+    """Counts of the requests of a session.
 
     Attributes:
-        requests, from_memory: how many completions were asked for, and how many of them memory has answered.
+        requests, from_memory: how many completions were asked for, and how many of them the cache has answered.
         decoding: requests that wait for the models.
         language: of the latest request.
         languages: that were asked for.

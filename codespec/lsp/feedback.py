@@ -1,6 +1,6 @@
-"""What was offered in a session, what became of it, and what the drafts are to learn from that.
+"""The completions that were shown in a session, what became of them, and what the drafts learn from that.
 
-Lessons are queued behind the requests, in the decode thread.
+Learning runs in the decode thread, after the requests.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from codespec.completion.request import Request
     from codespec.config import Config
     from codespec.lsp.accepted_log import AcceptedLog
-    from codespec.lsp.statistics import Showing, Statistics
+    from codespec.lsp.statistics import Showing, UsageStatistics
     from codespec.worker.decode_thread import DecodeThread
     from codespec.worker.jobs import Completes
 
@@ -33,12 +33,12 @@ MOST_OFFERS = 64
 
 
 @dataclass
-class Offer:
-    """A completion that was shown, or what is left of one.
+class ShownCompletion:
+    """A completion that was shown, or the rest of one.
 
     Attributes:
-        showing: what was counted as shown, of which this is a part.
-        taken: how many characters of it were accepted and taught so far.
+        showing: the count that it is a part of.
+        taken: how many characters of it were accepted and learnt so far.
     """
 
     request: Request
@@ -48,29 +48,29 @@ class Offer:
 
 
 class Feedback:
-    """Keeps what was offered and hands over what was accepted, opened or saved.
+    """Remembers the shown completions; passes accepted ones, and documents that are opened or saved, to the drafts.
 
     Attributes:
-        statistics: of what was shown and accepted.
+        statistics: of completions that were shown and accepted.
     """
 
-    def __init__(self, decode: DecodeThread, statistics: Statistics, accepted: AcceptedLog) -> None:
+    def __init__(self, decode: DecodeThread, statistics: UsageStatistics, accepted: AcceptedLog) -> None:
         self._decode = decode
         self.statistics = statistics
         self._accepted = accepted
-        self._offers: OrderedDict[str, Offer] = OrderedDict()
+        self._offers: OrderedDict[str, ShownCompletion] = OrderedDict()
         self._latest: dict[str, Showing] = {}  # by document
         self._numbers = count(1)
 
     def use(self, config: Config) -> None:
-        """Count and keep what these settings allow."""
+        """Follow these settings: whether to count, and whether to keep accepted completions."""
         self.statistics.enabled = config.statistics
         self._accepted.enabled = config.keep_accepted
 
     def offer(self, uri: str, row: int, request: Request, texts: Sequence[str], from_memory: bool) -> list[str]:
         """Remember alternatives until one is accepted; returns identifiers for that.
 
-        What is only left of what was shown before, because the user types along, is not counted as shown once more.
+        The rest of a completion that the user types along with is not counted as shown once more.
         """
         if not texts:
             return []
@@ -80,7 +80,7 @@ class Feedback:
         identifiers = []
         for text in texts:
             identifier = str(next(self._numbers))
-            self._offers[identifier] = Offer(request, text, showing)
+            self._offers[identifier] = ShownCompletion(request, text, showing)
             if len(self._offers) > MOST_OFFERS:
                 self._offers.popitem(last=False)
             identifiers.append(identifier)
@@ -92,12 +92,12 @@ class Feedback:
         self._latest.pop(uri, None)
 
     def text_of(self, identifier: str) -> str | None:
-        """A completion that was offered; None if it is not known (any more)."""
+        """The text of a shown completion; None if it is not known (any more)."""
         offer = self._offers.get(identifier)
         return offer.text if offer is not None else None
 
     def accept(self, identifier: str, length: int | None = None) -> Future[None]:
-        """Teach a completion that was accepted, and count it; one that is not known (any more) is none.
+        """Learn and count an accepted completion; one that is not known (any more) is ignored.
 
         Args:
             length: how many characters of it were accepted so far; None is all.
@@ -124,16 +124,16 @@ class Feedback:
         return self._decode.later(f"accepted {identifier} up to {length}", work)
 
     def reject(self, identifier: str) -> None:
-        """Count a completion that the user does not want; one that is not known (any more) is none."""
+        """Count a rejected completion; one that is not known (any more) is ignored."""
         offer = self._offers.pop(identifier, None)
         if offer is not None:
             self.statistics.rejected(offer.showing)
 
     def document(self, uri: str, request: Request, edited: bool = False) -> None:
-        """Teach the text of a document.
+        """Learn the text of a document.
 
         Args:
-            edited: at the offset of ``request``.
+            edited: whether it is being edited, at the offset of ``request``.
         """
 
         def work(completer: Completes) -> None:

@@ -1,4 +1,4 @@
-"""From what an editor asks to what the completer needs, and back."""
+"""Converts the protocol's positions to requests of the completer, and completions to the protocol's items."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _TYPED = 256
 def to_request(
     document: Document, excerpt: Excerpt, path: str, workspace: str = "", context: tuple[Snippet, ...] = ()
 ) -> Request:
-    """What the completer needs to know about a place in a document."""
+    """The completer's request for a position in a document."""
     return Request(
         text=excerpt.text,
         offset=excerpt.offset,
@@ -39,12 +39,12 @@ def to_request(
 
 @dataclass(frozen=True)
 class Cursor:
-    """A place in a version of a document, which may have changed since.
+    """A position in a version of a document, which may have changed since.
 
     Attributes:
         row, column: in characters.
-        line: that it is in.
-        units: of positions.
+        line: the text of that row.
+        units: of the protocol's columns.
     """
 
     row: int
@@ -53,11 +53,11 @@ class Cursor:
     units: Units
 
     def position(self, column: int) -> types.Position:
-        """That of another column of the line."""
+        """The protocol's position of another column of the line."""
         return types.Position(self.row, self.units.length(self.line[:column]))
 
     def span(self, start: int) -> types.Range:
-        """From a column up to the cursor."""
+        """The protocol's range from a column up to the cursor."""
         return types.Range(self.position(start), self.position(self.column))
 
 
@@ -79,5 +79,5 @@ def to_item(completion: Completion, cursor: Cursor, identifier: str) -> types.In
 
 
 def accepting(identifier: str) -> types.Command:
-    """What the client is to run when a completion is accepted."""
+    """The command that the client runs when a completion is accepted."""
     return types.Command("codespec: learn from what was accepted", ACCEPT, arguments=[identifier])

@@ -1,4 +1,4 @@
-"""What the user is told: in the client's log, and in message boxes, the same thing once."""
+"""Messages to the user: in the client's log, and in message boxes, each once."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Messages:
         self._server.window_show_message(types.ShowMessageParams(kind, f"codespec: {message}"))
 
     def settings(self, problems: list[str]) -> None:
-        """Show what is wrong with the settings, all in one message, unless it was shown last time."""
+        """Show all problems of the settings in one message, unless it was shown last time."""
         if problems and problems != self._of_settings:
             self.show("\n".join(problems), types.MessageType.Warning)
             for problem in problems:
@@ -54,7 +54,7 @@ class Messages:
                 self._loop.call_soon_threadsafe(say)
 
     def failure(self, error: Exception) -> None:
-        """Show why there are no completions, once until something else goes wrong."""
+        """Show why there are no completions; the same reason once in a row."""
         if not isinstance(error, CodespecError):
             logger.error("the model could not be loaded", exc_info=error)
         text = str(error) or type(error).__name__
@@ -65,7 +65,7 @@ class Messages:
         self.log(f"codespec: {text}", types.MessageType.Error)
 
     def loading(self) -> asyncio.AbstractEventLoop:
-        """Models are being loaded, from the running event loop, which is returned: another failure is news."""
+        """Note that models are being loaded: a later failure is shown again. Returns the running event loop."""
         self._loop = asyncio.get_running_loop()
         self._failure = ""
         return self._loop

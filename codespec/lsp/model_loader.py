@@ -1,4 +1,4 @@
-"""Models are loaded in the decode thread, and the editor shows how far that is."""
+"""Loads models in the decode thread, with a progress bar in the editor."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 
 class ModelLoader:
-    """Loads models where the settings ask for others than those that are loaded.
+    """Loads models when the settings name others than those that are loaded.
 
     Args:
         load: called in the decode thread.
-        loaded: called in the event loop once that has ended, well or not.
+        loaded: called in the event loop once ``load`` has ended, successfully or not.
 
     Attributes:
-        end: ends the process that has the models, if there is one.
+        end: ends the model process, if there is one.
     """
 
     def __init__(

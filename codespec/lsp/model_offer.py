@@ -1,4 +1,4 @@
-"""At the first start: a better model than the embedded one, with its size and licence; nothing comes without a yes."""
+"""Offers a better model than the embedded one at the first start, with size and licence; fetches it on a yes only."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from codespec.lsp.session import CodespecServer
 
 AFTER_S = 15.0
-"""After the start: nothing is being loaded any more. ``CODESPEC_OFFER_AFTER_S`` names another time."""
+"""Seconds after the start, when no model is being loaded any more. ``CODESPEC_OFFER_AFTER_S`` overrides it."""
 
 AGAIN_S = 7 * 86_400.0
-"""Until it is offered again to somebody who did not want it yet."""
+"""Seconds until it is offered again to a user who postponed it."""
 
 FETCH, LATER, NEVER = "Download", "Not now", "Never"
 
@@ -65,7 +65,7 @@ async def offer_model(ls: CodespecServer) -> None:
 
 
 def _asks_aside(ls: CodespecServer) -> bool:
-    """Whether the client puts a question where it is in nobody's way: Neovim and Emacs stop the user as he types."""
+    """Whether the client shows a question without interrupting: Neovim and Emacs stop the user while typing."""
     return bool(re.search(r"\bcode\b|codium|cursor|windsurf|positron", ls.usage.client_name, re.IGNORECASE))
 
 

@@ -16,10 +16,10 @@ _STEP_PERCENT = 5
 
 
 class Progress:
-    """One piece of work shown to the user; where the client cannot show it every method does nothing.
+    """The progress bar of one piece of work; where the client has none every method does nothing.
 
     Args:
-        cancel: called where the user wants it to stop; None: it cannot be stopped.
+        cancel: called when the user cancels the work; None: it cannot be cancelled.
     """
 
     def __init__(self, server: LanguageServer, title: str, cancel: Callable[[], object] | None = None) -> None:
@@ -58,7 +58,7 @@ class Progress:
         )
 
     def report(self, message: str, percent: int) -> None:
-        """Where the work stands."""
+        """Show how far the work is."""
         # The protocol wants percentages that never go down.
         percent = max(min(percent, 100), self._latest.percentage or 0)
         self._latest = types.WorkDoneProgressReport(message=message, percentage=percent)
@@ -69,7 +69,7 @@ class Progress:
             self._send(self._latest)
 
     def end(self, message: str) -> None:
-        """The work is over."""
+        """Remove the bar: the work is over."""
         if self._shown and not self._ended:
             self._send(types.WorkDoneProgressEnd(message=message))
         self._server.protocol.progress.tokens.pop(self._token, None)

@@ -1,6 +1,6 @@
-"""One session with one editor: its documents, its settings, and what stands around a place in them.
+"""One session with one editor: its documents, its settings, and the context of a position in them.
 
-The event loop only moves messages. A request goes to the decode thread and is awaited there, so that a
+The event loop only passes messages on. A request goes to the decode thread and is awaited, so that a
 ``$/cancelRequest`` or a newer request can stop it in the middle of decoding.
 """
 
@@ -29,7 +29,7 @@ from codespec.lsp.items import to_request
 from codespec.lsp.messages import Messages
 from codespec.lsp.model_loader import ModelLoader
 from codespec.lsp.settings import SECTION, Settings
-from codespec.lsp.statistics import Statistics
+from codespec.lsp.statistics import UsageStatistics
 from codespec.lsp.status_reporter import StatusReporter
 from codespec.lsp.tasks import Tasks
 from codespec.lsp.training import Training
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 CONFIGURATION_WITHIN_S = 2.0
-"""How long loading waits for a client to answer ``workspace/configuration``."""
+"""Seconds that loading waits for a client to answer ``workspace/configuration``."""
 
 
 class CodespecServer(LanguageServer):
@@ -56,7 +56,7 @@ class CodespecServer(LanguageServer):
 
     Args:
         load_completer: called in the decode thread, whenever the settings of the models change.
-        status: what is told of the session, in plain data, when something may have changed; in a thread of its own.
+        status: returns the session's status as plain data; called when it may have changed, in a thread of its own.
     """
 
     protocol: Protocol
@@ -70,7 +70,7 @@ class CodespecServer(LanguageServer):
         self.reporter = StatusReporter(partial(status, self), self.protocol.notify)
         touch = self.reporter.touch
         self.models = ModelLoader(self, self.decode, load_completer, self.messages, self.tasks, touch)
-        self.feedback = Feedback(self.decode, Statistics(self.document), AcceptedLog())
+        self.feedback = Feedback(self.decode, UsageStatistics(self.document), AcceptedLog())
         self.training = Training(self, self.messages, self.tasks)
         self.surroundings = Surroundings(file_of=self.file_of)
         self.private = PrivateDocuments(self.surroundings, self.feedback, self.messages)
@@ -82,7 +82,7 @@ class CodespecServer(LanguageServer):
 
     @property
     def units(self) -> Units:
-        """What columns are counted in."""
+        """The units of the protocol's columns."""
         return Units(self.workspace.position_encoding)
 
     def file_of(self, uri: str) -> str:
@@ -140,10 +140,10 @@ class CodespecServer(LanguageServer):
             logger.info("the client does not tell of changed settings: %s", error)
 
     def request_at(self, document: Document, row: int, column: int, cursor: bool = True) -> Request:
-        """What the completer needs to know about a place, with what is in force there.
+        """The completer's request for a position, with the settings in force there.
 
         Args:
-            cursor: whether somebody works there; else nothing is shown of other files.
+            cursor: whether it is the user's cursor; else no snippets of other files are added.
         """
         excerpt = notebooks.within(self.workspace, document, document.excerpt(row, column))
         folder = self.folder_of(document.uri)
@@ -157,7 +157,7 @@ class CodespecServer(LanguageServer):
         return replace(request, draft=own.draft, grammar=grammar)
 
     def use_settings(self, messages: list[str], again: bool = False) -> None:
-        """Act on settings that were just read, and show what is wrong with them.
+        """Follow settings that were just read, and show their problems.
 
         Args:
             again: load the models again even where the change does not concern them.
@@ -166,7 +166,7 @@ class CodespecServer(LanguageServer):
         self.settings_changed(again)
 
     def settings_changed(self, again: bool = False) -> None:
-        """Act on other settings; the models are loaded again only where the change concerns them."""
+        """Follow changed settings; the models are loaded again only where the change concerns them."""
         config = self.settings.config
         logging.getLogger("codespec").setLevel(config.log_level.upper())
         self.feedback.use(config)

@@ -1,4 +1,4 @@
-"""The settings of a session: the configuration files, the editor's options over them, over all what commands chose."""
+"""The settings of a session, in layers: the configuration files, the editor's options, the choices of commands."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from codespec import config
 from codespec.config import Config, LanguageConfig
 
 SECTION = "codespec"
-"""What ``workspace/configuration`` is asked for."""
+"""The section that ``workspace/configuration`` asks for."""
 
-Choice = Literal["draft", "grammar"]
-"""What a command may choose for the session."""
+SwitchableSetting = Literal["draft", "grammar"]
+"""The settings that a command may override for the session."""
 
 
 class Settings:
-    """Keeps the layers apart, so that a change of one does not lose the others."""
+    """Keeps the layers of the settings apart, so that a change of one does not lose the others."""
 
     def __init__(self) -> None:
         self.config = Config()
         self.workspace: Path | None = None
         self._initial: Any = None
         self._pushed: Any = None
-        self._chosen: dict[Choice, dict[str, str]] = {}  # by language; the empty one is all others
+        self._chosen: dict[SwitchableSetting, dict[str, str]] = {}  # by language; the empty one is all others
         self._grammars: dict[str, str] = {}  # by document
         self._files: list[tuple[int, int] | None] = []  # as they were read
         self._latest: list[tuple[int, int] | None] = []
@@ -38,7 +38,7 @@ class Settings:
         return self.read()
 
     def change(self, options: Any) -> list[str]:
-        """Apply the settings of the editor, which take the place of those it sent before; returns messages."""
+        """Apply the settings of the editor, which replace those it sent before; returns messages for the user."""
         self._pushed = options
         return self.read()
 
@@ -70,12 +70,12 @@ class Settings:
         """When each file was written, and its size."""
         return [_state(path) for path in config.files(self.workspace)]
 
-    def choose(self, key: Choice, value: str, language: str = "") -> None:
-        """Use a draft or a grammar for the rest of the session, whatever the settings say or will say.
+    def choose(self, key: SwitchableSetting, value: str, language: str = "") -> None:
+        """Use a draft or a grammar for the rest of the session, over all settings.
 
         Args:
-            value: as ``check`` gives it.
-            language: empty chooses it for every language, also for those chosen for before.
+            value: as ``check`` returns it.
+            language: empty means every language, also those with a choice of their own.
         """
         chosen = self._chosen.setdefault(key, {})
         if not language:
@@ -95,7 +95,7 @@ class Settings:
         """The grammar that was chosen for a document; empty where none was."""
         return self._grammars.get(unquote(document), "")
 
-    def check(self, key: Choice, name: str) -> tuple[str, list[str]]:
+    def check(self, key: SwitchableSetting, name: str) -> tuple[str, list[str]]:
         """The value that ``name`` stands for, a path made absolute, and what is wrong with it."""
         config, messages = Config().apply({key: name}, folder=self.workspace)
         return str(getattr(config, key)), messages
@@ -109,7 +109,7 @@ def _state(path: Path) -> tuple[int, int] | None:
     return status.st_mtime_ns, status.st_size
 
 
-def _with(settings: Config, key: Choice, chosen: Mapping[str, str]) -> Config:
+def _with(settings: Config, key: SwitchableSetting, chosen: Mapping[str, str]) -> Config:
     """``settings`` with what was chosen for languages, or for all of them."""
     languages = dict(settings.language)
     changes: dict[str, Any] = {}
@@ -121,7 +121,7 @@ def _with(settings: Config, key: Choice, chosen: Mapping[str, str]) -> Config:
     return replace(settings, language=languages, **changes)
 
 
-def _set(settings: LanguageConfig, key: Choice, value: str) -> LanguageConfig:
+def _set(settings: LanguageConfig, key: SwitchableSetting, value: str) -> LanguageConfig:
     return replace(settings, draft=value) if key == "draft" else replace(settings, grammar=value)
 
 

@@ -1,4 +1,4 @@
-"""What becomes of completions, counted by language on this machine: shown, accepted, and what of that is kept.
+"""Counts of what becomes of completions, by language, on this machine: shown, accepted, and how much stays in place.
 
 Counts only, no text; nothing is ever sent anywhere.
 """
@@ -26,15 +26,16 @@ if TYPE_CHECKING:
 VERSION = 1
 FILE_NAME = "statistics.json"
 CHECKS_S = (30.0, 300.0)
-"""Seconds after an acceptance, when what is left of the text is measured."""
+"""Seconds after an acceptance at which the retained part of the text is measured."""
 SAVE_EVERY_S = 60.0
 
 MOST_WATCHED = 200
-"""Accepted completions that are followed at a time; of more, the oldest are measured early."""
+"""Accepted completions that are watched at a time; beyond that the oldest are measured early."""
 MOST_CHARACTERS, MOST_AROUND = 1_000, 6_000
-"""Of an accepted text, that are looked for; and of the text around its place: in more it counts only unchanged."""
+"""Characters of an accepted text that are searched for, and of the text around its position that are searched; in a
+longer one it counts only unchanged."""
 SLACK = 8
-"""Lines around its place that a text is looked for in."""
+"""Lines around its position in which a text is searched."""
 _LARGEST = 1 << 20
 
 logger = logging.getLogger(__name__)
@@ -42,12 +43,12 @@ logger = logging.getLogger(__name__)
 
 @dataclass
 class Counts:
-    """Of one language.
+    """The counts of one language.
 
     Attributes:
-        accepted_partly: those of which a beginning was accepted and no more.
-        checked_30s, checked_5min: accepted ones that were looked for so long afterwards, or when their document was
-            closed before.
+        accepted_partly: completions of which only a beginning was accepted.
+        checked_30s, checked_5min: accepted ones whose text was measured so long afterwards, or earlier when their
+            document was closed.
         retained_30s, retained_5min: the sum of the shares of their text that were still there.
     """
 
@@ -61,7 +62,7 @@ class Counts:
     retained_5min: float = 0.0
 
     def add(self, other: Counts) -> None:
-        """Count others in."""
+        """Add other counts to these."""
         for each in fields(self):
             setattr(self, each.name, round(getattr(self, each.name) + getattr(other, each.name), 4))
 
@@ -71,7 +72,7 @@ _CHECKS = (("checked_30s", "retained_30s"), ("checked_5min", "retained_5min"))
 
 @dataclass(eq=False)
 class Showing:
-    """A completion that was counted as shown, with its alternatives; and what has become of it."""
+    """A completion that was counted as shown, with its alternatives, and its outcome."""
 
     uri: str
     row: int
@@ -82,7 +83,7 @@ class Showing:
 
 @dataclass(eq=False)
 class _Watch:
-    """An accepted text that is looked for later."""
+    """An accepted text whose retained part is measured later."""
 
     document: Document
     mark: Mark
@@ -92,11 +93,11 @@ class _Watch:
     timers: list[asyncio.TimerHandle] = field(default_factory=list)
 
 
-class Statistics:
-    """Counts of this session, and the file that sums up all of them.
+class UsageStatistics:
+    """The counts of this session, and the file with those of all sessions.
 
     Args:
-        document: gives an open document.
+        document: returns an open document by its URI.
         path: of the file; None is the one in the user's data folder.
         checks_s: seconds after an acceptance.
     """
@@ -137,18 +138,18 @@ class Statistics:
         self._watch(showing, whole[: len(whole) - len(text) + length])
 
     def rejected(self, showing: Showing) -> None:
-        """The user does not want it."""
+        """Count a completion that the user dismissed."""
         if self.enabled and showing.state == "shown":
             showing.state = "rejected"
             self._of(showing.language).rejected += 1
 
     def closed(self, uri: str) -> None:
-        """A document is about to be closed: what was accepted in it is measured now."""
+        """Measure the accepted texts of a document that is about to be closed."""
         for showing in [each for each in self._watched if each.uri == uri]:
             self._end(showing)
 
     def finish(self) -> None:
-        """The session ends: measure and save everything."""
+        """Measure and save everything at the end of the session."""
         for showing in list(self._watched):
             self._end(showing)
         self.save()
@@ -190,7 +191,7 @@ class Statistics:
         return self._path or data_folder() / FILE_NAME
 
     def _watch(self, showing: Showing, text: str) -> None:
-        """Look for an accepted text later; for more of the same one instead of what was accepted of it before."""
+        """Schedule the measurement of an accepted text; a longer part of the same completion replaces a shorter one."""
         document = self._document(showing.uri)
         if document is None or not text.strip():
             return
@@ -220,7 +221,7 @@ class Statistics:
             self._drop(watch)
 
     def _end(self, showing: Showing) -> None:
-        """Measure what is still to be measured, now."""
+        """Measure all scheduled texts now."""
         while showing in self._watched:
             self._check(showing)
 

@@ -1,4 +1,4 @@
-"""The client is told of what has changed in the status."""
+"""Sends changes of the status to the client."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 NOTIFICATION = "codespec/status"
-"""The notification that tells a part of the status."""
+"""The notification with a part of the status."""
 
 EVERY_S = 0.5
-"""Between two notifications at least."""
+"""Seconds between two notifications at least."""
 
 _TOLD = (
     "state",
@@ -26,10 +26,10 @@ _TOLD = (
 
 
 class StatusReporter:
-    """Sends ``codespec/status`` when something of it has changed, twice a second at most.
+    """Sends ``codespec/status`` when its content has changed, twice a second at most.
 
     Args:
-        status: the whole status; in a thread of its own.
+        status: returns the whole status; called in a thread of its own.
         notify: sends a notification.
 
     Attributes:
@@ -44,7 +44,7 @@ class StatusReporter:
         self._again = False
 
     def touch(self) -> None:
-        """Something may have changed."""
+        """Note that the status may have changed."""
         if not self.enabled:
             return
         if self._pending is None:

@@ -8,13 +8,13 @@ from typing import Any
 
 
 class Tasks:
-    """Keeps each until it is done: the event loop itself holds tasks weakly."""
+    """Holds each task until it is done: the event loop itself refers to tasks weakly."""
 
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
-        """Begin one."""
+        """Start a task."""
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

@@ -1,4 +1,4 @@
-"""How the completions that were shown came about, for a client that draws it."""
+"""Traces of the completions that were shown, for clients that draw them."""
 
 from __future__ import annotations
 
@@ -13,28 +13,27 @@ if TYPE_CHECKING:
     from codespec.completion.request import Completion
 
 KEPT = 32
-"""Completions whose traces are kept, most of them made ahead and perhaps never shown."""
+"""Completions whose traces are kept, most of them prefetched and perhaps never shown."""
 
 
 @dataclass(frozen=True)
-class _Kept:
+class _Traced:
     document: str
     language: str
     completion: Completion
 
 
 class Traces:
-    """The traces of the latest completions. Completions from memory have none of their own: that of the one that they
-    are the rest of stands for them."""
+    """The traces of the latest completions. The rest of a completion, from the cache, has the trace of the whole."""
 
     def __init__(self) -> None:
-        self._kept: deque[_Kept] = deque(maxlen=KEPT)
-        self._latest: _Kept | None = None
+        self._kept: deque[_Traced] = deque(maxlen=KEPT)
+        self._latest: _Traced | None = None
         self._shown = ""
 
     def keep(self, document: str, language: str, completions: Sequence[Completion]) -> None:
         """Note what the models have generated."""
-        self._kept.extend(_Kept(document, language, each) for each in reversed(completions) if each.passes)
+        self._kept.extend(_Traced(document, language, each) for each in reversed(completions) if each.passes)
 
     def show(self, document: str, text: str) -> None:
         r"""Note that a text, with ``\n`` as its line ends, was answered."""
@@ -46,10 +45,10 @@ class Traces:
         self._latest, self._shown = next(found, self._latest), text
 
     def latest(self) -> dict[str, Any] | None:
-        """The trace of what was answered last, in plain data; None where there is none yet.
+        """The trace of the latest answer, as plain data; None where there is none yet.
 
-        ``text`` is the whole completion, ``shown`` what was left of it then; ``passes`` are before any trimming and
-        begin ``backed_up`` characters before the cursor; all else is as with ``--json``.
+        ``text`` is the whole completion, ``shown`` the rest of it that was answered; ``passes`` are before any trimming
+        and begin ``backed_up`` characters before the cursor; the other fields are those of ``--json``.
         """
         if self._latest is None:
             return None

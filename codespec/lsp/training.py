@@ -1,4 +1,4 @@
-"""Trains a draft on what was accepted, in a process of its own that gives way to everything else."""
+"""Trains a draft on accepted completions, in a process of its own at the lowest priority."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from codespec.lsp.tasks import Tasks
 from codespec.protocols import CodespecError
 
 MINUTES = 10.0
-"""For a training, unless another time is asked for."""
+"""Minutes of a training, unless others are asked for."""
 LONGEST = 24 * 60
-"""Minutes that may be asked for."""
+"""The most minutes that may be asked for."""
 
 _SPANS = {READS: (0, 30), LEARNS: (30, 90)}
 """Of the whole, in percent."""
 
 
 class Training:
-    """One at a time."""
+    """The training of a session; one at a time."""
 
     def __init__(self, server: LanguageServer, messages: Messages, tasks: Tasks) -> None:
         self._server, self._messages, self._tasks = server, messages, tasks
@@ -34,14 +34,14 @@ class Training:
         self._process: asyncio.subprocess.Process | None = None
 
     def start(self, language: str, minutes: float, target: Path) -> bool:
-        """Begin; False where one runs already."""
+        """Start a training; False where one runs already."""
         if self._task is not None and not self._task.done():
             return False
         self._task = asyncio.create_task(self._run(language, minutes, target))
         return True
 
     def cancel(self) -> bool:
-        """Stop what runs; whether there was something."""
+        """Stop the running training; whether there was one."""
         return self._task is not None and self._task.cancel()
 
     def kill(self) -> None:

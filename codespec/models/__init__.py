@@ -1,1 +1,1 @@
-"""Where models are found and what is known of them."""
+"""Finds, fetches and inspects model files, and chooses among them."""

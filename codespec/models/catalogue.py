@@ -13,11 +13,11 @@ class Known:
         name: also of the file in the models folder.
         repository, file: on the hub.
         parameters: in all.
-        active: parameters that a pass over one token reads, where only some experts are asked.
+        active: parameters that a forward pass over one token reads, where only some experts are active.
         size: of the file, in bytes, about.
         quantization: of most of the weights: ``q8_0`` or ``q4_k_m``.
         licence: as the model's card has it.
-        draft: the name of a model with the same vocabulary to draft for it; empty where none pays.
+        draft: the name of a draft model for it, with the same vocabulary; empty where none pays.
         context: tokens that it was trained with.
         kv_bytes: of the KV cache for each token, at 16 bits.
     """
@@ -36,7 +36,7 @@ class Known:
 
     @property
     def read_bytes(self) -> float:
-        """What a pass over one token reads of it."""
+        """Bytes of weights that a forward pass over one token reads."""
         return self.size * (self.active / self.parameters if self.active else 1.0)
 
 

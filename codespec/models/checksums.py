@@ -1,4 +1,4 @@
-"""Checksums that the hub gave of fetched models, kept beside them to be compared again later.
+"""Checksums of fetched models as the hub gives them, kept beside the files for later comparison.
 
 A line for each file as ``sha256sum`` writes it, so that ``sha256sum -c`` reads them, too.
 """
@@ -14,7 +14,7 @@ from codespec.paths import make_private
 from codespec.protocols import CodespecError
 
 Report = Callable[[str, int, int], None]
-"""Told what is being done to which file, bytes done and bytes in all."""
+"""Called with a message (what is done to which file), bytes done and bytes in all."""
 
 _PIECE = 1 << 20
 
@@ -35,7 +35,7 @@ def sha256(path: Path, report: Report) -> str:
 
 
 def note_checksum(path: Path, checksum: str) -> None:
-    """Remember what the hub says of a file that was fetched.
+    """Remember the hub's checksum of a file that was fetched.
 
     Raises:
         OSError: it cannot be written.
@@ -45,7 +45,7 @@ def note_checksum(path: Path, checksum: str) -> None:
 
 
 def forget_checksum(path: Path) -> None:
-    """Of a file that is deleted.
+    """Drop the checksum of a file that is deleted.
 
     Raises:
         OSError: it cannot be deleted.
@@ -54,7 +54,7 @@ def forget_checksum(path: Path) -> None:
 
 
 def verify(path: Path, report: Report) -> None:
-    """Compare all parts of a model with what the hub said of them when they were fetched.
+    """Compare all parts of a model with the checksums that the hub gave when they were fetched.
 
     Raises:
         CodespecError: one is another file now, cannot be read, or nothing is known of it.

@@ -1,4 +1,4 @@
-"""Which models are used: written into the user's settings, whose other lines stay as they are."""
+"""Writes the choice of a model into the user's settings, whose other lines stay as they are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a model wants to be asked for the middle of a text: one table of families, one layout for each model."""
+"""The fill-in-the-middle (FIM) layout of prompts: one table of model families, one layout for each model."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ under their ``paths`` in a comment, under ``pluses`` and the path, or every line
 
 @dataclass(frozen=True)
 class Family:
-    """What models of one kind were trained with.
+    """The FIM markers and orders that a family of models was trained with.
 
     Attributes:
         markers: the names of the tokens before prefix, suffix and middle; an empty one does not exist. None: whatever
@@ -28,8 +28,8 @@ class Family:
         needs: a token that it must have.
         repository, file: the names of the tokens before the name of a repository, and before the path of a file.
         repository_end: what follows the name of a repository.
-        path_inside: a file's path stands behind the marker of the prefix, as its first line.
-        path_alone: the file's path is shown where there is nothing of other files, too.
+        path_inside: a file's path stands after the marker of the prefix, as its first line.
+        path_alone: the file's path is shown in prompts without other files, too.
     """
 
     name: str
@@ -109,7 +109,7 @@ class FimFormat:
         file_separator: stands before a file and its path, None where the model has no such token.
         beginning: the token every text begins with, if any.
         repository: stands before the name of the repository, None where the model has no such token.
-        family: what else it was trained with.
+        family: its entry in the table.
         names: of the markers, as they may stand in a text by chance.
     """
 
@@ -125,12 +125,12 @@ class FimFormat:
 
     @property
     def markers(self) -> frozenset[int]:
-        """Every token of the layout that is no text."""
+        """The control tokens of the layout."""
         ids = (self.prefix, self.suffix, self.middle, self.file_separator, self.repository, self.beginning)
         return frozenset(token for token in ids if token is not None)
 
     def arrange(self, header: list[int], prefix: list[int], suffix: list[int]) -> list[int]:
-        """The whole prompt from its tokenized parts."""
+        """The prompt, arranged from its tokenized parts."""
         start = [self.beginning] if self.beginning is not None else []
         middle = [self.middle] if self.middle is not None else []
         if self.order == "psm":

@@ -1,4 +1,4 @@
-"""Models from a Hugging Face hub: fetched into the models folder, resumed where they broke off, checked; removed."""
+"""Fetches models from a Hugging Face hub into the models folder, resumes and verifies downloads, removes models."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from huggingface_hub.hf_api import RepoSibling
 
 PREFERRED = ("q8_0", "q6_k", "q5_k_m", "q4_k_m", "q4_0")
-"""Quantizations of which one is chosen where several are offered, the best first."""
+"""Quantizations that are preferred where a repository has several, the best first."""
 
 ENDPOINT = "HF_ENDPOINT"
 """The environment variable that names another hub; the hub's library looks at it only once."""
@@ -57,13 +57,13 @@ class Remote:
 
 
 @dataclass(frozen=True)
-class Offer:
-    """What ``pull`` would fetch.
+class Download:
+    """The files that ``pull`` would fetch.
 
     Attributes:
-        name: that the model gets here.
+        name: of the model in the models folder.
         files: one, or the parts of one.
-        licence: as the hub has it; empty where it does not say.
+        licence: as the hub names it; empty where it does not.
     """
 
     name: str
@@ -76,9 +76,9 @@ class Offer:
         return sum(each.size for each in self.files)
 
 
-def look_up(name: str, endpoint: str | None = None) -> Offer:
-    """What the hub has of a name of the catalogue, or of ``OWNER/REPOSITORY``, with ``:QUANTIZATION`` or ``:FILE``
-    where it has several.
+def look_up(name: str, endpoint: str | None = None) -> Download:
+    """The files on the hub for a name of the catalogue, or for ``OWNER/REPOSITORY``, with ``:QUANTIZATION`` or
+    ``:FILE`` where it has several.
 
     Raises:
         CodespecError: there is no such model, it may not be fetched, or the hub cannot be reached.
@@ -94,11 +94,11 @@ def look_up(name: str, endpoint: str | None = None) -> Offer:
     return _offer(repository, wanted, "", endpoint)
 
 
-def pull(offer: Offer, report: Report, endpoint: str | None = None, unverified: bool = False) -> Path:
-    """Fetch a model into the models folder; what is there of it already is not fetched again.
+def pull(offer: Download, report: Report, endpoint: str | None = None, unverified: bool = False) -> Path:
+    """Fetch a model into the models folder; a download that broke off is resumed.
 
     Args:
-        unverified: fetch it also where the hub does not say how large it is, or what its checksum is.
+        unverified: fetch it also where the hub gives no size or checksum.
 
     Raises:
         CodespecError: another model of this name is there, there is no room, it broke off (the next call goes on from
@@ -142,12 +142,12 @@ def pull(offer: Offer, report: Report, endpoint: str | None = None, unverified: 
 
 
 def _part_of(remote: Remote) -> str:
-    """Where a file grows: another version of it has another name."""
+    """The path of a file that is being fetched: another version of it has another path."""
     return f"{remote.sha256 or hashlib.sha256(repr(remote).encode()).hexdigest()}.part"
 
 
 def _come(remote: Remote, part: Path) -> int:
-    """Bytes of a file that are there already; what is longer than it is no part of it and deleted."""
+    """Bytes of a file that are there already; a longer file is no part of it and deleted."""
     size = part.stat().st_size if part.exists() else 0
     if size <= remote.size or not remote.size:
         return size
@@ -180,14 +180,14 @@ def remove(name: str) -> tuple[Path, ...]:
     return tuple(parts)
 
 
-def _names(offer: Offer) -> list[str]:
+def _names(offer: Download) -> list[str]:
     if len(offer.files) == 1:
         return [f"{offer.name}.gguf"]
     count = len(offer.files)  # llama.cpp finds the other parts by these names
     return [f"{offer.name}-{number:05d}-of-{count:05d}.gguf" for number in range(1, count + 1)]
 
 
-def _offer(repository: str, wanted: str, name: str, endpoint: str | None) -> Offer:
+def _offer(repository: str, wanted: str, name: str, endpoint: str | None) -> Download:
     api = _api(endpoint)
     info = _asked(lambda: api.model_info(repository, files_metadata=True), repository, api.endpoint)
     named = {each.rfilename: each for each in info.siblings or [] if isinstance(each.rfilename, str)}
@@ -196,7 +196,7 @@ def _offer(repository: str, wanted: str, name: str, endpoint: str | None) -> Off
     files = tuple(_remote(repository, each, found[each]) for each in chosen)
     licence = printable(str(getattr(info.card_data, "license", None) or ""))[:LONGEST_LICENCE]
     own = _SHARD.sub("", Path(chosen[0]).name).removesuffix(".gguf").lower()
-    return Offer(name or _NO_NAME.sub("-", own).lstrip(".-") or "model", files, licence)
+    return Download(name or _NO_NAME.sub("-", own).lstrip(".-") or "model", files, licence)
 
 
 def _remote(repository: str, file: str, sibling: RepoSibling) -> Remote:
@@ -208,7 +208,7 @@ def _remote(repository: str, file: str, sibling: RepoSibling) -> Remote:
 
 
 def _choose(names: Sequence[str], wanted: str, repository: str) -> list[str]:
-    """The files of the model that is meant, its parts in order."""
+    """The files of the chosen model, its parts in order."""
     models: dict[str, list[str]] = {}
     for name in sorted(names):
         if "mmproj" not in name.lower():
@@ -257,7 +257,7 @@ def _fetch(remote: Remote, part: Path, report: Report, endpoint: str | None) -> 
 
 
 def _bar(report: Report, remote: Remote) -> Any:
-    """What the hub's library takes for a progress bar of ``tqdm``."""
+    """A stand-in for the ``tqdm`` progress bar of the hub's library."""
     from tqdm import tqdm
 
     class Bar(tqdm):  # type: ignore[misc]
@@ -298,7 +298,7 @@ class _Nowhere:
 
 
 def _is(remote: Remote, path: Path, report: Report) -> bool:
-    """Whether a file is what the hub says of one."""
+    """Whether a file has the hub's size and checksum."""
     if remote.size and path.stat().st_size != remote.size:
         return False
     found = sha256(path, lambda _, done, size: report(f"checking {remote.file}", done, remote.size or size))
@@ -306,7 +306,7 @@ def _is(remote: Remote, path: Path, report: Report) -> bool:
 
 
 def _check(remote: Remote, part: Path, report: Report) -> None:
-    """Compare what was fetched with what the hub says it is."""
+    """Compare a fetched file with the hub's size and checksum."""
     if not _is(remote, part, report):
         part.unlink()
         raise CodespecError(f"{remote.file}: what came is not what {remote.repository} says it is; fetch it again")
@@ -319,7 +319,7 @@ def _api(endpoint: str | None) -> HfApi:
 
 
 def _asked(ask: Callable[[], Any], repository: str, where: str) -> Any:
-    """What the hub's library gives; its many errors in one line each that says what to do."""
+    """Call the hub's library; each of its many errors becomes one line that says what to do."""
     from huggingface_hub import errors
 
     try:

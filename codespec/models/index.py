@@ -1,4 +1,4 @@
-"""Which of the models at hand can draft for a target, and in which languages."""
+"""Finds the installed models that can draft for a target, by vocabulary and language."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from codespec.paths import cache_folder, make_private, write_whole
 from codespec.protocols import CodespecError
 
 GENERAL = "general"
-"""Stands among a draft's languages where it is for all that have none of their own."""
+"""The language of a draft for all languages without a draft of their own."""
 
 LARGEST = 0.5
-"""Of a target's parameters that its draft has at most."""
+"""The share of a target's parameters that its draft has at most."""
 
 _VERSION = 1
 _log = logging.getLogger(__name__)
@@ -28,10 +28,10 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Candidate:
-    """What matters of a model that may draft.
+    """The properties of a possible draft model.
 
     Attributes:
-        languages: that it was trained for, or ``GENERAL``; empty where it does not say.
+        languages: that it was trained for, or ``GENERAL``; empty where the file does not say.
     """
 
     vocabulary: str
@@ -40,10 +40,10 @@ class Candidate:
 
 
 def best_draft(language: Language, vocabulary: str, parameters: int) -> Path | None:
-    """The model at hand to draft with in a language; None where there is none with the same vocabulary.
+    """The best installed draft model for a language; None where there is none with the same vocabulary.
 
-    One for the language goes before a general one, a user's own before what comes with codespec, the smallest of those
-    that say nothing of languages before larger ones, a newer file before an older one.
+    A draft for the language goes before a general one, a user's own before an embedded one, of those without languages
+    the smallest before larger ones, a newer file before an older one.
 
     Args:
         vocabulary: its hash in the target (``ModelInfo.vocabulary``).
@@ -60,7 +60,7 @@ def best_draft(language: Language, vocabulary: str, parameters: int) -> Path | N
 
 
 def look_through() -> None:
-    """Read what ``best_draft`` will want to know of new files."""
+    """Inspect new files ahead of ``best_draft``."""
     for folder in (models_folder(), EMBEDDED):
         list(_candidates(folder))
 
@@ -72,7 +72,7 @@ def _rank(languages: tuple[str, ...], language: Language) -> int:
 
 
 def _candidates(folder: Path) -> Iterator[tuple[Path, Candidate]]:
-    """Reading a vocabulary takes up to a second or two, so what was found is kept until the file changes."""
+    """Candidates by file, kept until the file changes: reading a vocabulary takes up to a second or two."""
     cache = _Cache()
     for path in filter(is_whole, sorted(folder.glob("*.gguf"))):
         with suppress(OSError):
@@ -114,7 +114,7 @@ class _Cache:
         return found
 
     def save(self) -> None:
-        """Keep what is new; where that does not work, it is looked up again."""
+        """Save new candidates; where that fails, the files are read again next time."""
         if self._changed:
             with suppress(OSError):
                 make_private(self._file.parent)

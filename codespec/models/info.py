@@ -1,4 +1,4 @@
-"""What a model file says of itself, read without its weights."""
+"""The properties of a model file, from its metadata and vocabulary, without its weights."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from codespec.models.trimmed import VOCABULARY_KEY
 from codespec.terminal import printable
 
 LANGUAGES_KEY = "codespec.draft.languages"
-"""Of a GGUF file: names with commas between."""
+"""The GGUF key of a draft's languages: names with commas between."""
 
 LONGEST_NUMBER = 18
-"""Digits."""
+"""Digits of a number in metadata at most."""
 
 LONGEST_LICENCE = 40
 """Characters: some files hold a whole licence where its name should stand."""
@@ -29,20 +29,20 @@ class ModelInfo:
     """One GGUF file.
 
     Attributes:
-        name: that it gives itself, or that of the file.
+        name: as its metadata says, else that of the file.
         architecture: llama.cpp's name for it.
         parameters: 0 where the file has a vocabulary only.
         quantization: such as ``Q8_0``; empty where it does not say.
         size: of the file, in bytes.
         context: tokens that it was trained with; 0 where it does not say.
         licence: as it names it; empty where it does not say.
-        vocabulary: a hash of all tokens: equal where one model can draft for another without recoding; of a trimmed
+        vocabulary: a hash of all tokens: equal where one model can draft for another without retokenizing; of a trimmed
             draft its target's.
         vocabulary_size: tokens.
         trimmed: whether it is a draft that has only some tokens of that vocabulary.
         kv_bytes: of the KV cache for each token, at 16 bits.
         languages: that a draft was trained for; empty where it does not say.
-        fim: how it wants to be asked for the middle of a text; None if it cannot be.
+        fim: its fill-in-the-middle layout; None if it cannot fill in the middle.
     """
 
     path: Path
@@ -62,7 +62,7 @@ class ModelInfo:
 
     @property
     def family(self) -> str:
-        """Of its fill-in-the-middle layout; empty without one."""
+        """The family of its fill-in-the-middle layout; empty without one."""
         return self.fim.family.name if self.fim is not None else ""
 
 

@@ -1,4 +1,4 @@
-"""Where models are found: embedded in the package, in the user's models folder, or at a path."""
+"""Finds models by name: embedded in the package, in the user's models folder, or at a path."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ EMBEDDED_TARGET = EMBEDDED / "target.gguf"
 
 
 def models_folder() -> Path:
-    """Where a user's models live; it need not exist."""
+    """The folder of a user's models; it need not exist."""
     return data_folder() / "models"
 
 
 def adapters_folder() -> Path:
-    """Where a user's LoRA adapters live; it need not exist."""
+    """The folder of a user's LoRA adapters; it need not exist."""
     return models_folder() / "adapters"
 
 
@@ -61,7 +61,7 @@ def find_draft(name: StrPath, language: Language) -> Path | None:
         name: ``none``, ``auto`` (the embedded draft of the language, if any), a name or a path.
 
     Raises:
-        CodespecError: a draft that was asked for by name does not exist.
+        CodespecError: there is no draft of this name or path.
     """
     if name == "none":
         return None
@@ -81,7 +81,7 @@ def find_model(name: StrPath) -> Path:
 
 
 def file_or_model(name: StrPath) -> Path:
-    """What a person means on a command line: a file of the current folder, or the name of a model at hand.
+    """The model that an argument of the command line means: a file of the current folder, or a known name.
 
     Raises:
         CodespecError: there is neither.
@@ -118,7 +118,7 @@ def _find(name: StrPath, role: str) -> Path:
 
 
 def known() -> list[str]:
-    """Names of the models at hand."""
+    """Names of the installed and embedded models."""
     return sorted({p.stem for folder in (EMBEDDED, models_folder()) for p in folder.glob("*.gguf") if is_whole(p)})
 
 
@@ -128,7 +128,7 @@ def is_whole(path: Path) -> bool:
 
 
 def vocabulary_hash(vocabulary: LlamaVocabulary) -> str:
-    """Equal for two vocabularies if every token has the same text, padding at the end aside."""
+    """A hash that is equal for two vocabularies if every token has the same text, padding at the end aside."""
     digest = hashlib.sha256()
     for token in range(vocabulary.used):
         digest.update(vocabulary.name(token))
@@ -137,8 +137,8 @@ def vocabulary_hash(vocabulary: LlamaVocabulary) -> str:
 
 
 def first_difference(target: LlamaVocabulary, draft: LlamaVocabulary) -> int | None:
-    """The first token that is another one, or missing, in one of them; None where each is the same in both, padding at
-    the end aside."""
+    """The first token that differs between two vocabularies, or that one of them lacks; None where they are equal,
+    padding at the end aside."""
     shorter = min(target.used, draft.used)
     different = (token for token in range(shorter) if target.name(token) != draft.name(token))
     return next(different, None if target.used == draft.used else shorter)

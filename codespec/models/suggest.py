@@ -1,4 +1,4 @@
-"""Which of the known models this machine can run, and how fast."""
+"""Estimates which of the known models this machine can run, and how fast."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ from codespec.llama.threads import own_cpus
 from codespec.models.catalogue import CATALOGUE, Known, known_model
 
 CONTEXT = 8192
-"""Tokens of context that are reckoned with: what the settings choose at most."""
+"""The context length of the estimate, in tokens: the most that the settings choose by themselves."""
 
 SHARE = 0.6
-"""Of the machine's memory that a model may take: an editor, a browser and what is being worked on are there, too."""
+"""The share of the machine's memory that a model may take: an editor, a browser and the user's programs need theirs."""
 
 FIRST_PROMPT, LATER_PROMPT = 1024, 32
-"""Tokens to read before the first answer in a file of four kilobytes, and before a later one, for which the KV cache
-has the rest."""
+"""Tokens to prefill before the first answer in a file of four kilobytes, and before a later one, for which the KV
+cache has the rest."""
 
 ANSWER = 24
 """Tokens of a completion."""
 
 DRAFTED = 1.5
-"""What drafts multiply the speed by, at least: 2 to 3 on code that resembles what is there (docs/benchmarks.md)."""
+"""The least speed-up by drafts: 2 to 3 on code that resembles its surroundings (docs/benchmarks.md)."""
 
 PATIENCE_S, FIRST_PATIENCE_S = 1.5, 15.0
-"""Of somebody who types: for an answer, and for the first one in a file, which is prepared as it is opened. The time
-budget of a completion, 2 s, leaves room for longer ones."""
+"""Seconds that a typing user waits for an answer, and for the first one in a file, which is prepared on opening. The
+time budget of a completion, 2 s, leaves room for longer ones."""
 
 EFFICIENCY = 0.75
-"""Of the memory's bandwidth that a pass over one token reaches: 0.66 to 0.88 with 1.6 GB of weights in Q8_0, 0.5 to
-0.77 with 1 GB in Q4_K_M, 0.7 to 0.9 on an older processor (two cores of an AMD EPYC)."""
+"""The share of the memory's bandwidth that a forward pass over one token reaches: 0.66 to 0.88 with 1.6 GB of weights
+in Q8_0, 0.5 to 0.77 with 1 GB in Q4_K_M, 0.7 to 0.9 on an older processor (two cores of an AMD EPYC)."""
 
 PREFILL = {"q8_0": 1.05, "q4_k_m": 1.45}
-"""Of the speed of products of matrices of single floats (BLAS) that reading a prompt reaches, two operations for each
+"""The share of the speed of float matrix products (BLAS) that a prefill reaches, with two operations for each
 parameter: 1.0 to 1.25 and 1.3 to 1.55 at 0.5 to 7 billion parameters (two cores of an AMD EPYC, AVX-512)."""
 
 COMPUTE = 400 << 20
@@ -50,13 +50,13 @@ _BLOCK = 1 << 26  # bytes: more than caches hold
 
 @dataclass(frozen=True)
 class Machine:
-    """What models are to run on.
+    """The machine that models are to run on.
 
     Attributes:
         memory: bytes in all; 0 where the system does not say.
         bandwidth: bytes a second that all cores together read from memory.
         compute: operations on floats a second, of all cores together, in a product of matrices.
-        devices: what the CPU and GPUs call themselves.
+        devices: names of the CPU and the GPUs.
         gpus: with memory of their own; how fast it is read is not known.
     """
 
@@ -69,7 +69,7 @@ class Machine:
 
 @dataclass(frozen=True)
 class Fit:
-    """How one model does on a machine.
+    """The estimate for one model on a machine.
 
     Attributes:
         need: bytes of memory, draft and context included.
@@ -93,27 +93,27 @@ class Fit:
 
     @property
     def good(self) -> bool:
-        """Whether it fits and is fast enough; what a GPU holds whole is taken to be."""
+        """Whether it fits and is fast enough; a model that a GPU holds whole is taken to be fast enough."""
         return self.on_gpu or (self.fits and self.later <= PATIENCE_S and self.first <= FIRST_PATIENCE_S)
 
     @property
     def download(self) -> float:
-        """Bytes, draft included."""
+        """Bytes to fetch, draft included."""
         return self.model.size + (self.draft.size if self.draft else 0.0)
 
 
 def this_machine() -> Machine:
-    """Measured in a tenth of a second or two."""
+    """This machine, measured in a tenth of a second or two."""
     return Machine(memory(), _bandwidth(), _compute(), devices(), tuple(each for each in gpus() if not each.shared))
 
 
 def fits(machine: Machine) -> list[Fit]:
-    """Every known model as a target, those of fewer parameters first, and of one model the smaller file."""
+    """Estimates for every known model as a target, those of fewer parameters first, of one model the smaller file."""
     return [_fit(model, machine) for model in CATALOGUE]
 
 
 def best(found: list[Fit]) -> Fit | None:
-    """The largest that is fast enough and whose licence is free for every use; None where none is."""
+    """The largest model that is fast enough and whose licence is free for every use; None where there is none."""
     good = [each for each in found if each.good and each.known and "not for" not in each.model.licence]
     return max(good, key=lambda each: (each.model.active or each.model.parameters, each.model.size), default=None)
 
@@ -133,7 +133,7 @@ def _fit(model: Known, machine: Machine) -> Fit:
 
 
 def _bandwidth() -> float:
-    """Bytes a second; the best of some tries, for other programs only make it slower."""
+    """Bytes a second; the best of some tries, since other programs only make it slower."""
     count = min(8, len(own_cpus()))
     blocks = [np.ones(_BLOCK // 8) for _ in range(count)]
     with ThreadPoolExecutor(count) as threads:
@@ -159,7 +159,7 @@ def _read(threads: ThreadPoolExecutor, blocks: list[np.ndarray]) -> float:
 
 
 def table(found: list[Fit], chosen: Fit | None) -> Iterator[str]:
-    """Lines for a person."""
+    """The estimates as lines of a table."""
     yield f"  {'model':26} {'download':>9} {'memory':>8} {'tokens/s':>9} {'first, s':>9} {'later, s':>9}  licence"
     for each in found:
         mark = "*" if each is chosen else " " if each.fits else "-"

@@ -7,14 +7,14 @@ from codespec.models.registry import vocabulary_hash
 from codespec.protocols import CodespecError
 
 VOCABULARY_KEY = "codespec.draft.vocabulary"
-"""Of a trimmed draft's GGUF file: the hash of its target's vocabulary."""
+"""The key in a trimmed draft's GGUF file for the hash of its target's vocabulary."""
 
 TOKENS_KEY = "codespec.draft.tokens"
-"""Of the same: the target's ids of its tokens, all but its last, which stands for every token that it lacks."""
+"""The key for the target's ids of the draft's tokens, all but its last, which stands for every token that it lacks."""
 
 
 def kept_tokens(draft: Model, target: LlamaVocabulary) -> list[int] | None:
-    """What ``TOKENS_KEY`` says; None for a model with a whole vocabulary.
+    """The value of ``TOKENS_KEY``; None for a model with a whole vocabulary.
 
     Raises:
         CodespecError: it was trimmed for a target with another vocabulary.

@@ -18,7 +18,7 @@ from codespec.models.fim import FimFormat
 from codespec.paths import hold, keep_private
 from codespec.protocols import CodespecError
 from codespec.train import data
-from codespec.train.judge import TOKENS, Place
+from codespec.train.judge import TOKENS, InfillingExample
 from codespec.train.teacher import Row, Teacher, packed
 from codespec.train.texts import Texts
 
@@ -98,18 +98,18 @@ def _rows(records: Sequence[Accepted]) -> Callable[[Teacher, int], Iterator[Row]
     return rows
 
 
-def _places(records: Sequence[Accepted]) -> list[Place]:
+def _places(records: Sequence[Accepted]) -> list[InfillingExample]:
     """As many as are judged by, spread over all."""
     step = max(1.0, len(records) / PLACES)
     return [_place(records[int(index * step)]) for index in range(min(PLACES, len(records)))]
 
 
-def _place(record: Accepted) -> Place:
+def _place(record: Accepted) -> InfillingExample:
     """With a word that was being typed as a part of the text: the target writes all of it."""
     lead = lead_of(record.prefix)
     text = lead + record.text
     tokens = min(TOKENS, max(SHORTEST, round(len(text) / data.CHARACTERS_PER_TOKEN)))
-    return Place(record.path, record.prefix[: len(record.prefix) - len(lead)], text, record.suffix, tokens)
+    return InfillingExample(record.path, record.prefix[: len(record.prefix) - len(lead)], text, record.suffix, tokens)
 
 
 @contextlib.contextmanager

@@ -74,7 +74,7 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Document:
+class CorpusDocument:
     """One source file of the corpus."""
 
     package: str
@@ -204,7 +204,7 @@ def _read(path: Path) -> str | None:
     return text.replace("\r\n", "\n")
 
 
-def collect(folders: Iterable[Path]) -> Iterator[tuple[Source, Document]]:
+def collect(folders: Iterable[Path]) -> Iterator[tuple[Source, CorpusDocument]]:
     """Every usable file under the folders: exact duplicates once, of a package not more than ``PACKAGE_CHARS``."""
     seen: set[bytes] = set()
     size: dict[tuple[str, str], int] = {}
@@ -224,7 +224,7 @@ def collect(folders: Iterable[Path]) -> Iterator[tuple[Source, Document]]:
             if digest not in seen:
                 seen.add(digest)
                 size[whole] = size.get(whole, 0) + len(text)
-                yield source, Document(source.package, relative.as_posix(), language.id, text)
+                yield source, CorpusDocument(source.package, relative.as_posix(), language.id, text)
 
 
 def default_folders() -> list[Path]:
@@ -273,7 +273,7 @@ def build(folders: Iterable[Path], out: Path) -> dict[str, int]:
     return characters
 
 
-def unlike(found: Sequence[tuple[Source, Document]]) -> Iterator[tuple[Source, Document]]:
+def unlike(found: Sequence[tuple[Source, CorpusDocument]]) -> Iterator[tuple[Source, CorpusDocument]]:
     """Those whose lines are not for the most part those of an earlier one (MinHash, Broder 1997)."""
     index = MinHashLSH(threshold=ALIKE, num_perm=PERMUTATIONS)
     for number, (source, document) in enumerate(tqdm(found, unit=" files", desc="near duplicates")):
@@ -286,7 +286,7 @@ def unlike(found: Sequence[tuple[Source, Document]]) -> Iterator[tuple[Source, D
             yield source, document
 
 
-def load(out: Path) -> list[Document]:
+def load(out: Path) -> list[CorpusDocument]:
     """The documents that ``build`` wrote."""
     with gzip.open(out / "corpus.jsonl.gz", "rt", encoding="utf-8") as file:
-        return [Document(**json.loads(line)) for line in file]
+        return [CorpusDocument(**json.loads(line)) for line in file]

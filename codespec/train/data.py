@@ -14,7 +14,7 @@ import numpy as np
 from tokenizers import Tokenizer
 
 from codespec.train import tokenizer as special
-from codespec.train.corpus import Document, is_held_out
+from codespec.train.corpus import CorpusDocument, is_held_out
 
 FIM_RATE = 0.5
 PATH_RATE = 0.5
@@ -23,14 +23,14 @@ SHORTEST = 20
 """Characters of a text of which a middle may be taken out, and one more."""
 
 
-class Sampler:
+class RowSampler:
     """Draws documents with a cap on how much one large package or one language can weigh.
 
     Args:
         weights: the share of each language; languages without documents are left out.
     """
 
-    def __init__(self, documents: Sequence[Document], weights: dict[str, float], seed: int) -> None:
+    def __init__(self, documents: Sequence[CorpusDocument], weights: dict[str, float], seed: int) -> None:
         self._random = random.Random(seed)
         self._documents = list(documents)
         size: dict[tuple[str, str], int] = {}
@@ -48,7 +48,7 @@ class Sampler:
             cumulative += share * len(d.text) / n
             self._cumulative.append(cumulative)
 
-    def document(self) -> Document:
+    def document(self) -> CorpusDocument:
         """One document."""
         return self._random.choices(self._documents, cum_weights=self._cumulative)[0]
 
@@ -109,10 +109,10 @@ def cut(rnd: random.Random, text: str) -> tuple[str, str, str]:
     return text[:begin], text[begin:finish], text[finish:]
 
 
-class Rows:
+class TrainingRows:
     """An endless supply of packed rows of token ids."""
 
-    def __init__(self, sampler: Sampler, tokenizer: Tokenizer, length: int) -> None:
+    def __init__(self, sampler: RowSampler, tokenizer: Tokenizer, length: int) -> None:
         self._sampler = sampler
         self._tokenizer = tokenizer
         self._length = length
@@ -132,7 +132,7 @@ class Rows:
         return np.asarray(taken, dtype=np.int64).reshape(rows, self._length + 1)
 
 
-def split(documents: Sequence[Document]) -> tuple[list[Document], list[Document]]:
+def split(documents: Sequence[CorpusDocument]) -> tuple[list[CorpusDocument], list[CorpusDocument]]:
     """Training and held-out documents; a package is wholly in one of the two."""
     train = [d for d in documents if not is_held_out(d.package)]
     held_out = [d for d in documents if is_held_out(d.package)]

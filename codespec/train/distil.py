@@ -31,7 +31,7 @@ from codespec.paths import data_folder
 from codespec.protocols import CodespecError
 from codespec.train import corpus
 from codespec.train.accepted import accepted_texts, run_folder
-from codespec.train.corpus import Document
+from codespec.train.corpus import CorpusDocument
 from codespec.train.export import write_gguf_like
 from codespec.train.judge import LENGTH, Quality, judge, own_weights
 from codespec.train.own_thread import apart
@@ -252,7 +252,7 @@ def _same_run(out: Path, about: dict[str, Any]) -> None:
     file.write_text(json.dumps(about, indent=1) + "\n", "utf-8")
 
 
-def _corpus(options: argparse.Namespace, out: Path) -> list[Document]:
+def _corpus(options: argparse.Namespace, out: Path) -> list[CorpusDocument]:
     if not (out / "corpus.jsonl.gz").exists():
         if not options.corpus:
             raise CodespecError("name folders to learn from: --corpus DIR…")
@@ -289,7 +289,7 @@ def _start(options: argparse.Namespace, target: ModelInfo, rival: Path | None) -
 
 
 def _trim(
-    options: argparse.Namespace, info: ModelInfo, out: Path, start: Path | None, documents: Sequence[Document]
+    options: argparse.Namespace, info: ModelInfo, out: Path, start: Path | None, documents: Sequence[CorpusDocument]
 ) -> Trim | None:
     """The tokens of the draft, which stay the same for a run folder: those of the draft that it begins with, or the
     most frequent ones; None: all."""

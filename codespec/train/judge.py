@@ -19,7 +19,7 @@ from codespec.engine.local import LocalEngine
 from codespec.models.info import inspect
 from codespec.protocols import CodespecError, Draft, Limits, Sampling
 from codespec.speculative.sampling import LogitSampler
-from codespec.train.corpus import Document
+from codespec.train.corpus import CorpusDocument
 from codespec.train.load_gguf import load_gguf
 from codespec.train.model import Llama
 from codespec.train.own_thread import apart
@@ -33,7 +33,7 @@ LENGTH = 4
 
 
 @dataclass(frozen=True)
-class Place:
+class InfillingExample:
     """Where a draft is judged.
 
     Attributes:
@@ -50,7 +50,7 @@ class Place:
 
 
 @dataclass
-class Acceptance:
+class GreedyAcceptance:
     """Greedy decoding with ``LENGTH`` tokens proposed at a time, counted.
 
     Attributes:
@@ -143,7 +143,9 @@ def _bits_per_byte(model: Llama, lesson: Lesson, sizes: Sequence[int]) -> float:
     return nats / np.log(2) / max(1, size)
 
 
-def judge(path: Path, target: Path, lesson: Lesson, places: Sequence[Place], sizes: Sequence[int]) -> Quality:
+def judge(
+    path: Path, target: Path, lesson: Lesson, places: Sequence[InfillingExample], sizes: Sequence[int]
+) -> Quality:
     """What a draft is worth, on texts that it has not seen.
 
     Args:
@@ -165,7 +167,7 @@ def judge(path: Path, target: Path, lesson: Lesson, places: Sequence[Place], siz
     )
 
 
-def _beside(path: Path, target: Path, places: Sequence[Place]) -> tuple[Acceptance, float, float]:
+def _beside(path: Path, target: Path, places: Sequence[InfillingExample]) -> tuple[GreedyAcceptance, float, float]:
     """What the target accepts; at how many places the draft by itself is right; its milliseconds for a token."""
     engine = judging_engine(target)
     try:
@@ -181,12 +183,12 @@ def judging_engine(target: Path) -> LocalEngine:
     return LocalEngine(target, context_length=min(1024, inspect(target).context or 1024))
 
 
-def accepted_of(path: Path, engine: LocalEngine, places: Sequence[Place]) -> Acceptance:
+def accepted_of(path: Path, engine: LocalEngine, places: Sequence[InfillingExample]) -> GreedyAcceptance:
     """How much of a draft the target accepts in what it writes at some places."""
     engine.use_draft(path)
     draft = engine.drafts.model
     assert draft is not None
-    found = Acceptance()
+    found = GreedyAcceptance()
     for place, prompt in _prompts(engine, places):
         for chunk in engine.generate(prompt, limits=Limits(place.tokens), speculate=FixedLengthDraft(draft, LENGTH)):
             if chunk.round is not None and chunk.round.proposed:
@@ -198,12 +200,12 @@ def accepted_of(path: Path, engine: LocalEngine, places: Sequence[Place]) -> Acc
     return found
 
 
-def line_ends(documents: Sequence[Document], count: int = PLACES) -> list[Place]:
+def line_ends(documents: Sequence[CorpusDocument], count: int = PLACES) -> list[InfillingExample]:
     """Places in lines of held-out texts, up to the end of the line; the same ones for the same texts."""
     return list(islice(_line_ends(documents, count), count))
 
 
-def _line_ends(documents: Sequence[Document], rounds: int) -> Iterator[Place]:
+def _line_ends(documents: Sequence[CorpusDocument], rounds: int) -> Iterator[InfillingExample]:
     chooser = random.Random("places")
     order = chooser.sample(list(documents), len(documents))
     for _ in range(rounds):
@@ -212,11 +214,13 @@ def _line_ends(documents: Sequence[Document], rounds: int) -> Iterator[Place]:
                 at = chooser.randrange(len(document.text))
                 end = document.text.find("\n", at)
                 if end - at >= 4 and document.text[at:end].strip():
-                    yield Place(document.path, document.text[:at], document.text[at:end], document.text[end:])
+                    yield InfillingExample(
+                        document.path, document.text[:at], document.text[at:end], document.text[end:]
+                    )
                     break
 
 
-def _prompts(engine: LocalEngine, places: Sequence[Place]) -> Iterator[tuple[Place, list[int]]]:
+def _prompts(engine: LocalEngine, places: Sequence[InfillingExample]) -> Iterator[tuple[InfillingExample, list[int]]]:
     prompts = Prompts(engine.vocabulary, inspect(engine.model.path).fim)
     room = engine.context_length - TOKENS - LENGTH - 2
     for place in places:
@@ -224,7 +228,7 @@ def _prompts(engine: LocalEngine, places: Sequence[Place]) -> Iterator[tuple[Pla
         yield place, tokens or sorted(engine.vocabulary.end_tokens)[:1]
 
 
-def _alone(engine: LocalEngine, draft: Draft, places: Sequence[Place]) -> tuple[float, float]:
+def _alone(engine: LocalEngine, draft: Draft, places: Sequence[InfillingExample]) -> tuple[float, float]:
     """At how many places the draft writes what stands there, by itself, and milliseconds for a token."""
     vocabulary = engine.vocabulary
     banned = dict.fromkeys(vocabulary.control_tokens - vocabulary.end_tokens, float("-inf"))

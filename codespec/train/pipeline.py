@@ -22,14 +22,14 @@ from codespec.languages import by_id, sharing_a_draft
 from codespec.models.index import GENERAL
 from codespec.models.registry import file_or_model
 from codespec.train import corpus, data, tokenizer
-from codespec.train.corpus import Document
+from codespec.train.corpus import CorpusDocument
 from codespec.train.export import write_gguf
 from codespec.train.load_gguf import load_gguf
 from codespec.train.model import DRAFT, TARGET, TINY, TINY_DRAFT, Llama, Shape
 from codespec.train.student import Student
 from codespec.train.teacher import ROWS, teach
-from codespec.train.teacher_cache import Reader
-from codespec.train.train import SHARES, SPOKEN_FOR, Learner, Recipe, Run, bits_per_byte, recipe_of
+from codespec.train.teacher_cache import TeacherCacheReader
+from codespec.train.train import SHARES, SPOKEN_FOR, Learner, Recipe, TrainingRun, bits_per_byte, recipe_of
 
 TOKENIZER_SAMPLES = 12_000
 
@@ -47,7 +47,7 @@ def say(message: str) -> None:
 
 def prepare(
     out: Path, folders: Sequence[Path], shape: Shape, recipe: Recipe, start: Path | None = None
-) -> tuple[list[Document], Tokenizer]:
+) -> tuple[list[CorpusDocument], Tokenizer]:
     """The corpus and the vocabulary of a run folder, made on the first call and loaded on later ones.
 
     Args:
@@ -62,7 +62,7 @@ def prepare(
     elif not vocabulary.exists():
         say(f"vocabulary: {shape.vocabulary} tokens …")
         train_documents, _ = data.split(documents)
-        sampler = data.Sampler(train_documents, dict(recipe.weights), recipe.seed)
+        sampler = data.RowSampler(train_documents, dict(recipe.weights), recipe.seed)
         trained = tokenizer.train((sampler.document().text for _ in range(TOKENIZER_SAMPLES)), shape.vocabulary)
         trained.save(str(vocabulary))
     return documents, tokenizer.load(vocabulary)
@@ -75,7 +75,7 @@ def train_target(
     shape: Shape = TARGET,
     max_steps: int | None = None,
     start: Path | None = None,
-) -> Run:
+) -> TrainingRun:
     """Train, or go on training, the target of a run folder.
 
     Args:
@@ -86,7 +86,7 @@ def train_target(
     shape = begun.shape if begun is not None else shape
     documents, vocabulary = prepare(out, folders, shape, recipe, start)
     train_documents, _ = data.split(documents)
-    run = Run(shape, recipe, vocabulary, out / "target")
+    run = TrainingRun(shape, recipe, vocabulary, out / "target")
     if run.steps == 0 and begun is not None:
         run.model.load_state_dict(begun.state_dict())
     run.train(train_documents, max_steps)
@@ -148,24 +148,24 @@ def train_draft(
         raise ValueError(f"no {language} files in {out / 'corpus.jsonl.gz'}; build the corpus with some (--corpus)")
     teacher = load_model(out / "target")
     folder = out / f"draft-{language}"
-    learner: Run | Student
+    learner: TrainingRun | Student
     if passes > 1:
         torch.manual_seed(recipe.seed)
         learner = Student(Llama(shape), recipe, folder)
     else:
-        learner = Run(shape, recipe, vocabulary, folder, teacher=teacher)
+        learner = TrainingRun(shape, recipe, vocabulary, folder, teacher=teacher)
     if learner.steps == 0 and start is not None:
         learner.model.load_state_dict(load_gguf(start).state_dict())
     elif learner.steps == 0:
         inherit_embeddings(learner.model, teacher)
     if isinstance(learner, Student):
-        learn_in_passes(learner, Reader(teacher, vocabulary, train_documents, recipe), passes, max_steps)
+        learn_in_passes(learner, TeacherCacheReader(teacher, vocabulary, train_documents, recipe), passes, max_steps)
     else:
         learner.train(train_documents, max_steps)
     return learner
 
 
-def learn_in_passes(student: Student, reader: Reader, passes: int, max_steps: int | None) -> None:
+def learn_in_passes(student: Student, reader: TeacherCacheReader, passes: int, max_steps: int | None) -> None:
     """Have the target read first, for so long that the rest of the time is enough for so many passes over it."""
     began, seconds = time.monotonic(), student.recipe.minutes * 60
     steps = passes * ROWS // student.recipe.rows  # for a lesson
@@ -174,7 +174,7 @@ def learn_in_passes(student: Student, reader: Reader, passes: int, max_steps: in
     student.train(lessons, began + seconds, max_steps or student.steps + steps * len(lessons))
 
 
-def evaluate(run: Learner, vocabulary: Tokenizer, documents: list[Document]) -> dict[str, float]:
+def evaluate(run: Learner, vocabulary: Tokenizer, documents: list[CorpusDocument]) -> dict[str, float]:
     """Bits per byte on held-out files, per language."""
     held_out = data.split(documents)[1]
     languages = sorted({d.language for d in held_out} & dict(run.recipe.weights).keys())
@@ -186,9 +186,9 @@ def evaluate(run: Learner, vocabulary: Tokenizer, documents: list[Document]) -> 
     }
 
 
-def spread(documents: Sequence[Document], language: str) -> list[Document]:
+def spread(documents: Sequence[CorpusDocument], language: str) -> list[CorpusDocument]:
     """The documents of a language, one of each package in turn, so that the first few are of many packages."""
-    by_package: dict[str, list[Document]] = {}
+    by_package: dict[str, list[CorpusDocument]] = {}
     for document in documents:
         if document.language == language:
             by_package.setdefault(document.package, []).append(document)

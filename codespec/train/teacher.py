@@ -164,7 +164,9 @@ class Packer:
     """Rows of samples end to end: half left to right, half with a middle taken out, in every order that the target was
     trained on."""
 
-    def __init__(self, sampler: data.Sampler, vocabulary: Any, layout: FimFormat | None, end: int, seed: int) -> None:
+    def __init__(
+        self, sampler: data.RowSampler, vocabulary: Any, layout: FimFormat | None, end: int, seed: int
+    ) -> None:
         self._sampler, self._vocabulary, self._layout, self._end = sampler, vocabulary, layout, end
         self._random = random.Random(seed)
 

@@ -10,7 +10,7 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from codespec.train import data
-from codespec.train.corpus import Document
+from codespec.train.corpus import CorpusDocument
 from codespec.train.model import Llama
 from codespec.train.teacher import ROWS, Lesson
 from codespec.train.train import IGNORED, Recipe, device_and_precision, labels_of, said_by, separators_of
@@ -22,14 +22,16 @@ one, and these are 82 % of what it says."""
 _TOGETHER = 4  # rows
 
 
-class Reader:
+class TeacherCacheReader:
     """A target in torch.
 
     Args:
         documents: to draw texts from, in the shares of ``recipe``.
     """
 
-    def __init__(self, target: Llama, tokenizer: Tokenizer, documents: Sequence[Document], recipe: Recipe) -> None:
+    def __init__(
+        self, target: Llama, tokenizer: Tokenizer, documents: Sequence[CorpusDocument], recipe: Recipe
+    ) -> None:
         self._tokenizer, self._documents, self._recipe = tokenizer, documents, recipe
         self._device, self._use_bfloat16 = device_and_precision()
         self._target = target.to(self._device)
@@ -39,8 +41,8 @@ class Reader:
     @torch.no_grad()
     def lesson(self, number: int) -> Lesson:
         """One of ``ROWS`` rows; the same for the same number."""
-        sampler = data.Sampler(self._documents, dict(self._recipe.weights), self._recipe.seed * 1_000_003 + number)
-        tokens = data.Rows(sampler, self._tokenizer, self._target.shape.context).batch(ROWS)
+        sampler = data.RowSampler(self._documents, dict(self._recipe.weights), self._recipe.seed * 1_000_003 + number)
+        tokens = data.TrainingRows(sampler, self._tokenizer, self._target.shape.context).batch(ROWS)
         said = [self._read(tokens[start : start + _TOGETHER, :-1]) for start in range(0, ROWS, _TOGETHER)]
         learnt = labels_of(torch.from_numpy(tokens), self._separators) != IGNORED
         return Lesson(

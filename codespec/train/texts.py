@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from codespec.train import data
-from codespec.train.corpus import Document
-from codespec.train.judge import Place, line_ends
+from codespec.train.corpus import CorpusDocument
+from codespec.train.judge import InfillingExample, line_ends
 from codespec.train.teacher import Packer, Row, Teacher
 
 HELD_OUT = 0.1
@@ -29,22 +29,22 @@ class Texts:
 
     train: Callable[[Teacher, int], Iterator[Row]]
     held_out: Callable[[Teacher, int], Iterator[Row]]
-    places: Sequence[Place]
-    files: Sequence[Document] = ()
+    places: Sequence[InfillingExample]
+    files: Sequence[CorpusDocument] = ()
     tokens: int | None = None
     passes: int | None = None
 
 
-def of_files(train: Sequence[Document], held_out: Sequence[Document]) -> Texts:
+def of_files(train: Sequence[CorpusDocument], held_out: Sequence[CorpusDocument]) -> Texts:
     """Rows drawn from files."""
 
-    def rows(documents: Sequence[Document]) -> Callable[[Teacher, int], Iterator[Row]]:
+    def rows(documents: Sequence[CorpusDocument]) -> Callable[[Teacher, int], Iterator[Row]]:
         return lambda teacher, seed: _packer(teacher, documents, seed).rows(teacher.length)
 
     return Texts(rows(train), rows(held_out), line_ends(held_out), train)
 
 
-def split(documents: Sequence[Document]) -> tuple[list[Document], list[Document]]:
+def split(documents: Sequence[CorpusDocument]) -> tuple[list[CorpusDocument], list[CorpusDocument]]:
     """Texts to learn from, and others to judge by: whole packages, or files where there are few packages."""
     train, held_out = data.split(documents)
     if held_out and len({each.package for each in documents}) >= 1 / HELD_OUT:
@@ -54,7 +54,7 @@ def split(documents: Sequence[Document]) -> tuple[list[Document], list[Document]
     return order[count:], order[:count]
 
 
-def _packer(teacher: Teacher, documents: Sequence[Document], seed: int) -> Packer:
+def _packer(teacher: Teacher, documents: Sequence[CorpusDocument], seed: int) -> Packer:
     languages = {each.language: 1.0 for each in documents}
     end = min(teacher.vocabulary.end_tokens)
-    return Packer(data.Sampler(documents, languages, seed), teacher.vocabulary, teacher.layout, end, seed)
+    return Packer(data.RowSampler(documents, languages, seed), teacher.vocabulary, teacher.layout, end, seed)

@@ -23,7 +23,7 @@ from tqdm import tqdm
 
 from codespec.train import data, loss_plot
 from codespec.train import tokenizer as special
-from codespec.train.corpus import Document
+from codespec.train.corpus import CorpusDocument
 from codespec.train.model import Llama, Shape
 from codespec.train.muon import Muon
 
@@ -228,7 +228,7 @@ class Learner:
             file.write(json.dumps(entry) + "\n")
 
 
-class Run(Learner):
+class TrainingRun(Learner):
     """A model that learns from texts.
 
     Args:
@@ -260,12 +260,12 @@ class Run(Learner):
             loss = self._loss(inputs, labels, teacher)
         return self.descend(loss, factor, inputs.numel())
 
-    def train(self, documents: list[Document], max_steps: int | None = None) -> None:
+    def train(self, documents: list[CorpusDocument], max_steps: int | None = None) -> None:
         """Train until the time budget or ``max_steps`` is spent; a log line every 20 steps."""
         recipe = self.recipe
         loss_plot.announce(self.folder)
-        rows = data.Rows(
-            data.Sampler(documents, dict(recipe.weights), recipe.seed * 1_000_003 + self.steps),
+        rows = data.TrainingRows(
+            data.RowSampler(documents, dict(recipe.weights), recipe.seed * 1_000_003 + self.steps),
             self.tokenizer,
             self.shape.context,
         )
@@ -297,7 +297,7 @@ class Run(Learner):
 
 
 @torch.no_grad()
-def bits_per_byte(model: Llama, tokenizer: Tokenizer, documents: list[Document]) -> float:
+def bits_per_byte(model: Llama, tokenizer: Tokenizer, documents: list[CorpusDocument]) -> float:
     """Bits per byte of UTF-8 over the first context of each document, left to right, without its path."""
     device = next(model.parameters()).device
     nats = 0.0

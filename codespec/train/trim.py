@@ -16,7 +16,7 @@ from codespec.llama.model import LlamaVocabulary, Model
 from codespec.models.fim import fim_format
 from codespec.models.trimmed import TOKENS_KEY
 from codespec.protocols import CodespecError
-from codespec.train.corpus import Document
+from codespec.train.corpus import CorpusDocument
 from codespec.train.teacher import Lesson
 
 LARGE = 32_768
@@ -75,7 +75,7 @@ def trim_of(path: Path, vocabulary_size: int) -> Trim | None:
     return Trim(np.asarray(field.contents(), np.int64), vocabulary_size) if field is not None else None
 
 
-def frequent(target: Model, documents: Sequence[Document], sizes: Sequence[int]) -> list[Trim]:
+def frequent(target: Model, documents: Sequence[CorpusDocument], sizes: Sequence[int]) -> list[Trim]:
     """The tokens that texts have most, for draft vocabularies of these ``sizes``; control tokens, single bytes and the
     like are always among them.
 
@@ -94,7 +94,7 @@ def frequent(target: Model, documents: Sequence[Document], sizes: Sequence[int])
     return [Trim(np.sort(ranked[: size - 1]), vocabulary.size) for size in sizes]
 
 
-def counts(vocabulary: LlamaVocabulary, documents: Sequence[Document]) -> npt.NDArray[np.int64]:
+def counts(vocabulary: LlamaVocabulary, documents: Sequence[CorpusDocument]) -> npt.NDArray[np.int64]:
     """How often the first ``CHARACTERS`` of texts have each token."""
     found = np.zeros(vocabulary.size, np.int64)
     left = CHARACTERS

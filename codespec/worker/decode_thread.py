@@ -22,20 +22,20 @@ MOST_TASKS = 64
 """Tasks that wait; of more, the oldest are dropped."""
 
 CLOSING_S = 0.3
-"""For tasks that still wait when the thread ends."""
+"""Seconds for tasks that still wait when the thread ends."""
 
 IDLE_S = 1.0
-"""How long nothing must have happened before the models are measured."""
+"""Seconds without a request before the models are measured."""
 
 
 class DecodeThread:
-    """Runs requests one after the other, at most one per document: a newer one takes the older one's place.
+    """Runs requests one after the other, at most one per document: a newer request replaces the older one.
 
-    Where there is nothing to do for a while it lets the completer use the time (``Completer.idle``), until something
-    comes. Every method may be called from any thread and returns at once, except ``close``.
+    When no request has come for a while it calls ``Completer.idle``, until one comes. Every method may be called from
+    any thread and returns at once, except ``close``.
 
     Args:
-        idle_s: how long nothing must have happened.
+        idle_s: seconds without a request before that.
     """
 
     def __init__(self, idle_s: float = IDLE_S) -> None:
@@ -50,7 +50,7 @@ class DecodeThread:
         self._idle_s = idle_s
         self._idle_work = False  # may be left for when nobody waits
         self._idling = False
-        # From the moment when a running job is stopped to that when the thread is free, by what it did.
+        # Times from the stop of a running job until the thread is free, by what the job did.
         self._stopping = {"decode": Times(), "prefill": Times()}
         # A daemon, because a model that is being loaded cannot be interrupted and must not hold up the exit.
         self._thread = threading.Thread(target=self._run, name="decode", daemon=True)
@@ -60,7 +60,7 @@ class DecodeThread:
 
         Args:
             load: runs in the decode thread, after the old completer was closed.
-            done: called there afterwards, with what ``load`` raised.
+            done: called there afterwards, with the exception of ``load``, or None.
         """
         with self._changed:
             if self._closing:
@@ -115,7 +115,7 @@ class DecodeThread:
         return job
 
     def _ahead_of(self, job: Job) -> Job | None:
-        """A job ahead that is for what ``job`` asks for."""
+        """A job ahead with the document and key of ``job``, if one runs or waits."""
         if job.key is None:
             return None
         for each in (self._running, self._waiting.get(job.document)):
@@ -125,7 +125,7 @@ class DecodeThread:
         return None
 
     def later(self, key: str, work: Callable[[Any], None]) -> Future[None]:
-        """Do something with the completer once no request waits; a newer task of the same key takes its place.
+        """Call ``work`` with the completer once no request waits; a newer task of the same key replaces it.
 
         Keep it short: a request that comes meanwhile waits for it.
         """
@@ -145,7 +145,7 @@ class DecodeThread:
         return task.future
 
     def status(self, languages: Iterable[str] = ()) -> dict[str, Any]:
-        """``state`` (``loading``, ``ready``, ``failed``), how fast jobs stop, and what the completer says."""
+        """``state`` (``loading``, ``ready``, ``failed``), how fast jobs stop, and the completer's own status."""
         with self._changed:
             completer, failed = self._completer, self._failed
         state = "ready" if completer is not None else "failed" if failed else "loading"
@@ -154,12 +154,13 @@ class DecodeThread:
 
     @property
     def accepts_jobs(self) -> bool:
-        """False at the end, and where the models could not be loaded: jobs then resolve to None at once."""
+        """Whether jobs are run. False after ``close`` and where the models could not be loaded: jobs then resolve to
+        None at once."""
         with self._changed:
             return not (self._closing or self._failed)
 
     def cancel(self, job: Job) -> None:
-        """Nobody wants this job's answer any more: it stops within one call of the target."""
+        """Stop a job whose answer nobody wants any more, within one target call."""
         with self._changed:
             self._forget(job)
             self._stop(job)
@@ -205,7 +206,7 @@ class DecodeThread:
             job.stopped = perf_counter()
             job.reading = self._completer is not None and self._completer.reading
         job.cancel.set()
-        # What a prefill is about to read is mostly what the next request wants: it ends after its step, not within.
+        # The next request mostly has the same prompt: a prefill ends after its step, not within.
         if job is self._running and self._completer is not None and not job.prefill:
             self._completer.abort()
         job.resolve(None)
@@ -252,7 +253,7 @@ class DecodeThread:
         self._free()
 
     def _finish_tasks(self) -> None:
-        """What the user has accepted, say, is to be known the next time; a few documents more or less do not matter."""
+        """Run the waiting tasks, the latest first, as long as there is time: an accepted completion is to be learnt."""
         end = monotonic() + CLOSING_S
         for task in reversed(self._tasks.values()):
             if self._completer is not None and monotonic() < end:

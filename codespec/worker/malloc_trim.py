@@ -15,8 +15,8 @@ EVERY_S = 60.0
 class Trimmer:
     """Trims the heap of this process now and then, which takes some milliseconds.
 
-    glibc gives back what lies at the end of its heap only: one small piece that stays holds all that was freed before
-    it. Elsewhere there is nothing to do.
+    glibc returns only the end of its heap to the system: one small block in use keeps all memory freed before it. With
+    other C libraries there is nothing to do.
     """
 
     def __init__(self) -> None:

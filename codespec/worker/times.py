@@ -1,4 +1,4 @@
-"""How long something took lately."""
+"""Quantiles of recent times."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ KEPT = 512
 
 
 class Times:
-    """The latest of some times."""
+    """The latest times of one kind of event."""
 
     def __init__(self) -> None:
         self._kept: deque[float] = deque(maxlen=KEPT)
 
     def add(self, ms: float) -> None:
-        """Count one."""
+        """Add a time in milliseconds."""
         self._kept.append(ms)
 
     def figures(self) -> dict[str, float]:
-        """Their number and, if there are any, quantiles and the maximum, in milliseconds."""
+        """The number of times and, if there are any, quantiles and the maximum, in milliseconds."""
         times = sorted(self._kept.copy())  # another thread may add
         if not times:
             return {"count": 0}

@@ -147,33 +147,35 @@ def test_samples_and_alternatives_begin_with_the_word(engine):
 
 
 def test_a_word_where_the_grammar_allows_none_is_left_alone(engine):
-    spot = OpenDocuments(engine).spot("a.json", by_id("json"), "json", '{"a": 1 bogus', 13, "window")
-    assert spot.lead == ""
-    assert spot.place.state is None
-    spot = OpenDocuments(engine).spot("a.json", by_id("json"), "json", '{"a": fals', 10, "window")
-    assert spot.lead == " fals"
+    cursor = OpenDocuments(engine).context_at("a.json", by_id("json"), "json", '{"a": 1 bogus', 13, "window")
+    assert cursor.lead == ""
+    assert cursor.grammar.state is None
+    cursor = OpenDocuments(engine).context_at("a.json", by_id("json"), "json", '{"a": fals', 10, "window")
+    assert cursor.lead == " fals"
     completion, _ = whole(Completer(engine, replace(BASE, grammar="json")), 10, '{"a": fals}', "json")
     assert completion.text.startswith("e")
 
 
 def test_a_document_is_judged_with_its_word(engine):
     # `height` stands there already: no empty text is dropped for a word that only begins.
-    spot = OpenDocuments(engine).spot("a.py", by_id("python"), "python", TEXT, TEXT.index("height):") + 3, "window")
-    assert spot.lead == " hei"
-    assert spot.gate.fit(" hei") == " hei"
-    assert spot.gate.fit(" hei)") is None
-    assert not spot.gate.broken
+    cursor = OpenDocuments(engine).context_at(
+        "a.py", by_id("python"), "python", TEXT, TEXT.index("height):") + 3, "window"
+    )
+    assert cursor.lead == " hei"
+    assert cursor.gate.fit(" hei") == " hei"
+    assert cursor.gate.fit(" hei)") is None
+    assert not cursor.gate.broken
 
 
 def test_trimming_leaves_the_word(engine):
     text = "print(fo)\n"
-    spot = OpenDocuments(engine).spot("a.py", by_id("python"), "none", text, 8, "window")
-    assert spot.lead == "(fo"
-    assert spot.gate.fit("(foo)") == "(foo"
+    cursor = OpenDocuments(engine).context_at("a.py", by_id("python"), "none", text, 8, "window")
+    assert cursor.lead == "(fo"
+    assert cursor.gate.fit("(foo)") == "(foo"
     # What follows the cursor begins with the word itself.
-    spot = OpenDocuments(engine).spot("a.py", by_id("python"), "none", "print(value_value_a)\n", 12, "window")
-    assert spot.lead == "(value_"
-    assert spot.gate.fit("(value_") == "(value_"
+    cursor = OpenDocuments(engine).context_at("a.py", by_id("python"), "none", "print(value_value_a)\n", 12, "window")
+    assert cursor.lead == "(value_"
+    assert cursor.gate.fit("(value_") == "(value_"
 
 
 def test_a_vocabulary_without_the_letters_heals_nothing(engine):
@@ -191,8 +193,8 @@ def test_a_vocabulary_without_the_letters_heals_nothing(engine):
         vocabulary = Spare(engine.vocabulary)
 
     documents = OpenDocuments(Engine())
-    assert documents.spot("a", by_id("plaintext"), "none", "x größ", 6, "off").lead == ""
-    assert documents.spot("a", by_id("plaintext"), "none", "x größ", 4, "off").lead == " gr"
+    assert documents.context_at("a", by_id("plaintext"), "none", "x größ", 6, "off").lead == ""
+    assert documents.context_at("a", by_id("plaintext"), "none", "x größ", 4, "off").lead == " gr"
 
 
 def test_no_end_before_the_lead_is_complete():

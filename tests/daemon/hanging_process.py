@@ -14,11 +14,11 @@ from typing import Any
 from codespec.completion.load import load_engine
 from codespec.completion.request import Request
 from codespec.config import Config
-from codespec.daemon.address import place
+from codespec.daemon.address import endpoint
 from codespec.daemon.models import Models
 from codespec.daemon.process import ModelProcess
 from codespec.daemon.start import Unreachable, reach
-from codespec.daemon.wire import Channel, Texts, pack_config, pack_request
+from codespec.daemon.wire import Channel, DocumentTexts, pack_config, pack_request
 from codespec.engine.local import LocalEngine
 from codespec.errors import CodespecError
 
@@ -57,7 +57,7 @@ def window() -> None:
         while "result" not in channel.receive():
             pass
         request = Request("x = ", 4, "python", "/work/a.py")
-        channel.send({"op": "complete", "id": 2, "request": pack_request(request, Texts()), "ahead": False})
+        channel.send({"op": "complete", "id": 2, "request": pack_request(request, DocumentTexts()), "ahead": False})
         awaited = 2
     while channel.receive() != {"id": awaited, "begun": True}:
         pass
@@ -66,5 +66,5 @@ def window() -> None:
 
 logging.basicConfig()
 threading.Thread(target=window, daemon=True).start()
-ModelProcess(place(), idle_s=TAKES_S, first_s=60, stuck_s=STUCK_S, models=Models(load)).run()
+ModelProcess(endpoint(), idle_s=TAKES_S, first_s=60, stuck_s=STUCK_S, models=Models(load)).run()
 print("ended")

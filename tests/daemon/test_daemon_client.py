@@ -13,7 +13,7 @@ import pytest
 from windows import WAIT_S, InThread, eventually, never, request
 
 from codespec.config import Config
-from codespec.daemon.address import Place
+from codespec.daemon.address import Endpoint
 from codespec.daemon.client import Link, Lost, SharedCompleter
 from codespec.daemon.wire import Channel
 
@@ -25,7 +25,7 @@ KEY = b"known to both"
 class StandIn(contextlib.AbstractContextManager):
     """What a window takes for the model process."""
 
-    def __init__(self, where: Place) -> None:
+    def __init__(self, where: Endpoint) -> None:
         self._where = where
         where.key.write_bytes(KEY)
         self._listener = Listener(where.address, "AF_UNIX")

@@ -20,7 +20,7 @@ from windows import (
     window,
 )
 
-from codespec.daemon.address import place
+from codespec.daemon.address import endpoint
 from codespec.daemon.client import stop_model_process
 from codespec.daemon.process import ModelProcess
 from codespec.daemon.start import reach
@@ -82,15 +82,15 @@ def test_a_message_that_is_none_ends_that_connection_only(kept):
 
 def test_one_process_for_each_environment(here, monkeypatch):
     monkeypatch.setenv("CODESPEC_TOKEN", "does not matter")
-    assert place() == here
+    assert endpoint() == here
     monkeypatch.setenv("CODESPEC_PROFILES", "elsewhere")
-    assert place().address != here.address
+    assert endpoint().address != here.address
 
 
 def test_a_socket_has_a_short_name(here, tmp_path, monkeypatch):
     monkeypatch.setenv("CODESPEC_RUNTIME", str(tmp_path / ("long" * 30)))
-    assert len(place().address) <= 100
-    assert place().key.parent == tmp_path / ("long" * 30)
+    assert len(endpoint().address) <= 100
+    assert endpoint().key.parent == tmp_path / ("long" * 30)
 
 
 HANGING = str(Path(__file__).with_name("hanging_process.py"))

@@ -18,7 +18,7 @@ from codespec.daemon.models import Models
 from codespec.daemon.session import MOST_UNSENT, Session
 from codespec.daemon.wire import (
     Channel,
-    Texts,
+    DocumentTexts,
     pack_config,
     pack_request,
     unpack_config,
@@ -68,7 +68,7 @@ def test_a_window_that_does_not_read_is_cut_off():
 
 def test_documents_are_sent_as_what_has_changed():
     chance = random.Random(1)
-    here, there = Texts(), Texts()
+    here, there = DocumentTexts(), DocumentTexts()
     texts = dict.fromkeys(map(str, range(20)), "")
     for _ in range(2000):
         name = chance.choice(list(texts))
@@ -108,6 +108,6 @@ def test_files_that_a_request_names_are_found_from_another_folder(tmp_path, monk
     context = (Snippet("sub/b.py", "x = 1\n"),)
     sent = Request("x", 1, "python", "sub/a.py", context=context, draft="./d.gguf", grammar="sub/g.gbnf")
     expected = replace(sent, draft=str(tmp_path / "d.gguf"), grammar=str(tmp_path / "sub" / "g.gbnf"))
-    assert unpack_request(pack_request(sent, Texts()), Texts()) == expected
+    assert unpack_request(pack_request(sent, DocumentTexts()), DocumentTexts()) == expected
     named = replace(sent, draft="auto", grammar="json")
-    assert unpack_request(pack_request(named, Texts()), Texts()) == named
+    assert unpack_request(pack_request(named, DocumentTexts()), DocumentTexts()) == named

@@ -12,7 +12,7 @@ import pytest
 
 from codespec.completion.request import Request
 from codespec.config import Config
-from codespec.daemon.address import place
+from codespec.daemon.address import endpoint
 from codespec.daemon.client import SharedCompleter, stop_model_process
 from codespec.paths import hold
 
@@ -23,13 +23,13 @@ LONG = "".join(f"def function_{n}(value):\n    return value * {n} + {n % 7}\n\n\
 
 @contextlib.contextmanager
 def own_process(folder: Path, idle_s: int):
-    """A model process that nobody else uses, once somebody wants it; the place where it is found."""
+    """A model process that nobody else uses, once somebody wants it; the endpoint where it is found."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CODESPEC_RUNTIME", str(folder / "run"))
         patch.setenv("CODESPEC_DATA", str(folder / "data"))
         patch.setenv("CODESPEC_CACHE", str(folder / "cache"))
         patch.setenv("CODESPEC_IDLE_EXIT_S", str(idle_s))
-        where = place()
+        where = endpoint()
         yield where
         stop_model_process()
         assert eventually(lambda: has_ended(where.lock))

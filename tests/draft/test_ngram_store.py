@@ -11,11 +11,11 @@ import pytest
 from drafting import drafting_engine
 
 from codespec.completion.completer import Completer
+from codespec.completion.learning import WorkspaceLearner
 from codespec.completion.request import Completion, Request
-from codespec.completion.teaching import Teacher
 from codespec.config import Config
 from codespec.draft.ngram import BREAK, NgramDraft, NgramIndex
-from codespec.draft.ngram_store import CONTEXT, MOST_OPEN, Learnt, LearntStore
+from codespec.draft.ngram_store import CONTEXT, MOST_OPEN, NgramStore, WorkspaceNgrams
 from codespec.draft.storage.token_log import TokenLog, workspace_log
 from codespec.engine.local import LocalEngine
 from codespec.models.registry import EMBEDDED_TARGET, vocabulary_hash
@@ -34,7 +34,7 @@ def text(seed: int, length: int = 300) -> list[int]:
     return [chooser.randrange(5000) for _ in range(length)]
 
 
-def proposal(learnt: Learnt, tail: Sequence[int], count: int = 8) -> list[int]:
+def proposal(learnt: WorkspaceNgrams, tail: Sequence[int], count: int = 8) -> list[int]:
     left = iter(range(count))
     draft = NgramDraft(learnt.index)
     return list(draft.propose(tail, None, SAMPLER, lambda _: next(left, None) is not None).tokens)
@@ -45,14 +45,14 @@ def log(tmp_path: Path, cap: int = 100_000) -> TokenLog:
 
 
 def test_a_document_is_proposed_in_another() -> None:
-    learnt, tokens = Learnt(), text(1)
+    learnt, tokens = WorkspaceNgrams(), text(1)
     assert learnt.document("a", tokens) == 300
     assert proposal(learnt, tokens[100:110]) == tokens[110:118]
     assert proposal(learnt, tokens[-2:]) == [], "nothing follows the end"
 
 
 def test_only_what_changed_is_taught() -> None:
-    learnt, tokens = Learnt(), text(1, 5000)
+    learnt, tokens = WorkspaceNgrams(), text(1, 5000)
     learnt.document("a", tokens)
     assert learnt.document("a", tokens) == 0
     new = text(2, 20)
@@ -64,7 +64,7 @@ def test_only_what_changed_is_taught() -> None:
 
 
 def test_what_another_document_taught_is_not_taught_again() -> None:
-    learnt, tokens = Learnt(), text(1, 2000)
+    learnt, tokens = WorkspaceNgrams(), text(1, 2000)
     learnt.document("a", tokens)
     assert learnt.document("copy", tokens) == 0
     added = text(3, 50)
@@ -75,24 +75,24 @@ def test_what_another_document_taught_is_not_taught_again() -> None:
 
 
 def test_what_was_left_out_leads_nowhere() -> None:
-    learnt, tokens = Learnt(), text(1)
+    learnt, tokens = WorkspaceNgrams(), text(1)
     learnt.document("a", [*tokens[:50], BREAK, *tokens[60:]])
     assert proposal(learnt, tokens[40:50]) == []
     assert proposal(learnt, tokens[60:64], 4) == tokens[64:68]
 
 
 def test_accepted_text_is_found_from_what_was_before_it(tmp_path: Path) -> None:
-    learnt = Learnt(log(tmp_path))
+    learnt = WorkspaceNgrams(log(tmp_path))
     context, tokens = text(1, 100), text(2, 30)
     assert learnt.accepted(context, tokens) == CONTEXT + 30
     assert proposal(learnt, context[-3:]) == tokens[:8]
     assert learnt.accepted(context, []) == 0
     learnt.flush()
-    assert proposal(Learnt(log(tmp_path)), context[-3:]) == tokens[:8]
+    assert proposal(WorkspaceNgrams(log(tmp_path)), context[-3:]) == tokens[:8]
 
 
 def test_the_oldest_is_forgotten() -> None:
-    learnt = Learnt(cap=1000)
+    learnt = WorkspaceNgrams(cap=1000)
     texts = [text(seed, 200) for seed in range(40)]
     for number, tokens in enumerate(texts):
         learnt.document(f"{number}", tokens)
@@ -103,13 +103,13 @@ def test_the_oldest_is_forgotten() -> None:
 
 
 def test_a_reload_proposes_the_same(tmp_path: Path) -> None:
-    learnt = Learnt(log(tmp_path))
+    learnt = WorkspaceNgrams(log(tmp_path))
     texts = [text(seed, 200) for seed in range(10)]
     for number, tokens in enumerate(texts):
         learnt.document(f"{number}", tokens)
     learnt.accepted(texts[0][:10], texts[5][:40])
     learnt.flush()
-    again = Learnt(log(tmp_path))
+    again = WorkspaceNgrams(log(tmp_path))
     assert again.index.tokens == learnt.index.tokens
     for tokens in texts:
         for place in range(10, 190, 30):
@@ -118,7 +118,7 @@ def test_a_reload_proposes_the_same(tmp_path: Path) -> None:
 
 
 def test_what_is_not_to_be_kept_stays_in_memory(tmp_path: Path) -> None:
-    learnt, tokens = Learnt(log(tmp_path)), text(1)
+    learnt, tokens = WorkspaceNgrams(log(tmp_path)), text(1)
     learnt.document("a", tokens, persist=False)
     learnt.accepted(tokens, text(2, 20), persist=False)
     learnt.flush()
@@ -127,7 +127,7 @@ def test_what_is_not_to_be_kept_stays_in_memory(tmp_path: Path) -> None:
 
 
 def test_workspaces_and_languages_never_share(tmp_path: Path) -> None:
-    store, tokens = LearntStore(VOCABULARY, tmp_path), text(1)
+    store, tokens = NgramStore(VOCABULARY, tmp_path), text(1)
     here = Path("/work/here")
     store.of(here, "python").document("a", tokens)
     store.close()
@@ -136,12 +136,12 @@ def test_workspaces_and_languages_never_share(tmp_path: Path) -> None:
             assert proposal(store.of(*place), tokens[10:20]) == []
         assert proposal(store.of(here, "python"), tokens[10:20]) == tokens[20:28]
         store.close()
-    other = LearntStore("ffff", tmp_path)
+    other = NgramStore("ffff", tmp_path)
     assert proposal(other.of(here, "python"), tokens[10:20]) == [], "ids of another vocabulary are other words"
 
 
 def test_few_are_open_and_nothing_is_lost(tmp_path: Path) -> None:
-    store, tokens = LearntStore(VOCABULARY, tmp_path), text(1)
+    store, tokens = NgramStore(VOCABULARY, tmp_path), text(1)
     for number in range(3 * MOST_OPEN):
         store.of(Path(f"/work/{number}"), "python").document("a", tokens)
         assert len(store) <= MOST_OPEN
@@ -149,7 +149,7 @@ def test_few_are_open_and_nothing_is_lost(tmp_path: Path) -> None:
 
 
 def test_forgetting(tmp_path: Path) -> None:
-    store, tokens = LearntStore(VOCABULARY, tmp_path), text(1)
+    store, tokens = NgramStore(VOCABULARY, tmp_path), text(1)
     here, there = Path("/work/here"), Path("/work/there")
     for folder in (here, there):
         store.of(folder, "python").document("a", tokens)
@@ -262,12 +262,12 @@ def held(engine: LocalEngine, workspace: str, language: str = "python") -> str:
 
 
 def test_the_line_that_is_edited_is_not_learnt(engine: LocalEngine) -> None:
-    teacher = Teacher(engine)
-    teacher.learn(CODE + "half a\n" + NEW, "a.py", "python", "/lines", len(CODE) + 3)
+    learner = WorkspaceLearner(engine)
+    learner.learn(CODE + "half a\n" + NEW, "a.py", "python", "/lines", len(CODE) + 3)
     assert held(engine, "/lines") == CODE + "|\n" + NEW
-    teacher.learn(CODE + "half a li\n" + NEW * 2, "a.py", "python", "/lines", len(CODE) + 3)
+    learner.learn(CODE + "half a li\n" + NEW * 2, "a.py", "python", "/lines", len(CODE) + 3)
     assert held(engine, "/lines") == CODE + "|\n" + NEW, "not again so soon"
-    teacher.learn(CODE + "a line\n" + NEW, "a.py", "python", "/lines")
+    learner.learn(CODE + "a line\n" + NEW, "a.py", "python", "/lines")
     assert "a line\n" in held(engine, "/lines"), "saved"
 
 
@@ -318,32 +318,32 @@ def _from_ngrams(completion: Completion) -> int:
 
 
 def test_secrets_and_what_belongs_to_no_workspace_are_not_written(engine: LocalEngine) -> None:
-    teacher = Teacher(engine)
+    learner = WorkspaceLearner(engine)
     base = engine.learnt._base
     assert base is not None
     before = set(base.rglob("*.log"))
-    teacher.learn(CODE, "/w/.env", "dotenv", "/w")
-    teacher.learn(f"{KEY}\n{CODE}", "/w/a.py", "python", "/w")
-    teacher.accepted(KEY, CODE, "/w/a.py", "python", "/w")
-    teacher.learn(CODE, "/tmp/a.py", "python", "")
+    learner.learn(CODE, "/w/.env", "dotenv", "/w")
+    learner.learn(f"{KEY}\n{CODE}", "/w/a.py", "python", "/w")
+    learner.accepted(KEY, CODE, "/w/a.py", "python", "/w")
+    learner.learn(CODE, "/tmp/a.py", "python", "")
     assert set(base.rglob("*.log")) == before
     assert CODE in held(engine, "")
-    Teacher(engine, enabled=False).learn(CODE, "/off/a.py", "python", "/off")
+    WorkspaceLearner(engine, enabled=False).learn(CODE, "/off/a.py", "python", "/off")
     assert held(engine, "/off") == ""
 
 
 def test_what_a_workspace_ignores_is_not_written(engine: LocalEngine, tmp_path: Path) -> None:
-    teacher, base = Teacher(engine), engine.learnt._base
+    learner, base = WorkspaceLearner(engine), engine.learnt._base
     assert base is not None
     before = set(base.rglob("*.log"))
     (tmp_path / ".gitignore").write_text("build/\n")
     (tmp_path / ".codespecignore").write_text("own.py\n")
     for name in ("build/a.py", "own.py"):
-        teacher.learn(CODE, str(tmp_path / name), "python", str(tmp_path))
-        teacher.accepted("x = 1\n", NEW, str(tmp_path / name), "python", tmp_path.as_uri())
+        learner.learn(CODE, str(tmp_path / name), "python", str(tmp_path))
+        learner.accepted("x = 1\n", NEW, str(tmp_path / name), "python", tmp_path.as_uri())
     assert set(base.rglob("*.log")) == before
     assert CODE in held(engine, str(tmp_path))
-    teacher.learn(CODE.upper(), str(tmp_path / "a.py"), "python", str(tmp_path))
+    learner.learn(CODE.upper(), str(tmp_path / "a.py"), "python", str(tmp_path))
     assert len(set(base.rglob("*.log"))) == len(before) + 1
 
 

@@ -16,9 +16,9 @@ from codespec.config import LoraConfig
 from codespec.daemon.models import Models, engine_key
 from codespec.daemon.wire import pack_config, unpack_config
 from codespec.draft.storage.profiles import Profiles
-from codespec.engine.adapters import MOST_HELD, Lora
+from codespec.engine.adapters import MOST_HELD, LoraRequest
 from codespec.engine.local import LocalEngine
-from codespec.engine.prompt_cache import MIB, WarmSettings
+from codespec.engine.prompt_cache import MIB, PromptCacheSettings
 from codespec.llama.adapter import Adapter
 from codespec.llama.context import Context
 from codespec.llama.model import Model
@@ -183,7 +183,12 @@ def test_an_adapter_of_the_embedding_where_the_output_is_another_matrix(tmp_path
 
 
 def test_a_cache_serves_the_adapter_that_it_was_computed_with(files):
-    adapters = [None, Lora(files / "one.gguf"), Lora(files / "two.gguf"), Lora(files / "one.gguf", 0.5)]
+    adapters = [
+        None,
+        LoraRequest(files / "one.gguf"),
+        LoraRequest(files / "two.gguf"),
+        LoraRequest(files / "one.gguf", 0.5),
+    ]
     expected = []
     for lora in adapters:
         with closing(engine()) as alone:
@@ -202,17 +207,17 @@ def test_a_cache_serves_the_adapter_that_it_was_computed_with(files):
 
 
 def test_what_is_kept_between_runs_knows_its_adapter(tmp_path, files):
-    warm = WarmSettings(saved=64 * MIB, folder=tmp_path)
-    one = Lora(files / "one.gguf")
-    with closing(engine(warm=warm)) as first:
-        first.warm.enter("w")
+    settings = PromptCacheSettings(saved=64 * MIB, folder=tmp_path)
+    one = LoraRequest(files / "one.gguf")
+    with closing(engine(prompt_cache=settings)) as first:
+        first.prompt_cache.enter("w")
         first.use_adapters(one, None)
         text_of(first)
     reused = []
     for lora in (None, one):
-        with closing(engine(warm=replace(warm, saved=1))) as later:
+        with closing(engine(prompt_cache=replace(settings, saved=1))) as later:
             later.use_adapters(lora, None)
-            later.warm.enter("w")
+            later.prompt_cache.enter("w")
             text_of(later, [*PROMPT, 400])
             reused.append(later.statistics.reused_tokens)
     assert reused == [0, len(PROMPT)]
@@ -220,7 +225,7 @@ def test_what_is_kept_between_runs_knows_its_adapter(tmp_path, files):
 
 def test_alternatives_are_drawn_with_the_adapter(files):
     with closing(LocalEngine(EMBEDDED_TARGET, context_length=512)) as shared:
-        for lora in (Lora(files / "one.gguf"), None, Lora(files / "two.gguf")):
+        for lora in (LoraRequest(files / "one.gguf"), None, LoraRequest(files / "two.gguf")):
             shared.use_adapters(lora, None)
             sampling = Sampling(temperature=0)
             together = ["", ""]
@@ -233,11 +238,11 @@ def test_a_draft_with_an_adapter_gives_the_same_text(tmp_path, files):
     with closing(engine(profiles=Profiles(tmp_path))) as shared:
         shared.use_draft(DRAFT)
         plain = text_of(shared, count=32)
-        for lora in (Lora(files / "draft.gguf"), None):
+        for lora in (LoraRequest(files / "draft.gguf"), None):
             shared.use_adapters(None, lora)
             assert text_of(shared, count=32) == plain
             assert not shared.drafts.adapter_problem
-        shared.use_adapters(None, Lora(files / "one.gguf"))
+        shared.use_adapters(None, LoraRequest(files / "one.gguf"))
         assert "one.gguf: blk." in shared.drafts.adapter_problem
         assert text_of(shared, count=32) == plain
         model, draft, nobody = shared.model.path, DRAFT, Profiles(tmp_path)
@@ -250,7 +255,7 @@ def test_a_draft_with_an_adapter_gives_the_same_text(tmp_path, files):
 def test_a_file_that_goes_or_changes(tmp_path, files, weights):
     path = tmp_path / "a.gguf"
     path.write_bytes((files / "one.gguf").read_bytes())
-    lora = Lora(path)
+    lora = LoraRequest(path)
     with closing(engine()) as shared:
         plain = text_of(shared)
         shared.use_adapters(lora, None)
@@ -268,7 +273,7 @@ def test_a_file_that_goes_or_changes(tmp_path, files, weights):
         for number in range(MOST_HELD + 1):  # the oldest are let go
             other = tmp_path / f"{number}.gguf"
             other.write_bytes((files / "one.gguf").read_bytes())
-            shared.use_adapters(Lora(other), None)
+            shared.use_adapters(LoraRequest(other), None)
             assert text_of(shared) == first
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from fakes import SetGrammar, Table, TableTarget, random_grammar
 
-from codespec.engine.parallel import TOGETHER, Forks
+from codespec.engine.parallel import TOGETHER, ParallelSequences
 from codespec.llama.context import Context
 from codespec.llama.model import Model
 from codespec.models.registry import EMBEDDED_TARGET
@@ -166,16 +166,16 @@ def test_the_forks_of_a_real_model_have_the_logits_of_its_sequence(model):
 
 def test_a_fork_that_cannot_be_filled_is_given_back(model):
     with Context(model, context_length=256, sequences=1) as context:
-        forks = Forks(context)
+        parallel = ParallelSequences(context)
         base = context.sequence()
         base.decode([100, 101], 0)
         torn = type("Torn", (), {"save": lambda self: base.save()[:10], "n_past": 2})()
         for _ in range(2 * TOGETHER):
             with pytest.raises(CodespecError, match="could not be restored"):
-                forks.of(torn)()
-        fork = forks.of(base)()
+                parallel.of(torn)()
+        fork = parallel.of(base)()
         assert fork.n_past == 2
-        forks.close()
+        parallel.close()
 
 
 def test_an_aborted_pass_leaves_the_forks_as_they_were(model):

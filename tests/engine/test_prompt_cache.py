@@ -9,18 +9,18 @@ import pytest
 
 from codespec import Completer, Config, Request
 from codespec.engine.local import LocalEngine
-from codespec.engine.prompt_cache import MIB, WarmSettings
-from codespec.engine.prompt_store import MOST_TEXTS, Shelf, ShelfFiles, Shelved
+from codespec.engine.prompt_cache import MIB, PromptCacheSettings
+from codespec.engine.prompt_store import MOST_TEXTS, PromptStore, PromptStoreFiles, StoredPrompt
 from codespec.models.registry import EMBEDDED_TARGET
 from codespec.protocols import Limits
 
 
-def shelved(tokens, size=100, workspace="w"):
-    return Shelved(list(tokens), np.arange(size).astype(np.uint8), workspace)
+def stored(tokens, size=100, workspace="w"):
+    return StoredPrompt(list(tokens), np.arange(size).astype(np.uint8), workspace)
 
 
 def engine(**settings):
-    return LocalEngine(EMBEDDED_TARGET, context_length=512, warm=WarmSettings(**settings))
+    return LocalEngine(EMBEDDED_TARGET, context_length=512, prompt_cache=PromptCacheSettings(**settings))
 
 
 def text_of(engine, prompt, count=12):
@@ -70,21 +70,21 @@ def test_exact_texts_do_not_depend_on_what_was_put_aside(prompts):
 def test_the_next_run_finds_what_this_one_has_read(tmp_path, prompts):
     settings = {"saved": 64 * MIB, "folder": tmp_path}
     first = engine(**settings)
-    first.warm.enter("/a")
+    first.prompt_cache.enter("/a")
     texts = [text_of(first, prompts[0]), text_of(first, prompts[1])]
-    first.warm.enter("/b")
+    first.prompt_cache.enter("/b")
     text_of(first, prompts[2])
     first.close()
     assert len(list(tmp_path.iterdir())) == 2
     second = engine(**settings)
     try:
-        second.warm.enter("/a")
+        second.prompt_cache.enter("/a")
         for prompt, text in zip(prompts, texts, strict=False):
             assert text_of(second, prompt) == text
             assert second.statistics.reused_tokens == 199
         text_of(second, prompts[2])
         assert second.statistics.reused_tokens == 0  # another workspace's
-        second.warm.forget("/a")
+        second.prompt_cache.forget("/a")
         text_of(second, prompts[0])
         assert second.statistics.reused_tokens == 0
     finally:
@@ -98,17 +98,17 @@ def test_a_workspace_is_forgotten_however_it_is_written(tmp_path, prompts, form)
     work.mkdir()
     (tmp_path / "link").symlink_to(work)
     first = engine(saved=64 * MIB, folder=kept)
-    first.warm.enter(str(work))
+    first.prompt_cache.enter(str(work))
     text_of(first, prompts[0])
     first.close()
     assert len(list(kept.iterdir())) == 1
     second = engine(saved=64 * MIB, folder=kept)
     try:
-        second.warm.enter(form.format(work))
+        second.prompt_cache.enter(form.format(work))
         text_of(second, prompts[0])
         assert second.statistics.reused_tokens == 199
-        second.warm.enter("")
-        second.warm.forget(form.format(work))
+        second.prompt_cache.enter("")
+        second.prompt_cache.forget(form.format(work))
         assert not list(kept.iterdir())
         text_of(second, prompts[0])
         assert second.statistics.reused_tokens == 0
@@ -140,8 +140,8 @@ def test_what_is_secret_or_ignored_is_not_kept_for_the_next_run(tmp_path):
 
 @pytest.mark.parametrize("place", [3, 20, 40, 2000, -5])
 def test_a_damaged_file_is_set_aside(tmp_path, place, caplog):
-    files = ShelfFiles(tmp_path, {"model": "m"}, MIB)
-    files.save("w", [shelved(range(50), 5000)])
+    files = PromptStoreFiles(tmp_path, {"model": "m"}, MIB)
+    files.save("w", [stored(range(50), 5000)])
     (path,) = tmp_path.iterdir()
     content = bytearray(path.read_bytes())
     content[place] ^= 1
@@ -152,18 +152,18 @@ def test_a_damaged_file_is_set_aside(tmp_path, place, caplog):
 
 
 def test_a_truncated_file_is_set_aside(tmp_path):
-    files = ShelfFiles(tmp_path, {"model": "m"}, MIB)
+    files = PromptStoreFiles(tmp_path, {"model": "m"}, MIB)
     for length in (0, 10, 30, 200, 5000):
-        files.save("w", [shelved(range(50), 5000)])
+        files.save("w", [stored(range(50), 5000)])
         path = next(each for each in tmp_path.iterdir() if each.suffix == ".kv")
         path.write_bytes(path.read_bytes()[:length])
         assert files.load("w") == []
 
 
 def test_a_file_of_another_model_is_not_read(tmp_path):
-    ShelfFiles(tmp_path, {"model": "m"}, MIB).save("w", [shelved(range(50))])
-    assert ShelfFiles(tmp_path, {"model": "n"}, MIB).load("w") == []
-    (found,) = ShelfFiles(tmp_path, {"model": "m"}, MIB).load("w")
+    PromptStoreFiles(tmp_path, {"model": "m"}, MIB).save("w", [stored(range(50))])
+    assert PromptStoreFiles(tmp_path, {"model": "n"}, MIB).load("w") == []
+    (found,) = PromptStoreFiles(tmp_path, {"model": "m"}, MIB).load("w")
     assert found.tokens == list(range(50))
     assert np.array_equal(found.data, np.arange(100).astype(np.uint8))
 
@@ -173,7 +173,7 @@ def test_what_is_lossy_is_not_read_by_who_wants_no_loss(tmp_path, prompts):
     for shift in (True, False, False):
         run = engine(saved=64 * MIB, folder=tmp_path, shift=shift)
         try:
-            run.warm.enter("/w")
+            run.prompt_cache.enter("/w")
             read.append(run.prefill(prompts[0]))
         finally:
             run.close()
@@ -182,20 +182,20 @@ def test_what_is_lossy_is_not_read_by_who_wants_no_loss(tmp_path, prompts):
 
 def test_what_is_forgotten_is_so_for_every_model_and_setting(tmp_path):
     for threads in (2, 4):
-        ShelfFiles(tmp_path, {"threads": threads}, MIB).save("/w", [shelved(range(50))])
-    ShelfFiles(tmp_path, {"threads": 2}, MIB).save("/other", [shelved(range(50))])
-    ShelfFiles(tmp_path, {"threads": 2}, MIB).forget("/w")
-    assert [ShelfFiles(tmp_path, {"threads": threads}, MIB).load("/w") for threads in (2, 4)] == [[], []]
-    assert len(ShelfFiles(tmp_path, {"threads": 2}, MIB).load("/other")) == 1
+        PromptStoreFiles(tmp_path, {"threads": threads}, MIB).save("/w", [stored(range(50))])
+    PromptStoreFiles(tmp_path, {"threads": 2}, MIB).save("/other", [stored(range(50))])
+    PromptStoreFiles(tmp_path, {"threads": 2}, MIB).forget("/w")
+    assert [PromptStoreFiles(tmp_path, {"threads": threads}, MIB).load("/w") for threads in (2, 4)] == [[], []]
+    assert len(PromptStoreFiles(tmp_path, {"threads": 2}, MIB).load("/other")) == 1
 
 
 def test_a_request_that_is_stopped_before_it_reads_keeps_nothing_private(tmp_path, prompts):
     private, public = prompts[:2]
     run = engine(saved=64 * MIB, folder=tmp_path)
     try:
-        run.warm.enter("")
+        run.prompt_cache.enter("")
         text_of(run, private)
-        run.warm.enter("/w")
+        run.prompt_cache.enter("/w")
         stopped = threading.Event()
         stopped.set()
         assert "".join(chunk.text for chunk in run.generate(public, cancel=stopped)) == ""
@@ -203,15 +203,15 @@ def test_a_request_that_is_stopped_before_it_reads_keeps_nothing_private(tmp_pat
         run.close()
     again = engine(saved=64 * MIB, folder=tmp_path)
     try:
-        again.warm.enter("/w")
+        again.prompt_cache.enter("/w")
         assert again.prefill(private) == 200
     finally:
         again.close()
 
 
 def test_a_file_is_its_owners_alone_and_holds_no_more_than_its_share(tmp_path):
-    files = ShelfFiles(tmp_path, {}, 250)
-    files.save("w", [shelved(range(10)), shelved(range(50, 60)), shelved(range(90, 99))])
+    files = PromptStoreFiles(tmp_path, {}, 250)
+    files.save("w", [stored(range(10)), stored(range(50, 60)), stored(range(90, 99))])
     assert [each.tokens[0] for each in files.load("w")] == [0, 50]
     (path,) = tmp_path.iterdir()
     assert path.stat().st_mode & 0o077 == 0
@@ -235,26 +235,26 @@ def test_what_is_put_aside_may_take_the_place_of_what_is_fetched(prompts):
 
 
 def test_the_shelf_drops_what_was_not_used_for_longest():
-    shelf = Shelf(250)
+    store = PromptStore(250)
     for start in (0, 1000, 2000):
-        shelf.put(shelved(range(start, start + 50)))
-    assert shelf.best(range(50)) == (None, 0)
-    assert shelf.best(range(1000, 1040))[1] == 40
-    shelf.put(shelved(range(3000, 3050), 251))
-    assert len(shelf) == 2
-    many = Shelf(1 << 20)
+        store.put(stored(range(start, start + 50)))
+    assert store.best(range(50)) == (None, 0)
+    assert store.best(range(1000, 1040))[1] == 40
+    store.put(stored(range(3000, 3050), 251))
+    assert len(store) == 2
+    many = PromptStore(1 << 20)
     for start in range(0, 100 * MOST_TEXTS, 50):
-        many.put(shelved(range(start, start + 50)))
+        many.put(stored(range(start, start + 50)))
     assert len(many) == MOST_TEXTS
 
 
 def test_a_later_state_of_a_document_takes_the_place_of_an_earlier_one():
-    shelf = Shelf(MIB)
-    shelf.put(shelved(range(100)))
-    shelf.put(shelved([*range(80), *range(500, 600)]))
-    assert len(shelf) == 1
-    shelf.put(shelved([*range(40), *range(700, 800)]))
-    assert len(shelf) == 2
+    store = PromptStore(MIB)
+    store.put(stored(range(100)))
+    store.put(stored([*range(80), *range(500, 600)]))
+    assert len(store) == 1
+    store.put(stored([*range(40), *range(700, 800)]))
+    assert len(store) == 2
 
 
 def test_moved_text_is_not_read_again(prompts):
@@ -274,7 +274,7 @@ def test_moved_text_is_not_read_again(prompts):
 
 
 def test_exact_decoding_moves_nothing(prompts):
-    exact = LocalEngine(EMBEDDED_TARGET, context_length=512, exact=True, warm=WarmSettings(shift=True))
+    exact = LocalEngine(EMBEDDED_TARGET, context_length=512, exact=True, prompt_cache=PromptCacheSettings(shift=True))
     try:
         text_of(exact, [1, *prompts[0]])
         text_of(exact, [1, *prompts[0][70:], 411])

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from codespec.grammar import Grammar, shipped
-from codespec.grammar.check import Acceptance, Diagnostic, accepts, accepts_text, check
+from codespec.grammar.check import Diagnostic, FileMatch, accepts, accepts_text, check
 from codespec.protocols import CodespecError
 
 PYTHON = Grammar.load("python")
@@ -85,13 +85,13 @@ def test_load_errors(tmp_path: Path, name: str, message: str) -> None:
 )
 def test_where_a_text_is_refused(source: str, text: str, line: int, column: int, expected: str) -> None:
     grammar = Grammar.from_gbnf(f"root ::= {source}")
-    assert accepts_text(grammar, text, "t") == Acceptance("t", False, line, column, expected)
+    assert accepts_text(grammar, text, "t") == FileMatch("t", False, line, column, expected)
 
 
 def test_accepts_files(tmp_path: Path) -> None:
     json = Grammar.load("json")
     good = write(tmp_path, "good.json", '{"a": [1, 2]}\n')
-    assert accepts(json, good) == Acceptance(str(good), True)
+    assert accepts(json, good) == FileMatch(str(good), True)
     assert accepts(json, str(write(tmp_path, "bad.json", '{"a":\n  tru}'))).line == 2
     for name, content, message in [
         ("latin.json", b'"\xe9"', "not UTF-8"),

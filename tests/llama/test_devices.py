@@ -97,7 +97,7 @@ def test_of_several_gpus_none_is_overfilled():
 
 def test_the_reason():
     big = Gpu("RTX", 20 * GIB, 24 * GIB)
-    assert fitting([big], QWEN_7B, 8192) == devices.Choice(
+    assert fitting([big], QWEN_7B, 8192) == devices.ResolvedSetting(
         29, "the whole model fits into 20.0 GiB free of RTX, with a context of 8,192 tokens"
     )
     some = fitting([replace(big, free=8 * GIB)], QWEN_14B, 4096)
@@ -146,8 +146,8 @@ def test_the_devices_of_this_machine():
 
 def test_without_a_gpu(monkeypatch):
     monkeypatch.setattr(devices, "gpus", lambda: ())
-    assert gpu_layers(None, EMBEDDED_TARGET, 8192) == devices.Choice(0, "llama.cpp finds no GPU")
-    assert gpu_layers(0, EMBEDDED_TARGET, 8192) == devices.Choice(0)
+    assert gpu_layers(None, EMBEDDED_TARGET, 8192) == devices.ResolvedSetting(0, "llama.cpp finds no GPU")
+    assert gpu_layers(0, EMBEDDED_TARGET, 8192) == devices.ResolvedSetting(0)
     assert gpu_layers(7, EMBEDDED_TARGET, 8192).why == "llama.cpp finds no GPU: gpu_layers = 7 has no effect"
 
 
@@ -155,9 +155,9 @@ def test_with_a_gpu(monkeypatch):
     monkeypatch.setattr(devices, "gpus", lambda: (Gpu("RTX", 20 * GIB, 24 * GIB),))
     assert gpu_layers(None, EMBEDDED_TARGET, 8192).value == 8
     assert "a context of 1,024 tokens" in gpu_layers(None, EMBEDDED_TARGET, 8192).why  # it was trained with no more
-    assert gpu_layers(3, EMBEDDED_TARGET, 8192) == devices.Choice(3)
+    assert gpu_layers(3, EMBEDDED_TARGET, 8192) == devices.ResolvedSetting(3)
     exact = gpu_layers(None, EMBEDDED_TARGET, 8192, exact=True)
-    assert exact == devices.Choice(0, "exact decoding works on the CPU only")
+    assert exact == devices.ResolvedSetting(0, "exact decoding works on the CPU only")
 
 
 def test_the_status_says_what_was_chosen_and_why():

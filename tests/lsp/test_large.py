@@ -24,7 +24,7 @@ def insert(document: Document, row: int, column: int, text: str) -> tuple[int, i
     at = types.Position(row, column)
     change = types.TextDocumentContentChangePartial(types.Range(at, at), text)
     document.apply_change(change)
-    return document.behind(change)
+    return document.end_of_change(change)
 
 
 @pytest.mark.parametrize("where", [0.0, 0.5, 1.0])

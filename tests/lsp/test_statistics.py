@@ -10,7 +10,7 @@ from dataclasses import asdict
 import pytest
 from lsprotocol import types
 
-from codespec.lsp.statistics import Counts, Statistics, share_left
+from codespec.lsp.statistics import Counts, UsageStatistics, share_left
 from codespec.lsp.workspace.documents import Document
 
 from .helpers import URI, run_command, running, status
@@ -56,7 +56,7 @@ class Session:
     def __init__(self, tmp_path, checks_s=(60.0, 60.0)) -> None:
         self.path = tmp_path / "data" / "statistics.json"
         self.document = Document(URI, "a\nb\n", 1, "python")
-        self.statistics = Statistics({URI: self.document}.get, self.path, checks_s)
+        self.statistics = UsageStatistics({URI: self.document}.get, self.path, checks_s)
 
     def insert(self, row: int, column: int, text: str, end: tuple[int, int] | None = None) -> None:
         place = types.Range(types.Position(row, column), types.Position(*(end or (row, column))))

@@ -9,7 +9,7 @@ from stand_in_hub import stand_in_hub
 
 from codespec.models import hub as hub_module
 from codespec.models.checksums import verify
-from codespec.models.hub import Offer, Remote, look_up, pull, remove
+from codespec.models.hub import Download, Remote, look_up, pull, remove
 from codespec.models.info import inspect
 from codespec.models.registry import EMBEDDED, models_folder
 from codespec.protocols import CodespecError
@@ -176,7 +176,7 @@ def test_checksums_are_those_of_sha256sum(hub):
 
 
 def test_a_file_name_of_the_hub_stays_in_the_folder(hub):
-    offer = Offer("evil", (Remote(SMALL, "../../evil.gguf", 1, ""),), "")
+    offer = Download("evil", (Remote(SMALL, "../../evil.gguf", 1, ""),), "")
     with pytest.raises(CodespecError):
         pull(offer, quiet, hub.url, unverified=True)
     assert not list(models_folder().parent.parent.rglob("evil*"))

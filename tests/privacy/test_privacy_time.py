@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from codespec.completion.completer import Completer
+from codespec.completion.learning import WorkspaceLearner
 from codespec.completion.request import Request
-from codespec.completion.teaching import Teacher
 from codespec.config import Config
 from codespec.engine.local import LocalEngine
-from codespec.engine.prompt_cache import WarmSettings
+from codespec.engine.prompt_cache import PromptCacheSettings
 from codespec.lsp.workspace.documents import Document
 from codespec.lsp.workspace.surroundings import Surroundings
 from codespec.models.registry import EMBEDDED_TARGET
@@ -27,8 +27,8 @@ CODE = "def area(width, height):\n    return width * height\n\n\n"
 
 @pytest.fixture
 def engine(tmp_path: Path) -> Iterator[LocalEngine]:
-    warm = WarmSettings(saved=1 << 26, folder=tmp_path / "kv")
-    engine = LocalEngine(EMBEDDED_TARGET, exact=True, learnt_folder=tmp_path / "learnt", warm=warm)
+    settings = PromptCacheSettings(saved=1 << 26, folder=tmp_path / "kv")
+    engine = LocalEngine(EMBEDDED_TARGET, exact=True, learnt_folder=tmp_path / "learnt", prompt_cache=settings)
     yield engine
     engine.close()
 
@@ -36,10 +36,10 @@ def engine(tmp_path: Path) -> Iterator[LocalEngine]:
 @pytest.mark.parametrize("lines", [1, LONG // len(CODE)])
 @pytest.mark.parametrize("at", [0, 1, 2])
 def test_a_secret_counts_as_soon_as_it_is_pasted(engine: LocalEngine, lines: int, at: int) -> None:
-    teacher, text = Teacher(engine), CODE * lines
+    learner, text = WorkspaceLearner(engine), CODE * lines
     cut = len(text) * at // 2
-    assert teacher.may_keep("/w/a.py", "/w", text)
-    assert not teacher.may_keep("/w/a.py", "/w", text[:cut] + "\n" + PASTED + text[cut:])
+    assert learner.may_keep("/w/a.py", "/w", text)
+    assert not learner.may_keep("/w/a.py", "/w", text[:cut] + "\n" + PASTED + text[cut:])
 
 
 def test_a_secret_that_is_typed_key_by_key_is_recognised() -> None:
@@ -59,7 +59,7 @@ def test_what_was_kept_before_a_secret_was_recognised_is_forgotten(engine: Local
     logs = list((tmp_path / "learnt").rglob("*.log"))
     assert logs
     completer.learn(CODE * 8 + PASTED, path, "python", str(work))
-    engine.warm.save()
+    engine.prompt_cache.save()
     assert not any(log.exists() for log in logs)
     assert not list((tmp_path / "kv").glob("*.kv"))
 

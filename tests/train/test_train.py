@@ -27,8 +27,8 @@ from codespec.train import corpus, data, export, judge, load_gguf, pipeline, tok
 from codespec.train.model import TINY  # noqa: E402
 from codespec.train.own_thread import apart  # noqa: E402
 from codespec.train.teacher import Packer  # noqa: E402
-from codespec.train.teacher_cache import Reader  # noqa: E402
-from codespec.train.train import Recipe, Run, separators_of  # noqa: E402
+from codespec.train.teacher_cache import TeacherCacheReader  # noqa: E402
+from codespec.train.train import Recipe, TrainingRun, separators_of  # noqa: E402
 from codespec.train.trim import frequent, trim_of  # noqa: E402
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
@@ -70,7 +70,7 @@ def test_a_resumed_run_goes_on_where_it_was(run_folder):
     steps = [json.loads(line)["tokens"] for line in (run_folder / "target" / "log.jsonl").read_text().splitlines()]
     assert steps == sorted(steps)
     vocabulary = tokenizer.load(run_folder / "tokenizer.json")
-    again = Run(TINY, Recipe(), vocabulary, run_folder / "target")
+    again = TrainingRun(TINY, Recipe(), vocabulary, run_folder / "target")
     assert (again.steps, again.tokens) == (400, 400 * 4 * TINY.context)
     assert again.seconds > 0
 
@@ -78,7 +78,7 @@ def test_a_resumed_run_goes_on_where_it_was(run_folder):
 def test_another_shape_does_not_overwrite_a_run(run_folder):
     vocabulary = tokenizer.load(run_folder / "tokenizer.json")
     with pytest.raises(ValueError, match="another shape of model was trained here"):
-        Run(pipeline.DRAFT, Recipe(), vocabulary, run_folder / "target")
+        TrainingRun(pipeline.DRAFT, Recipe(), vocabulary, run_folder / "target")
 
 
 def test_llama_cpp_computes_the_same_logits(run_folder):
@@ -179,7 +179,7 @@ def test_what_the_target_said_is_learnt_several_times(run_folder, tmp_path):
 def test_lessons_hold_what_the_target_said(run_folder):
     target = pipeline.load_model(run_folder / "target")
     vocabulary = tokenizer.load(run_folder / "tokenizer.json")
-    taught = Reader(target, vocabulary, corpus.load(run_folder)[:20], Recipe(weights=(("python", 1.0),)))
+    taught = TeacherCacheReader(target, vocabulary, corpus.load(run_folder)[:20], Recipe(weights=(("python", 1.0),)))
     lesson, again, other = map(taught.lesson, (0, 0, 1))
     assert (lesson.tokens == again.tokens).all()
     assert (lesson.tokens != other.tokens).any()
@@ -342,7 +342,7 @@ def test_rows_are_samples_end_to_end(run_folder):
     documents = corpus.load(run_folder)[:20]
     with Model(run_folder / "target.gguf", vocabulary_only=True) as model:
         layout = fim_format(model)
-        packer = Packer(data.Sampler(documents, {"python": 1.0}, 1), model.vocabulary, layout, 0, 1)
+        packer = Packer(data.RowSampler(documents, {"python": 1.0}, 1), model.vocabulary, layout, 0, 1)
         rows = list(itertools.islice(packer.rows(100), 60))
         texts = "".join(document.text for document in documents)
         orders = set()

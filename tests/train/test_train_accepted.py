@@ -28,10 +28,10 @@ from codespec.models.info import inspect  # noqa: E402
 from codespec.paths import hold  # noqa: E402
 from codespec.train import data, tokenizer  # noqa: E402
 from codespec.train.accepted import LEAST, PLACES, AcceptedPacker, accepted_texts  # noqa: E402
-from codespec.train.corpus import Document  # noqa: E402
+from codespec.train.corpus import CorpusDocument  # noqa: E402
 from codespec.train.export import write_gguf  # noqa: E402
 from codespec.train.model import TINY, TINY_DRAFT  # noqa: E402
-from codespec.train.train import Recipe, Run  # noqa: E402
+from codespec.train.train import Recipe, TrainingRun  # noqa: E402
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 
@@ -43,13 +43,13 @@ NAME = "draft-python-target.gguf"
 def models(tmp_path_factory):
     """A target, and a draft for it that has learnt for a moment."""
     out = tmp_path_factory.mktemp("models")
-    documents = [Document(each.stem, each.name, "python", each.read_text("utf-8")) for each in FILES]
+    documents = [CorpusDocument(each.stem, each.name, "python", each.read_text("utf-8")) for each in FILES]
     vocabulary = tokenizer.train((each.text for each in documents), TINY.vocabulary)
     recipe = Recipe(minutes=60, weights=(("python", 1.0),))
-    target = Run(TINY, recipe, vocabulary, out / "target")
+    target = TrainingRun(TINY, recipe, vocabulary, out / "target")
     target.train(documents, max_steps=250)
     write_gguf(target.model, vocabulary, out / "target.gguf", "codespec target", "f32", ())
-    draft = Run(TINY_DRAFT, recipe, vocabulary, out / "draft", teacher=target.model.eval())
+    draft = TrainingRun(TINY_DRAFT, recipe, vocabulary, out / "draft", teacher=target.model.eval())
     draft.train(documents, max_steps=200)
     write_gguf(draft.model, vocabulary, out / "draft-python-weak.gguf", "codespec draft", "q8_0", ("python",))
     return out

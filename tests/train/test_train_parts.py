@@ -165,14 +165,14 @@ def test_what_a_draft_cannot_be_trained_from(tmp_path, monkeypatch, capsys, argu
 def test_how_sure_a_ratio_is():
     places = [(4, n % 5) for n in range(240)]  # half of what is proposed
     worse = [(4, (n % 5) * 3 // 4) for n in range(240)]
-    own, other = judge.Acceptance(places), judge.Acceptance(worse)
+    own, other = judge.GreedyAcceptance(places), judge.GreedyAcceptance(worse)
     value, low, high = map(float, re.findall(r"[\d.]+", compare._ratio(own, other)))
     assert value == pytest.approx(own.share / other.share, abs=0.01)
     assert 1 < low < value < high
-    few = compare._ratio(judge.Acceptance(places[:20]), judge.Acceptance(worse[:20]))
+    few = compare._ratio(judge.GreedyAcceptance(places[:20]), judge.GreedyAcceptance(worse[:20]))
     wider = [float(each) for each in re.findall(r"[\d.]+", few)[1:]]
     assert wider[1] - wider[0] > high - low
-    assert compare._ratio(own, judge.Acceptance([(4, 0)] * 240)) == compare._ratio(own, None) == "–"
+    assert compare._ratio(own, judge.GreedyAcceptance([(4, 0)] * 240)) == compare._ratio(own, None) == "–"
 
 
 @pytest.mark.parametrize(

@@ -1,1 +1,1 @@
-"""Where a text ends: stop rules, tidying, and the gate that asks whether what follows the cursor still fits."""
+"""The end of a generated text: stop rules, trimming, and the gate that judges whether the suffix still fits."""

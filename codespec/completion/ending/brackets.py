@@ -1,4 +1,4 @@
-"""What is code, comment and text in a piece of source, and its brackets: enough to say where it ends.
+"""A scanner that tells code, comments and strings of a piece of source apart, and pairs its brackets.
 
 The piece may break off anywhere, and what was said of its beginning stays true when it grows.
 """
@@ -21,11 +21,11 @@ UNPAIRED = frozenset({"shellscript"})
 
 @dataclass(frozen=True)
 class Scan:
-    """The brackets and line ends of a piece of source that stand in code.
+    """The brackets and line ends in the code of a piece of source; positions are offsets in it.
 
     Attributes:
-        unmatched: where closing brackets stand that close nothing in the piece.
-        open: where opening brackets stand that are not closed in it.
+        unmatched: closing brackets that close nothing in the piece.
+        open: opening brackets that are not closed in it.
         closed: for each pair of brackets that no other one encloses, where the two stand.
         newlines: where line ends stand that are neither in a comment or text nor between brackets.
         between: where those stand that are between brackets.

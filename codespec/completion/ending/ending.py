@@ -1,4 +1,4 @@
-"""Where a generated text ends: at a stop rule where what follows the cursor fits, or cut back to where it does."""
+"""Finds the end of a generated text: a stop at which the text after the cursor fits, or a cut back to where it fits."""
 
 from __future__ import annotations
 
@@ -13,44 +13,46 @@ from codespec.completion.ending.suffix_gate import SuffixGate
 from codespec.completion.ending.tidy import Tidy
 from codespec.protocols import FinishReason
 
-Verdict = Literal["passed", "cut", "broken", "dropped", "off", "unavailable"]
-"""What the gate did: ``passed`` where the text ended, ``cut`` back to where it passed, ``dropped`` for want of such a
-place, ``off`` in the settings, ``unavailable`` without grammar and tree-sitter parser. ``broken``: nothing fitted, but
-the document has an error at the cursor without the text as well, and the text makes that no worse."""
+GateOutcome = Literal["passed", "cut", "broken", "dropped", "off", "unavailable"]
+"""What became of the text at the suffix gate: ``passed`` at its end, ``cut`` back to a position where it passed,
+``dropped`` for want of one, ``off`` by the settings, ``unavailable`` without grammar and tree-sitter parser.
+``broken``: nothing fitted, but the document has an error at the cursor without the text, too, and the text makes it no
+worse."""
 
 REFUSED_STOPS = 6
-"""Stops that the gate may refuse before the generation ends: with each the text gets a line longer."""
+"""Stops that the gate may refuse before the generation ends; each refusal makes the text a line longer."""
 MOST_CUTS = 16
-"""Places that are tried when cutting back."""
+"""Positions that are tried when cutting back."""
 MOST_LINES = 6
-"""Those at the ends of lines that are tried first."""
+"""Of these, the ends of lines, which are tried first."""
 MOST_ASKED, ASKED_TO_CLOSE = 80, 8
-"""Questions to the gate while cutting back, each of which may take a parse, and about how many closing takes."""
+"""Questions to the gate while cutting back, each of which may take a parse; and about how many of them one attempt at
+closing takes."""
 MOST_CLOSED = 3
-"""Those where closing brackets are tried, too."""
+"""Of these positions, those where closing brackets are tried, too."""
 
 
 @dataclass(frozen=True)
 class Ended:
-    """A text with its end."""
+    """A finished text, why it ended, and what the gate did."""
 
     text: str
     reason: FinishReason
-    gate: Verdict
+    gate: GateOutcome
 
 
 class Ending:
-    """Follows one generated text.
+    """Finds the end of one generated text: by stop rule, repetition, suffix gate, or by cutting back.
 
     Args:
         rule: None never stops.
-        gate: None where it is off or has nothing to ask.
-        tidy: what is done to the text where there is no gate, which does the same first; None: nothing.
-        without: what to report where there is no gate.
+        gate: None where it is off or can judge nothing.
+        tidy: trims the text where there is no gate (the gate judges trimmed variants itself); None: as it is.
+        without: the outcome to report where there is no gate.
     """
 
     def __init__(
-        self, rule: StopRule | None, gate: SuffixGate | None, tidy: Tidy | None = None, without: Verdict = "off"
+        self, rule: StopRule | None, gate: SuffixGate | None, tidy: Tidy | None = None, without: GateOutcome = "off"
     ) -> None:
         self._rule, self._gate, self._tidy, self._without = rule, gate, tidy, without
         self._refused: list[int] = []
@@ -61,7 +63,7 @@ class Ending:
         self._kept = ""  # before what the text repeats
 
     def stop(self, text: str) -> Ended | None:
-        """The end, once there is one. Called as the text grows; the answer does not depend on how it grew."""
+        """The end, once there is one. Called as the text grows; the steps in which it grows make no difference."""
         if self._rule is None:
             return None
         if self._tidy is not None and self._tidy.repeats_word(text):
@@ -78,8 +80,8 @@ class Ending:
 
     @property
     def another_beginning(self) -> str:
-        """What another text may begin with where this one went round in circles in a string: what it says for the first
-        time, and the quote that closes that; else empty."""
+        """The start of another attempt where this text repeated itself within a string: the text up to the repetition
+        and the closing quote; else empty."""
         quote = self._tidy.quote(self._kept) if self._tidy is not None else ""
         return self._kept + quote if quote else ""
 
@@ -92,7 +94,7 @@ class Ending:
             if fitting is not None:
                 return Ended(fitting, "stop", "passed")
             if self._tidy is not None and not any(map(self._tidy.may_fit, self._tidy.variants(text[:cut]))):
-                self._skipped = cut  # brackets are open: nothing was asked
+                self._skipped = cut  # brackets are open: the gate was not asked
                 continue
             self._refused.append(cut)
             if len(self._refused) >= REFUSED_STOPS:
@@ -103,7 +105,7 @@ class Ending:
         """The end of a generation that did not end at a stop rule.
 
         Args:
-            wanted: the texts at which the model would have ended, had the gate not refused.
+            wanted: the texts at which the model would have ended, but the gate refused.
         """
         if reason == "cancelled":
             return Ended("", reason, self._without if self._gate is None else "dropped")
@@ -126,8 +128,8 @@ class Ending:
         return text if self._tidy is None else self._tidy.first(text)
 
     def _cut_back(self, text: str, reason: FinishReason, wanted: Sequence[str] = ()) -> Ended:
-        """The longest beginning that fits, with what closes it; best one no longer than the first stop that was
-        refused."""
+        """The longest beginning of ``text`` that fits, closing signs added; one up to the first refused stop is
+        preferred."""
         assert self._gate is not None
         self._questions = MOST_ASKED
         new = len(text) if self._tidy is None else self._tidy.new(text)
@@ -137,7 +139,7 @@ class Ending:
             found = self._beginning(text[:limit], ends)
             if found is not None:
                 return Ended(found, reason, "cut")
-        # For want of a place that fits: what makes a document no worse that is broken at the cursor anyway.
+        # No position fits: in a document that is broken at the cursor anyway, a text that makes it no worse.
         if self._gate.broken:
             beginnings = [text[:length] for length in some(places(text[: min(limits)]), MOST_CUTS)]
             self._questions = MOST_CUTS + MOST_CLOSED
@@ -147,7 +149,7 @@ class Ending:
         return Ended("", reason, "dropped")
 
     def _beginning(self, text: str, ends: Sequence[str]) -> str | None:
-        """The longest beginning of ``text`` that fits; before that, one of ``ends`` with what closes it."""
+        """The longest beginning of ``text`` that fits; before that, one of ``ends`` with its closing signs."""
         assert self._gate is not None
         lines = [text[:length] for length in line_ends(text)[:MOST_LINES]]
         beginnings = [text[:length] for length in some(places(text), MOST_CUTS)]
@@ -161,7 +163,7 @@ class Ending:
         )
 
     def _close(self, text: str) -> str | None:
-        """``text`` with what closes it: what its brackets say, else what is found by trying."""
+        """``text`` with closing signs: those that its brackets call for, else those found by trying."""
         assert self._gate is not None
         text = text.rstrip()
         closed = text if self._tidy is None else text + self._tidy.closing(text)
@@ -170,7 +172,7 @@ class Ending:
         )
 
     def _first(self, attempt: Callable[[str], str | None], texts: Iterable[str]) -> str | None:
-        """The first answer to ``attempt`` that says something, as long as questions are left."""
+        """The first answer of ``attempt`` that is more than blanks, within the budget of questions."""
         for text in texts:
             if self._questions <= 0:
                 return None
@@ -181,7 +183,7 @@ class Ending:
         return None
 
     def _says_something(self, text: str) -> bool:
-        """More than the document has already, and more than blanks."""
+        """Whether ``text`` has more than its lead and blanks."""
         return bool(text[len(self._tidy.lead) if self._tidy is not None else 0 :].strip())
 
 
@@ -197,7 +199,7 @@ def whole_lines(text: str) -> str:
 
 
 def some(lengths: Sequence[int], count: int) -> Sequence[int]:
-    """At most ``count`` of them, from both ends."""
+    """At most ``count`` of ``lengths``, half from each end."""
     return lengths if len(lengths) <= count else [*lengths[: count // 2], *lengths[-count // 2 :]]
 
 

@@ -1,4 +1,4 @@
-"""The indentation of a generated text: the document's sign, its width, and the level of the place."""
+"""The indentation of a generated text: the document's tabs or spaces, their width, and the level at the cursor."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Style:
 
 
 def style_of(prefix: str, suffix: str) -> Style | None:
-    """That of the lines around the cursor; None where none of them is indented."""
+    """The style of the lines around the cursor; None where none of them is indented."""
     lines = prefix[-READ:].split("\n")[-STYLE_LINES - 1 : -1] + suffix[:READ].split("\n")[1:STYLE_LINES]
     tabs = sum(line.startswith("\t") for line in lines)
     spaces = sum(line.startswith("  ") for line in lines)
@@ -54,9 +54,9 @@ def style_of(prefix: str, suffix: str) -> Style | None:
 
 
 def indented(body: str, prefix: str, style: Style | None, language: Language) -> str:
-    """``body``, which stands behind ``prefix``, with its lines indented as the document is.
+    """``body``, which comes after ``prefix``, with its lines indented as the document is.
 
-    What begins within a comment or text is left alone, and so is what stands before the cursor.
+    Lines that begin within a comment or string are left alone, and so is the text before the cursor.
     """
     line = prefix.rsplit("\n", 1)[-1]
     if not body.strip() or ("\n" not in body and line.strip()):

@@ -1,6 +1,6 @@
 """White space between the tokens of JSON, as formatters write it and as the document has it.
 
-The grammar takes any amount of it anywhere, so that a model that is sure of nothing else would go on with blanks.
+The JSON grammar allows any amount of it anywhere, so that an unsure model would go on with blanks.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _TOKEN = re.compile(r'"(?:\\.|[^"\\\n])*(?:"|\\?\Z)|[{}\[\],:]|[^\s{}\[\],:"]+')
 
 
 def _near(prefix: str) -> str:
-    """The end of a document's beginning, from the start of a line on: no string goes on behind one."""
+    """About the last ``READ`` characters of the prefix, from the start of a line on, where no string is open."""
     return prefix[prefix.rfind("\n", 0, max(0, len(prefix) - READ)) + 1 :]
 
 
@@ -41,19 +41,19 @@ def _indentation(text: str, at: int) -> int:
     return len(line) - len(line.lstrip(" \t"))
 
 
-class Place(NamedTuple):
-    """What stands before a place.
+class JsonPosition(NamedTuple):
+    """A position in a JSON text, by the text before it.
 
     Attributes:
         open: the brackets that are not closed.
         last: the last sign: a bracket, comma or colon; ``v`` for any other value, ``k`` for a name in an object.
-        blanks: the white space behind it.
-        own: whether that began in the document.
-        column: how much of it stands at the start of the line; -1 where that is not blank.
+        blanks: the white space after that sign.
+        own: whether the white space began in the document.
+        column: how much of it stands at the start of the line; -1 where the line does not begin with it.
         line: the indentation of the line.
-        levels: those of the lines on which the brackets opened.
+        levels: the indentations of the lines on which the brackets opened.
         string: ``k`` in a name, ``v`` in another string, else empty.
-        escaped: whether a backslash stands before the place, in a string.
+        escaped: whether a backslash stands before the position, in a string.
     """
 
     open: str = ""
@@ -66,8 +66,8 @@ class Place(NamedTuple):
     string: str = ""
     escaped: bool = False
 
-    def behind(self, sign: str) -> Place:
-        """The place behind one more character, whatever it is."""
+    def after(self, sign: str) -> JsonPosition:
+        """The position after one more character, whatever it is."""
         if self.string:
             return self._in_string(sign)
         if sign == "\n":
@@ -75,23 +75,23 @@ class Place(NamedTuple):
         if sign.isspace():
             return self._replace(blanks=self.blanks + sign, column=self.column + (self.column >= 0))
         line = self.line if self.column < 0 else self.column
-        place = self._replace(blanks="", own=False, column=-1, line=line)
+        position = self._replace(blanks="", own=False, column=-1, line=line)
         if sign == '"':
-            return place._replace(string="k" if self.open[-1:] == "{" and self.last in ("{", ",") else "v")
+            return position._replace(string="k" if self.open[-1:] == "{" and self.last in ("{", ",") else "v")
         if sign in "[{":
-            return place._replace(open=self.open + sign, last=sign, levels=(*self.levels, line))
+            return position._replace(open=self.open + sign, last=sign, levels=(*self.levels, line))
         if sign in _CLOSERS and self.open.endswith(_CLOSERS[sign]):
-            return place._replace(open=self.open[:-1], last="v", levels=self.levels[:-1])
-        return place._replace(last=sign if sign in ",:" else "v")
+            return position._replace(open=self.open[:-1], last="v", levels=self.levels[:-1])
+        return position._replace(last=sign if sign in ",:" else "v")
 
-    def _in_string(self, sign: str) -> Place:
+    def _in_string(self, sign: str) -> JsonPosition:
         if self.escaped or sign == "\\":
             return self._replace(escaped=not self.escaped)
         return self._replace(last=self.string, string="") if sign == '"' else self
 
 
-def place_behind(prefix: str) -> Place:
-    """The place at the end of a document's beginning."""
+def position_after(prefix: str) -> JsonPosition:
+    """The position at the end of a document's beginning."""
     text = _near(prefix)
     tokens = list(_TOKEN.finditer(text))
     opened: list[int] = []
@@ -105,22 +105,24 @@ def place_behind(prefix: str) -> Place:
     start = tokens[-1].start() if tokens else 0
     levels = tuple(_indentation(text, at) for at in opened)
     column = -1 if text[text.rfind("\n", 0, start) + 1 : start].strip() else _indentation(text, start)
-    place = Place("".join(text[at] for at in opened), last, "", True, column, _indentation(text, start), levels)
-    place = functools.reduce(Place.behind, text[start:], place)
-    return place._replace(own=bool(place.blanks or not place.last))
+    position = JsonPosition(
+        "".join(text[at] for at in opened), last, "", True, column, _indentation(text, start), levels
+    )
+    position = functools.reduce(JsonPosition.after, text[start:], position)
+    return position._replace(own=bool(position.blanks or not position.last))
 
 
 class Spacing:
-    """Which white space may come at a place of a document.
+    """The white space that is allowed at a position of a document.
 
-    Blanks within a line are single ones, behind signs that have one in the document, and not left out behind a comma or
-    colon where those have one always. A line break stands behind a value, a comma or an opening bracket, if the
-    document has any, and no more indentation behind it than brackets are open. No comma begins a line. What the
-    document has before the cursor may be as it is.
+    Blanks within a line are single ones, after signs that have one in the document, and not left out after a comma or
+    colon where those have one always. A line break comes after a value, a comma or an opening bracket, if the
+    document has any, with no more indentation than brackets are open. No comma begins a line. White space that the
+    document has before the cursor is allowed as it is.
     """
 
     def __init__(self, prefix: str, suffix: str) -> None:
-        self.start = place_behind(prefix)
+        self.start = position_after(prefix)
         text = _STRING.sub('""', _near(prefix) + suffix[:READ])
         steps = [indent for indent in map(_indent, text.split("\n")) if indent]
         self._indent = "\t" if sum(indent[0] == "\t" for indent in steps) * 2 > len(steps) else " "
@@ -135,55 +137,55 @@ class Spacing:
         self._blanks |= {"k"} if '" :' in text else set()
         self._blanks |= {"v"} if re.search(r"\S [}\]]", text) else set()
 
-    def behind(self, place: Place, piece: bytes) -> Place | None:
-        """The place behind ``piece``; None where that has white space that may not come."""
+    def after(self, position: JsonPosition, piece: bytes) -> JsonPosition | None:
+        """The position after ``piece``; None where ``piece`` has white space that is not allowed."""
         for sign in piece.decode("latin-1"):
-            if not place.string and not self._allows(place, sign):
+            if not position.string and not self._allows(position, sign):
                 return None
-            place = place.behind(sign)
-        return place
+            position = position.after(sign)
+        return position
 
-    def needs_blank(self, place: Place) -> bool:
-        """Whether nothing but white space may come."""
-        if place.string or place.own:
+    def needs_blank(self, position: JsonPosition) -> bool:
+        """Whether only white space is allowed next."""
+        if position.string or position.own:
             return False
-        if not place.blanks:
-            return place.last in self._always
-        return "\n" in place.blanks and place.last != "v" and place.column < self._deepest(place)
+        if not position.blanks:
+            return position.last in self._always
+        return "\n" in position.blanks and position.last != "v" and position.column < self._deepest(position)
 
-    def _deepest(self, place: Place) -> int:
-        """The indentation that what comes on a line of its own has: a closing bracket behind a value, else a value."""
-        return place.levels[-1] + self._width * (place.last != "v") if place.levels else 0
+    def _deepest(self, position: JsonPosition) -> int:
+        """The deepest indentation of a new line: that of a closing bracket after a value, else that of a value."""
+        return position.levels[-1] + self._width * (position.last != "v") if position.levels else 0
 
-    def _allows(self, place: Place, sign: str) -> bool:
+    def _allows(self, position: JsonPosition, sign: str) -> bool:
         if sign == "\n":
-            return self._breaks and place.last not in ("", ":", "k") and "\n" not in place.blanks
+            return self._breaks and position.last not in ("", ":", "k") and "\n" not in position.blanks
         if not sign.isspace():
-            return not self.needs_blank(place) and (sign != "," or place.own or not place.blanks)
-        if place.column >= 0:
-            return sign == self._indent and place.column < self._deepest(place)
-        return sign == " " and not place.blanks and place.last in self._blanks
+            return not self.needs_blank(position) and (sign != "," or position.own or not position.blanks)
+        if position.column >= 0:
+            return sign == self._indent and position.column < self._deepest(position)
+        return sign == " " and not position.blanks and position.last in self._blanks
 
 
 class SpacedState:
-    """A grammar state that takes white space only as a ``Spacing`` does.
+    """A grammar state that allows white space only where a ``Spacing`` does.
 
     Args:
-        exempt: bytes at the beginning of what is accepted that are the document's own.
+        exempt: bytes at the start of the text that are the document's own.
     """
 
-    __slots__ = ("_exempt", "_places", "_spacing", "_state", "_vocabulary")
+    __slots__ = ("_exempt", "_positions", "_spacing", "_state", "_vocabulary")
 
     def __init__(self, state: GrammarState, spacing: Spacing, vocabulary: TokenText, exempt: int = 0) -> None:
         self._state, self._spacing, self._vocabulary = state, spacing, vocabulary
-        self._places = [spacing.start]
+        self._positions = [spacing.start]
         self._exempt = [exempt]
 
     def copy(self) -> SpacedState:
         """An independent copy."""
         other = object.__new__(SpacedState)
         other._state, other._spacing, other._vocabulary = self._state.copy(), self._spacing, self._vocabulary
-        other._places, other._exempt = self._places.copy(), self._exempt.copy()
+        other._positions, other._exempt = self._positions.copy(), self._exempt.copy()
         return other
 
     def __deepcopy__(self, memo: dict[int, object]) -> SpacedState:
@@ -192,37 +194,37 @@ class SpacedState:
     def accept(self, tokens: Sequence[int]) -> int:
         """As ``GrammarState.accept``."""
         for count, token in enumerate(tokens):
-            place = self._behind(token)
-            if place is None or not self._state.accept((token,)):
+            position = self._after(token)
+            if position is None or not self._state.accept((token,)):
                 return count
-            self._places.append(place)
+            self._positions.append(position)
             self._exempt.append(max(0, self._exempt[-1] - len(self._vocabulary.token_bytes(token))))
         return len(tokens)
 
-    def _behind(self, token: int) -> Place | None:
+    def _after(self, token: int) -> JsonPosition | None:
         piece, exempt = self._vocabulary.token_bytes(token), self._exempt[-1]
-        place = functools.reduce(Place.behind, piece[:exempt].decode("latin-1"), self._places[-1])
-        return self._spacing.behind(place._replace(own=True) if exempt else place, piece[exempt:])
+        position = functools.reduce(JsonPosition.after, piece[:exempt].decode("latin-1"), self._positions[-1])
+        return self._spacing.after(position._replace(own=True) if exempt else position, piece[exempt:])
 
     def allows(self, token: int) -> bool:
         """As ``GrammarState.allows``."""
-        return self._behind(token) is not None and self._state.allows(token)
+        return self._after(token) is not None and self._state.allows(token)
 
     def mask_into(self, bits: Bits) -> None:
         """As ``GrammarState.mask_into``."""
         self._state.mask_into(bits)
-        place, tokens = self._places[-1], _tokens(self._vocabulary)
-        if not self._exempt[-1] and self._spacing.needs_blank(place):
+        position, tokens = self._positions[-1], _tokens(self._vocabulary)
+        if not self._exempt[-1] and self._spacing.needs_blank(position):
             bits &= tokens.blank[: len(bits)]
-        among = tokens.in_string if place.string else tokens.in_code
+        among = tokens.in_string if position.string else tokens.in_code
         for token in among[bits[among >> 5] >> (among & 31).astype(np.uint32) & 1 == 1]:
-            if self._behind(int(token)) is None:
+            if self._after(int(token)) is None:
                 bits[token >> 5] &= ~np.uint32(1 << (int(token) & 31))
 
     def rollback(self, n: int) -> None:
         """As ``GrammarState.rollback``."""
         self._state.rollback(n)
-        del self._places[len(self._places) - n :], self._exempt[len(self._exempt) - n :]
+        del self._positions[len(self._positions) - n :], self._exempt[len(self._exempt) - n :]
 
     def forced(self) -> bytes:
         """As ``GrammarState.forced``."""
@@ -240,7 +242,7 @@ class SpacedState:
 
 
 def prepare(vocabulary: TokenText) -> None:
-    """Do what the first mask over a vocabulary would do first: about 2 µs for each token."""
+    """Classify the tokens of a vocabulary ahead of its first mask: about 2 µs for each token."""
     _tokens(vocabulary)
 
 

@@ -145,7 +145,7 @@ def _opening(token: str, language: Language) -> str:
     return block[0] if block and token.startswith(block) else language.line_comment
 
 
-class Floor:
+class LexicalCheck:
     """Whether texts put in at one place of a document leave its signs no less in order than they are.
 
     Args:

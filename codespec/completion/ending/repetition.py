@@ -1,4 +1,4 @@
-"""Where a generated text begins to go round in circles."""
+"""Finds where a generated text begins to repeat itself."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ ALIKE = 0.1
 
 
 class Repetition:
-    """Follows one text as it grows; what it says does not depend on the steps in which that happens.
+    """Follows one text as it grows; the steps in which it grows make no difference.
 
     Args:
-        start: where to begin: what stands before was there already.
+        start: where to begin: the text before is the document's own.
     """
 
     def __init__(self, start: int = 0) -> None:
@@ -36,7 +36,7 @@ class Repetition:
         self.found: tuple[int, int] | None = None
 
     def follow(self, text: str) -> tuple[int, int] | None:
-        """Where the repetition shows, and the length of the text up to the end of what is said for the first time."""
+        """Where the repetition shows, and the length of the text up to the end of its first occurrence."""
         while self.found is None and self._read < len(text):
             at, self._read = self._read, self._read + 1
             if text[at] == "\n":

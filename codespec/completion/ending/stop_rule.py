@@ -9,19 +9,19 @@ from typing import Literal
 
 from codespec.completion.ending.brackets import OPENERS, Scan, closer_of, end_of, scan
 from codespec.languages import PLAIN, Language
-from codespec.syntax import Surroundings
+from codespec.syntax import SyntaxContext
 
 Extent = Literal["line", "block", "text"]
-"""``text`` is what stands between quotes or the marks of a comment."""
+"""How far a completion goes; ``text`` is that between quotes or the marks of a comment."""
 
 BLANK_LINES_END_BLOCK = 2
 SHORT = 2
 """Lines of so few characters, such as ``},``, may well come twice in a row."""
 READ = 20_000
-"""Characters on either side of the cursor that are looked through for brackets."""
+"""Characters on either side of the cursor that are scanned for brackets."""
 
 UNDECIDED = 12
-"""What so many characters before the end of a text are may depend on what follows: a quote, or a name of Rust's."""
+"""Characters at the end of a text whose role may still depend on what follows: a quote, or a lifetime of Rust's."""
 _DECIDES_NOTHING = re.compile(r"[\w .,:;=+<>!&|%^~?@$(\[{-]*")
 
 # What may follow the cursor on its line without being in the way (Copilot's rule).
@@ -46,7 +46,7 @@ def indentation(line: str) -> int:
 
 
 def next_line(suffix: str) -> str:
-    """The first line behind the cursor's own that is not blank."""
+    """The first line after the cursor's own that is not blank."""
     return next((text.rstrip() for text in suffix[:READ].split("\n")[1:] if text.strip()), "")
 
 
@@ -73,8 +73,8 @@ def extent(prefix: str, suffix: str, language: Language) -> Extent:
     return "block" if not before or opens_block(before, language) else "line"
 
 
-def surroundings_of(prefix: str, suffix: str, language: Language, found: Surroundings | None) -> Surroundings:
-    """What the cursor is inside of: what the parser found, else what the signs before the cursor say."""
+def syntax_context(prefix: str, suffix: str, language: Language, found: SyntaxContext | None) -> SyntaxContext:
+    """The syntax around the cursor: as the parser found it, else by the signs before the cursor."""
     if found is not None and found.kind != "unknown":
         return found
     text = prefix if len(prefix) <= READ else prefix.rsplit("\n", 1)[-1]
@@ -84,13 +84,13 @@ def surroundings_of(prefix: str, suffix: str, language: Language, found: Surroun
         line = prefix.rsplit("\n", 1)[-1]
         before = previous_line(prefix)
         outside = _CLASS.match(before) is not None or (indentation(line) == 0 and not opens_block(before, language))
-        return Surroundings("code", definitions=definitions or outside)
+        return SyntaxContext("code", definitions=definitions or outside)
     comment = (language.line_comment, *language.block_comment[:1])
     kind: Literal["comment", "string"] = "comment" if opened.startswith(tuple(filter(None, comment))) else "string"
     closer = closer_of(opened, language)
     rest = suffix if closer in language.long_quotes or closer in language.block_comment else suffix.split("\n", 1)[0]
     end = end_of(closer, rest)
-    return Surroundings(kind, opened, rest[: end + len(closer)] if end >= 0 else "")
+    return SyntaxContext(kind, opened, rest[: end + len(closer)] if end >= 0 else "")
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class StopRule:
 
     Attributes:
         base_indentation: columns; a line with less ends a block.
-        next_line: the first line behind the cursor's that is not blank.
+        next_line: the first line after the cursor's that is not blank.
         line: what stands on the cursor's line before it.
         middle: whether something follows the cursor on its line.
         closer: what ends the comment or text that the cursor is in; empty in code.
@@ -130,19 +130,19 @@ class StopRule:
 
     @classmethod
     def at(
-        cls, prefix: str, suffix: str, language: Language, found: Surroundings | None = None, lead: str = ""
+        cls, prefix: str, suffix: str, language: Language, found: SyntaxContext | None = None, lead: str = ""
     ) -> StopRule:
         """The rule for a cursor between ``prefix`` and ``suffix``.
 
         Args:
-            found: what the parser says of the place.
+            found: the parser's answer for the position.
             lead: the end of ``prefix`` that texts begin with again.
         """
         return replace(cls._at(prefix, suffix, language, found), lead=len(lead))
 
     @classmethod
-    def _at(cls, prefix: str, suffix: str, language: Language, found: Surroundings | None) -> StopRule:
-        around = surroundings_of(prefix, suffix, language, found)
+    def _at(cls, prefix: str, suffix: str, language: Language, found: SyntaxContext | None) -> StopRule:
+        around = syntax_context(prefix, suffix, language, found)
         line = prefix.rsplit("\n", 1)[-1]
         rest = suffix.split("\n", 1)[0]
         following, middle = next_line(suffix), bool(rest.strip())
@@ -169,12 +169,12 @@ class StopRule:
 
     @property
     def before_a_line(self) -> bool:
-        """Whether the cursor stands before all of a line, where texts that end with their lines bring a line break."""
+        """Whether the cursor stands before a whole line: texts that end with their line then bring a line break."""
         return self.extent != "block" and self.middle and not self.line.strip()
 
     @property
     def line_seems_complete(self) -> bool:
-        """Whether the cursor is behind a line to which nothing more may belong."""
+        """Whether the cursor is at the end of a line that looks complete."""
         return self.extent == "line" and not self.middle and self.line.rstrip().endswith((";", ",", "}", ")", "]"))
 
     def cut(self, text: str) -> int | None:
@@ -190,7 +190,7 @@ class StopRule:
         return self._end_of_text(text) if self.extent == "text" else self._end_of_block(text)
 
     def may_end(self, text: str, seen: int) -> bool:
-        """Whether ``cut`` may say of ``text`` what it did not say of its first ``seen`` characters."""
+        """Whether ``cut`` may answer otherwise for ``text`` than for its first ``seen`` characters."""
         text, seen = text[self.lead :], max(0, seen - self.lead)
         start = max(0, seen - UNDECIDED)
         if not text[text.rfind("\n", 0, seen) + 1 : seen].strip():
@@ -200,7 +200,7 @@ class StopRule:
     def cuts(self, text: str, after: int = -1) -> Iterator[int]:
         """Every length beyond ``after`` that ``text`` may be cut to: the one of ``cut``, then the end of each line.
 
-        The later ones are for when what follows the cursor does not fit behind the first.
+        The later ones are for when the text after the cursor does not fit after the first.
         """
         first = self.cut(text)
         if first is None:
@@ -236,7 +236,7 @@ class StopRule:
         return opened._end_of_block(text)
 
     def _newline(self, text: str) -> int:
-        """Where the line ends, which may be the one behind the cursor's if nothing is added to that; -1 if nowhere.
+        """Where the line ends, which may be the one after the cursor's if nothing is added to that; -1 if nowhere.
 
         Behind a word that is being typed nothing comes on another line: it is hardly ever the last one already.
         """
@@ -265,7 +265,7 @@ class StopRule:
         return min(found)[1] if found else None
 
     def _end_by_closer(self, text: str, read: Scan) -> tuple[int, int] | None:
-        """At the bracket that closes what stands before the cursor: before it, or behind its line."""
+        """Length up to a bracket that closes one from before the cursor: before it, or after its line."""
         if not read.unmatched:
             return None
         at = read.unmatched[0]
@@ -330,14 +330,14 @@ class StopRule:
 
 
 def first_line_of_block(line: str, text: str, opens: bool = False) -> str | None:
-    """Of ``text`` behind ``line``: the first line that is not blank, not counting one that opens the block."""
+    """The first line of ``text``, which follows ``line``, that is not blank and does not open the block."""
     lines = (line + text).split("\n")
     return next((each for each in (lines[1:] if opens or line.strip() else lines) if each.strip()), None)
 
 
 def may_be_indented(text: str, first: str) -> bool:
-    """Whether ``first``, the first line of ``text`` behind what opens a block, may be meant to stand in it though it is
-    not indented."""
+    """Whether ``first``, the first line of ``text`` after one that opens a block, may belong to it though it is not
+    indented."""
     blank = text.count("\n", 0, text.find(first.strip())) > 1
     return not blank and not _is_definition(first) and not first.lstrip().startswith(("@", "import ", "from ", "#"))
 

@@ -10,16 +10,16 @@ from codespec.completion.ending.ending import Ended, Ending
 from codespec.protocols import Chunk, FinishReason, Round
 
 
-class Following:
-    """One text, as its pieces come.
+class TextStream:
+    """One text while its chunks arrive.
 
     Args:
-        wanted: grows by the ends that are refused, see ``Ending.finish``.
+        wanted: see ``Ending.finish``; the grammar state adds the ends that the gate refuses.
 
     Attributes:
-        rounds: the passes so far.
-        times_ms: of each, since the one before.
-        gate_ms: what was spent on looking for the end.
+        rounds: the rounds of generation so far.
+        times_ms: of each round, since the previous one.
+        gate_ms: time spent on finding the end.
     """
 
     def __init__(self, ending: Ending, wanted: Sequence[str] = ()) -> None:
@@ -34,11 +34,11 @@ class Following:
 
     @property
     def tokens(self) -> list[int]:
-        """Those that were generated."""
+        """The generated tokens."""
         return [token for each in self.rounds for token in each.tokens]
 
     def add(self, chunk: Chunk) -> bool:
-        """Take the next piece; whether the text has ended with it."""
+        """Take the next chunk; whether the text ends with it."""
         self._text += chunk.text
         if chunk.round is not None:
             self.rounds.append(chunk.round)
@@ -52,26 +52,26 @@ class Following:
         return self._ended is not None
 
     def end(self) -> Ended:
-        """The end, after the last piece."""
+        """The end, after the last chunk."""
         began = perf_counter()
         ended = self._ended or self._ending.finish(self._text, self._reason, self._wanted)
         self.gate_ms += (perf_counter() - began) * 1e3
         return ended
 
 
-def follow(chunks: Iterable[Chunk], following: Following) -> Ended:
-    """Take pieces until the text ends, then no more of them."""
+def follow(chunks: Iterable[Chunk], stream: TextStream) -> Ended:
+    """Take chunks until the text ends, then close the generator."""
     with closing(chunks):  # type: ignore[type-var]  # the engine's are generators
         for chunk in chunks:
-            if following.add(chunk):
+            if stream.add(chunk):
                 break
-    return following.end()
+    return stream.end()
 
 
-def follow_all(chunks: Iterator[tuple[int, Chunk]], followings: Sequence[Following], stopped: set[int]) -> list[Ended]:
-    """Take pieces of several texts until all have ended. ``stopped`` grows by those that need no more."""
+def follow_all(chunks: Iterator[tuple[int, Chunk]], streams: Sequence[TextStream], stopped: set[int]) -> list[Ended]:
+    """Take chunks of several texts until all have ended; adds the index of each text that has ended to ``stopped``."""
     with closing(chunks):  # type: ignore[type-var]
         for index, chunk in chunks:
-            if index not in stopped and followings[index].add(chunk):
+            if index not in stopped and streams[index].add(chunk):
                 stopped.add(index)
-    return [following.end() for following in followings]
+    return [stream.end() for stream in streams]

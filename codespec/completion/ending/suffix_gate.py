@@ -1,4 +1,4 @@
-"""The suffix gate: a generated text may end only where what follows the cursor still fits."""
+"""The suffix gate: a generated text may end only where the text after the cursor still fits."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from codespec.completion.ending.token_prefixes import keep_leading
 from codespec.protocols import Aborted, Bits, CodespecError, GrammarState
 
 WINDOW = 1000
-"""Characters after the cursor that must fit, and on to the end of their line."""
+"""Characters after the cursor that must fit, extended to the end of their line."""
 LONGEST_WINDOW = 4000
 """Where that line does not end."""
 
@@ -21,13 +21,13 @@ LONGEST_WINDOW = 4000
 CLOSERS = (")", "]", "}", '"', "'", ",", ":", ";")
 OPENERS = ("(", "[", "{", ":")
 MOST_CLOSERS, MOST_TRIED = 4, 40
-"""How many of them are added at most, and how many combinations are tried."""
+"""How many closing signs are added at most, and how many combinations are tried."""
 MOST_ENDINGS = 24
 """Texts that a token may have before a line break that ends the generated text."""
 
 
 class TokenText(Protocol):
-    """What the gate needs of a vocabulary."""
+    """The part of a vocabulary that the gate needs."""
 
     @property
     def size(self) -> int: ...
@@ -53,19 +53,19 @@ class Check(Protocol):
 
 
 class SuffixGate:
-    """Whether what follows the cursor fits behind a text; every answer is remembered.
+    """Judges whether the text after the cursor fits after a generated text; remembers every answer.
 
     Args:
         vocabulary: of the model, whose tokens ``state`` takes.
         suffix: all the text after the cursor.
         state: the grammar's state at the cursor, this object's own from now on; None where no grammar holds there.
-        check: a second judge of the text put in at the cursor, such as tree-sitter; None without one. Asked for less
-            (``strict`` False) it says whether the document is no worse than without the text.
+        check: a second judge of the document with the text inserted, such as tree-sitter; None without one. With
+            ``strict=False`` it says whether the document is no worse than without the text.
         variants: the texts that may stand for a generated one, the preferred first: trimmed, and as it is.
-        outside: given the suffix and where in it the grammar refused to go on, whether that no longer belongs to what
-            ``state`` knows; None where it knows the whole file.
+        outside: given the suffix and where in it the grammar refused to go on, whether that lies beyond the block that
+            ``state`` parses; None where it parses the whole file.
         whole: the suffix must fit as a whole, not only its beginning.
-        nothing: the text of an empty completion: what the document has already of what is generated.
+        nothing: the text of an empty completion: the lead.
         sound: whether another parser finds no error in the document as it is; what the grammar refuses of the suffix
             then is the grammar's own limit, and not demanded.
         stopped: asked before every question; where it says True, ``fit`` and the others raise ``Aborted``.
@@ -97,7 +97,7 @@ class SuffixGate:
 
     @property
     def available(self) -> bool:
-        """Whether anything can be said at all."""
+        """Whether there is any judge: a grammar or a parser."""
         return self._state is not None or self._check is not None
 
     def fit(self, text: str) -> str | None:
@@ -110,7 +110,7 @@ class SuffixGate:
         return self._answers[text]
 
     def _limit(self) -> None:
-        """End the window before what the grammar refuses of a document that is in order."""
+        """End the window before text that the grammar refuses although the document is in order."""
         sound, self._sound = self._sound, None
         if self._state is None or self._follows(self._nothing) or sound is None or not sound():
             return
@@ -142,7 +142,7 @@ class SuffixGate:
 
     @property
     def broken(self) -> bool:
-        """Whether nothing at all at the cursor does not fit: the document has an error there already."""
+        """Whether even an empty text does not fit: the document has an error at the cursor already."""
         return self.fit(self._nothing) is None
 
     def no_worse(self, text: str) -> str | None:
@@ -199,7 +199,8 @@ def _breaking(vocabulary: TokenText) -> Sequence[int]:
 
 @functools.lru_cache(maxsize=4)
 def _endings(vocabulary: TokenText) -> frozenset[bytes]:
-    """What a token with a line break may have before it where that ends the text: the commonest, such as ``)``.
+    """The texts that a token may have before its line break where the break ends the text: the commonest, such as
+    ``)``.
 
     Any other ending can be written in two tokens, and each one costs a mask some milliseconds.
     """
@@ -216,7 +217,7 @@ def _before_break(piece: bytes) -> bytes:
 
 
 class FreeState:
-    """A grammar state without a grammar: any text may come, and the text is never complete by itself."""
+    """A grammar state that allows any text, which is never complete by itself."""
 
     __slots__ = ("_taken",)
 
@@ -262,13 +263,13 @@ class FittedState:
     Copies share the gate and what it remembers, so that target and draft agree and nothing is asked twice.
 
     Args:
-        state: of the grammar, at the cursor; advanced along with this one.
+        state: the grammar's, at the cursor; advanced along with this one.
         gate: None allows the end anywhere.
         vocabulary: of the model.
-        lead: text that comes first, because the document has it already.
-        cut: where a line break ends the text as an end token does, the length that a text is cut to by it, or None
-            while it goes on; a line break is then allowed only where the gate passes before it, or a block opens.
-        silent: whether the text may end before it says anything behind the lead.
+        lead: text that must come first, because the document has it before the cursor (token healing).
+        cut: ``StopRule.cut`` where a line break ends the text as an end token does: a line break is then allowed only
+            where the gate passes before it, or a block opens.
+        silent: whether the text may end with the lead.
 
     Attributes:
         wanted: the texts, in order, at which this state (not a copy of it) was asked to end and refused.
@@ -344,7 +345,7 @@ class FittedState:
         return piece.startswith(missing) or (bool(piece) and missing.startswith(piece))
 
     def _missing(self) -> bytes:
-        """What has not come yet of the lead."""
+        """The rest of the lead."""
         return self._lead[sum(map(len, self._pieces)) :] if self._lead else b""
 
     def _may_break(self, piece: bytes) -> bool:
@@ -428,7 +429,7 @@ class FittedState:
         if self._ended:
             return True
         if self._missing():
-            return False  # the document goes on with it: that the model would rather end says nothing
+            return False  # the document has the lead: an end token before it tells nothing
         if not self._says_enough(b"".join(self._pieces)):
             return False
         if self._gate is None:

@@ -1,4 +1,4 @@
-"""What is done to a generated text before it is shown."""
+"""Trims a generated text before it is shown: indentation, overlap with the suffix, duplicate lines, open brackets."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from codespec.languages import PLAIN, Language
 # are so often chance that only brackets and quotes that are one too many go.
 SURE_OVERLAP = 4
 NEAR_LINES, NEAR = 3, 0.05
-"""So many lines that differ from those behind the cursor in so small a part are the same again (Tabby's rule)."""
+"""So many lines that differ from those after the cursor in so small a part are duplicates (Tabby's rule)."""
 
 
 BALANCED = frozenset(
@@ -27,15 +27,15 @@ BALANCED = frozenset(
 )  # fmt: skip
 """Languages in which brackets come in pairs, always."""
 LARGEST = 40_000
-"""Characters before and behind the cursor that are looked through for them."""
+"""Characters before and after the cursor that are searched for brackets."""
 
 
 class Tidy:
-    """Makes of a generated text what is to be put in at the cursor.
+    """Turns a generated text into the text to insert at the cursor.
 
     Args:
-        rule: where texts end there.
-        lead: the end of ``prefix`` that the text repeats; what comes out begins with it likewise.
+        rule: the stop rule at the cursor.
+        lead: the end of ``prefix`` that the text repeats; results begin with it, too.
 
     Attributes:
         lead: the same.
@@ -62,7 +62,7 @@ class Tidy:
         return style_of(self._prefix, self._suffix)
 
     def variants(self, text: str) -> Sequence[str]:
-        """The texts that may stand for ``text``, the preferred first; none if all that it says is there already."""
+        """The texts that may stand for ``text``, the preferred first; none if the document has all of it already."""
         if not text.startswith(self.lead) or len(text) == len(self.lead):
             return (text,)
         body = text[len(self.lead) :]
@@ -76,14 +76,14 @@ class Tidy:
         return [self.lead + each for each in placed if not self._swallows(each)]
 
     def _before_the_line(self, body: str) -> Sequence[str]:
-        """``body``; before a line, also with the line break that keeps it from what stands there."""
+        """``body``; before a whole line, also with a line break that keeps it apart from that line."""
         if not self._before_a_line or not body.strip():
             return (body,)
         line = body.rstrip("\n") + "\n" + self._line
         return (line,) if body.endswith("\n") else (body, line)
 
     def _swallows(self, body: str) -> bool:
-        """Whether what follows the cursor becomes part of the last word, comment, string or line of ``body``."""
+        """Whether the text after the cursor becomes part of the last word, comment, string or line of ``body``."""
         before, after = (self._prefix[-1:] + body)[-1:], self._suffix[:1]
         if _is_word(before + after) and not _is_word(self._prefix[-1:] + after):
             return True
@@ -100,14 +100,14 @@ class Tidy:
         return body.rstrip() + (self._closer if self._closer in self._language.long_quotes else f" {self._closer}")
 
     def may_fit(self, text: str) -> bool:
-        """Whether brackets may match when ``text`` is put in. Parsers would say the same, but take their time."""
+        """Whether brackets may match once ``text`` is inserted: a cheap test before a parser is asked."""
         if not self._balanced:
             return True
         read = scan(text.removeprefix(self.lead), self._language)
         return not read.open and not read.unmatched
 
     def new(self, text: str) -> int:
-        """The length of ``text`` up to where it begins to say what stands behind the cursor."""
+        """The length of ``text`` up to where it begins to repeat the text after the cursor."""
         if self.repeats_word(text + "\n"):
             return len(self.lead)
         if not text.startswith(self.lead) or not self._following or len(self._following[0]) <= SHORT:
@@ -128,7 +128,7 @@ class Tidy:
         return self._word != "" and len(body) > len(self._word) and _word(body) == self._word
 
     def closing(self, text: str) -> str:
-        """The signs that close what ``text`` leaves open."""
+        """The signs that close the brackets and quotes that ``text`` leaves open."""
         if not self._code or not text.startswith(self.lead):
             return ""
         body = text[len(self.lead) :]
@@ -145,7 +145,8 @@ class Tidy:
         return closer if closer in self._language.quotes else ""
 
     def first(self, text: str) -> str:
-        """The preferred one of them, with the brackets closed that its last line leaves open; empty without any."""
+        """The preferred variant of ``text``, with the brackets closed that its last line leaves open; empty without
+        one."""
         variants = self.variants(text)
         return self._closed(variants[0]) if variants else ""
 
@@ -165,7 +166,7 @@ class Tidy:
         yield body
 
     def _without_duplicates(self, body: str) -> str | None:
-        """``body`` without lines at its end that stand behind the cursor already; None if it begins with them."""
+        """``body`` without last lines that the document has after the cursor; None if it begins with them."""
         after, rest = (line if len(line) > SHORT else None for line in (*(self._following[:1] or [""]), self._rest))
         while body.strip():
             lines = (self._line + body).split("\n")
@@ -185,7 +186,7 @@ class Tidy:
         return body
 
     def _nearly_again(self, own: Sequence[str]) -> int:
-        """How many of the last lines nearly stand behind the cursor."""
+        """How many of the last lines are nearly those after the cursor."""
         counts = range(min(NEAR_LINES, len(own)), 0, -1)
         return next((n for n in counts if near("\n".join(own[-n:]), self._following[:n])), 0)
 
@@ -225,7 +226,7 @@ def near(text: str, lines: Sequence[str]) -> bool:
 
 
 def trim_suffix_overlap(text: str, suffix: str) -> str:
-    """``text`` without an end that what follows the cursor begins with.
+    """``text`` without the end that the text after the cursor begins with.
 
     ``foo(|)`` and ``a, b)`` give ``a, b``; ``foo(|)`` and ``bar()`` stay ``bar()``.
     """

@@ -1,4 +1,4 @@
-"""Which tokens may begin with a given text, or be a beginning of it."""
+"""The tokens of a vocabulary that begin with a given text, or that the text begins with."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import numpy.typing as npt
 from codespec.protocols import Bits
 
 
-class TokenTexts(Protocol):
-    """What is needed of a vocabulary."""
+class TokenVocabulary(Protocol):
+    """The part of a vocabulary that is needed here."""
 
     @property
     def size(self) -> int: ...
@@ -22,7 +22,7 @@ class TokenTexts(Protocol):
     def __hash__(self) -> int: ...
 
 
-def keep_leading(vocabulary: TokenTexts, bits: Bits, text: bytes) -> None:
+def keep_leading(vocabulary: TokenVocabulary, bits: Bits, text: bytes) -> None:
     """Clear in ``bits`` every token that neither begins with ``text``, which is not empty, nor begins it."""
     pieces, ids = _sorted(vocabulary)
     size = len(text)
@@ -34,13 +34,13 @@ def keep_leading(vocabulary: TokenTexts, bits: Bits, text: bytes) -> None:
     bits &= np.packbits(kept, bitorder="little").view("<u4")
 
 
-def prepare(vocabulary: TokenTexts) -> None:
-    """Do what the first ``keep_leading`` over a vocabulary would do first: about 3 µs for each token."""
+def prepare(vocabulary: TokenVocabulary) -> None:
+    """Sort a vocabulary ahead of the first ``keep_leading``: about 3 µs for each token."""
     _sorted(vocabulary)
 
 
 @functools.lru_cache(maxsize=4)
-def _sorted(vocabulary: TokenTexts) -> tuple[Sequence[bytes], npt.NDArray[np.int64]]:
+def _sorted(vocabulary: TokenVocabulary) -> tuple[Sequence[bytes], npt.NDArray[np.int64]]:
     """The texts of all tokens that have one, in the order of their bytes, and their ids."""
     found = sorted((piece, token) for token in range(vocabulary.size) if (piece := vocabulary.token_bytes(token)))
     return [piece for piece, _ in found], np.array([token for _, token in found], np.int64)

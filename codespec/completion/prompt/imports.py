@@ -1,4 +1,4 @@
-"""Signatures of what a file imports from its own workspace, for the start of its prompts."""
+"""Signatures of the names that a file imports from its own workspace, for the start of its prompts."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from codespec.syntax_names import DEFAULT, EVERYTHING, Definition, Import, Outli
 LARGEST = 200_000
 """Bytes of a file that is read."""
 MOST_MODULES = 16
-"""Of one file."""
+"""Imported modules of one file that are shown."""
 MOST_CHARACTERS = 1_200
-"""Of the signatures of one module."""
+"""Characters of the signatures of one module."""
 BUDGET = 4_000
-"""Characters of all of them."""
+"""Characters of all signatures together."""
 KEPT = 256
 """Files whose outlines are kept."""
 _DEEPEST = 3  # modules that pass on what they import
@@ -39,7 +39,7 @@ class _Module:
 
 
 class ImportedSignatures:
-    """Finds and reads what files import. For one thread.
+    """Finds the modules that files import, and reads their signatures. For one thread.
 
     Args:
         may_show: whether the text of a file of a workspace folder may be shown.
@@ -92,7 +92,7 @@ class ImportedSignatures:
     def _named(
         self, module: Path, names: Iterable[str], folder: Path, depth: int = 0
     ) -> Iterator[tuple[Path, Definition]]:
-        """The definitions of some names of a module, or of the modules that it has them from."""
+        """The definitions of some names of a module, followed to the modules that it imports them from."""
         outline = self._read(module)
         wanted = set(names)
         for definition in outline.definitions:

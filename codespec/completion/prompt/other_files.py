@@ -1,7 +1,7 @@
-"""What of other files a prompt shows: places that were edited or looked at lately, and which of them are worth it.
+"""The chunks of other files that a prompt shows: a ring of those edited or viewed lately, chosen by relevance.
 
-The idea of a ring of chunks is llama.vim's. What is shown stands at the start of a prompt, so that changing it costs
-reading nearly all of the prompt again: it is chosen anew seldom, and what stays keeps its place.
+The ring is llama.vim's idea. The chunks stand at the start of a prompt, so that a change of them costs prefilling
+nearly all of it again: they are chosen anew seldom, and one that stays keeps its position.
 """
 
 from __future__ import annotations
@@ -16,34 +16,34 @@ from time import monotonic
 from codespec.protocols import Snippet
 
 SIMILAR = 0.9
-"""A new chunk takes the place of those that share more than this part of their lines with it."""
+"""A new chunk replaces those that share more than this part of their lines with it."""
 REPEATED = 0.5
-"""A chunk that has more than this part of its lines near the cursor says nothing new."""
+"""A chunk with more than this part of its lines near the cursor is redundant."""
 BUDGET = 12_000
 """Characters of all snippets of a prompt together."""
 LEAST_LINES = 3
-"""Of a chunk; fewer say nothing."""
+"""Lines of a chunk; shorter ones are not kept."""
 MOST_LINE = 400
 """Characters of a line that a chunk keeps; a chunk of longer ones is data."""
 MOVED_LINES = 20
 """How far the cursor moves before other chunks may become more relevant."""
 EVERY_S = 10.0
-"""How often they may where it does not move that far."""
+"""Seconds between two choices for a cursor that does not move that far."""
 RELEVANT = 0.12
-"""How relevant a piece of an open document must be to be shown. Of places in two modules of Python's library 97 % are
-less so (the median is 0.07), of two in one folder of this package 40 % (0.13)."""
+"""The relevance that a chunk of an open document needs to be shown. Between chunks of two modules of Python's library
+97 % are less relevant (the median is 0.07), of two in one folder of this package 40 % (0.13)."""
 GAIN = 1.5
-"""How much more relevant a chunk must be than one that is shown, to take its place."""
+"""The factor by which a chunk must be more relevant than a shown one to replace it."""
 DOCUMENTS = 32
-"""Documents whose choice is kept, and whose text is at hand while they are open."""
+"""Documents whose choice of chunks, and whose text while they are open, is kept."""
 PIECES = 16
-"""Of an open document, those around the place where it was worked on last."""
+"""Chunks of an open document that are kept, those around its latest position."""
 
 _NAME = re.compile(r"(?<!\w)[^\W\d]\w{2,}")
 
 
 @dataclass(frozen=True, eq=False)  # they are many, and kept where they are the same
-class Chunk:
+class FileChunk:
     """Some lines of a document.
 
     Attributes:
@@ -52,7 +52,7 @@ class Chunk:
         path: as a prompt shows it.
         lines: without their ends.
         words: the identifiers in them.
-        number: counts up: a place that was worked on later has a higher one. 0 is a piece of an open document.
+        number: counts up with time. 0: a chunk of an open document as it is, not of a position worked on.
     """
 
     document: str
@@ -73,21 +73,21 @@ class Chunk:
 
 
 class Ring:
-    """The latest places of all documents, the oldest first, and open documents in pieces.
+    """The chunks around the latest positions in all documents, the oldest first, and those of open documents.
 
     Args:
-        size: how many places are kept; where it is 0 nothing is.
+        size: how many latest chunks are kept; 0 keeps no chunks at all.
     """
 
     def __init__(self, size: int) -> None:
         self._size = size
-        self._chunks: list[Chunk] = []
-        self._open: OrderedDict[str, list[Chunk]] = OrderedDict()
+        self._chunks: list[FileChunk] = []
+        self._open: OrderedDict[str, list[FileChunk]] = OrderedDict()
         self._count = 0
         self._changes: Counter[str] = Counter()
 
     @property
-    def chunks(self) -> tuple[Chunk, ...]:
+    def chunks(self) -> tuple[FileChunk, ...]:
         return tuple(self._chunks)
 
     def resize(self, size: int) -> None:
@@ -96,7 +96,7 @@ class Ring:
         self._limit()
 
     def add(self, document: str, group: str, path: str, lines: Sequence[str]) -> bool:
-        """Put in a place that was edited or looked at; False where it says nothing, or nothing new."""
+        """Add the chunk around a position that was edited or viewed; False where it is too short or known."""
         kept = _trimmed(lines)
         if len(kept) < LEAST_LINES or any(len(line) > MOST_LINE for line in kept):
             return False
@@ -113,7 +113,7 @@ class Ring:
             self._changes[each.document] += each not in same
         self._count += 1
         # What was there before as it is now is the same chunk: to those who show it, nothing has changed.
-        fresh = Chunk(document, group, path, kept, words("\n".join(kept)), self._count)
+        fresh = FileChunk(document, group, path, kept, words("\n".join(kept)), self._count)
         self._chunks.append(same[-1] if same else fresh)
         if not same:
             self._changes[document] += 1
@@ -121,19 +121,19 @@ class Ring:
         return True
 
     def open(self, document: str, group: str, path: str, found: Iterable[Sequence[str]]) -> None:
-        """A document is open, or has changed: what of it is relevant may be shown, however long ago it was looked at.
+        """A document is open, or has changed: its chunks may be shown, however long ago they were viewed.
 
         Args:
-            found: its pieces, from first to last.
+            found: its chunks, from first to last.
         """
         old = {each.lines: each for each in self._open.pop(document, [])}
-        kept: dict[tuple[str, ...], Chunk] = {}
+        kept: dict[tuple[str, ...], FileChunk] = {}
         for lines in found if self._size > 0 else ():
             text = _trimmed(lines)
             if text in old:
                 kept[text] = old[text]  # the same as before: to those who show it, nothing has changed
             elif len(text) >= LEAST_LINES and all(len(line) <= MOST_LINE for line in text):
-                kept[text] = Chunk(document, group, path, text, words("\n".join(text)))
+                kept[text] = FileChunk(document, group, path, text, words("\n".join(text)))
         self._changes[document] += kept.keys() != old.keys()
         self._open[document] = list(kept.values())
         if len(self._open) > DOCUMENTS:
@@ -141,7 +141,7 @@ class Ring:
             self._changes[dropped] += 1
 
     def close(self, document: str) -> None:
-        """A document is not open any more; its latest places stay."""
+        """A document is not open any more; its latest chunks stay in the ring."""
         self._changes[document] += bool(self._open.pop(document, None))
 
     def remove(self, document: str) -> None:
@@ -152,7 +152,7 @@ class Ring:
             self._changes[document] += 1
         self._chunks = left
 
-    def others(self, document: str, group: str) -> list[Chunk]:
+    def others(self, document: str, group: str) -> list[FileChunk]:
         """The chunks that may be shown to a document."""
         pieces = (each for found in self._open.values() for each in found)
         return [each for each in (*self._chunks, *pieces) if each.document != document and each.group == group]
@@ -175,10 +175,10 @@ class Ring:
 
 
 @dataclass(frozen=True)
-class _Choice:
-    """What a document is shown, and when and where that was decided."""
+class _Selection:
+    """The chunks chosen for a document, and when and for which row."""
 
-    chunks: tuple[Chunk, ...]
+    chunks: tuple[FileChunk, ...]
     version: int
     row: int
     at: float
@@ -186,7 +186,7 @@ class _Choice:
 
 
 class Chooser:
-    """Chooses for each document among the chunks of others, and sticks to that while somebody types.
+    """Chooses for each document among the chunks of others, and keeps the choice while somebody types.
 
     Args:
         clock: seconds.
@@ -194,7 +194,7 @@ class Chooser:
 
     def __init__(self, ring: Ring, budget: int = BUDGET, clock: Callable[[], float] = monotonic) -> None:
         self._ring, self._budget, self._clock = ring, budget, clock
-        self._choices: OrderedDict[str, _Choice] = OrderedDict()
+        self._selections: OrderedDict[str, _Selection] = OrderedDict()
 
     def choose(
         self,
@@ -203,36 +203,38 @@ class Chooser:
         row: int,
         near: Callable[[], Sequence[str]],
     ) -> tuple[Snippet, ...]:
-        """Snippets for a place in a document: those that were shown before in the same order, then new ones. The same
-        object as before where nothing has changed.
+        """Snippets for a position in a document: those shown before in the same order, then new ones. The same object
+        as before where nothing has changed.
 
         Args:
             row: of the cursor.
-            near: the lines around it; asked only when there is something to decide.
+            near: the lines around it; called only when the choice is made anew.
         """
         now, version = self._clock(), self._ring.version(document)
-        old = self._choices.get(document)
+        old = self._selections.get(document)
         if old is None or old.version != version or abs(row - old.row) > MOVED_LINES or now - old.at > EVERY_S:
             chunks = self._ring.others(document, group)
             shown = old.chunks if old else ()
             found = select(chunks, shown, near(), self._budget) if chunks else ()
             snippets = old.snippets if old and found == shown else tuple(each.snippet for each in found)
-            old = self._choices[document] = _Choice(found, version, row, now, snippets)
-            if len(self._choices) > DOCUMENTS:
-                self._choices.popitem(last=False)
-        self._choices.move_to_end(document)
+            old = self._selections[document] = _Selection(found, version, row, now, snippets)
+            if len(self._selections) > DOCUMENTS:
+                self._selections.popitem(last=False)
+        self._selections.move_to_end(document)
         return old.snippets
 
     def forget(self, document: str) -> None:
-        """Nothing more is asked about a document for now."""
-        self._choices.pop(document, None)
+        """Drop the choice for a document."""
+        self._selections.pop(document, None)
 
 
-def select(chunks: Sequence[Chunk], shown: Sequence[Chunk], near: Sequence[str], budget: int) -> tuple[Chunk, ...]:
+def select(
+    chunks: Sequence[FileChunk], shown: Sequence[FileChunk], near: Sequence[str], budget: int
+) -> tuple[FileChunk, ...]:
     """The chunks to show: those of ``shown`` that are still among ``chunks``, in their order, then others.
 
-    The most relevant ones that fit are taken, best first. Others that are shown make room only where something clearly
-    more relevant is left out; then all that are out of the race go at once.
+    The most relevant ones that fit are taken, best first. A shown one makes room only for a clearly more relevant one
+    (``GAIN``); then all shown ones that are no longer among the best go at once.
 
     Args:
         near: the lines around the cursor; a chunk that mostly repeats them is never shown.
@@ -256,9 +258,9 @@ def select(chunks: Sequence[Chunk], shown: Sequence[Chunk], near: Sequence[str],
     return (*kept, *_fitting(order, kept, budget, around))
 
 
-def _fitting(chunks: Iterable[Chunk], kept: Sequence[Chunk], budget: int, around: set[str]) -> list[Chunk]:
-    """Of ``chunks`` those that fit beside ``kept``, the first ones first, and say something else than they do, or than
-    the lines ``around`` the cursor."""
+def _fitting(chunks: Iterable[FileChunk], kept: Sequence[FileChunk], budget: int, around: set[str]) -> list[FileChunk]:
+    """Those of ``chunks``, in order, that fit beside ``kept`` and repeat neither them nor the lines ``around`` the
+    cursor."""
     found = list(kept)
     left = budget - sum(each.size for each in kept)
     for each in chunks:
@@ -270,7 +272,7 @@ def _fitting(chunks: Iterable[Chunk], kept: Sequence[Chunk], budget: int, around
     return found[len(kept) :]
 
 
-def _overlap(one: Chunk, other: Chunk) -> bool:
+def _overlap(one: FileChunk, other: FileChunk) -> bool:
     """Whether one is mostly a part of the other."""
     return one.document == other.document and bool(one.lines) and similarity(one.lines, other.lines) > REPEATED
 
@@ -319,7 +321,7 @@ def _repeated(lines: Sequence[str], around: set[str]) -> float:
 
 
 def _told(lines: Iterable[str]) -> list[str]:
-    """The lines that say something."""
+    """The lines that count for a comparison."""
     return [line for each in lines if len(line := each.strip()) > 1]
 
 

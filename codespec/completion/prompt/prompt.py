@@ -1,9 +1,9 @@
 """A prompt from a document and a position, within a budget of tokens.
 
-While one types, a prompt should change at its end only: what stands before is in the target's KV cache already. So
-nothing here depends on the length of what is typed but in coarse steps: the window before the cursor begins at a line
-with a round number and jumps on when it is full; the one behind it depends on what follows the cursor alone, but for
-the beginning of a file.
+While one types, a prompt should change at its end only: the tokens before that are in the target's KV cache already.
+So the length of the typed text matters in coarse steps only: the window before the cursor begins at a line with a
+round number and jumps on when it is full; the window after the cursor depends on the text there alone, except near the
+beginning of a file.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from codespec.models.fim import FimFormat, Snippets
 from codespec.protocols import CodespecError, Snippet, Vocabulary
 
 SUFFIX_SHARE = 0.3
-"""Of what a prompt has room for, what follows the cursor gets at most, unless little stands before it."""
+"""The part of a prompt's room that the text after the cursor gets at most, unless little stands before the cursor."""
 MOST_SUFFIX_PSM = 256
-"""Tokens of what follows the cursor where it stands behind what is typed, and so is read anew with every key."""
+"""Tokens of the text after the cursor in layouts where it comes after the typed text: every key decodes it again."""
 CONTEXT_SHARE = 0.25
-"""What pieces of other files get at most."""
+"""The part of a prompt's room that snippets of other files get at most."""
 LEAST_CONTEXT = 2048
-"""Tokens of a model's context from which on there is room for such pieces."""
+"""Context length from which on there is room for snippets of other files."""
 KEPT = 0.6
-"""The least that is left of a full window before the cursor: the higher, the more often it jumps."""
+"""The part of a full window before the cursor that stays when it jumps: the higher, the more often it jumps."""
 CHUNK_LINES = 32
-"""Lines that are tokenized together, between line numbers divisible by it; what is whole is not tokenized again."""
+"""Lines that are tokenized together, between line numbers divisible by it; a chunk that is whole is tokenized once."""
 LEAST_ROOM = 16
 MARKERS = 4
 """Tokens of a layout besides the header, at most."""
@@ -41,10 +41,10 @@ _MOST_KEPT, _LONGEST_KEPT = 1 << 20, 1 << 14
 
 
 class Prompts:
-    """Prompts for one model. Remembers the tokens of texts it has seen lately.
+    """Builds prompts for one model. Remembers the tokens of recent texts.
 
     Args:
-        layout: how the model fills in the middle; None: it is shown only what stands before the cursor.
+        layout: the model's fill-in-the-middle layout; None: the prompt is the text before the cursor alone.
     """
 
     def __init__(self, vocabulary: Vocabulary, layout: FimFormat | None) -> None:
@@ -66,13 +66,13 @@ class Prompts:
         repository: str = "",
         comment: str = "",
     ) -> list[int]:
-        """Token ids that ask for what stands between ``prefix`` and ``suffix``; at most ``budget`` of them.
+        """The token ids of a prompt for the text between ``prefix`` and ``suffix``; at most ``budget`` of them.
 
         Whole lines are left out, those farthest from the cursor first.
 
         Args:
             path: of the file; shown as it is. May be empty.
-            context: pieces of other files, as many as fit into their share, the first ones first.
+            context: snippets of other files, as many as fit into their share, the first ones first.
             repository: its name, for models that were trained with one.
             comment: what starts a comment in the file's language; empty: there are none.
 
@@ -94,7 +94,7 @@ class Prompts:
         return layout.arrange(header, [*inside, *before], after)
 
     def _suffix_budget(self, before: int, room: int) -> int:
-        """What the suffix gets in a ``room`` for both, where ``before`` characters stand before the cursor."""
+        """The suffix's part of the ``room`` for both, where ``before`` characters stand before the cursor."""
         assert self._layout is not None
         if self._layout.order == "psm":
             return min(int(room * SUFFIX_SHARE), MOST_SUFFIX_PSM)
@@ -105,7 +105,7 @@ class Prompts:
     def _header(
         self, path: str, context: Sequence[Snippet], repository: str, comment: str, budget: int
     ) -> tuple[list[int], list[int]]:
-        """What stands before the prefix's marker, and what behind it."""
+        """The tokens before the prefix's marker, and those after it."""
         layout = self._layout
         if layout is None or layout.family.snippets != "files" or layout.file_separator is None:
             style = layout.family.snippets if layout is not None else "comments"
@@ -127,7 +127,7 @@ class Prompts:
         return ([*found, separator], own) if family.path_inside else ([*found, separator, *own], [])
 
     def _as_text(self, path: str, context: Sequence[Snippet], style: Snippets, comment: str, budget: int) -> list[int]:
-        """Pieces of other files as text of the file itself."""
+        """Snippets of other files as text before the prefix, each under its path; as comments where ``style`` says."""
         if style == "comments" and not comment:
             return []
         heads = {"pluses": "+++++ ", "paths": comment or "#", "comments": comment + " ", "files": ""}
@@ -239,7 +239,7 @@ class Prompts:
 def fim_prompt(
     vocabulary: Vocabulary, layout: FimFormat, prefix: str, suffix: str, path: str, budget: int
 ) -> list[int]:
-    """One prompt of ``Prompts``, with the file's name and nothing of other files."""
+    """One prompt of ``Prompts``, with the file's name and no snippets."""
     return Prompts(vocabulary, layout).prompt(prefix, suffix, file_name(path), budget)
 
 

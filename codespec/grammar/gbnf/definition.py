@@ -16,7 +16,7 @@ from codespec.grammar.rules import Boundary, Except, Node, RuleRef, Rules, walk
 
 @dataclass(frozen=True)
 class Note:
-    """Something at a place in the text that is probably not meant."""
+    """A position in the text with something that is probably not meant."""
 
     line: int
     column: int
@@ -71,7 +71,7 @@ class Written:
         return {name for name, rule in self.rules.items() if any(isinstance(node, kind) for node, _ in walk(rule.body))}
 
     def problems(self, start: str = "root") -> Iterator[GrammarError]:
-        """What makes the grammar unusable, as far as names tell."""
+        """Errors in names that make the grammar unusable."""
         if start not in self.rules:
             near = did_you_mean(start, (rule.name for rule in self.rules.values() if not rule.parameters))
             yield GrammarError(self.name, f"there is no rule {start!r}", near or f"add: {start} ::= ...")

@@ -1,4 +1,4 @@
-"""What to tell the author of a GBNF text: everything that names and shapes of rules show, each once."""
+"""Diagnostics for the author of a GBNF text: all that names and shapes of rules show, each once."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MOST = 100
 def diagnose(
     text: str, name: str, strict: bool = False, extensions: bool = False, start: str | None = None
 ) -> list[Diagnostic]:
-    """Errors and warnings of a GBNF text, by their place in it."""
+    """Errors and warnings of a GBNF text, by position."""
     try:
         written = gbnf.read(text, name, strict, extensions)
     except GrammarError as error:

@@ -35,7 +35,7 @@ MAX_INSTANCE_DEPTH = 24
 _SHOWN_NAME = 80  # characters of an instance's name
 
 Value: TypeAlias = "str | int | _Step"
-"""What a parameter is bound to: a rule, a level, or (only while an instance is made) levels deeper than one."""
+"""The value of a parameter: a rule, a level, or (only while an instance is made) levels deeper than one."""
 Values: TypeAlias = "tuple[Value, ...]"
 _Made: TypeAlias = "Node | Callable[[Values], Node]"  # a node, or what makes it from the arguments
 _MadeValue: TypeAlias = "Value | Callable[[Values], Value]"

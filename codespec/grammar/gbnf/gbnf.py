@@ -17,7 +17,7 @@ from lark.visitors import Transformer_NonRecursive
 
 from codespec.grammar.errors import GrammarError
 from codespec.grammar.gbnf.definition import Note, Written
-from codespec.grammar.gbnf.source import Source, unescape
+from codespec.grammar.gbnf.source import GbnfSource, unescape
 from codespec.grammar.gbnf.templates import Deeper, Instance, Template
 from codespec.grammar.rules import (
     EMPTY,
@@ -82,7 +82,7 @@ def parse(
 def read(text: str, name: str = "grammar", strict: bool = False, extensions: bool = False) -> Written:
     """The rules of a GBNF ``text`` as they are written, names unchecked; arguments and errors as for ``parse``."""
     extensions = extensions and not strict
-    source = Source(text, name, extensions, strict)
+    source = GbnfSource(text, name, extensions, strict)
     if len(text) > MAX_SOURCE:
         raise GrammarError(name, f"the grammar has {len(text)} characters, at most {MAX_SOURCE} fit", "split it")
     try:
@@ -154,7 +154,7 @@ def _parser(extensions: bool) -> Lark:
 class _Builder(Transformer_NonRecursive[Token, Any]):
     """Parse tree to rules, from the leaves up."""
 
-    def __init__(self, source: Source, strict: bool) -> None:
+    def __init__(self, source: GbnfSource, strict: bool) -> None:
         super().__init__()
         self._source, self._strict, self._count = source, strict, 0
         self.notes: list[Note] = []

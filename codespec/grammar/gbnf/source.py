@@ -1,4 +1,4 @@
-"""The text of a GBNF grammar: offsets to positions, and what went wrong at one to a message."""
+"""The text of a GBNF grammar, which turns offsets into positions and errors at them into messages."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _UNCLOSED = {
 }
 
 
-class Source:
+class GbnfSource:
     """A grammar's text.
 
     Attributes:
@@ -87,7 +87,7 @@ def shown(token: Token) -> str:
     return "the end of the line" if token.type == "_NL" else repr(str(token)[:20])
 
 
-def unescape(text: str, offset: int, source: Source) -> Iterator[tuple[int, bool]]:
+def unescape(text: str, offset: int, source: GbnfSource) -> Iterator[tuple[int, bool]]:
     """Code points of the inside of a literal or class, each with whether it was written as an escape."""
     at = 0
     while at < len(text):

@@ -1,4 +1,4 @@
-"""What may stand on the two sides of ``-``."""
+"""Checks the two sides of ``-``, the subtraction."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _unfit(node: Node) -> str:
 
 
 def _judge(start: str, rules: Rules, sound: dict[str, str]) -> str:
-    """What is wrong with a rule inside a subtraction, or with one that it uses (a walk, callees first)."""
+    """The error of a rule inside a subtraction, or of one that it uses (a walk, callees first)."""
     stack = [(start, references(rules.rules[start].body))]
     open_rules = {start}
     while stack and start not in sound:

@@ -1,1 +1,1 @@
-"""JSON Schemas to what llguidance compiles, and what it lacks around its states."""
+"""The JSON Schema front end: schemas rewritten for llguidance, and states that enforce keywords which it lacks."""

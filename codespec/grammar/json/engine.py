@@ -13,7 +13,7 @@ import llguidance
 from codespec.grammar.deep_stack import with_deep_stack
 from codespec.grammar.errors import GrammarError
 from codespec.grammar.json.order import Found, any_order, several_names
-from codespec.grammar.json.positions import Places, without_marks
+from codespec.grammar.json.positions import ValuePositions, without_marks
 from codespec.grammar.json.refs import Schema, escape
 from codespec.grammar.json.schema import COUNTS, HANDLERS, rewrite
 
@@ -37,7 +37,7 @@ class Compiled(NamedTuple):
 
     source: str
     warnings: list[str]
-    places: Places | None
+    places: ValuePositions | None
 
 
 def compile_schema(text: str, name: str, lenient: bool = False, single: bool = False, unique: bool = False) -> Compiled:
@@ -97,8 +97,8 @@ def parse(text: str, name: str) -> Schema:
     return schema
 
 
-def _places(schema: Schema) -> Places | None:
-    places = Places(schema) if isinstance(schema, dict) else None
+def _places(schema: Schema) -> ValuePositions | None:
+    places = ValuePositions(schema) if isinstance(schema, dict) else None
     return places if places is not None and places.start else None
 
 

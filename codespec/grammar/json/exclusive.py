@@ -143,7 +143,7 @@ def _property(parts: list[dict[str, Any]], key: str) -> list[Schema]:
 
 
 def negate(schema: Schema | None, definitions: Definitions, given: Schema = True, depth: int = DEPTH) -> Schema | None:
-    """What does not satisfy ``schema``; beside ``given``, of which nothing else is asked."""
+    """A schema for the values that do not satisfy ``schema``, given that they satisfy ``given``."""
     if isinstance(schema, bool):
         return not schema
     if schema is None or depth == 0:

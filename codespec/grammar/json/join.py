@@ -42,7 +42,7 @@ def by_type(schema: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def joined(parts: list[dict[str, Any]]) -> dict[str, Any] | bool | None:
-    """What satisfies all parts, in one schema; None if that cannot be said, False if nothing does."""
+    """One schema for the values that satisfy all parts; None if these keywords have none, False if no value does."""
     out: dict[str, Any] = {}
     for part in parts:
         for keyword, value in part.items():

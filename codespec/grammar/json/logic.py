@@ -26,7 +26,7 @@ MAX_OPTIONS = 4  # alternatives whose combinations are written out
 
 
 def both(*schemas: Schema) -> Schema:
-    """What satisfies all of ``schemas``."""
+    """A schema for the values that satisfy all of ``schemas``."""
     if any(schema is False for schema in schemas):
         return False
     parts = [schema for schema in schemas if schema is not True]
@@ -83,7 +83,7 @@ def types_of(schema: Mapping[str, Any]) -> frozenset[str]:
 
 
 def values_of(schema: Mapping[str, Any]) -> list[Any] | None:
-    """What ``const`` or ``enum`` list; None without them."""
+    """The values that ``const`` or ``enum`` list; None without them."""
     if "const" in schema:
         return [schema["const"]]
     values: list[Any] | None = schema.get("enum")
@@ -138,7 +138,7 @@ def demands_of(schema: Schema | None, definitions: Definitions, depth: int) -> l
 
 
 def item_of(schema: dict[str, Any], index: int) -> Schema:
-    """What the item at ``index`` satisfies."""
+    """The schema of the item at ``index``."""
     first = schema.get("prefixItems", ())
     found: Schema = first[index] if index < len(first) else schema.get("items", True)
     return found

@@ -21,7 +21,7 @@ _MOST_PATTERNS = 3
 
 
 class Names(NamedTuple):
-    """Of one object.
+    """The property names of one object.
 
     Attributes:
         listed: those that the schema lists or requires, and what their values satisfy; the required ones first.

@@ -29,7 +29,7 @@ _ARRAY = frozenset({"type", "items", "minItems", "maxItems", UNIQUE, logic.EVALU
 _NEEDS_RULES = frozenset({"properties", "required", UNIQUE})
 
 
-class TooLarge(Exception):
+class RulesTooLarge(Exception):
     """The rules would be larger than what compiles in a moment."""
 
 
@@ -59,7 +59,7 @@ def any_order(schema: Schema, options: dict[str, Any], impossible: Collection[st
         return None
     try:
         return _Rules(schema, options, impossible).run()
-    except (TooLarge, RecursionError):
+    except (RulesTooLarge, RecursionError):
         return None
 
 
@@ -104,7 +104,7 @@ class _Rules:
         text = json.dumps(schema)
         if text not in self.names:
             if len(self.names) > _MAX_RULES:
-                raise TooLarge
+                raise RulesTooLarge
             name = self.names[text] = f"r{len(self.names)}"
             if not self._write(name, {} if schema is True else schema):
                 self.names[text] = None
@@ -136,14 +136,14 @@ class _Rules:
     def _line(self, line: str) -> None:
         self.size += len(line)
         if self.size > _MAX_SIZE:
-            raise TooLarge
+            raise RulesTooLarge
         self.lines.append(line)
 
     def _leaf(self, name: str, schema: dict[str, Any]) -> bool:
         """The schema as llguidance compiles it, with the definitions that it leads to."""
         self.leaves += 1
         if self.leaves > _MAX_LEAVES:
-            raise TooLarge
+            raise RulesTooLarge
         needed: dict[str, Schema] = {}
         self._reach(schema, needed)
         whole: dict[str, Any] = {**schema, **({"$defs": needed} if needed else {})}

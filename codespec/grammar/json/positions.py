@@ -1,4 +1,5 @@
-"""Where in the texts of a rewritten JSON Schema items must differ (``uniqueItems``), or names, too many for rules."""
+"""The positions in texts of a rewritten JSON Schema where items (``uniqueItems``), or names too many for rules, must
+differ."""
 
 from __future__ import annotations
 
@@ -46,19 +47,19 @@ def without_marks(schema: Schema) -> Schema:
     return out
 
 
-Place: TypeAlias = "frozenset[int]"
+ValuePosition: TypeAlias = "frozenset[int]"
 """The schemas that a value may have to satisfy, by number. Where alternatives differ it holds those of all of them."""
 
 
-class Places:
-    """The places of a rewritten schema's values, as far as something must differ in them."""
+class ValuePositions:
+    """The positions of a rewritten schema's values, as far as items or names must differ in them."""
 
     def __init__(self, schema: dict[str, Any]) -> None:
         self._definitions: Mapping[str, Schema] = schema.get("$defs", {})
         self._schemas: list[dict[str, Any]] = []
         self._numbers: dict[int, int] = {}
         self._watched: set[int] = set()
-        self._steps: dict[tuple[Place, str | int], Place] = {}
+        self._steps: dict[tuple[ValuePosition, str | int], ValuePosition] = {}
         reached = self._reach(schema)
         found = {number for number, each in enumerate(self._schemas) if each.get(UNIQUE) or self._many_names(each)}
         while found:  # and what leads there, by whatever detours
@@ -100,19 +101,19 @@ class Places:
                 waiting += [*each.get("allOf", ()), *each.get("anyOf", ()), *self._target(each)]
         return list(found.values())
 
-    def _watched_of(self, schemas: Sequence[Schema]) -> Place:
+    def _watched_of(self, schemas: Sequence[Schema]) -> ValuePosition:
         return frozenset(self._number(each) for each in self._together(schemas)) & self._watched
 
     def _many_names(self, schema: dict[str, Any]) -> bool:
         names = {name for each in self._together([schema]) for name in each.get("properties", ())}
         return len(names) > MAX_PROPERTIES
 
-    def differ(self, place: Place, array: bool) -> bool:
+    def differ(self, place: ValuePosition, array: bool) -> bool:
         """Whether the items of an array there must differ, or the names of an object."""
         schemas = (self._schemas[number] for number in place)
         return any(each.get(UNIQUE) if array else self._many_names(each) for each in schemas)
 
-    def names(self, place: Place) -> tuple[bytes, ...] | None:
+    def names(self, place: ValuePosition) -> tuple[bytes, ...] | None:
         """All names that an object there may have, in their quotes; None where it may have others."""
         found: dict[str, None] = {}
         for number in place:
@@ -137,8 +138,8 @@ class Places:
         told = [part for part in parts if part is not None]
         return {name: None for name in told[0] if all(name in part for part in told)} if told else None
 
-    def below(self, place: Place, step: str | int) -> Place:
-        """The place of a property's value, or of an item."""
+    def below(self, place: ValuePosition, step: str | int) -> ValuePosition:
+        """The position of a property's value, or of an item."""
         if not place:
             return place
         found = self._steps.get((place, step))

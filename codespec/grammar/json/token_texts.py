@@ -71,7 +71,7 @@ class TokenTexts:
         return self._by_text.get(text, [])
 
     def begun(self, text: bytes) -> list[int]:
-        """Those with a text behind what may stand before an item."""
+        """Tokens with more text than the signs that may stand before an item."""
         return self._by_begun.get(text, [])
 
     def _set(self, holds: Callable[[bytes], bool]) -> Bits:
@@ -84,7 +84,7 @@ _known: weakref.WeakKeyDictionary[Tokenizer, TokenTexts] = weakref.WeakKeyDictio
 
 
 def texts_of(tokenizer: Tokenizer) -> TokenTexts:
-    """Of a vocabulary; made once."""
+    """The token texts of a vocabulary; made once."""
     found = _known.get(tokenizer)
     if found is None:
         found = _known[tokenizer] = TokenTexts(tokenizer)

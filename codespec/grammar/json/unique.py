@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from codespec.grammar.json.positions import Place, Places
+from codespec.grammar.json.positions import ValuePosition, ValuePositions
 from codespec.grammar.json.token_texts import members, texts_of
 from codespec.grammar.state import LlguidanceState
 from codespec.grammar.tokenizer import Tokenizer
@@ -35,7 +35,7 @@ class _Container(NamedTuple):
     """
 
     outer: _Container | None
-    place: Place
+    place: ValuePosition
     array: bool
     differ: bool
     step: int | str | None
@@ -45,7 +45,8 @@ class _Container(NamedTuple):
 
 
 class _Reader(NamedTuple):
-    """What was read of a text: the innermost open container, what the last byte is in, and where that began."""
+    """The state after reading a text: the innermost open container, the kind of token that the last byte is in, and
+    where that began."""
 
     inner: _Container | None
     mode: int
@@ -59,7 +60,7 @@ class _Twice(Exception):
 class UniqueState:
     """A state of the engine that also refuses items and names which are there already; see ``GrammarState``."""
 
-    def __init__(self, inner: LlguidanceState, places: Places, tokenizer: Tokenizer) -> None:
+    def __init__(self, inner: LlguidanceState, places: ValuePositions, tokenizer: Tokenizer) -> None:
         self._inner, self._places, self._tokenizer = inner, places, tokenizer
         self._text = bytearray()
         self._read = [(_Reader(None, _BETWEEN, 0), 0)]  # behind each token, with the length of the text
@@ -209,7 +210,7 @@ class UniqueState:
         return {_BETWEEN: texts.whole, _SCALAR: texts.ends}.get(reader.mode, texts.quotes)
 
     def _after(self, reader: _Reader, length: int, text: bytes) -> _Reader:
-        """What is read behind ``text``, which stands at ``length``.
+        """The state after ``text``, which begins at ``length``.
 
         Raises:
             _Twice: it completes an item that is there already.

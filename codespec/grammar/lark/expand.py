@@ -1,4 +1,4 @@
-"""A Lark grammar as the one text that llguidance reads: imports and templates expanded, the notation made its own.
+"""A Lark grammar as one text for llguidance: imports and templates expanded, the notation converted to its own.
 
 llguidance takes no templates, no relative imports, no priorities, no ``%declare``, ``%override`` and ``%extend``, and
 reads regular expressions as Rust does. Positions in its messages are those of the expanded text; ``Expanded.origin``
@@ -16,7 +16,7 @@ from pathlib import Path
 from codespec.files import StrPath
 from codespec.grammar.errors import GrammarError, did_you_mean
 from codespec.grammar.json.engine import compile_schema
-from codespec.grammar.lark.source import Definition, Loader, Module, Token, closing, is_terminal
+from codespec.grammar.lark.source import LarkDefinition, LarkToken, Loader, Module, closing, is_terminal
 from codespec.grammar.regex import Dialect, RegexError, translate
 
 MAX_INSTANCES, MAX_NESTED = 1000, 50
@@ -41,11 +41,11 @@ class Expanded:
 
     text: str = ""
     warnings: list[str] = field(default_factory=list)
-    definitions: dict[str, Definition] = field(default_factory=dict)
-    ignored: list[list[Token]] = field(default_factory=list)
-    tokens: list[tuple[int, int, Token]] = field(default_factory=list)
+    definitions: dict[str, LarkDefinition] = field(default_factory=dict)
+    ignored: list[list[LarkToken]] = field(default_factory=list)
+    tokens: list[tuple[int, int, LarkToken]] = field(default_factory=list)
 
-    def origin(self, line: int, column: int) -> Token | None:
+    def origin(self, line: int, column: int) -> LarkToken | None:
         """The token of the author's text that stands at a position of ``text``."""
         before = [token for at, start, token in self.tokens if at == line and start <= max(column, 1)]
         first = next((token for at, _, token in self.tokens if at >= line), None)
@@ -98,9 +98,9 @@ class _Expander:
 
     # Templates
 
-    def _add(self, definition: Definition, name: str, arguments: dict[str, list[Token]]) -> None:
+    def _add(self, definition: LarkDefinition, name: str, arguments: dict[str, list[LarkToken]]) -> None:
         body = self._instantiated(definition.body, arguments)
-        made = Definition(name, definition.at, [], definition.attributes, body, definition.priority)
+        made = LarkDefinition(name, definition.at, [], definition.attributes, body, definition.priority)
         self.result.definitions[name] = made
         if definition.priority is not None and definition.terminal and name not in self.module.imported:
             at = definition.priority
@@ -108,8 +108,8 @@ class _Expander:
             cause = "priority ignored: of terminals that match the same text, all are taken"
             self.result.warnings.append(f"{at.file}:{at.line}:{at.column}: {cause}; {remedy}")
 
-    def _instantiated(self, body: list[Token], arguments: dict[str, list[Token]]) -> list[Token]:
-        out: list[Token] = []
+    def _instantiated(self, body: list[LarkToken], arguments: dict[str, list[LarkToken]]) -> list[LarkToken]:
+        out: list[LarkToken] = []
         at = 0
         while at < len(body):
             token = body[at]
@@ -128,7 +128,9 @@ class _Expander:
             at += 1
         return out
 
-    def _reference(self, body: list[Token], at: int, arguments: dict[str, list[Token]]) -> tuple[Token, int]:
+    def _reference(
+        self, body: list[LarkToken], at: int, arguments: dict[str, list[LarkToken]]
+    ) -> tuple[LarkToken, int]:
         """The token that refers to a definition, an instance of a template made first; and its last index."""
         token = body[at]
         usage = at + 2 < len(body) and body[at + 1].text == "{" and body[at + 2].kind != "number"
@@ -148,7 +150,7 @@ class _Expander:
             raise token.error(f"{token.text!r} takes {count} arguments, not {len(values)}", f"give {count}")
         return self._instance(token, definition, values), end
 
-    def _instance(self, token: Token, definition: Definition, values: list[list[Token]]) -> Token:
+    def _instance(self, token: LarkToken, definition: LarkDefinition, values: list[list[LarkToken]]) -> LarkToken:
         key = f"{definition.name} {[[item.text for item in value] for value in values]}"
         name = self.instances.get(key)
         if name is None:
@@ -159,9 +161,9 @@ class _Expander:
             self.depth += 1
             self._add(definition, name, dict(zip(definition.params, values, strict=True)))
             self.depth -= 1
-        return Token("name", name, token.file, token.line, token.column)
+        return LarkToken("name", name, token.file, token.line, token.column)
 
-    def _undefined(self, token: Token) -> GrammarError:
+    def _undefined(self, token: LarkToken) -> GrammarError:
         if token.text in self.module.declared:
             at = self.module.declared[token.text]
             remedy = f"define it: {token.text}: …" if is_terminal(token.text) else "define it"
@@ -214,7 +216,7 @@ class _Expander:
             lines.append(self._line("%ignore ", body[0], body, _count(lines) + 1) if body else "")
         self.result.text = "\n".join(lines) + "\n"
 
-    def _line(self, head: str, at: Token, body: list[Token], number: int) -> str:
+    def _line(self, head: str, at: LarkToken, body: list[LarkToken], number: int) -> str:
         out = head
         self.result.tokens.append((number, 1, at))
         for token in body:
@@ -223,7 +225,7 @@ class _Expander:
             out += text if token.text in ("{", ",", "}", "..", "~") or token.kind == "parameter" else f" {text}"
         return out
 
-    def _token(self, token: Token) -> str:
+    def _token(self, token: LarkToken) -> str:
         if token.kind == "string":
             return _string(token)
         if token.kind == "regex":
@@ -239,7 +241,7 @@ class _Expander:
             return "start" if name == self.start else name
         return token.text
 
-    def _regex(self, token: Token) -> str:
+    def _regex(self, token: LarkToken) -> str:
         body, _, flags = token.text[1:].rpartition("/")
         if "l" in flags:
             raise token.error("flag l is not supported", "write the characters out as a class")
@@ -253,7 +255,7 @@ class _Expander:
         pattern = re.sub(r"\\.|/", lambda part: "\\/" if part[0] == "/" else part[0], pattern, flags=re.DOTALL)
         return f"/{pattern}/{''.join(flag for flag in flags if flag in 'isx')}"
 
-    def _schema(self, token: Token) -> str:
+    def _schema(self, token: LarkToken) -> str:
         try:
             source, warnings, _ = compile_schema(token.text[len("%json") :], token.file, single=True)
         except GrammarError as error:
@@ -267,9 +269,9 @@ def _count(lines: list[str]) -> int:
     return sum(line.count("\n") + 1 for line in lines)
 
 
-def _split(tokens: list[Token]) -> list[list[Token]]:
+def _split(tokens: list[LarkToken]) -> list[list[LarkToken]]:
     """The arguments of a template."""
-    parts: list[list[Token]] = [[]]
+    parts: list[list[LarkToken]] = [[]]
     depth = 0
     for token in tokens:
         if token.kind == "op":
@@ -281,7 +283,7 @@ def _split(tokens: list[Token]) -> list[list[Token]]:
     return parts
 
 
-def string_value(token: Token) -> tuple[str, bool]:
+def string_value(token: LarkToken) -> tuple[str, bool]:
     """The text that a string token stands for, and whether its case does not matter."""
     written, blind = (token.text[:-1], True) if token.text.endswith("i") else (token.text, False)
     if not re.search(_BAD_ESCAPE, written):
@@ -289,7 +291,7 @@ def string_value(token: Token) -> tuple[str, bool]:
     raise token.error("unknown escape in the string", 'known: \\" \\\\ \\n \\r \\t \\f \\xHH \\uHHHH')
 
 
-def _string(token: Token) -> str:
+def _string(token: LarkToken) -> str:
     value, blind = string_value(token)
     try:
         value.encode()

@@ -42,7 +42,7 @@ _OPEN, _CLOSE = "([{", ")]}"
 
 
 @dataclass(frozen=True)
-class Token:
+class LarkToken:
     """``kind`` is a group of the token expression; line and column from 1."""
 
     kind: str
@@ -56,7 +56,7 @@ class Token:
 
 
 @dataclass
-class Definition:
+class LarkDefinition:
     """One rule or terminal.
 
     Attributes:
@@ -69,11 +69,11 @@ class Definition:
     """
 
     name: str
-    at: Token
+    at: LarkToken
     params: list[str]
-    attributes: list[Token]
-    body: list[Token]
-    priority: Token | None = None
+    attributes: list[LarkToken]
+    body: list[LarkToken]
+    priority: LarkToken | None = None
 
     @property
     def terminal(self) -> bool:
@@ -82,13 +82,13 @@ class Definition:
 
 @dataclass
 class Module:
-    """What one file defines, its imports included under the names they have here."""
+    """The definitions of one file, its imports included under the names that they have here."""
 
     file: str
-    definitions: dict[str, Definition] = field(default_factory=dict)
-    ignored: list[list[Token]] = field(default_factory=list)
-    options: list[Token] = field(default_factory=list)
-    declared: dict[str, Token] = field(default_factory=dict)
+    definitions: dict[str, LarkDefinition] = field(default_factory=dict)
+    ignored: list[list[LarkToken]] = field(default_factory=list)
+    options: list[LarkToken] = field(default_factory=list)
+    declared: dict[str, LarkToken] = field(default_factory=dict)
     imported: set[str] = field(default_factory=set)
 
 
@@ -97,17 +97,17 @@ def is_terminal(name: str) -> bool:
     return name.lstrip("_")[:1].isupper()
 
 
-def tokenize(text: str, file: str) -> list[Token]:
+def tokenize(text: str, file: str) -> list[LarkToken]:
     """The tokens of ``text`` without blanks and comments.
 
     Raises:
         GrammarError: a character that begins no token, or JSON that is none.
     """
-    tokens: list[Token] = []
+    tokens: list[LarkToken] = []
     at, line, line_start = 0, 1, 0
     while at < len(text):
         match = _TOKEN.match(text, at)
-        here = Token("", text[at], file, line, at - line_start + 1)
+        here = LarkToken("", text[at], file, line, at - line_start + 1)
         if match is None:
             raise here.error(*_unreadable(text, at))
         kind, end = str(match.lastgroup), match.end()
@@ -117,7 +117,7 @@ def tokenize(text: str, file: str) -> list[Token]:
             remedy = "write rules in small letters, terminals in capitals"
             raise here.error(f"the name {match[0]!r} mixes small letters and capitals", remedy)
         if kind != "blank":
-            tokens.append(Token(kind, text[at:end], file, line, here.column))
+            tokens.append(LarkToken(kind, text[at:end], file, line, here.column))
         newlines = text.count("\n", at, end)
         if newlines:
             line, line_start = line + newlines, text.rindex("\n", at, end) + 1
@@ -125,7 +125,7 @@ def tokenize(text: str, file: str) -> list[Token]:
     return tokens
 
 
-def _json_end(text: str, start: int, here: Token) -> int:
+def _json_end(text: str, start: int, here: LarkToken) -> int:
     start += len(text[start:]) - len(text[start:].lstrip())
     try:
         return json.JSONDecoder().raw_decode(text, start)[1]
@@ -168,7 +168,7 @@ class Loader:
             self._statement(module, statement, folder)
         return module
 
-    def _statement(self, module: Module, tokens: list[Token], folder: Path | None) -> None:
+    def _statement(self, module: Module, tokens: list[LarkToken], folder: Path | None) -> None:
         first = tokens[0]
         if first.kind == "name":
             _define(module, tokens)
@@ -188,7 +188,7 @@ class Loader:
             hint = did_you_mean(first.text, known) if first.kind == "directive" else "write NAME: … on one line"
             raise first.error(f"{first.text[:20]!r} begins no statement", hint)
 
-    def _import(self, module: Module, tokens: list[Token], folder: Path | None) -> None:
+    def _import(self, module: Module, tokens: list[LarkToken], folder: Path | None) -> None:
         path, names = _import_path(tokens)
         source = self._module(tokens, path, folder)
         prefix = "__".join(part for part in path if part != ".")
@@ -200,7 +200,7 @@ class Loader:
                 raise local.error(f"{local.text!r} is defined more than once", "import it under another name with ->")
             _copy(source, wanted.text, local, prefix, module)
 
-    def _module(self, tokens: list[Token], path: list[str], folder: Path | None) -> Module:
+    def _module(self, tokens: list[LarkToken], path: list[str], folder: Path | None) -> Module:
         at, relative = tokens[1], path[0] == "."
         name = "/".join(path[1:] if relative else path)
         if relative and (folder is None or self.folder is None):
@@ -220,7 +220,7 @@ class Loader:
         return self.modules[key]
 
 
-def _read(file: Path | None, name: str, at: Token) -> str:
+def _read(file: Path | None, name: str, at: LarkToken) -> str:
     if file is None:
         resource = importlib.resources.files("lark").joinpath("grammars", f"{name}.lark")
         if not resource.is_file():
@@ -248,9 +248,9 @@ def _common(text: str) -> str:
 _REPAIRED = {"common": _common}
 
 
-def _statements(tokens: list[Token]) -> Iterator[list[Token]]:
+def _statements(tokens: list[LarkToken]) -> Iterator[list[LarkToken]]:
     """Statements end at a line break, except inside brackets and before ``|``."""
-    current: list[Token] = []
+    current: list[LarkToken] = []
     depth = 0
     for index, token in enumerate(tokens):
         if token.kind == "newline":
@@ -266,7 +266,7 @@ def _statements(tokens: list[Token]) -> Iterator[list[Token]]:
         yield current
 
 
-def _define(module: Module, tokens: list[Token], replace: bool = False) -> Definition:
+def _define(module: Module, tokens: list[LarkToken], replace: bool = False) -> LarkDefinition:
     made = _definition(tokens)
     known = module.definitions.get(made.name)
     if known is not None and not replace:
@@ -280,11 +280,11 @@ def _define(module: Module, tokens: list[Token], replace: bool = False) -> Defin
     return made
 
 
-def _definition(tokens: list[Token]) -> Definition:
+def _definition(tokens: list[LarkToken]) -> LarkDefinition:
     """NAME {PARAMS} .PRIORITY [ATTRIBUTES] ::_ : BODY"""
     name = tokens[0].text.lstrip("!?")
     params: list[str] = []
-    attributes: list[Token] = []
+    attributes: list[LarkToken] = []
     priority, at = None, 1
     while at < len(tokens) and tokens[at].text != ":":
         token = tokens[at]
@@ -305,10 +305,10 @@ def _definition(tokens: list[Token]) -> Definition:
         at += 1
     if at >= len(tokens):
         raise tokens[0].error(f"no colon after {name!r}", f"write {name}: …")
-    return Definition(name, tokens[0], params, attributes, tokens[at + 1 :], priority)
+    return LarkDefinition(name, tokens[0], params, attributes, tokens[at + 1 :], priority)
 
 
-def closing(tokens: list[Token], start: int) -> int:
+def closing(tokens: list[LarkToken], start: int) -> int:
     """The index of the bracket that closes the one at ``start``."""
     depth = 0
     for index in range(start, len(tokens)):
@@ -319,7 +319,7 @@ def closing(tokens: list[Token], start: int) -> int:
     raise tokens[start].error(f"{tokens[start].text!r} is not closed", "add the closing bracket")
 
 
-def _change(module: Module, tokens: list[Token]) -> None:
+def _change(module: Module, tokens: list[LarkToken]) -> None:
     """``%override`` and ``%extend``."""
     made = _definition(tokens[1:])
     known = module.definitions.get(made.name)
@@ -328,15 +328,15 @@ def _change(module: Module, tokens: list[Token]) -> None:
     if tokens[0].text == "%override":
         _define(module, tokens[1:], replace=True)
     else:
-        bar = Token("op", "|", made.at.file, made.at.line, made.at.column)
-        module.definitions[made.name] = Definition(
+        bar = LarkToken("op", "|", made.at.file, made.at.line, made.at.column)
+        module.definitions[made.name] = LarkDefinition(
             made.name, known.at, known.params, known.attributes, [*made.body, bar, *known.body], known.priority
         )
 
 
-def _import_path(tokens: list[Token]) -> tuple[list[str], list[tuple[Token, Token]]]:
+def _import_path(tokens: list[LarkToken]) -> tuple[list[str], list[tuple[LarkToken, LarkToken]]]:
     """The parts of the path, ``.`` first where it is relative, and pairs of the name there and here."""
-    path: list[Token] = []
+    path: list[LarkToken] = []
     at = 1
     while at < len(tokens) and (tokens[at].kind == "name" or tokens[at].text in (".", "..")):
         path.append(tokens[at])
@@ -355,7 +355,7 @@ def _import_path(tokens: list[Token]) -> tuple[list[str], list[tuple[Token, Toke
     return relative + parts[:-1], [(wanted, local)]
 
 
-def _copy(source: Module, wanted: str, local: Token, prefix: str, module: Module) -> None:
+def _copy(source: Module, wanted: str, local: LarkToken, prefix: str, module: Module) -> None:
     """``wanted`` of ``source`` under the name ``local``, with what it needs under names that nobody else has."""
     names: dict[str, str] = {wanted: local.text}
     queue = [wanted]
@@ -377,12 +377,12 @@ def _copy(source: Module, wanted: str, local: Token, prefix: str, module: Module
     for original, renamed in names.items():
         definition = source.definitions[original]
         body = [
-            Token(t.kind, names[t.text], t.file, t.line, t.column) if t.kind == "name" and t.text in names
+            LarkToken(t.kind, names[t.text], t.file, t.line, t.column) if t.kind == "name" and t.text in names
             and t.text not in definition.params else t
             for t in definition.body
         ]  # fmt: skip
         at = local if original == wanted else definition.at
-        module.definitions[renamed] = Definition(
+        module.definitions[renamed] = LarkDefinition(
             renamed, at, definition.params, definition.attributes, body, definition.priority
         )
         module.imported.add(renamed)

@@ -153,7 +153,7 @@ class _Product:
         return node
 
     def build(self, node: Node, begin: int, end: int) -> Node:
-        """What ``node`` matches on the way from state ``begin`` to state ``end``."""
+        """A node for the texts of ``node`` on the way from state ``begin`` to state ``end``."""
         fact = self.facts.of(node)
         if not fact & PATHS[begin][end]:
             return NOTHING

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from codespec.grammar.lower.automaton import Alphabet, Builder, TooLarge, bits, subtract
-from codespec.grammar.lower.lexicon import Lexicon, TooMuchWork, Work
+from codespec.grammar.lower.lexicon import Lexicon, TooMuchWork, WorkBudget
 from codespec.grammar.lower.normalize import NO_TEXT, choice, sequence
 from codespec.grammar.lower.positions import Lexeme, Positions, leaves
 from codespec.grammar.rules import CharClass, Choice, Except, Node, Repeat, RuleRef, Rules, Sequence, TokenRef, walk
@@ -87,7 +87,7 @@ class _Fuser:
         )
         self._builder = Builder(self._alphabet, self._source.__getitem__)
         self._weights = _weights(self._source)
-        self._work = Work()
+        self._work = WorkBudget()
         self._lexicon = Lexicon(self._alphabet, self._work)
         self._nullable: dict[str, Node | None] = {}
         self._phrases: dict[str, bool] = {}

@@ -14,7 +14,7 @@ class TooMuchWork(Exception):
     """The proof is too long for lexemes as large as these."""
 
 
-class Work:
+class WorkBudget:
     """Counts the steps of a proof."""
 
     def __init__(self) -> None:
@@ -30,7 +30,7 @@ class Work:
 class Lexicon:
     """Lexemes by text, and how they overlap. The empty text stands for token elements, which overlap everything."""
 
-    def __init__(self, alphabet: Alphabet, work: Work) -> None:
+    def __init__(self, alphabet: Alphabet, work: WorkBudget) -> None:
         self._alphabet, self._work = alphabet, work
         self.dfas: dict[str, Dfa] = {}
         self._both: dict[str, set[str]] = {}

@@ -1,4 +1,4 @@
-"""Connections that have not said who they are: few at a time, so that they do not use up what a process may open."""
+"""Connections that have not authenticated yet: few at a time, so that they do not use up the file descriptors."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import importlib
 from typing import Any
 
 SECONDS = 30.0
-"""How long a connection may take to say who it is."""
+"""Seconds that a connection may take to authenticate."""
 MOST, MOST_OF_ONE = 64, 16
 """Connections that may be doing so at a time, in all and from one address."""
 
 
 class Greetings:
-    """Who is being listened to. Where too many are, the one that has taken longest is cut off: who knows the token says
-    so at once, and is not kept out by those who say nothing."""
+    """The connections that are authenticating. Where there are too many, the one that has taken longest is closed: a
+    client with the token sends it at once, and is not kept out by others that send nothing."""
 
     def __init__(self) -> None:
         self._addresses: dict[Any, str] = {}  # by transport, the oldest first
@@ -30,7 +30,7 @@ class Greetings:
         self._addresses[transport] = address
 
     def end(self, transport: Any) -> None:
-        """It has spoken, or is gone."""
+        """The connection has authenticated, or is gone."""
         self._addresses.pop(transport, None)
 
     def _cut_off(self, transport: Any) -> None:

@@ -1,4 +1,4 @@
-"""Logs without what documents hold: pygls' own messages quote whatever a client sends."""
+"""Logs without text of documents: pygls' own messages quote whatever a client sends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSON-RPC with a client that may send anything at any time."""
+"""JSON-RPC that withstands malformed messages and messages out of order."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Protocol(LanguageServerProtocol):
             future.add_done_callback(lambda _: self._request_futures.pop(msg_id, None))
 
     def handle_message(self, message: Any) -> None:
-        """Act on a message, unless it comes out of order: pygls would let handlers fail, or not answer at all."""
+        """Handle a message, unless it comes out of order: pygls would let handlers fail, or not answer at all."""
         method, identifier = getattr(message, "method", None), getattr(message, "id", None)
         refusal = self._refusal(method)
         if refusal is None:

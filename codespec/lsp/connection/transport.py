@@ -33,15 +33,16 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _discreet = logging.getLogger("pygls.io_")
-"""For pygls to log to: messages of its loggers go without what the client sent, see ``logs``."""
+"""The logger that pygls writes to: without the client's text, see ``logs``."""
 
 _FREE_WITHIN_S = 1.0
-"""How long the exit waits for a decode or a load to end."""
+"""Seconds that the exit waits for a decode or a load to end."""
 
 _MOST_HEADERS = 8
 
 _LARGEST_MESSAGE = 1 << 28
-"""A document must fit. Whoever names a greater length ends the session: that many bytes would be waited for."""
+"""Bytes of a message at most: a document must fit. A greater length in a header ends the session, which would else wait
+for that many bytes."""
 
 
 def serve(
@@ -57,9 +58,9 @@ def serve(
     Call it last: where a thread is stuck (in a model that is being loaded, say) it ends the process itself.
 
     Args:
-        stdio: the default; ``tcp`` or ``ws``, a host and a port, take its place. Port 0 is any free one.
-        load: makes the completer; None has the models loaded in the model process, or here where there can be none.
-        token_file: holds what a client of ``tcp`` or ``ws`` must know; None takes ``CODESPEC_TOKEN`` of the
+        stdio: the default; ``tcp`` or ``ws``, a host and a port, replace it. Port 0 is any free one.
+        load: makes the completer; None loads the models in the model process, or here where there can be none.
+        token_file: holds the token that a client of ``tcp`` or ``ws`` must send; None takes ``CODESPEC_TOKEN`` of the
             environment, or makes one and prints it.
         in_process: load the models here in any case.
 
@@ -95,8 +96,8 @@ def serve(
 def take_stdio() -> tuple[BinaryIO, BinaryIO]:
     """Standard input and output for the protocol alone.
 
-    Whatever else writes to standard output, C libraries included, writes to standard error from here on, and child
-    processes cannot read the client's messages.
+    Other output to standard output, also of C libraries, goes to standard error from here on, and child processes
+    cannot read the client's messages.
     """
     stdin, stdout = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     null = os.open(os.devnull, os.O_RDWR)
@@ -110,7 +111,7 @@ def take_stdio() -> tuple[BinaryIO, BinaryIO]:
 
 
 def _token(file: Path | None) -> str:
-    """What clients must know."""
+    """The token that clients must send."""
     try:
         token = file.read_text("utf-8").strip() if file is not None else os.environ.get(TOKEN_VARIABLE, "")
     except (OSError, UnicodeDecodeError) as error:
@@ -152,7 +153,7 @@ def _is_loopback(host: str) -> bool:
 
 
 class _Input:
-    """Standard input for pygls, which ends before a message of a length that cannot be meant."""
+    """Standard input for pygls, which ends before a message of an absurd length."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
@@ -171,7 +172,7 @@ def _too_large(n: int) -> bool:
 
 
 class _Reader:
-    """A stream for pygls to read from, whose first lines have been read already."""
+    """A stream for pygls whose first lines have been read already."""
 
     def __init__(self, stream: asyncio.StreamReader, first: list[bytes]) -> None:
         self._stream = stream
@@ -288,7 +289,7 @@ async def _serve_ws(server: CodespecServer, host: str, port: int, token: str) ->
             over.set()
 
     def check(socket: Any, request: Any) -> Any:
-        """Refuse who does not know the token, which some clients can only put into the address."""
+        """Refuse a client without the token, which some clients can only put into the address."""
         in_address = parse_qs(urlsplit(request.path).query).get("token", [""])[0]
         given = request.headers.get("Authorization") or f"Bearer {in_address}"
         return None if _is_token(given, token) else socket.respond(HTTPStatus.UNAUTHORIZED, "wrong or no token\n")

@@ -1,1 +1,1 @@
-"""What answers the client: a file for each method, or family of methods, of the protocol."""
+"""The handlers of the client's messages: a file for each method, or family of methods, of the protocol."""

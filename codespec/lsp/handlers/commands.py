@@ -16,7 +16,7 @@ from codespec.lsp.child import run
 from codespec.lsp.feedback import ACCEPT
 from codespec.lsp.handlers.status import STATUS, status_of
 from codespec.lsp.session import CodespecServer
-from codespec.lsp.settings import Choice
+from codespec.lsp.settings import SwitchableSetting
 from codespec.lsp.training import LONGEST, MINUTES
 from codespec.paths import folder_of
 from codespec.protocols import CodespecError
@@ -113,7 +113,7 @@ async def restart(ls: CodespecServer, *arguments: Any) -> None:
 
 
 async def status(ls: CodespecServer, *arguments: Any) -> dict[str, Any]:
-    """What is loaded, what is in force, and how it has done so far. Arguments: a language, if not the latest one's;
+    """The loaded models, the settings in force, and counts. Arguments: a language, if not the latest one's;
     ``answers`` for what the latest answers took."""
     latest = {"answers": ls.completions.times.latest()} if "answers" in arguments else {}
     named = tuple(each for each in arguments if each != "answers")
@@ -190,9 +190,9 @@ async def train_draft(ls: CodespecServer, *arguments: Any) -> bool:
 
 
 async def choices(ls: CodespecServer, *arguments: Any) -> dict[str, Any]:
-    """What can be chosen: ``models`` at hand, as ``codespec models list --json`` has them, each with the ``role`` that
-    it was made for (``target``, which may draft for a larger one, or ``draft``) and the ``value`` that settings take;
-    the names of ``grammars``."""
+    """The possible choices: installed ``models``, as ``codespec models list --json`` has them, each with the ``role``
+    that it was made for (``target``, which may draft for a larger one, or ``draft``) and the ``value`` that settings
+    take; the names of ``grammars``."""
     try:
         found = json.loads(await run("models", "list", "--json"))
     except (CodespecError, OSError, ValueError) as error:
@@ -219,7 +219,9 @@ def _grammars() -> list[str]:
     return list(shipped())
 
 
-def _choose(ls: CodespecServer, command: str, key: Choice, value: str, language: str, messages: list[str]) -> None:
+def _choose(
+    ls: CodespecServer, command: str, key: SwitchableSetting, value: str, language: str, messages: list[str]
+) -> None:
     if messages:
         raise _invalid(command, messages[0])
     ls.settings.choose(key, value, language)

@@ -1,4 +1,4 @@
-"""``textDocument/completion``, for clients that know no inline completion: the same answers, as entries of a menu."""
+"""``textDocument/completion``, for clients without inline completion: the same answers, as entries of a menu."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _WORD = re.compile(r"\w*\Z")
 _LABEL = 80
-"""Characters of an entry that are shown."""
+"""Characters of an entry's label."""
 
 
 def register_where_needed(server: CodespecServer, capabilities: types.ClientCapabilities) -> None:
@@ -41,7 +41,7 @@ async def completion(ls: CodespecServer, params: types.CompletionParams) -> type
 
 
 def to_entry(completion: Completion, cursor: Cursor, identifier: str, index: int) -> types.CompletionItem:
-    """A completion as an entry of the menu, which takes the place of the word before the cursor."""
+    """A completion as an entry of the menu, which replaces the word before the cursor."""
     word = _WORD.search(cursor.line[: cursor.column])
     start = word.start() if word is not None else cursor.column
     text = cursor.line[start : cursor.column] + completion.text

@@ -9,8 +9,8 @@ from lsprotocol import types
 from codespec.lsp.session import CodespecServer
 
 FILES_EVERY_S = 0.5
-"""How often it is looked whether a configuration file has changed: a client tells of none outside its folders,
-and few tell of others."""
+"""Seconds between two looks at the configuration files: clients report no changes outside their folders, and few
+report others."""
 
 
 async def did_change_configuration(ls: CodespecServer, params: types.DidChangeConfigurationParams) -> None:

@@ -1,4 +1,4 @@
-"""Answers to requests for completions: from memory, or from the decode thread."""
+"""``textDocument/inlineCompletion``: answers from the completion cache, or from the decode thread."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ START_WITHIN_S = 30.0
 """A request that has not begun by then, because the model is still loading, is answered ``null``."""
 
 ALTERNATIVES = 3
-"""Completions for who asks for them by a key, and not by just typing."""
+"""Completions for a request that the user made by a key, not by typing."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """Completions for a place, and identifiers by which the client tells what becomes of them."""
+    """Completions for a position, and identifiers by which the client reports what becomes of them."""
 
     cursor: Cursor
     completions: Sequence[Completion]
@@ -42,7 +42,7 @@ class Answer:
 async def inline_completion(
     ls: CodespecServer, params: types.InlineCompletionParams
 ) -> types.InlineCompletionList | None:
-    """Complete at the cursor. None, which keeps what the editor shows, where there is nothing to say about that."""
+    """Complete at the cursor. None, which leaves the editor's ghost text as it is, where there is no answer."""
     asked = params.context.trigger_kind == types.InlineCompletionTriggerKind.Invoked
     answer = await find(ls, params.text_document.uri, params.position, ALTERNATIVES if asked else 1)
     if answer is None:
@@ -52,7 +52,7 @@ async def inline_completion(
 
 
 async def find(ls: CodespecServer, uri: str, position: types.Position, count: int = 1) -> Answer | None:
-    """Completions for a place, ``count`` of them at most unless more are in memory; None where it is not to be
+    """Completions for a position, ``count`` of them at most unless more are cached; None where the document is not
     completed, or a newer request has come."""
     try:
         began = perf_counter()

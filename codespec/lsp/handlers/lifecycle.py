@@ -1,4 +1,4 @@
-"""A session begins and ends."""
+"""The start and the end of a session."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from codespec.lsp.session import CodespecServer
 
 
 def initialize(ls: CodespecServer, params: types.InitializeParams) -> None:
-    """Read the settings; what is wrong with them is told once the client listens."""
+    """Read the settings; problems with them are shown once the client listens."""
     ls.protocol.use_documents()
     ls.usage.client_name = params.client_info.name if params.client_info else ""
     register_where_needed(ls, params.capabilities)

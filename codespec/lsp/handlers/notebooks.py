@@ -1,4 +1,4 @@
-"""Notebooks that are opened, edited and closed."""
+"""Notifications that a notebook was opened, edited or closed."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from codespec.lsp.session import CodespecServer
 
 
 def did_open(ls: CodespecServer, params: types.DidOpenNotebookDocumentParams) -> None:
-    """Learn the cells, which pygls keeps: those of one language are learnt together."""
+    """Learn the cells, which pygls stores: those of one language together."""
     _tell_of(ls, params.cell_text_documents)
     for cell in {cell.language_id: cell for cell in params.cell_text_documents}.values():
         learn(ls, cell.uri)
 
 
 def did_change(ls: CodespecServer, params: types.DidChangeNotebookDocumentParams) -> None:
-    """Read on behind what was typed; forget the cells that are gone."""
+    """Prefill after the typed text; forget the cells that are gone."""
     cells = params.change.cells
     if cells is None:
         return
@@ -31,14 +31,14 @@ def did_change(ls: CodespecServer, params: types.DidChangeNotebookDocumentParams
 
 
 def did_close(ls: CodespecServer, params: types.DidCloseNotebookDocumentParams) -> None:
-    """Nobody waits for completions in a closed notebook."""
+    """Stop the completions of a closed notebook and forget its cells."""
     # While a cell that holds a secret is there, nothing of the others is kept to be shown elsewhere.
     for cell in sorted(params.cell_text_documents, key=lambda cell: ls.surroundings.holds_secret(cell.uri)):
         close(ls, cell.uri)
 
 
 def _tell_of(ls: CodespecServer, cells: Iterable[types.TextDocumentItem]) -> None:
-    """A secret in one cell is one in all of them."""
+    """Tell the session of a cell: a secret in one cell counts for all of them."""
     for cell in cells:
         document = ls.document(cell.uri)
         if document is not None:

@@ -1,4 +1,4 @@
-"""What is done before anybody asks: the model reads what is typed, and completes behind what is shown."""
+"""Work ahead of requests: prefilling the typed text, and completing after a completion that is shown."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 
 
 def changed(ls: CodespecServer, uri: str, changes: Sequence[types.TextDocumentContentChangeEvent]) -> None:
-    """Read on behind changes of a document, which it has by now: editors wait a moment before they ask."""
+    """Prefill after changes of a document, which are applied already: editors wait a moment before they ask."""
     document = ls.document(uri)
     if document is None:
         return
@@ -29,7 +29,7 @@ def changed(ls: CodespecServer, uri: str, changes: Sequence[types.TextDocumentCo
     change = changes[-1] if changes else None
     if ls.private.holds(document, folder) or not isinstance(change, types.TextDocumentContentChangePartial):
         return
-    row, column = document.behind(change)
+    row, column = document.end_of_change(change)
     request = ls.request_at(document, row, column)
     config = ls.settings.config
     if not config.for_language(request.language).enabled or ls.completions.cache.find(uri, request) is not None:
@@ -42,10 +42,10 @@ def changed(ls: CodespecServer, uri: str, changes: Sequence[types.TextDocumentCo
 
 
 def prefetch(ls: CodespecServer, uri: str, request: Request, text: str) -> None:
-    r"""Complete behind a completion that is shown, so that the next one is there when that is accepted.
+    r"""Complete after a completion that is shown, so that the next one is there when that is accepted.
 
     Args:
-        text: of it, with ``\n`` as its line ends.
+        text: of the completion, with ``\n`` as its line ends.
     """
     offset = request.offset
     if "\r\n" in request.text:  # as the editor will write it
@@ -57,7 +57,7 @@ def prefetch(ls: CodespecServer, uri: str, request: Request, text: str) -> None:
 
 
 async def _complete(ls: CodespecServer, uri: str, request: Request) -> None:
-    """Keep in memory what the answer to a request would be. A request that comes meanwhile takes over the job."""
+    """Put the answer to a request into the completion cache. A request that comes meanwhile takes over the job."""
     config = ls.settings.config
     job = ls.decode.submit(uri, completing(request), ahead=True, key=replace(request, ahead=False))
     ls.completions.ahead[uri] = job

@@ -1,4 +1,4 @@
-"""What is loaded and how it does."""
+"""The status of a session: models, settings in force, counts."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Any
 from codespec.lsp.session import CodespecServer
 
 STATUS = "codespec.status"
-"""The command that tells what is loaded and how it has done so far."""
+"""The command that returns the status."""
 
 
 def status_of(ls: CodespecServer, language: str = "") -> dict[str, Any]:
-    """The state of the models, what is in force for a language, and counts. May wait for another process.
+    """The state of the models, the settings in force for a language, and counts. May wait for another process.
 
     Args:
-        language: empty is the one of the latest request.
+        language: empty is that of the latest request.
     """
     config = ls.settings.config
     language = language or ls.usage.language
@@ -43,7 +43,7 @@ def status_of(ls: CodespecServer, language: str = "") -> dict[str, Any]:
 
 
 def _draft(wanted: str, found: str | None) -> str:
-    """The name of the model that drafts by a setting; ``found`` is what ``auto`` means, None before that is known."""
+    """The name of the draft model that a setting means; ``found`` is that of ``auto``, None before that is known."""
     return found or wanted if wanted == "auto" else wanted
 
 

@@ -1,4 +1,4 @@
-"""Documents that are opened, edited, saved and closed."""
+"""Notifications that a document was opened, edited, saved or closed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LEARNT = 400_000
 
 
 def did_open(ls: CodespecServer, params: types.DidOpenTextDocumentParams) -> None:
-    """Learn the text, which pygls keeps."""
+    """Learn the text, which pygls stores."""
     document = ls.document(params.text_document.uri)
     if document is not None and document.language_id:
         ls.usage.languages.add(document.language_id)
@@ -28,7 +28,7 @@ def did_open(ls: CodespecServer, params: types.DidOpenTextDocumentParams) -> Non
 
 
 def did_change(ls: CodespecServer, params: types.DidChangeTextDocumentParams) -> None:
-    """Read on behind what was typed."""
+    """Prefill after the typed text."""
     changed(ls, params.text_document.uri, params.content_changes)
 
 
@@ -38,7 +38,7 @@ def did_save(ls: CodespecServer, params: types.DidSaveTextDocumentParams) -> Non
 
 
 def did_close(ls: CodespecServer, params: types.DidCloseTextDocumentParams) -> None:
-    """Nobody waits for completions in a closed document."""
+    """Stop the completions of a closed document and forget it."""
     close(ls, params.text_document.uri)
 
 

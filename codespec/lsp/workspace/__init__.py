@@ -1,1 +1,1 @@
-"""What a session knows of documents: their texts, and what stands around a place in them."""
+"""The documents of a session: their texts, and the context that prompts show with them."""

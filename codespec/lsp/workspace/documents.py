@@ -20,9 +20,9 @@ from codespec.lsp.workspace.units import Units
 logger = logging.getLogger(__name__)
 
 LARGE = 200_000
-"""Characters of a document from which on a request is made of what lies around the cursor."""
+"""Characters of a document from which on a request holds only a part around the cursor."""
 BEFORE, AFTER = 64_000, 32_000
-"""Characters of that before and behind the cursor at least, where there are so many; at most twice as many."""
+"""Characters of that part before and after the cursor at least, where there are so many; at most twice as many."""
 
 _ROWS = (256, 64, 16, 4, 1)
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -47,10 +47,10 @@ def valid(text: str) -> str:
 
 @dataclass(frozen=True)
 class Excerpt:
-    """A document, or a part of a large one, around a place.
+    """A document, or the part of a large one around a position.
 
     Attributes:
-        offset: of the place in ``text``, in characters.
+        offset: of the position in ``text``, in characters.
         begins, ends: whether it begins where the document does, and ends there.
     """
 
@@ -71,7 +71,7 @@ class Document(TextDocument):
     """A document that the editor has open; its text is always the editor's, never the file's.
 
     Attributes:
-        marks: lines to follow; put in and taken out by whoever wants that.
+        marks: lines to follow; added and removed by their users.
     """
 
     def __init__(
@@ -115,10 +115,10 @@ class Document(TextDocument):
         return valid(self.source)
 
     def excerpt(self, row: int, column: int) -> Excerpt:
-        """What a request at a place, in characters, is made of: all of the document, or of a large one a part.
+        """The text of a request at a position, in characters: all of the document, or of a large one a part.
 
-        The part begins at the same place for many requests in a row, and what it has behind the cursor depends on
-        nothing before it: what was read, and answered, for the last key still counts for the next one.
+        The part begins at the same line for many requests in a row, and its text after the cursor depends on nothing
+        before the cursor: KV caches and cached completions of the last key serve the next one.
         """
         if self._length <= LARGE:
             return Excerpt(self.text(), sum(map(len, self._lines[:row])) + column)
@@ -139,11 +139,11 @@ class Document(TextDocument):
         return valid("".join(parts))
 
     def around(self, row: int, before: int, after: int) -> str:
-        """The lines from ``before`` lines before ``row`` to ``after`` lines behind it, as far as they exist."""
+        """The lines from ``before`` lines before ``row`` to ``after`` lines after it, as far as they exist."""
         return "".join(self._lines[max(0, row - before) : row + after + 1])
 
     def _before(self, row: int, column: int) -> tuple[str, bool]:
-        """What stands before a place, from the start of a line that many places share; whether that is all."""
+        """The text before a position, from the start of a line that many positions share; whether that is all."""
         line = self._lines[row][:column]
         if column > 2 * BEFORE:
             start = (column - BEFORE) // BEFORE * BEFORE
@@ -160,7 +160,7 @@ class Document(TextDocument):
         return "".join(self._lines[start:row]) + line, start == 0
 
     def _after(self, row: int, column: int) -> tuple[str, bool]:
-        """What stands behind a place, whole lines where they are not too long; whether that is all."""
+        """The text after a position, whole lines where they are not too long; whether that is all."""
         rest = self._lines[row][column : column + 2 * AFTER + 1]
         if len(rest) > 2 * AFTER:
             return rest[: 2 * AFTER], False
@@ -179,8 +179,8 @@ class Document(TextDocument):
         line = self._lines[max(0, row)].rstrip("\r\n")
         return max(0, row), self.units.columns(line, max(0, position.character))
 
-    def behind(self, change: types.TextDocumentContentChangePartial) -> tuple[int, int]:
-        """Line and column behind the text of a change that was the last one: where the cursor most likely is."""
+    def end_of_change(self, change: types.TextDocumentContentChangePartial) -> tuple[int, int]:
+        """Line and column at the end of the latest change's text: where the cursor most likely is."""
         row, column = self.locate(change.range.start)
         added = split_lines(change.text)
         column = len(added[-1]) + (column if len(added) == 1 else 0)
@@ -215,7 +215,7 @@ class Document(TextDocument):
         self._move_marks(start, end, len(new) - (last - first))
 
     def _move_marks(self, start: tuple[int, int], end: tuple[int, int], added: int) -> None:
-        """After the text from ``start`` to ``end`` was replaced, and by that lines were added."""
+        """Move the marks after a replacement of the text from ``start`` to ``end`` that has added lines."""
         for mark in self.marks:
             if mark.row > end[0] or (mark.row == end[0] and end[1] == 0 and start[0] < end[0]):
                 mark.row += added

@@ -1,4 +1,4 @@
-"""Reads what open documents import, in a thread of its own: nobody waits for it."""
+"""Reads the signatures of modules that open documents import, in a thread of its own: no request waits for it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class _Document:
 
 
 class ImportReader:
-    """Keeps for each document what was found last. Every method returns at once.
+    """Keeps the latest signatures found for each document. Every method returns at once.
 
     Args:
         may_show: whether the text of a file of a workspace folder may be shown; called in the thread.
@@ -41,7 +41,7 @@ class ImportReader:
         self._thread = threading.Thread(target=self._run, name="imports", daemon=True)
 
     def ask(self, uri: str, text: str, language: str, path: Path, folder: Path) -> None:
-        """Read what a document imports, in its newest version that was asked for."""
+        """Ask for the imports of a document; of several versions the newest is read."""
         with self._changed:
             self._open.add(uri)
             self._waiting[uri] = _Document(text, language, path, folder)
@@ -50,7 +50,7 @@ class ImportReader:
             self._changed.notify()
 
     def found(self, uri: str) -> tuple[Snippet, ...]:
-        """What was found last; nothing before that."""
+        """The latest signatures found; none before the first reading."""
         return self._found.get(uri, ())
 
     def forget(self, uri: str) -> None:

@@ -13,10 +13,10 @@ from codespec.lsp.workspace.documents import AFTER, BEFORE, Document, Excerpt, o
 SELECTOR = types.NotebookDocumentSyncOptions(
     notebook_selector=[types.NotebookDocumentFilterWithNotebook(notebook="*")],
 )
-"""What clients are to send of notebooks: everything."""
+"""The notebooks and cells that clients are to send: all."""
 
 BETWEEN = "\n\n"
-"""What stands between cells."""
+"""The text between two cells."""
 
 
 def notebook_of(workspace: Workspace, cell: str) -> types.NotebookDocument | None:
@@ -25,7 +25,7 @@ def notebook_of(workspace: Workspace, cell: str) -> types.NotebookDocument | Non
 
 
 def within(workspace: Workspace, document: Document, excerpt: Excerpt) -> Excerpt:
-    """A place in a cell as a place in the text of the cells around it; other documents' stay what they are."""
+    """A position in a cell as a position in the text of its notebook's cells; other documents' positions unchanged."""
     notebook = notebook_of(workspace, document.uri)
     if notebook is None:
         return excerpt

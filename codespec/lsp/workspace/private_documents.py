@@ -11,8 +11,7 @@ from codespec.lsp.workspace.surroundings import Surroundings
 
 
 class PrivateDocuments:
-    """Knows what it has said of each document, so that the reason is told once, and what was kept of a document is
-    forgotten when it turns out to be private."""
+    """Tells why a document is private, once, and has kept texts forgotten when a document turns out to be private."""
 
     def __init__(self, surroundings: Surroundings, feedback: Feedback, messages: Messages) -> None:
         self._surroundings, self._feedback, self._messages = surroundings, feedback, messages

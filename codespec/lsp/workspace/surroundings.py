@@ -1,4 +1,4 @@
-"""What a session knows around a document: places in other files that a prompt may show, and what it must not show."""
+"""The context of a session's documents: snippets of other files for prompts, and the files that must not be shown."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from codespec.privacy.secrets import has_secret_name, holds_token, is_secret
 from codespec.protocols import Snippet
 
 NEAR_LINES = 128
-"""Around the cursor, whose identifiers say what is relevant."""
+"""Lines around the cursor whose identifiers decide the relevance of other chunks."""
 MOST_CHECKED = 1_000_000
 """Characters of a document that are searched for secrets."""
 IMPORTS_EVERY_S = 10.0
-"""How often what a document imports is looked for again while it is edited; where it is opened or saved at once."""
+"""Seconds between two readings of a document's imports while it is edited; opening and saving read them at once."""
 RECHECK_S = 2.0
-"""How often a document that held a secret is searched again while it is edited."""
+"""Seconds between two searches of a document that held a secret, while it is edited."""
 CELL = "vscode-notebook-cell:"
 """How URIs of notebooks' cells begin; the path in one is the notebook's."""
 
@@ -40,7 +40,7 @@ def file_uri(uri: str) -> str:
 
 @dataclass(frozen=True)
 class _Shown:
-    """What a document is shown, and of what that is the part which may be shown."""
+    """The snippets for a document, before and after those were left out that must not be shown."""
 
     imported: tuple[Snippet, ...]
     lately: tuple[Snippet, ...]
@@ -50,15 +50,15 @@ class _Shown:
 
 @dataclass
 class _Known:
-    """What is remembered of an open document.
+    """The state of an open document.
 
     Attributes:
         file: the URI of the file that it is or, as a cell, is in.
         folder: the workspace folder that it lies in, empty for none.
         row: where it was edited or completed last.
-        holds_token: whether its text does.
-        checked: when all of it was searched.
-        edited: whether it is another one than when its imports were looked for, at ``imports_read``.
+        holds_token: whether its text holds a token or key.
+        checked: when all of it was searched for them.
+        edited: whether it has changed since its imports were read, at ``imports_read``.
     """
 
     document: Document
@@ -73,7 +73,7 @@ class _Known:
 
 
 class Surroundings:
-    """Fed with what happens to documents; in the thread of the event loop.
+    """Collects the context of documents from their notifications. For the thread of the event loop.
 
     Args:
         clock: seconds.
@@ -97,20 +97,20 @@ class Surroundings:
         self._ring.resize(settings.ring_chunks if settings.enabled else 0)
 
     def opened(self, document: Document, folder: str) -> None:
-        """A document is there, most likely looked at from its start."""
+        """A document was opened, and is most likely viewed from its start."""
         known = self._remember(document, folder)
         self._add(known)
         self._read_imports(known)
 
     def changed(self, document: Document, folder: str, changes: Sequence[types.TextDocumentContentChangeEvent]) -> None:
-        """A document's text is another one; look for secrets in what is new."""
+        """A document's text has changed; search the new part for secrets."""
         known = self._of(document, folder)
         known.edited = True
         change = changes[0] if len(changes) == 1 else None
         if not known.holds_token and isinstance(change, types.TextDocumentContentChangePartial):
             # A private key is told by two lines.
             first = max(0, document.locate(change.range.start)[0] - 2)
-            last, _ = document.locate(types.Position(document.behind(change)[0] + 2, 0))
+            last, _ = document.locate(types.Position(document.end_of_change(change)[0] + 2, 0))
             new = "".join(document.line(row) for row in range(first, last + 1))
             known.holds_token = holds_token(new[:MOST_CHECKED])
         elif not known.holds_token or self._clock() - known.checked > RECHECK_S:
@@ -119,7 +119,7 @@ class Surroundings:
             self._ring.remove(known.file)
 
     def visited(self, document: Document, row: int, folder: str) -> None:
-        """Somebody works at a line of a document; what was left for that is put into the ring."""
+        """The user works at a line of a document; the chunk around the previous position is put into the ring."""
         known, last = self._of(document, folder), self._last
         if last is not None and (last is not known or abs(last.row - row) > self._settings.chunk_lines // 2):
             self._add(last)
@@ -130,13 +130,13 @@ class Surroundings:
             self._read_imports(known, without=row)
 
     def saved(self, document: Document, folder: str) -> None:
-        """A document was written; the place where it was worked on is one to remember."""
+        """A document was saved; the chunk around its latest position is put into the ring."""
         known = self._of(document, folder)
         self._add(known)
         self._read_imports(known)
 
     def closed(self, uri: str) -> None:
-        """A document is not open any more; what was edited last in it is still to be known."""
+        """A document was closed; the chunk around its latest position stays in the ring."""
         known = self._known.pop(uri, None)
         self._imports.forget(uri)
         if known is not None:
@@ -164,8 +164,8 @@ class Surroundings:
         return known is not None and known.holds_token
 
     def context(self, document: Document, row: int, folder: str) -> tuple[Snippet, ...]:
-        """What a prompt for a line of a document may show of other files of its workspace folder: what it imports, then
-        what was worked on lately."""
+        """Snippets of other files of the workspace folder for a prompt at a line of a document: signatures of its
+        imports, then chunks that were worked on lately."""
         place = _resolved(folder)
         if not self._settings.enabled or place is None:
             return ()
@@ -181,7 +181,7 @@ class Surroundings:
         return shown.allowed
 
     def _add(self, known: _Known) -> None:
-        """Put the place where a document was worked on last into the ring."""
+        """Put the chunk around a document's latest position into the ring."""
         place, path = _resolved(known.folder), _path(known.file)
         if not self._settings.enabled or not self._settings.ring_chunks or place is None or path is None:
             return
@@ -232,13 +232,13 @@ class Surroundings:
 
 
 class SharedFiles:
-    """Which files may be shown for others. Not for two threads at a time."""
+    """Decides which files may be shown in prompts of others. Not for two threads at a time."""
 
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
         self._git, self._own = IgnoreFiles(GIT, clock), IgnoreFiles(OWN, clock)
 
     def may_show(self, path: Path, folder: Path) -> bool:
-        """Whether text of a file, links resolved, may be shown for another one in a workspace folder."""
+        """Whether text of a file, links resolved, may be shown in prompts of a workspace folder."""
         if not path.is_relative_to(folder) or has_secret_name(path.as_posix()):
             return False
         return not self._git.excludes(path, folder) and not self._own.excludes(path, folder)
@@ -249,7 +249,7 @@ class SharedFiles:
 
 
 def _path(file: str) -> Path | None:
-    """Where a file really lies on the disk, if its URI is of one there."""
+    """The real path of a file on the disk, links resolved; None where its URI names none there."""
     path = to_fs_path(file)
     return _resolved(path) if path else None
 

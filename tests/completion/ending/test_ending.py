@@ -41,17 +41,17 @@ def ended(case, size):
     prefix, _, suffix = case["document"].partition(CURSOR)
     documents = OpenDocuments(SimpleNamespace(vocabulary=FakeVocabulary()))
     gate = case.get("gate", "window")
-    spot = documents.spot("a", by_id(case["language"]), "none", prefix + suffix, len(prefix), gate)
-    ending = Ending(spot.rule, spot.gate, spot.tidy, "unavailable" if spot.unavailable else "off")
-    raw = spot.lead + case["raw"]
+    cursor = documents.context_at("a", by_id(case["language"]), "none", prefix + suffix, len(prefix), gate)
+    ending = Ending(cursor.rule, cursor.gate, cursor.tidy, "unavailable" if cursor.unavailable else "off")
+    raw = cursor.lead + case["raw"]
     for end in range(size, len(raw) + size, size):
         found = ending.stop(raw[:end])
         if found is not None:
             break
     else:
         found = ending.finish(raw, REASONS[case.get("end", "token")])
-    assert found.text.startswith(spot.lead) or not found.text
-    return found.text.removeprefix(spot.lead)
+    assert found.text.startswith(cursor.lead) or not found.text
+    return found.text.removeprefix(cursor.lead)
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -68,7 +68,7 @@ def test_what_a_formatter_wrote_may_be_written_again(options):
         text = json.dumps({"a": 1, "b": [1, 2], "c": value(chooser), "d": value(chooser)}, **options)
         for offset in range(0, len(text), 7):
             spacing = Spacing(text[:offset], text[offset:])
-            assert spacing.behind(spacing.start, text[offset:].encode()) is not None, (text, offset)
+            assert spacing.after(spacing.start, text[offset:].encode()) is not None, (text, offset)
 
 
 @pytest.mark.parametrize(
@@ -94,14 +94,14 @@ def test_what_a_formatter_wrote_may_be_written_again(options):
 def test_blanks_are_those_of_the_document(text, good, bad):
     prefix, _, suffix = text.partition("|")
     spacing = Spacing(prefix, suffix)
-    assert [each for each in good if spacing.behind(spacing.start, each.encode()) is None] == []
-    assert [each for each in bad if spacing.behind(spacing.start, each.encode()) is not None] == []
+    assert [each for each in good if spacing.after(spacing.start, each.encode()) is None] == []
+    assert [each for each in bad if spacing.after(spacing.start, each.encode()) is not None] == []
 
 
 def test_the_style_of_a_long_line_is_read_from_its_start():
     text = json.dumps({f"k{index}": "a, b: c" for index in range(3000)}, separators=(",", ":"))
     spacing = Spacing(text[:50_000], text[50_000:])
-    assert spacing.behind(spacing.start, text[50_000:50_400].encode()) is not None
+    assert spacing.after(spacing.start, text[50_000:50_400].encode()) is not None
     assert spacing.start.open == "{"
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from codespec.completion.ending.lexical import Floor
+from codespec.completion.ending.lexical import LexicalCheck
 from codespec.completion.open_documents import TreeCheck
 from codespec.languages import by_id
 from codespec.syntax import syntax_tree
@@ -11,9 +11,9 @@ MACROS = "BEGIN(a) static INLINE b c\n"
 """What no parser of C takes without the macros."""
 
 
-def floor_at(text, language="c", closes=False):
+def check_at(text, language="c", closes=False):
     prefix, suffix = text.split("|")
-    return Floor(prefix, suffix, by_id(language), closes)
+    return LexicalCheck(prefix, suffix, by_id(language), closes)
 
 
 @pytest.mark.parametrize(
@@ -49,22 +49,22 @@ def floor_at(text, language="c", closes=False):
     ],
 )
 def test_floor(text, good, bad):
-    floor = floor_at(text)
-    assert [each for each in good if not floor(each)] == []
-    assert [each for each in bad if floor(each)] == []
+    check = check_at(text)
+    assert [each for each in good if not check(each)] == []
+    assert [each for each in bad if check(each)] == []
 
 
 def test_a_comment_that_nothing_closes_may_be_closed():
-    assert floor_at("/* a |\nb;\n", closes=True)("c */")
+    assert check_at("/* a |\nb;\n", closes=True)("c */")
 
 
 def test_statements_need_no_sign_at_their_end_in_other_languages():
-    assert floor_at("a\n|\nb\n", "javascript")("c")
-    assert not floor_at("a\n|\nb\n", "javascript")("c(")
+    assert check_at("a\n|\nb\n", "javascript")("c")
+    assert not check_at("a\n|\nb\n", "javascript")("c(")
 
 
 def test_a_name_behind_a_single_quote_is_no_text():
-    assert floor_at("fn f(x: &|> str) {}\n", "rust")("'a")
+    assert check_at("fn f(x: &|> str) {}\n", "rust")("'a")
 
 
 @pytest.mark.parametrize(
@@ -72,8 +72,8 @@ def test_a_name_behind_a_single_quote_is_no_text():
     [("a;\n|\nb;\n", True), ("f(|);\n", True), ("a\n|\nb;\n", False), ("f(|;\n", False), ("#if A\n|", False)],
 )
 def test_sound(text, sound):
-    assert floor_at(text).sound == sound
-    assert not floor_at(text, "javascript").sound
+    assert check_at(text).sound == sound
+    assert not check_at(text, "javascript").sound
 
 
 @pytest.mark.parametrize(
@@ -85,5 +85,5 @@ def test_beside_macros(text, fits):
     if tree is None:
         pytest.skip("no parser of C")
     assert tree.problems.count
-    floor = Floor(before, after, by_id("c"))
-    assert TreeCheck(tree, len(before), "", len(after), floor=floor)(text, strict=False) == fits
+    check = LexicalCheck(before, after, by_id("c"))
+    assert TreeCheck(tree, len(before), "", len(after), lexical=check)(text, strict=False) == fits

@@ -2,7 +2,7 @@
 
 import pytest
 
-from codespec.completion.ending.stop_rule import StopRule, surroundings_of
+from codespec.completion.ending.stop_rule import StopRule, syntax_context
 from codespec.languages import by_id
 from codespec.syntax import syntax_tree
 
@@ -12,8 +12,8 @@ def at(language, document):
     prefix, _, suffix = document.partition("█")
     tree = syntax_tree(by_id(language), prefix + suffix)
     assert tree is not None
-    found = tree.surroundings(len(prefix))
-    return found, surroundings_of(prefix, suffix, by_id(language), found)
+    found = tree.context_at(len(prefix))
+    return found, syntax_context(prefix, suffix, by_id(language), found)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from codespec.completion.prompt.other_files import (
     MOVED_LINES,
     PIECES,
     Chooser,
-    Chunk,
+    FileChunk,
     Ring,
     around,
     pieces,
@@ -23,9 +23,9 @@ def lines(topic: str, count: int = 10) -> list[str]:
     return [f"{topic}_{number} = make_{topic}({number})" for number in range(count)]
 
 
-def chunk(topic: str, number: int = 1, count: int = 10) -> Chunk:
+def chunk(topic: str, number: int = 1, count: int = 10) -> FileChunk:
     text = lines(topic, count)
-    return Chunk(f"file:///w/{topic}.py", "/w", f"{topic}.py", tuple(text), words("\n".join(text)), number)
+    return FileChunk(f"file:///w/{topic}.py", "/w", f"{topic}.py", tuple(text), words("\n".join(text)), number)
 
 
 def paths(snippets) -> list[str]:

@@ -1,4 +1,4 @@
-"""What is taught to the drafts, and what is not: whole lines, no secrets, no workspace's text to another one."""
+"""Which texts the drafts' n-grams learn: whole lines, no secrets, each workspace apart from the others."""
 
 from __future__ import annotations
 
@@ -14,36 +14,36 @@ from codespec.privacy.public_files import PublicFiles
 from codespec.protocols import CodespecError
 
 EVERY_S = 4.0
-"""Seconds between two lessons on a document that is being edited."""
+"""Seconds between two times that a document is learnt while it is edited."""
 MOST_KEPT = 256
-"""Documents of which it is remembered that they were kept."""
+"""Documents that are remembered as written to the disk."""
 MOST_CHARACTERS = 400_000
-"""Of one document; what comes behind is not learnt."""
+"""Characters of one document that are learnt; the rest is not."""
 FOLLOWING = 8
-"""Tokens behind the cursor that no draft needs to propose."""
+"""Tokens after the cursor that n-grams do not propose: the document has them already."""
 
 _log = logging.getLogger(__name__)
 
 
-class Teacher:
-    """Teaches an engine's drafts.
+class WorkspaceLearner:
+    """Feeds documents and accepted completions to the n-grams of an engine, for each workspace and language.
 
     Args:
-        enabled: False: nothing is learnt, nor what was learnt used.
+        enabled: False: nothing is learnt, and n-grams learnt earlier are not used.
     """
 
     def __init__(self, engine: LocalEngine, enabled: bool = True) -> None:
         self._engine = engine
         self._enabled = enabled
-        self._taught: dict[tuple[str, str], float] = {}
+        self._learnt_at: dict[tuple[str, str], float] = {}
         self._kept: OrderedDict[tuple[str, str], None] = OrderedDict()
         self._public = PublicFiles()
 
     def use(self, workspace: str, language: str, suffix: str) -> None:
-        """Let the next generation draft with what was learnt.
+        """Draft the next generation with the n-grams of a workspace and language, too.
 
         Args:
-            suffix: the text behind the cursor.
+            suffix: the text after the cursor.
         """
         if not self._enabled:
             return self._engine.use_nothing_learnt()
@@ -64,7 +64,7 @@ class Teacher:
         learnt.flush()
 
     def accepted(self, before: str, text: str, path: str, language: str, workspace: str) -> None:
-        """Learn that ``text`` was accepted behind ``before``."""
+        """Learn that ``text`` was accepted after ``before``."""
         if not self._enabled or not text.strip():
             return
         tokenize = self._engine.vocabulary.tokenize
@@ -75,28 +75,28 @@ class Teacher:
         learnt.flush()
 
     def forget(self, workspace: str) -> None:
-        """Forget all that a workspace taught, and what was read in it.
+        """Delete the n-grams and the KV caches of a workspace.
 
         Raises:
             CodespecError: a file cannot be deleted.
         """
         self._engine.use_nothing_learnt()
         self._engine.learnt.forget(folder_of(workspace))
-        self._taught.clear()
+        self._learnt_at.clear()
         self._kept.clear()
         try:
-            self._engine.warm.forget(workspace)
+            self._engine.prompt_cache.forget(workspace)
         except OSError as error:
             raise CodespecError(f"what was read in {workspace} cannot be deleted: {error}") from error
 
     def may_keep(self, path: str, workspace: str, text: str) -> bool:
         """Whether the text of a document may be written to the disk.
 
-        Where it was written and may not be any more, because a secret in it is recognised only now, all that was kept
-        of the workspace is forgotten, also where that was in an earlier session.
+        If it was written earlier, in this session or another one, and a secret in it is recognised only now, all that
+        the disk holds of the workspace is deleted.
         """
         if self._public.may_keep(path, workspace, text):
-            if self._engine.warm.lasting:
+            if self._engine.prompt_cache.lasting:
                 self._note(path, workspace)
             return True
         if (workspace, path) in self._kept or self._was_noted(path, workspace):
@@ -130,14 +130,14 @@ class Teacher:
 
     def _is_due(self, workspace: str, path: str) -> bool:
         now, key = monotonic(), (workspace, path)
-        if now - self._taught.get(key, float("-inf")) < EVERY_S:
+        if now - self._learnt_at.get(key, float("-inf")) < EVERY_S:
             return False
-        self._taught = {each: then for each, then in self._taught.items() if now - then < EVERY_S}
-        self._taught[key] = now
+        self._learnt_at = {each: then for each, then in self._learnt_at.items() if now - then < EVERY_S}
+        self._learnt_at[key] = now
         return True
 
     def _tokens(self, text: str, offset: int | None) -> list[int]:
-        """Of a text; of one that is being edited without the line of the cursor, which is half a thought."""
+        """The tokens of a text; of one that is being edited without the cursor's line, which is unfinished."""
         tokenize = self._engine.vocabulary.tokenize
         if offset is None:
             return tokenize(text[:MOST_CHARACTERS].replace("\r\n", "\n"))
