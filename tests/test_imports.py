@@ -26,7 +26,7 @@ LAYERS = [
     {"protocols"},
     {"languages", "option_values", "options", "options_measure", "show"},
     {"early_errors"},
-    {"syntax", "syntax_names"},
+    {"syntax", "syntax_kinds", "syntax_macros", "syntax_names"},
     {"llama"},
     {"grammar", "models"},
     {"draft"},

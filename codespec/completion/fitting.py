@@ -14,6 +14,7 @@ from codespec.completion.local import LocalEngine
 from codespec.completion.postprocess import Tidy
 from codespec.completion.scan import closer_of
 from codespec.completion.stop import StopRule
+from codespec.completion.trees import Trees
 from codespec.early_errors import EarlyErrors
 from codespec.grammar import Grammar, GrammarError
 from codespec.grammar.document import ROOT, GrammarDocument, Place
@@ -21,7 +22,8 @@ from codespec.grammar.fit import FittedState, FreeState, SuffixGate, window
 from codespec.grammar.spacing import SpacedState, Spacing, prepare
 from codespec.languages import Language
 from codespec.protocols import CodespecError, GrammarState
-from codespec.syntax import ITEMS, Problems, Surroundings, SyntaxTree, Token, syntax_tree, well_formed
+from codespec.syntax import Problems, Surroundings, SyntaxTree, Token, well_formed
+from codespec.syntax_kinds import ITEMS
 
 MOST_DOCUMENTS = 8
 """Open documents whose states are kept."""
@@ -85,7 +87,7 @@ class OpenDocuments:
         self._engine = engine
         self._grammars = Grammars(engine)
         self._documents: OrderedDict[tuple[str, str, str], GrammarDocument] = OrderedDict()
-        self._tree: tuple[tuple[str, str], SyntaxTree | None] = (("", ""), None)
+        self._trees = Trees()
 
     def spot(
         self,
@@ -113,9 +115,7 @@ class OpenDocuments:
         lead = lead_of(text[:offset])
         if not self._spells(lead):
             lead = ""
-        if self._tree[0] != (language.id, text):
-            self._tree = (language.id, text), syntax_tree(language, text)
-        tree = self._tree[1]
+        tree = self._trees.at(path, language, text, offset)
         place = self._place(path, language, grammar, text, offset - len(lead), tree, whole[0], stopped)
         if place.state is not None and lead and not self._takes(place.state.copy(), lead):
             # The grammar has nothing to say where the word is, or says that it is wrong.
