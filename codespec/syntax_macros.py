@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
-Mode = Literal["name", "call", "arguments", "statement"]
-"""What is blanked: the name; the name and its arguments; its arguments; or both, with a ``;`` left in their place."""
+Mode = Literal["name", "call", "arguments", "statement", "unwrapped"]
+"""What is blanked: the name; the name and its arguments; its arguments; both, with a ``;`` left in their place; or all
+but the list in ``name((list))``."""
 
 MOST_BYTES = 2_500_000
 """That a search lets the parser read: some 300 ms."""
@@ -31,11 +32,18 @@ _SIGN = re.compile(rb"[^\n]")
 _STRINGS = rb'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\''
 _FLAT = rb"[^()\"';{}]|" + _STRINGS
 _ARGUMENTS = rb"[ \t]*\((?:%b|\((?:%b|\((?:%b)*\))*\))*\)" % (_FLAT, _FLAT, _FLAT)
+_BEHIND: dict[Mode, bytes] = {
+    "name": b"",
+    "call": _ARGUMENTS,
+    "arguments": _ARGUMENTS,
+    "statement": rb"(?:%b)?" % _ARGUMENTS,
+    "unwrapped": rb"(?=[ \t]*\([ \t]*\()" + _ARGUMENTS,
+}
 _DIRECTIVE = re.compile(rb"#[ \t]*(ifdef|ifndef|if|elif|else|endif)\b((?:[^\n\\]|\\[^\n]|\\\n)*)")
 _COMMENT = re.compile(rb"/\*.*?\*/|//.*", re.DOTALL)
 _DEFINED = re.compile(rb"(!?)\s*defined\s*\(?\s*(\w+)\s*\)?")
-# Between the head of a function and its body.
-_OLD_STYLE = re.compile(rb"\)[ \t]*(\n(?:[ \t]*[A-Za-z_][\w \t*,\[\]()]*;\s*)+)(?<=\n)\{")
+# Between the head of a function and its body: whole lines of declarations.
+_OLD_STYLE = re.compile(rb"\)[ \t]*\n((?:[ \t]*(?:[A-Za-z_][\w \t*,;\[\]()]*;[ \t]*(?:/\*[^\n]*)?)?\n)+)\{")
 _DEFINITION = re.compile(rb"#[ \t]*define[ \t]+(\w+)")
 _MACRO = re.compile(rb"_\w+|[A-Z][A-Z0-9_]+|\w*_[A-Z]\w*|[A-Z]+_\w+")
 _KEYWORDS = frozenset(
@@ -52,6 +60,7 @@ class Error(NamedTuple):
     missing: bool
 
 
+_CALLED: tuple[Mode, ...] = ("name", "call", "arguments", "statement")
 Parse = Callable[[bytes], Sequence[Error]]
 """The errors of a text, in order."""
 
@@ -99,6 +108,9 @@ class Blanking:
                 _blank(found, start, end)
                 if mode == "statement":
                     found[start : start + 1] = b";"
+                elif mode == "unwrapped":
+                    inner = data.find(b"(", data.find(b"(", start) + 1)
+                    found[inner : end - 1] = data[inner : end - 1]
         if self.old_style:
             for match in _OLD_STYLE.finditer(data):
                 if not match.start(1) < cursor <= match.end(1):
@@ -131,8 +143,7 @@ def _blank(data: bytearray, start: int, end: int) -> None:
 
 def _uses(data: bytes, name: bytes, mode: Mode) -> Iterator[tuple[int, int]]:
     """What of each use of a name is blanked; directives that define it or ask for it stay."""
-    arguments = {"name": b"", "call": _ARGUMENTS, "arguments": _ARGUMENTS, "statement": b"(?:%b)?" % _ARGUMENTS}[mode]
-    for match in re.finditer(re.escape(name) + rb"(?!\w)" + arguments, data):
+    for match in re.finditer(re.escape(name) + rb"(?!\w)" + _BEHIND[mode], data):
         start = match.start()
         if start and (data[start - 1 : start].isalnum() or data[start - 1 : start] == b"_"):
             continue
@@ -173,11 +184,17 @@ def _condition(kind: bytes, rest: bytes) -> tuple[bytes | None, bool]:
     return text, kind != b"ifndef"
 
 
+def default(data: bytes) -> Blanking:
+    """What is blanked in a document without errors: the parser misreads functions in the style of K&R that return a
+    pointer, without a word."""
+    return Blanking(old_style=_OLD_STYLE.search(data) is not None)
+
+
 def search(data: bytes, parse: Parse, errors: Sequence[Error], cpp: bool = False) -> Blanking:
     """The blanking that leaves the fewest errors in a document.
 
     Args:
-        errors: of the document as it is.
+        errors: of the document with the ``default`` blanking.
         cpp: whether ``__cplusplus`` is defined.
     """
     return _Search(data, parse, errors).run(cpp)
@@ -193,15 +210,13 @@ class _Search:
     def __init__(self, data: bytes, parse: Parse, errors: Sequence[Error]) -> None:
         self._data, self._parse = data, parse
         self._left = MOST_BYTES
-        self._best = Blanking()
+        self._best = default(data)
         self._errors, self._cost = errors, _cost(errors)
         self._defined = frozenset(_DEFINITION.findall(data))
 
     def run(self, cpp: bool) -> Blanking:
         general = [replace(self._best, conditions={b"__cplusplus": cpp})] if b"__cplusplus" in self._data else []
         self._step(iter(general))
-        if _OLD_STYLE.search(self._data):
-            self._step(iter([replace(self._best, old_style=True)]))
         while self._errors and self._left > 0:
             before = self._cost
             if self._step(self._by_names()) and self._cost < 0.7 * before:
@@ -256,7 +271,10 @@ class _Search:
         called = re.search(rb"\b%b[ \t]*\(" % name, self._data)
         if not (name in self._defined or _MACRO.fullmatch(name)):
             return ("name",)
-        return ("name", "call", "arguments", "statement") if called else ("name", "statement")
+        if not called:
+            return "name", "statement"
+        wrapped = re.search(rb"\b%b[ \t]*\([ \t]*\(" % name, self._data)
+        return ("unwrapped", *_CALLED) if wrapped else _CALLED
 
     def _by_conditions(self) -> Iterator[Blanking]:
         """Those of the conditionals around or beside the errors, what blanks the least first."""
@@ -271,5 +289,8 @@ class _Search:
                 size = branch.end - branch.start
                 for value, blanked in ((not branch.wanted, size), (branch.wanted, end - chain[0].start - size)):
                     near[condition, value] = near.get((condition, value), 0) + blanked
-        for condition, value in sorted(near, key=lambda each: near[each])[: 2 * MOST_CONDITIONS]:
+        order = sorted(near, key=lambda each: near[each])
+        # All at once: statements that are put together line by line need them all.
+        yield replace(self._best, conditions={**dict(reversed(order)), **self._best.conditions})
+        for condition, value in order[: 2 * MOST_CONDITIONS]:
             yield replace(self._best, conditions={**self._best.conditions, condition: value})

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from codespec.languages import Language
 from codespec.syntax import SyntaxTree, syntax_tree
-from codespec.syntax_macros import Blanking, Error, search
+from codespec.syntax_macros import Blanking, Error, default, search
 
 MOST_DOCUMENTS = 64
 """Whose blankings are remembered."""
@@ -42,8 +42,8 @@ class Trees:
         if not language.preprocessed:
             return syntax_tree(language, text)
         found = self._found.get((path, language.id))
-        blanking = found.blanking if found is not None else Blanking()
         cursor = len(text[:offset].encode("utf-8", "replace"))
+        blanking = found.blanking if found is not None else default(text.encode("utf-8", "replace"))
         tree = syntax_tree(language, text, _blank(blanking, cursor))
         lines = text.count("\n")
         if tree is None or not tree.problems.count or (found is not None and abs(lines - found.lines) < CHANGED_LINES):
@@ -72,7 +72,8 @@ def find_blanking(language: Language, text: str, cursor: int = -1) -> Blanking:
     def errors(of: bytes) -> list[Error]:
         return [error for error in map(Error._make, tree.errors_in(of)) if not start <= error.start <= end]
 
-    return search(data, errors, errors(data), language.id == "cpp")
+    found = errors(default(data)(data, cursor))
+    return search(data, errors, found, language.id == "cpp") if found else default(data)
 
 
 def _blank(blanking: Blanking, cursor: int) -> Callable[[bytes], bytes] | None:

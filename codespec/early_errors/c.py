@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from codespec.early_errors.c_types import is_for_a_macro, is_type_as_a_value
 from codespec.early_errors.walk import Handler, Node, Walk, has_token, named, repeated
 
 _STATEMENTS = frozenset(
@@ -22,6 +23,11 @@ _KEYWORDS = frozenset(
     b"auto break case char const continue default do double else enum extern float for goto if int long register "
     b"return short signed sizeof static struct switch typedef union unsigned void volatile while".split()
 )
+
+_COMPLETE = frozenset(
+    {"function_definition", "type_definition", "compound_statement", "preproc_include", "preproc_def", "preproc_ifdef"}
+)
+"""What a block at the top level cannot belong to."""
 
 _PARAMETERS = re.compile(rb"\s*#\s*define\s+\w+\(([^()\\/\n]*)\)")
 _PARAMETER = re.compile(rb"\s*(?:[A-Za-z_]\w*)?\s*(?:\.\.\.)?\s*")
@@ -84,6 +90,8 @@ def _expression(walk: Walk, node: Node, context: Context) -> None:
     inner = next(iter(named(node)), None)
     if not context.inside and inner is not None and not _may_be_a_macro(walk, node, inner):
         walk.report("statement outside a function", node)
+    if inner is not None and inner.type == "compound_literal_expression":
+        walk.report("literal as a statement", node)
     walk.visit_children(node, context)
 
 
@@ -113,12 +121,12 @@ def _is_complete(statement: Node | None) -> bool:
 
 
 def _follows_a_definition(block: Node) -> bool:
-    """Whether ``block`` belongs to nothing: what stands before it is complete. Declarations of parameters may stand
-    between a function's head and its body, and behind no body."""
+    """Whether ``block`` belongs to nothing: what stands before it is complete, or nothing is there. Declarations of
+    parameters may stand between a function's head and its body, and behind no body."""
     before = block.prev_named_sibling
     while before is not None and before.type in ("comment", "declaration"):
         before = before.prev_named_sibling
-    return before is not None and before.type in ("function_definition", "type_definition", "compound_statement")
+    return before is None or before.type in _COMPLETE
 
 
 def _function(walk: Walk, node: Node, context: Context) -> None:
@@ -176,6 +184,8 @@ def _fields(walk: Walk, node: Node, context: Context) -> None:
         parts = list(named(field))
         if len(parts) == 1 and parts[0].type == "type_identifier" and not _is_in_capitals(walk, parts[0]):
             walk.report("field without a name", field, parts[0])
+        elif len(parts) == 1 and parts[0].type == "macro_type_specifier" and _is_no_macro(walk, parts[0].children[0]):
+            walk.report("field without a name", field)
     walk.visit_children(node, context)
 
 
@@ -218,10 +228,6 @@ def _declarator(walk: Walk, node: Node, context: Context) -> None:
 def _declaration(walk: Walk, node: Node, context: Context) -> None:
     kind, what = node.child_by_field_name("type"), node.child_by_field_name("declarator")
     if kind is not None and what is not None:
-        takes = kind.child_by_field_name("type")
-        of_a_name = takes is not None and re.fullmatch(rb"\w+", walk.text(takes))
-        if kind.type == "macro_type_specifier" and of_a_name and _is_alone(walk, kind.children[0]):
-            walk.report("unknown macro", kind)
         # ``elsif`` and a call on the next line.
         call = kind.type == "type_identifier" and what.type == "function_declarator" and context.inside
         if call and kind.start_point[0] != what.start_point[0] and _is_alone(walk, kind):
@@ -229,9 +235,17 @@ def _declaration(walk: Walk, node: Node, context: Context) -> None:
     walk.visit_children(node, context)
 
 
+def _macro(walk: Walk, node: Node, context: Context) -> None:
+    if _is_no_macro(walk, node.children[0]) and _is_alone(walk, node.children[0]):
+        walk.report("unknown macro", node)
+    walk.visit_children(node, context)
+
+
 def _identifier(walk: Walk, node: Node, context: Context) -> None:
-    if walk.text(node) in _KEYWORDS:
+    if walk.text(node) in _KEYWORDS and not is_for_a_macro(walk, node):
         walk.report("keyword as a name", node)
+    elif node.type == "identifier" and walk.is_touched(node) and is_type_as_a_value(walk, node):
+        walk.report("type as a value", node)
 
 
 def _parameters(walk: Walk, node: Node, context: Context) -> None:
@@ -285,6 +299,7 @@ HANDLERS: dict[str, Handler] = {
     "parameter_list": _parameters,
     "sized_type_specifier": _sized_type,
     "function_declarator": _declarator,
+    "macro_type_specifier": _macro,
     **dict.fromkeys(("identifier", "field_identifier", "type_identifier"), _identifier),
     "preproc_include": _include,
     "preproc_def": _define,
