@@ -29,6 +29,8 @@ _COMPLETE = frozenset(
 )
 """What a block at the top level cannot belong to."""
 
+_SIZED = (b"int", b"char", b"double")
+
 _PARAMETERS = re.compile(rb"\s*#\s*define\s+\w+\(([^()\\/\n]*)\)")
 _PARAMETER = re.compile(rb"\s*(?:[A-Za-z_]\w*)?\s*(?:\.\.\.)?\s*")
 
@@ -209,7 +211,8 @@ def _is_alone(walk: Walk, name: Node) -> bool:
 
 def _sized_type(walk: Walk, node: Node, context: Context) -> None:
     kind = node.child_by_field_name("type")
-    if kind is not None and kind.type == "type_identifier" and _is_no_macro(walk, kind):
+    sizeless = kind is not None and kind.type == "type_identifier" and _is_no_macro(walk, kind)
+    if sizeless or (kind is not None and kind.type == "primitive_type" and walk.text(kind) not in _SIZED):
         walk.report("size of a type that has none", node, kind)
     walk.visit_children(node, context)
 

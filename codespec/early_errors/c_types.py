@@ -25,8 +25,8 @@ _DECLARES = (
     rb"(?m)(?:^|[(,;{])[ \t]*(?:(?:const|static|extern|inline|volatile|register)[ \t]+)*"
     rb"%b(?:[ \t]+\**|[ \t]*\*+[ \t]*)[A-Za-z_]\w*[ \t]*[;,)=(\[]"
 )
-# How a type may go on: with a name, with stars, or at the end of a cast.
-_LIKE_A_TYPE = rb"(?:[ \t]+[A-Za-z_]|[ \t]*\*|[ \t]*\))"
+# How a type is used: before a name or stars, in a cast, or as the name of a header.
+_LIKE_A_TYPE = rb"\b%b(?:[ \t]+[A-Za-z_]|[ \t]*\*|\.h\b)|\([ \t]*(?:const[ \t]+)?%b[ \t]*\)"
 _DEFINES = rb"\}[ \t]*%b[ \t]*;|typedef\b[^;{}]*\b%b[ \t]*;"
 
 
@@ -68,5 +68,5 @@ def _is_type(walk: Walk, name: Node) -> bool:
     uses = len(re.findall(rb"\b%b\b" % text, rest))
     if not uses or not re.search(_DECLARES % text, rest):
         return False
-    like = len(re.findall(rb"\b%b%b" % (text, _LIKE_A_TYPE), rest))
-    return like + len(re.findall(_DEFINES % (text, text), rest)) >= uses
+    like = sum(len(re.findall(pattern % (text, text), rest)) for pattern in (_LIKE_A_TYPE, _DEFINES))
+    return like >= uses
