@@ -44,6 +44,7 @@ _COMMENT = re.compile(rb"/\*.*?\*/|//.*", re.DOTALL)
 _DEFINED = re.compile(rb"(!?)\s*defined\s*\(?\s*(\w+)\s*\)?")
 # Between the head of a function and its body: whole lines of declarations.
 _OLD_STYLE = re.compile(rb"\)[ \t]*\n((?:[ \t]*(?:[A-Za-z_][\w \t*,;\[\]()]*;[ \t]*(?:/\*[^\n]*)?)?\n)+)\{")
+_FIRST = re.compile(rb"^[ \t]*#[ \t]*(?:include|define)\b", re.MULTILINE)
 _DEFINITION = re.compile(rb"#[ \t]*define[ \t]+(\w+)")
 _MACRO = re.compile(rb"_\w+|[A-Z][A-Z0-9_]+|\w*_[A-Z]\w*|[A-Z]+_\w+")
 _KEYWORDS = frozenset(
@@ -103,8 +104,10 @@ class Blanking:
     def __call__(self, data: bytes, cursor: int = -1) -> bytes:
         """``data`` with as many bytes and the same lines. What ``cursor`` is in is left as it is, but for names."""
         found = bytearray(data)
+        # Before that nothing has been defined.
+        first = _FIRST.search(data) if self.names else None
         for name, mode in self.names.items():
-            for start, end in _uses(data, name, mode):
+            for start, end in _uses(data, name, mode, first.start() if first is not None else 0):
                 _blank(found, start, end)
                 if mode == "statement":
                     found[start : start + 1] = b";"
@@ -141,9 +144,9 @@ def _blank(data: bytearray, start: int, end: int) -> None:
     data[start:end] = _SIGN.sub(b" ", data[start:end])
 
 
-def _uses(data: bytes, name: bytes, mode: Mode) -> Iterator[tuple[int, int]]:
-    """What of each use of a name is blanked; directives that define it or ask for it stay."""
-    for match in re.finditer(re.escape(name) + rb"(?!\w)" + _BEHIND[mode], data):
+def _uses(data: bytes, name: bytes, mode: Mode, first: int) -> Iterator[tuple[int, int]]:
+    """What of each use of a name behind ``first`` is blanked; directives that define it or ask for it stay."""
+    for match in re.compile(re.escape(name) + rb"(?!\w)" + _BEHIND[mode]).finditer(data, first):
         start = match.start()
         if start and (data[start - 1 : start].isalnum() or data[start - 1 : start] == b"_"):
             continue

@@ -100,6 +100,12 @@ def test_strings_and_directives_keep_their_names():
     assert Blanking({b"API": "name"})(text).count(b"API") == 3
 
 
+def test_before_the_first_include_no_macro_is_known():
+    blanking, text = Blanking({b"API": "name"}), b"API int a;\n#include <a.h>\nAPI int b;\n"
+    assert blanking(text) == b"API int a;\n#include <a.h>\n    int b;\n"
+    assert blanking(text[:11]) == b"    int a;\n"
+
+
 def test_a_search_is_bounded():
     """Errors everywhere, and each name looks like a macro."""
     chooser = random.Random(1)

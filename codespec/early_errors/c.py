@@ -278,6 +278,14 @@ def _named(walk: Walk, names: Iterable[Node], kind: str) -> Iterator[tuple[bytes
             yield text, name
 
 
+def _strings(walk: Walk, node: Node, context: Context) -> None:
+    # Between strings stand macros that are strings.
+    for each in named(node):
+        if each.type == "identifier" and _is_no_macro(walk, each) and not is_for_a_macro(walk, each):
+            walk.report("name beside a string", each)
+    walk.visit_children(node, context)
+
+
 def _define(walk: Walk, node: Node, context: Context) -> None:
     # A list of parameters that the parser takes for the text of the macro.
     found = _PARAMETERS.match(walk.text(node))
@@ -303,6 +311,7 @@ HANDLERS: dict[str, Handler] = {
     "sized_type_specifier": _sized_type,
     "function_declarator": _declarator,
     "macro_type_specifier": _macro,
+    "concatenated_string": _strings,
     **dict.fromkeys(("identifier", "field_identifier", "type_identifier"), _identifier),
     "preproc_include": _include,
     "preproc_def": _define,

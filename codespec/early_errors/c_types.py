@@ -19,7 +19,7 @@ _VALUES = frozenset(
 """What holds values."""
 _WHOLE = frozenset({"argument_list", "return_statement", "assignment_expression", "init_declarator"})
 """Those in which a value in brackets is no cast."""
-_TAKES_TYPES = re.compile(rb"va_arg|offsetof|typeof|container_of|\w*sizeof|\w*alignof|_\w*|[A-Z0-9_]+")
+_TAKES_TYPES = re.compile(rb"va_arg|offsetof|typeof|container_of|\w*sizeof|\w*alignof|[A-Z_]\w*")
 # Behind the beginning of a line, a bracket or a comma: a name of a type, and one of what is declared.
 _DECLARES = (
     rb"(?m)(?:^|[(,;{])[ \t]*(?:(?:const|static|extern|inline|volatile|register)[ \t]+)*"
