@@ -108,7 +108,7 @@ def _may_be_a_macro(walk: Walk, statement: Node, inner: Node) -> bool:
 
 
 def _block(walk: Walk, node: Node, context: Context) -> None:
-    if node.parent is not None and node.parent.type == "translation_unit" and _follows_a_definition(node):
+    if not context.inside and _follows_a_definition(node):
         walk.report("block outside a function", node, node.children[0])
     before = node.prev_named_sibling
     # A block that belongs to nothing may be that of a macro such as ``for_each (x) { … }``.
@@ -183,6 +183,9 @@ def _fields(walk: Walk, node: Node, context: Context) -> None:
     for each in repeated(_named(walk, names, "field_identifier")):
         walk.report("field twice", each)
     for field in fields:
+        for each in field.children:
+            if each.type == "storage_class_specifier":
+                walk.report("storage class of a field", each)
         parts = list(named(field))
         if len(parts) == 1 and parts[0].type == "type_identifier" and not _is_in_capitals(walk, parts[0]):
             walk.report("field without a name", field, parts[0])
@@ -297,6 +300,9 @@ def _include(walk: Walk, node: Node, context: Context) -> None:
     path = node.child_by_field_name("path")
     if path is not None and path.type != "identifier" and walk.text(path)[-2:-1] == b"/":
         walk.report("include of a folder", node)
+    in_a_struct = node.parent is not None and node.parent.type == "field_declaration_list"
+    if path is not None and path.type == "system_lib_string" and (context.inside or in_a_struct):
+        walk.report("declarations of a header within others", node)
 
 
 HANDLERS: dict[str, Handler] = {
