@@ -300,8 +300,14 @@ def _include(walk: Walk, node: Node, context: Context) -> None:
     path = node.child_by_field_name("path")
     if path is not None and path.type != "identifier" and walk.text(path)[-2:-1] == b"/":
         walk.report("include of a folder", node)
-    in_a_struct = node.parent is not None and node.parent.type == "field_declaration_list"
-    if path is not None and path.type == "system_lib_string" and (context.inside or in_a_struct):
+    if path is not None and path.type == "system_lib_string" and context.inside:
+        walk.report("declarations of a header within others", node)
+
+
+def _directive(walk: Walk, node: Node, context: Context) -> None:
+    # Among fields the parser knows no includes.
+    among_fields = node.parent is not None and node.parent.type == "field_declaration_list"
+    if among_fields and re.match(rb"\s*#\s*include\s*<", walk.text(node)):
         walk.report("declarations of a header within others", node)
 
 
@@ -320,5 +326,6 @@ HANDLERS: dict[str, Handler] = {
     "concatenated_string": _strings,
     **dict.fromkeys(("identifier", "field_identifier", "type_identifier"), _identifier),
     "preproc_include": _include,
+    "preproc_call": _directive,
     "preproc_def": _define,
 }
