@@ -8,8 +8,10 @@ it in every later version of the document.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Literal, NamedTuple
 
 Mode = Literal["name", "call", "arguments", "statement", "unwrapped"]
@@ -27,7 +29,8 @@ FEW = 3
 MISSING = 20
 """Bytes that an error counts for in itself."""
 
-_WORD = re.compile(rb"[A-Za-z_]\w*")
+_WORD = re.compile(rb"\b[A-Za-z_]\w*")
+_BEFORE_A_WORD = re.compile(rb"\b([A-Za-z_]\w*)(?=\s+\w)")
 _SIGN = re.compile(rb"[^\n]")
 _STRINGS = rb'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\''
 _FLAT = rb"[^()\"';{}]|" + _STRINGS
@@ -217,6 +220,15 @@ class _Search:
         self._errors, self._cost = errors, _cost(errors)
         self._defined = frozenset(_DEFINITION.findall(data))
 
+    @cached_property
+    def _uses(self) -> Counter[bytes]:
+        return Counter(_WORD.findall(self._data))
+
+    @cached_property
+    def _before_words(self) -> Counter[bytes]:
+        """How often each word stands before another one."""
+        return Counter(_BEFORE_A_WORD.findall(self._data))
+
     def run(self, cpp: bool) -> Blanking:
         general = [replace(self._best, conditions={b"__cplusplus": cpp})] if b"__cplusplus" in self._data else []
         self._step(iter(general))
@@ -259,7 +271,7 @@ class _Search:
             for name in {name for line in lines for name in _WORD.findall(line)} - _KEYWORDS:
                 counts[name] = counts.get(name, 0) + 1
         likely = {name: count for name, count in counts.items() if self._may_be_a_macro(name)}
-        return sorted(likely, key=lambda name: -likely[name])
+        return sorted(likely, key=lambda name: (-likely[name], name))
 
     def _may_be_a_macro(self, name: bytes) -> bool:
         """Whether a name looks like one, is defined as one, or stands before other words wherever it stands."""
@@ -267,8 +279,7 @@ class _Search:
             return False
         if name in self._defined or _MACRO.fullmatch(name):
             return True
-        uses = len(re.findall(rb"\b%b\b" % name, self._data))
-        return uses >= FEW and len(re.findall(rb"\b%b\s+\w" % name, self._data)) >= 0.9 * uses
+        return self._uses[name] >= FEW and self._before_words[name] >= 0.9 * self._uses[name]
 
     def _modes(self, name: bytes) -> Sequence[Mode]:
         called = re.search(rb"\b%b[ \t]*\(" % name, self._data)
