@@ -136,6 +136,14 @@ def test_what_was_found_is_remembered():
     assert not trees.at("a.c", C, longer, 0).problems.count
 
 
+def test_a_document_that_is_being_written_is_not_searched():
+    """A bracket that is missing makes errors in which anything looks like a macro."""
+    trees, text = Trees(), DOCUMENTS["a specifier"]
+    assert trees.at("a.c", C, f"{text}int x(void) {{\n", 0).problems.count
+    assert not trees._found
+    assert not trees.at("a.c", C, f"{text}int x(void) {{\n}}\n", 0).problems.count
+
+
 def test_texts_are_blanked_like_the_document():
     text = "public int a;\npublic char *b;\npublic int c;\nint é;\n"
     tree = Trees().at("a.c", C, text, len(text))

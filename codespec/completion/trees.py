@@ -7,12 +7,15 @@ from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
+from codespec.completion.lexical import State, read
 from codespec.languages import Language
 from codespec.syntax import SyntaxTree, syntax_tree
 from codespec.syntax_macros import Blanking, Error, default, search
 
 MOST_DOCUMENTS = 64
 """Whose blankings are remembered."""
+LARGEST = 200_000
+"""Characters of a document that is searched."""
 CHANGED_LINES = 50
 """By which a document must have become longer or shorter before another search."""
 
@@ -47,6 +50,9 @@ class Trees:
         tree = syntax_tree(language, text, _blank(blanking, cursor))
         lines = text.count("\n")
         if tree is None or not tree.problems.count or (found is not None and abs(lines - found.lines) < CHANGED_LINES):
+            return tree
+        # Where a bracket is missing, that is what makes the errors.
+        if len(text) > LARGEST or read(text, language, State(), len(text)).unfinished:
             return tree
         blanking = find_blanking(language, text, cursor)
         self._found[path, language.id] = _Found(blanking, lines)
