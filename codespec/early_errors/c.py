@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from codespec.early_errors.c_types import is_for_a_macro, is_type_as_a_value
+from codespec.early_errors.c_types import is_for_a_macro, is_listed, is_type_as_a_value, is_value_as_a_type
 from codespec.early_errors.walk import Handler, Node, Walk, has_token, named, repeated
 
 _STATEMENTS = frozenset(
@@ -187,7 +187,8 @@ def _fields(walk: Walk, node: Node, context: Context) -> None:
             if each.type == "storage_class_specifier":
                 walk.report("storage class of a field", each)
         parts = list(named(field))
-        if len(parts) == 1 and parts[0].type == "type_identifier" and not _is_in_capitals(walk, parts[0]):
+        nameless = len(parts) == 1 and parts[0].type == "type_identifier"
+        if nameless and (not _is_in_capitals(walk, parts[0]) or is_listed(walk, parts[0])):
             walk.report("field without a name", field, parts[0])
         elif len(parts) == 1 and parts[0].type == "macro_type_specifier" and _is_no_macro(walk, parts[0].children[0]):
             walk.report("field without a name", field)
@@ -281,6 +282,23 @@ def _named(walk: Walk, names: Iterable[Node], kind: str) -> Iterator[tuple[bytes
             yield text, name
 
 
+def _cast(walk: Walk, node: Node, context: Context) -> None:
+    if walk.is_touched(node) and is_value_as_a_type(walk, node):
+        walk.report("value as a type", node)
+    walk.visit_children(node, context)
+
+
+def _linkage(walk: Walk, node: Node, context: Context) -> None:
+    around = node.parent
+    while around is not None and not (
+        around.type.startswith("preproc") and b"__cplusplus" in walk.text(around).partition(b"\n")[0]
+    ):
+        around = around.parent
+    if around is None:
+        walk.report("extern of C++", node, node.children[0])
+    walk.visit_children(node, context)
+
+
 def _strings(walk: Walk, node: Node, context: Context) -> None:
     # Between strings stand macros that are strings.
     for each in named(node):
@@ -324,6 +342,8 @@ HANDLERS: dict[str, Handler] = {
     "function_declarator": _declarator,
     "macro_type_specifier": _macro,
     "concatenated_string": _strings,
+    "cast_expression": _cast,
+    "linkage_specification": _linkage,
     **dict.fromkeys(("identifier", "field_identifier", "type_identifier"), _identifier),
     "preproc_include": _include,
     "preproc_call": _directive,

@@ -27,12 +27,28 @@ _DECLARES = (
 )
 # How a type is used: before a name or stars, in a cast, or as the name of a header.
 _LIKE_A_TYPE = rb"\b%b(?:[ \t]+[A-Za-z_]|[ \t]*\*|\.h\b)|\([ \t]*(?:const[ \t]+)?%b[ \t]*\)"
+_TREATED_AS_A_VALUE = rb"\b%b\s*(?:->|\.\w|\[|=[^=]|\+\+|--|[-+]=)"
 _DEFINES = rb"\}[ \t]*%b[ \t]*;|typedef\b[^;{}]*\b%b[ \t]*;"
 
 
 def is_type_as_a_value(walk: Walk, name: Node) -> bool:
     """Whether a name stands where a value has to, and is one of a type."""
     return _is_value(walk, name) and _is_type(walk, name)
+
+
+def is_value_as_a_type(walk: Walk, cast: Node) -> bool:
+    """Whether what a cast has for a type is a name that the rest of the file treats as a value only: `(p) q`."""
+    descriptor = cast.child_by_field_name("type")
+    kind = descriptor.child_by_field_name("type") if descriptor is not None else None
+    if kind is None or kind.type != "type_identifier" or descriptor.child_count != 1:
+        return False
+    rest, text = _rest(walk, kind), re.escape(walk.text(kind))
+    return re.search(_TREATED_AS_A_VALUE % text, rest) is not None and re.search(_DECLARES % text, rest) is None
+
+
+def is_listed(walk: Walk, name: Node) -> bool:
+    """Whether the rest of the file has a name in a list of values, such as those of an enumeration."""
+    return re.search(rb"[,{]\s*%b\s*[,=}]" % re.escape(walk.text(name)), _rest(walk, name)) is not None
 
 
 def _is_value(walk: Walk, name: Node) -> bool:
@@ -62,11 +78,15 @@ def is_for_a_macro(walk: Walk, name: Node) -> bool:
 
 def _is_type(walk: Walk, name: Node) -> bool:
     """Whether the rest of the file declares something of this type, and does nothing else with the name."""
-    begin, end = walk.touched if walk.touched is not None else (name.start_byte, name.end_byte)
-    rest = walk.data[:begin] + b"\n" + walk.data[end:]
-    text = re.escape(walk.text(name))
+    rest, text = _rest(walk, name), re.escape(walk.text(name))
     uses = len(re.findall(rb"\b%b\b" % text, rest))
     if not uses or not re.search(_DECLARES % text, rest):
         return False
     like = sum(len(re.findall(pattern % (text, text), rest)) for pattern in (_LIKE_A_TYPE, _DEFINES))
     return like >= uses
+
+
+def _rest(walk: Walk, name: Node) -> bytes:
+    """The file without what was put in, or without the name."""
+    begin, end = walk.touched if walk.touched is not None else (name.start_byte, name.end_byte)
+    return walk.data[:begin] + b"\n" + walk.data[end:]
