@@ -150,6 +150,8 @@ class OpenDocuments:
             nothing=lead,
             sound=partial(_sound, tree, language, text, check) if tree is not None else None,
             stopped=stopped,
+            # Where macros make declarations, hardly anything tells one that ends too early from a whole one.
+            closes=not (language.preprocessed and around is not None and around.definitions),
         )
         return Spot(place, fit if fit.available else None, lead, not fit.available, rule, tidy, spacing)
 
