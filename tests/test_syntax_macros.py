@@ -1,10 +1,12 @@
 """What is blanked in C so that its parser understands it."""
 
 import random
+from types import SimpleNamespace
 
 import pytest
+from fakes import FakeVocabulary
 
-from codespec.completion.fitting import TreeCheck
+from codespec.completion.fitting import OpenDocuments, TreeCheck
 from codespec.completion.trees import Trees, find_blanking
 from codespec.languages import by_id
 from codespec.syntax import syntax_tree
@@ -149,3 +151,12 @@ def test_texts_are_blanked_like_the_document():
     tree = Trees().at("a.c", C, text, len(text))
     assert not tree.with_text(len(text), "public int *d;\n").problems.count
     assert tree.with_text(len(text), "private int *d;\n").problems.count
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "closed"), [("int a;\n", "\nint b;\n", None), ("void f(void) {\n    ", "\n}\n", "int c;")]
+)
+def test_between_declarations_nothing_is_closed_by_trying(before, after, closed):
+    documents = OpenDocuments(SimpleNamespace(vocabulary=FakeVocabulary()))
+    spot = documents.spot("a.c", C, "none", before + after, len(before), "window")
+    assert spot.gate.close("int c") == closed
