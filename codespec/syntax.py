@@ -11,7 +11,7 @@ import functools
 import json
 import re
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
@@ -19,6 +19,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from codespec.languages import Language
+from codespec.syntax_kinds import DEFINITIONS, LISTS
 
 if TYPE_CHECKING:
     import tree_sitter
@@ -27,32 +28,6 @@ if TYPE_CHECKING:
 
 LARGEST = 2_000_000
 """Characters of a document that is parsed at all: a first parse takes about 120 ms per megabyte."""
-
-LISTS = frozenset(
-    {
-        "module", "program", "source_file", "translation_unit", "document", "stream",
-        "block", "statement_block", "compound_statement", "statement_list", "declaration_list",
-        "class_body", "object_type", "interface_body", "field_declaration_list", "switch_body",
-        "block_node", "block_mapping", "block_sequence",
-    }
-)  # fmt: skip
-"""Nodes that hold statements or declarations, in the grammars of tree-sitter."""
-
-DEFINITIONS = frozenset(
-    {
-        "module", "program", "source_file", "translation_unit",
-        "class_body", "object_type", "interface_body", "field_declaration_list", "declaration_list",
-    }
-)  # fmt: skip
-"""Those of ``LISTS`` that hold definitions rather than statements."""
-
-ITEMS = LISTS | {
-    "dictionary", "list", "set", "tuple", "argument_list", "parameters", "object", "array", "arguments",
-    "formal_parameters", "named_imports", "export_clause", "object_pattern", "literal_value", "parameter_list",
-    "import_spec_list", "initializer_list", "enumerator_list", "enum_body", "field_initializer_list",
-    "enum_variant_list", "use_list", "match_block", "array_initializer", "element_value_array_initializer",
-}  # fmt: skip
-"""Nodes that hold statements, declarations, or values side by side."""
 
 # The first line of something at the top level: not indented, not what opens or closes a block, no label of C, and no
 # directive of its preprocessor, which may stand anywhere.
@@ -82,6 +57,9 @@ class Problems:
 
 
 NO_PROBLEMS = Problems()
+
+Blank = Callable[[bytes], bytes]
+"""Makes of a document what is parsed, with as many bytes and the same lines."""
 
 
 @dataclass(frozen=True)
@@ -144,12 +122,12 @@ def well_formed(language: Language, text: str) -> bool:
     return True
 
 
-def syntax_tree(language: Language, text: str) -> SyntaxTree | None:
+def syntax_tree(language: Language, text: str, blank: Blank | None = None) -> SyntaxTree | None:
     """The tree of a document; None without a parser for its language, or where it is too large."""
     found = _parser(language.parser) if language.parser else None
     if found is None or len(text) > LARGEST:
         return None
-    return SyntaxTree(found, text)
+    return SyntaxTree(found, text, blank=blank)
 
 
 @functools.cache
@@ -174,13 +152,25 @@ class SyntaxTree:
     """The tree of one version of a document. One thread at a time.
 
     Attributes:
-        text: of the document.
+        text: of the document; what is parsed may be blanked.
     """
 
-    def __init__(self, parser: tree_sitter.Parser, text: str, old: tree_sitter.Tree | None = None) -> None:
-        """``old`` is a tree of which the parser takes over what has not changed."""
-        self._parser, self.text = parser, text
-        self._data = _encode(text)
+    def __init__(
+        self,
+        parser: tree_sitter.Parser,
+        text: str,
+        old: tree_sitter.Tree | None = None,
+        blank: Blank | None = None,
+        data: bytes | None = None,
+    ) -> None:
+        """
+        Args:
+            old: a tree of which the parser takes over what has not changed.
+            data: what is parsed, where that is known already.
+        """
+        self._parser, self.text, self._blank = parser, text, blank
+        self._source = _encode(text)
+        self._data = data if data is not None else self._source if blank is None else blank(self._source)
         self._tree = parser.parse(self._data, old) if old is not None else parser.parse(self._data)
         self._root = self._tree.root_node
 
@@ -191,14 +181,25 @@ class SyntaxTree:
         position are read anew, too, and where errors meet, which the parser reckons with one another, everything is.
         """
         new = self.text[:offset] + text + self.text[offset:]
+        data = _encode(new) if self._blank is None else self._blank(_encode(new))
         added, place = len(_encode(text)), self._byte(offset)
         start = self._data.rfind(b"\n", 0, max(0, self._data.rfind(b"\n", 0, place))) + 1
         end = _line_end(self._data, _line_end(self._data, place))
+        if self._blank is not None and (data[:start] != self._data[:start] or data[end + added :] != self._data[end:]):
+            return SyntaxTree(self._parser, new, blank=self._blank, data=data)
         old = self._tree.copy()
-        points = (_point(self._data, start), _point(self._data, end), _point(_encode(new), end + added))
+        points = (_point(self._data, start), _point(self._data, end), _point(data, end + added))
         old.edit(start, end, end + added, *points)
-        found = SyntaxTree(self._parser, new, old)
-        return SyntaxTree(self._parser, new) if found._root.has_error and self._root.has_error else found
+        found = SyntaxTree(self._parser, new, old, self._blank, data)
+        if found._root.has_error and self._root.has_error:
+            return SyntaxTree(self._parser, new, blank=self._blank, data=data)
+        return found
+
+    def errors_in(self, data: bytes) -> list[tuple[int, int, bool]]:
+        """Of another text: start and end of each error, and whether something is missing there."""
+        root = self._parser.parse(data).root_node
+        nodes = _problem_nodes(root) if root.has_error else ()
+        return sorted((node.start_byte, node.end_byte, node.is_missing) for node in nodes)
 
     @cached_property
     def problems(self) -> Problems:
@@ -236,7 +237,7 @@ class SyntaxTree:
         if not root.has_error:
             return NO_PROBLEMS
         place = self._byte(offset)
-        starts = [match.start() for match in _TOP_LEVEL.finditer(self._data)]
+        starts = [match.start() for match in _TOP_LEVEL.finditer(self._source)]
         own = max((start for start in starts if start <= place), default=0)
         following = [start for start in starts if start > place]
         # What begins right behind the place may lack its own beginning: its errors say nothing.
@@ -273,8 +274,8 @@ class SyntaxTree:
     def part_at(self, offset: int) -> tuple[str, str]:
         """What begins with the first sign behind ``offset``: the type of the largest node that does, lists of
         statements aside, and of the one around it; empty where nothing follows."""
-        text = self.text[offset:]
-        start = self._byte(offset + len(text) - len(text.lstrip()))
+        place = self._byte(offset)
+        start = place + len(self._data[place:]) - len(self._data[place:].lstrip())
         node = self._root.descendant_for_byte_range(start, start + 1)
         if start == len(self._data) or node is None or node.start_byte < start:
             return "", ""
@@ -299,7 +300,7 @@ class SyntaxTree:
                     at = self._line_start(child.start_byte)
                     if at not in seen:
                         seen.add(at)
-                        yield Start(len(self._data[:at].decode()), node.parent is None)
+                        yield Start(len(self._source[:at].decode()), node.parent is None)
             holders = [child for child in inner if child.end_byte >= place or child is inner[-1]]
             node = holders[-1] if holders else None
 
@@ -316,10 +317,10 @@ class SyntaxTree:
                 break
             if "comment" in node.type or (_STRING.search(node.type) and node.start_byte < place):
                 found: Literal["comment", "string"] = "comment" if "comment" in node.type else "string"
-                text = self._data[node.start_byte : node.end_byte]
+                text = self._source[node.start_byte : node.end_byte]
                 inside = place < node.end_byte or (found == "comment" and not text.endswith((b"*/", b"\n", b"-->")))
                 if inside and node.start_byte < place:
-                    before, after = self._data[node.start_byte : place], self._data[place : node.end_byte]
+                    before, after = self._source[node.start_byte : place], self._source[place : node.end_byte]
                     return SyntaxContext(found, before.decode("utf-8", "replace"), after.decode("utf-8", "replace"))
             if node.type in LISTS:
                 break

@@ -23,7 +23,7 @@ LAYERS = [
     {"protocols"},
     {"languages", "plot"},
     {"early_errors"},
-    {"syntax", "syntax_names"},
+    {"syntax", "syntax_kinds", "syntax_macros", "syntax_names"},
     {"llama"},
     {"grammar", "models"},
     {"draft"},

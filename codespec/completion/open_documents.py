@@ -15,13 +15,15 @@ from codespec.completion.ending.lexical import LexicalCheck
 from codespec.completion.ending.stop_rule import StopRule
 from codespec.completion.ending.suffix_gate import FittedState, FreeState, SuffixGate, window
 from codespec.completion.ending.tidy import Tidy
+from codespec.completion.trees import Trees
 from codespec.early_errors import EarlyErrors
 from codespec.engine.local import LocalEngine
 from codespec.grammar import Grammar, GrammarError
 from codespec.grammar.document import ROOT, GrammarDocument, GrammarPosition
 from codespec.languages import Language
 from codespec.protocols import CodespecError, GrammarState
-from codespec.syntax import ITEMS, Problems, SyntaxContext, SyntaxToken, SyntaxTree, syntax_tree, well_formed
+from codespec.syntax import Problems, SyntaxContext, SyntaxToken, SyntaxTree, well_formed
+from codespec.syntax_kinds import ITEMS
 
 MOST_DOCUMENTS = 8
 """Open documents whose states are kept."""
@@ -85,7 +87,7 @@ class OpenDocuments:
         self._engine = engine
         self._grammars = Grammars(engine)
         self._documents: OrderedDict[tuple[str, str, str], GrammarDocument] = OrderedDict()
-        self._tree: tuple[tuple[str, str], SyntaxTree | None] = (("", ""), None)
+        self._trees = Trees()
 
     def context_at(
         self,
@@ -113,9 +115,7 @@ class OpenDocuments:
         lead = lead_of(text[:offset])
         if not self._spells(lead):
             lead = ""
-        if self._tree[0] != (language.id, text):
-            self._tree = (language.id, text), syntax_tree(language, text)
-        tree = self._tree[1]
+        tree = self._trees.at(path, language, text, offset)
         found = self._grammar_at(path, language, grammar, text, offset - len(lead), tree, whole[0], stopped)
         if found.state is not None and lead and not self._takes(found.state.copy(), lead):
             # The grammar has nothing to say where the word is, or says that it is wrong.
@@ -150,6 +150,8 @@ class OpenDocuments:
             nothing=lead,
             sound=partial(_sound, tree, language, text, check) if tree is not None else None,
             stopped=stopped,
+            # Where macros make declarations, hardly anything tells one that ends too early from a whole one.
+            closes=not (language.preprocessed and around is not None and around.definitions),
         )
         return CursorContext(found, fit if fit.available else None, lead, not fit.available, rule, tidy, spacing)
 

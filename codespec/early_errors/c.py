@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from codespec.early_errors.c_types import is_for_a_macro, is_listed, is_type_as_a_value, is_value_as_a_type
 from codespec.early_errors.walk import Handler, Node, Walk, has_token, named, repeated
 
 _STATEMENTS = frozenset(
@@ -22,6 +23,13 @@ _KEYWORDS = frozenset(
     b"auto break case char const continue default do double else enum extern float for goto if int long register "
     b"return short signed sizeof static struct switch typedef union unsigned void volatile while".split()
 )
+
+_COMPLETE = frozenset(
+    {"function_definition", "type_definition", "compound_statement", "preproc_include", "preproc_def", "preproc_ifdef"}
+)
+"""What a block at the top level cannot belong to."""
+
+_SIZED = (b"int", b"char", b"double")
 
 _PARAMETERS = re.compile(rb"\s*#\s*define\s+\w+\(([^()\\/\n]*)\)")
 _PARAMETER = re.compile(rb"\s*(?:[A-Za-z_]\w*)?\s*(?:\.\.\.)?\s*")
@@ -84,6 +92,8 @@ def _expression(walk: Walk, node: Node, context: Context) -> None:
     inner = next(iter(named(node)), None)
     if not context.inside and inner is not None and not _may_be_a_macro(walk, node, inner):
         walk.report("statement outside a function", node)
+    if inner is not None and inner.type == "compound_literal_expression":
+        walk.report("literal as a statement", node)
     walk.visit_children(node, context)
 
 
@@ -98,7 +108,7 @@ def _may_be_a_macro(walk: Walk, statement: Node, inner: Node) -> bool:
 
 
 def _block(walk: Walk, node: Node, context: Context) -> None:
-    if node.parent is not None and node.parent.type == "translation_unit" and _follows_a_definition(node):
+    if not context.inside and _follows_a_definition(node):
         walk.report("block outside a function", node, node.children[0])
     before = node.prev_named_sibling
     # A block that belongs to nothing may be that of a macro such as ``for_each (x) { … }``.
@@ -113,12 +123,12 @@ def _is_complete(statement: Node | None) -> bool:
 
 
 def _follows_a_definition(block: Node) -> bool:
-    """Whether ``block`` belongs to nothing: what stands before it is complete. Declarations of parameters may stand
-    between a function's head and its body, and behind no body."""
+    """Whether ``block`` belongs to nothing: what stands before it is complete, or nothing is there. Declarations of
+    parameters may stand between a function's head and its body, and behind no body."""
     before = block.prev_named_sibling
     while before is not None and before.type in ("comment", "declaration"):
         before = before.prev_named_sibling
-    return before is not None and before.type in ("function_definition", "type_definition", "compound_statement")
+    return before is None or before.type in _COMPLETE
 
 
 def _function(walk: Walk, node: Node, context: Context) -> None:
@@ -173,9 +183,15 @@ def _fields(walk: Walk, node: Node, context: Context) -> None:
     for each in repeated(_named(walk, names, "field_identifier")):
         walk.report("field twice", each)
     for field in fields:
+        for each in field.children:
+            if each.type == "storage_class_specifier":
+                walk.report("storage class of a field", each)
         parts = list(named(field))
-        if len(parts) == 1 and parts[0].type == "type_identifier" and not _is_in_capitals(walk, parts[0]):
+        nameless = len(parts) == 1 and parts[0].type == "type_identifier"
+        if nameless and (not _is_in_capitals(walk, parts[0]) or is_listed(walk, parts[0])):
             walk.report("field without a name", field, parts[0])
+        elif len(parts) == 1 and parts[0].type == "macro_type_specifier" and _is_no_macro(walk, parts[0].children[0]):
+            walk.report("field without a name", field)
     walk.visit_children(node, context)
 
 
@@ -199,7 +215,8 @@ def _is_alone(walk: Walk, name: Node) -> bool:
 
 def _sized_type(walk: Walk, node: Node, context: Context) -> None:
     kind = node.child_by_field_name("type")
-    if kind is not None and kind.type == "type_identifier" and _is_no_macro(walk, kind):
+    sizeless = kind is not None and kind.type == "type_identifier" and _is_no_macro(walk, kind)
+    if sizeless or (kind is not None and kind.type == "primitive_type" and walk.text(kind) not in _SIZED):
         walk.report("size of a type that has none", node, kind)
     walk.visit_children(node, context)
 
@@ -218,10 +235,6 @@ def _declarator(walk: Walk, node: Node, context: Context) -> None:
 def _declaration(walk: Walk, node: Node, context: Context) -> None:
     kind, what = node.child_by_field_name("type"), node.child_by_field_name("declarator")
     if kind is not None and what is not None:
-        takes = kind.child_by_field_name("type")
-        of_a_name = takes is not None and re.fullmatch(rb"\w+", walk.text(takes))
-        if kind.type == "macro_type_specifier" and of_a_name and _is_alone(walk, kind.children[0]):
-            walk.report("unknown macro", kind)
         # ``elsif`` and a call on the next line.
         call = kind.type == "type_identifier" and what.type == "function_declarator" and context.inside
         if call and kind.start_point[0] != what.start_point[0] and _is_alone(walk, kind):
@@ -229,9 +242,17 @@ def _declaration(walk: Walk, node: Node, context: Context) -> None:
     walk.visit_children(node, context)
 
 
+def _macro(walk: Walk, node: Node, context: Context) -> None:
+    if _is_no_macro(walk, node.children[0]) and _is_alone(walk, node.children[0]):
+        walk.report("unknown macro", node)
+    walk.visit_children(node, context)
+
+
 def _identifier(walk: Walk, node: Node, context: Context) -> None:
-    if walk.text(node) in _KEYWORDS:
+    if walk.text(node) in _KEYWORDS and not is_for_a_macro(walk, node):
         walk.report("keyword as a name", node)
+    elif node.type == "identifier" and walk.is_touched(node) and is_type_as_a_value(walk, node):
+        walk.report("type as a value", node)
 
 
 def _parameters(walk: Walk, node: Node, context: Context) -> None:
@@ -261,6 +282,31 @@ def _named(walk: Walk, names: Iterable[Node], kind: str) -> Iterator[tuple[bytes
             yield text, name
 
 
+def _cast(walk: Walk, node: Node, context: Context) -> None:
+    if walk.is_touched(node) and is_value_as_a_type(walk, node):
+        walk.report("value as a type", node)
+    walk.visit_children(node, context)
+
+
+def _linkage(walk: Walk, node: Node, context: Context) -> None:
+    around = node.parent
+    while around is not None and not (
+        around.type.startswith("preproc") and b"__cplusplus" in walk.text(around).partition(b"\n")[0]
+    ):
+        around = around.parent
+    if around is None:
+        walk.report("extern of C++", node, node.children[0])
+    walk.visit_children(node, context)
+
+
+def _strings(walk: Walk, node: Node, context: Context) -> None:
+    # Between strings stand macros that are strings.
+    for each in named(node):
+        if each.type == "identifier" and _is_no_macro(walk, each) and not is_for_a_macro(walk, each):
+            walk.report("name beside a string", each)
+    walk.visit_children(node, context)
+
+
 def _define(walk: Walk, node: Node, context: Context) -> None:
     # A list of parameters that the parser takes for the text of the macro.
     found = _PARAMETERS.match(walk.text(node))
@@ -272,6 +318,15 @@ def _include(walk: Walk, node: Node, context: Context) -> None:
     path = node.child_by_field_name("path")
     if path is not None and path.type != "identifier" and walk.text(path)[-2:-1] == b"/":
         walk.report("include of a folder", node)
+    if path is not None and path.type == "system_lib_string" and context.inside:
+        walk.report("declarations of a header within others", node)
+
+
+def _directive(walk: Walk, node: Node, context: Context) -> None:
+    # Among fields the parser knows no includes.
+    among_fields = node.parent is not None and node.parent.type == "field_declaration_list"
+    if among_fields and re.match(rb"\s*#\s*include\s*<", walk.text(node)):
+        walk.report("declarations of a header within others", node)
 
 
 HANDLERS: dict[str, Handler] = {
@@ -285,7 +340,12 @@ HANDLERS: dict[str, Handler] = {
     "parameter_list": _parameters,
     "sized_type_specifier": _sized_type,
     "function_declarator": _declarator,
+    "macro_type_specifier": _macro,
+    "concatenated_string": _strings,
+    "cast_expression": _cast,
+    "linkage_specification": _linkage,
     **dict.fromkeys(("identifier", "field_identifier", "type_identifier"), _identifier),
     "preproc_include": _include,
+    "preproc_call": _directive,
     "preproc_def": _define,
 }

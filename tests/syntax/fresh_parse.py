@@ -1,4 +1,5 @@
-"""Random texts put into real files: is the tree what a parse from the beginning gives.
+"""Random texts put into real files, blanked where their parser cannot read them: is the tree what a parse from the
+beginning gives.
 
 ``python -m tests.syntax.fresh_parse --count 20000 --seed 1 FOLDER…`` takes the files of every language with a parser
 under the folders. Compared are errors (where the document has some, also with a text put in: their number and extent)
@@ -11,8 +12,10 @@ import argparse
 import random
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
+from codespec.completion.trees import find_blanking
 from codespec.languages import LANGUAGES, Language
 from codespec.syntax import SyntaxTree, new_parser, syntax_tree
 
@@ -56,10 +59,13 @@ def check(language: Language, texts: Sequence[str], count: int, chooser: random.
     for done in range(0, count, PER_FILE):
         text = chooser.choice(texts)
         tree = syntax_tree(language, text)
-        assert tree is not None
+        blanking = find_blanking(language, text)
         for _ in range(min(PER_FILE, count - done)):
             offset, added = insertion(text, chooser)
-            fresh = SyntaxTree(parser, text[:offset] + added + text[offset:])
+            blank = partial(blanking, cursor=len(text[:offset].encode())) if blanking else None
+            tree = syntax_tree(language, text, blank) if blanking else tree
+            assert tree is not None
+            fresh = SyntaxTree(parser, text[:offset] + added + text[offset:], blank=blank)
             other = tree.with_text(offset, added)
             both = bool(other.problems.count and fresh.problems.count and not tree.problems.count)
             if not both and differs(other, fresh, len(text) + len(added)):

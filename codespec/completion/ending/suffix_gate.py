@@ -69,6 +69,7 @@ class SuffixGate:
         sound: whether another parser finds no error in the document as it is; what the grammar refuses of the suffix
             then is the grammar's own limit, and not demanded.
         stopped: asked before every question; where it says True, ``fit`` and the others raise ``Aborted``.
+        closes: whether ``close`` tries what may end a text.
     """
 
     def __init__(
@@ -83,9 +84,10 @@ class SuffixGate:
         nothing: str = "",
         sound: Callable[[], bool] | None = None,
         stopped: Callable[[], bool] = lambda: False,
+        closes: bool = True,
     ) -> None:
         self._vocabulary, self._state, self._check = vocabulary, state, check
-        self._stopped = stopped
+        self._stopped, self._closes = stopped, closes
         self._nothing, self._sound = nothing, sound
         self._variants = variants or (lambda text: (text,))
         self._outside = outside
@@ -122,7 +124,7 @@ class SuffixGate:
 
     def close(self, text: str) -> str | None:
         """``text`` with the fewest closing brackets, quotes and separators after it that make it fit; None without."""
-        waiting, tried = deque([""]), 0
+        waiting, tried = deque([""] if self._closes else ()), 0
         while waiting:
             before = waiting.popleft()
             for sign in CLOSERS:

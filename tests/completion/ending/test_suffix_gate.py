@@ -152,6 +152,7 @@ def test_both_judges_must_agree():
 )
 def test_closing_what_is_open(text, generated, closed):
     assert gate_at(text).close(generated) == closed
+    assert gate_at(text, closes=False).close(generated) is None
 
 
 def test_a_broken_document_may_stay_as_broken():

@@ -1,0 +1,92 @@
+"""C: names of types where a value has to stand.
+
+Which names are types is read off how a file writes them elsewhere.
+"""
+
+from __future__ import annotations
+
+import re
+
+from codespec.early_errors.walk import Node, Walk
+
+_VALUES = frozenset(
+    {
+        "binary_expression", "assignment_expression", "return_statement", "expression_statement", "argument_list",
+        "conditional_expression", "subscript_expression", "unary_expression", "pointer_expression", "field_expression",
+        "update_expression", "call_expression", "init_declarator", "cast_expression", "parenthesized_expression",
+    }
+)  # fmt: skip
+"""What holds values."""
+_WHOLE = frozenset({"argument_list", "return_statement", "assignment_expression", "init_declarator"})
+"""Those in which a value in brackets is no cast."""
+_TAKES_TYPES = re.compile(rb"va_arg|offsetof|typeof|container_of|\w*sizeof|\w*alignof|[A-Z_]\w*")
+# Behind the beginning of a line, a bracket or a comma: a name of a type, and one of what is declared.
+_DECLARES = (
+    rb"(?m)(?:^|[(,;{])[ \t]*(?:(?:const|static|extern|inline|volatile|register)[ \t]+)*"
+    rb"%b(?:[ \t]+\**|[ \t]*\*+[ \t]*)[A-Za-z_]\w*[ \t]*[;,)=(\[]"
+)
+# How a type is used: before a name or stars, in a cast, or as the name of a header.
+_LIKE_A_TYPE = rb"\b%b(?:[ \t]+[A-Za-z_]|[ \t]*\*|\.h\b)|\([ \t]*(?:const[ \t]+)?%b[ \t]*\)"
+_TREATED_AS_A_VALUE = rb"\b%b\s*(?:->|\.\w|\[|=[^=]|\+\+|--|[-+]=)"
+_DEFINES = rb"\}[ \t]*%b[ \t]*;|typedef\b[^;{}]*\b%b[ \t]*;"
+
+
+def is_type_as_a_value(walk: Walk, name: Node) -> bool:
+    """Whether a name stands where a value has to, and is one of a type."""
+    return _is_value(walk, name) and _is_type(walk, name)
+
+
+def is_value_as_a_type(walk: Walk, cast: Node) -> bool:
+    """Whether what a cast has for a type is a name that the rest of the file treats as a value only: `(p) q`."""
+    descriptor = cast.child_by_field_name("type")
+    kind = descriptor.child_by_field_name("type") if descriptor is not None else None
+    if kind is None or kind.type != "type_identifier" or descriptor.child_count != 1:
+        return False
+    rest, text = _rest(walk, kind), re.escape(walk.text(kind))
+    return re.search(_TREATED_AS_A_VALUE % text, rest) is not None and re.search(_DECLARES % text, rest) is None
+
+
+def is_listed(walk: Walk, name: Node) -> bool:
+    """Whether the rest of the file has a name in a list of values, such as those of an enumeration."""
+    return re.search(rb"[,{]\s*%b\s*[,=}]" % re.escape(walk.text(name)), _rest(walk, name)) is not None
+
+
+def _is_value(walk: Walk, name: Node) -> bool:
+    parent = name.parent
+    if parent is None or parent.type not in _VALUES:
+        return False
+    # `(T) (x)`, `(T) -1` and `sizeof (T)`, which the parser cannot tell from a value.
+    in_brackets = parent.type == "parenthesized_expression" and parent.parent is not None
+    if in_brackets and parent.parent.type not in _WHOLE:
+        return False
+    if parent.type == "init_declarator" and parent.child_by_field_name("value") != name:
+        return False
+    return not is_for_a_macro(walk, name)
+
+
+def is_for_a_macro(walk: Walk, name: Node) -> bool:
+    """Whether a name is within the arguments of what may be a macro."""
+    around = name.parent
+    while around is not None and not around.type.endswith(("statement", "declaration")):
+        if around.type == "call_expression":
+            function = around.child_by_field_name("function")
+            if function is not None and function != name and _TAKES_TYPES.fullmatch(walk.text(function)):
+                return True
+        around = around.parent
+    return False
+
+
+def _is_type(walk: Walk, name: Node) -> bool:
+    """Whether the rest of the file declares something of this type, and does nothing else with the name."""
+    rest, text = _rest(walk, name), re.escape(walk.text(name))
+    uses = len(re.findall(rb"\b%b\b" % text, rest))
+    if not uses or not re.search(_DECLARES % text, rest):
+        return False
+    like = sum(len(re.findall(pattern % (text, text), rest)) for pattern in (_LIKE_A_TYPE, _DEFINES))
+    return like >= uses
+
+
+def _rest(walk: Walk, name: Node) -> bytes:
+    """The file without what was put in, or without the name."""
+    begin, end = walk.touched if walk.touched is not None else (name.start_byte, name.end_byte)
+    return walk.data[:begin] + b"\n" + walk.data[end:]
