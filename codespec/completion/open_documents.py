@@ -22,8 +22,8 @@ from codespec.grammar import Grammar, GrammarError
 from codespec.grammar.document import ROOT, GrammarDocument, GrammarPosition
 from codespec.languages import Language
 from codespec.protocols import CodespecError, GrammarState
-from codespec.syntax import Problems, SyntaxContext, SyntaxToken, SyntaxTree, well_formed
-from codespec.syntax_kinds import ITEMS
+from codespec.syntax.kinds import ITEMS
+from codespec.syntax.tree import Problems, SyntaxContext, SyntaxToken, SyntaxTree, well_formed
 
 MOST_DOCUMENTS = 8
 """Open documents whose states are kept."""

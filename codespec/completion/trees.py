@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from codespec.completion.ending.lexical import State, read
 from codespec.languages import Language
-from codespec.syntax import SyntaxTree, syntax_tree
-from codespec.syntax_macros import Blanking, Error, default, search
+from codespec.syntax.macros import Blanking, Error, default, search
+from codespec.syntax.tree import SyntaxTree, syntax_tree
 
 MOST_DOCUMENTS = 64
 """Whose blankings are remembered."""

@@ -30,7 +30,7 @@ Open = Callable[[str, Levels], GrammarState | None]
 
 
 class Start(Protocol):
-    """A position from which the text may be parsed on its own; see ``codespec.syntax``."""
+    """A position from which the text may be parsed on its own; see ``codespec.syntax.tree``."""
 
     @property
     def offset(self) -> int: ...

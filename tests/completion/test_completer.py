@@ -14,7 +14,7 @@ from codespec.errors import CodespecError
 from codespec.languages import by_id
 from codespec.models.registry import EMBEDDED_TARGET
 from codespec.protocols import Snippet
-from codespec.syntax import syntax_tree
+from codespec.syntax.tree import syntax_tree
 
 BASE = replace(Config(), max_tokens=24, time_budget_ms=0, grammar="none")
 TEXT = "import os\n\n\ndef main(argv):\n    if not argv:\n        raise \n    return os.path.join(*argv)\n"

@@ -5,7 +5,7 @@ import pytest
 from codespec.completion.open_documents import TreeCheck
 from codespec.early_errors import EarlyErrors, early_errors
 from codespec.languages import by_id
-from codespec.syntax import new_parser, syntax_tree
+from codespec.syntax.tree import new_parser, syntax_tree
 
 AWAIT = "await outside an async function"
 COMMONJS = "import or export in a CommonJS module"

@@ -7,7 +7,7 @@ import pytest
 
 from codespec.early_errors import early_errors
 from codespec.languages import by_id
-from codespec.syntax import syntax_tree
+from codespec.syntax.tree import syntax_tree
 from tests.early_errors import compilers, samples
 
 FILES = 30

@@ -8,7 +8,7 @@ import pytest
 from codespec.errors import Aborted, CodespecError
 from codespec.grammar import Grammar, GrammarError, byte_tokenizer
 from codespec.grammar.document import Feed, GrammarDocument
-from codespec.syntax import Start
+from codespec.syntax.tree import Start
 
 JSON = '{\n  "a": [1, 2],\n  "b": {\n    "c": "d",\n    "e": null\n  },\n  "f": true\n}\n'
 # Statements in braces; a file begins with a word of its own.

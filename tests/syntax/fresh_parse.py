@@ -17,7 +17,7 @@ from pathlib import Path
 
 from codespec.completion.trees import find_blanking
 from codespec.languages import LANGUAGES, Language
-from codespec.syntax import SyntaxTree, new_parser, syntax_tree
+from codespec.syntax.tree import SyntaxTree, new_parser, syntax_tree
 
 LARGEST = 12_000
 MOST_FILES = 300

@@ -7,7 +7,7 @@ import pytest
 from fresh_parse import check
 
 from codespec.languages import LANGUAGES, by_id
-from codespec.syntax import new_parser
+from codespec.syntax.tree import new_parser
 
 GRAMMARS = Path(__file__).parents[1] / "grammars"
 COUNT = 400

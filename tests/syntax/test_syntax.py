@@ -3,7 +3,7 @@
 import pytest
 
 from codespec.languages import LANGUAGES, Language, by_id
-from codespec.syntax import NO_PROBLEMS, Problems, _parser, syntax_tree, well_formed
+from codespec.syntax.tree import NO_PROBLEMS, Problems, _parser, syntax_tree, well_formed
 
 CORE = ("python", "json", "javascript", "typescript", "typescriptreact", "go", "c")
 PYTHON = """import os
@@ -151,7 +151,7 @@ def test_enclosing_statements_are_found_outermost_first(language, text, marker, 
 
 
 def test_too_large_a_document_is_left_alone(monkeypatch):
-    monkeypatch.setattr("codespec.syntax.LARGEST", 10)
+    monkeypatch.setattr("codespec.syntax.tree.LARGEST", 10)
     assert syntax_tree(by_id("python"), "x = 1\n" * 10) is None
     assert syntax_tree(by_id("python"), "x = 1\n") is not None
 

@@ -9,8 +9,8 @@ from fakes import FakeVocabulary
 from codespec.completion.open_documents import OpenDocuments, TreeCheck
 from codespec.completion.trees import Trees, find_blanking
 from codespec.languages import by_id
-from codespec.syntax import syntax_tree
-from codespec.syntax_macros import MOST_BYTES, Blanking, Error, conditionals, default, search
+from codespec.syntax.macros import MOST_BYTES, Blanking, Error, conditionals, default, search
+from codespec.syntax.tree import syntax_tree
 
 C = by_id("c")
 

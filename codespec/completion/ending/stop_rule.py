@@ -9,7 +9,7 @@ from typing import Literal
 
 from codespec.completion.ending.brackets import OPENERS, Scan, closer_of, end_of, scan
 from codespec.languages import PLAIN, Language
-from codespec.syntax import SyntaxContext
+from codespec.syntax.tree import SyntaxContext
 
 Extent = Literal["line", "block", "text"]
 """How far a completion goes; ``text`` is that between quotes or the marks of a comment."""

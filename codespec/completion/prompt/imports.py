@@ -12,7 +12,7 @@ from pathlib import Path
 from codespec.languages import by_id, by_path
 from codespec.privacy.secrets import is_secret
 from codespec.protocols import Snippet
-from codespec.syntax_names import DEFAULT, EVERYTHING, Definition, Import, Outline, Outliner
+from codespec.syntax.names import DEFAULT, EVERYTHING, Definition, Import, Outline, Outliner
 
 LARGEST = 200_000
 """Bytes of a file that is read."""

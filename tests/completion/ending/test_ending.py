@@ -17,7 +17,7 @@ from fakes import FakeVocabulary
 from codespec.completion.ending.ending import Ending
 from codespec.completion.open_documents import OpenDocuments
 from codespec.languages import by_id
-from codespec.syntax import syntax_tree
+from codespec.syntax.tree import syntax_tree
 
 if sys.version_info >= (3, 11):
     import tomllib

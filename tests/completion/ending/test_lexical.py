@@ -5,7 +5,7 @@ import pytest
 from codespec.completion.ending.lexical import LexicalCheck
 from codespec.completion.open_documents import TreeCheck
 from codespec.languages import by_id
-from codespec.syntax import syntax_tree
+from codespec.syntax.tree import syntax_tree
 
 MACROS = "BEGIN(a) static INLINE b c\n"
 """What no parser of C takes without the macros."""

@@ -4,7 +4,7 @@ import pytest
 
 from codespec.completion.ending.stop_rule import StopRule, syntax_context
 from codespec.languages import by_id
-from codespec.syntax import syntax_tree
+from codespec.syntax.tree import syntax_tree
 
 
 def at(language, document):

@@ -11,7 +11,7 @@ import pytest
 from codespec.completion.prompt import imports
 from codespec.completion.prompt.imports import ImportedSignatures
 from codespec.languages import by_id
-from codespec.syntax_names import Outliner
+from codespec.syntax.names import Outliner
 
 
 @pytest.fixture

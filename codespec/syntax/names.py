@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from codespec.languages import Language
-from codespec.syntax import new_parser
+from codespec.syntax.tree import new_parser
 
 if TYPE_CHECKING:
     import tree_sitter

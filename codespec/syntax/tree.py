@@ -1,8 +1,4 @@
-"""tree-sitter: the syntax errors of a document, and the syntax around a position.
-
-Only this module and ``syntax_names`` import tree-sitter. A language whose parser is not installed has no syntax, and
-still completes.
-"""
+"""The tree of a document: its syntax errors, and the syntax around a position."""
 
 from __future__ import annotations
 
@@ -19,7 +15,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from codespec.languages import Language
-from codespec.syntax_kinds import DEFINITIONS, LISTS
+from codespec.syntax.kinds import DEFINITIONS, LISTS
 
 if TYPE_CHECKING:
     import tree_sitter
