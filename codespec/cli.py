@@ -30,6 +30,7 @@ from codespec.cli_models import (
     run_models_suggest,
     run_models_use,
 )
+from codespec.crash import keep_no_memory
 from codespec.errors import CodespecError
 from codespec.exit_codes import ANSWER_IS_NO, BAD_INPUT, DONE, INTERNAL
 from codespec.options import build_parser
@@ -38,6 +39,7 @@ from codespec.terminal import guarded
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; returns its exit code: 0 done, 1 the answer is no, 2 bad usage or input, 3 internal failure."""
+    keep_no_memory()
     with guarded():
         return _run(arguments)
 

@@ -10,6 +10,7 @@ PACKAGE = Path(__file__).parent.parent / "codespec"
 # From the bottom up; what shares a row may import each other.
 LAYERS = [
     {
+        "crash",
         "errors",
         "exit_codes",
         "files",
@@ -26,7 +27,7 @@ LAYERS = [
     {"protocols"},
     {"languages", "option_values", "options", "options_measure", "show"},
     {"early_errors"},
-    {"syntax", "syntax_names"},
+    {"syntax", "syntax_literals", "syntax_names"},
     {"llama"},
     {"grammar", "models"},
     {"draft"},
@@ -48,7 +49,7 @@ HOMES = {
     "lark": {"grammar"},
     "torch": {"train"},
     "pathspec": {"ignore"},
-    "tree_sitter": {"syntax", "syntax_names", "bench"},
+    "tree_sitter": {"syntax", "syntax_literals", "syntax_names", "bench"},
     "tokenizers": {"train"},
     "huggingface_hub": {"models"},
     "tomlkit": {"models"},
