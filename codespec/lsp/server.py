@@ -139,6 +139,8 @@ class CodespecServer(LanguageServer):
         """Whether a document must be neither completed nor learnt; why is told once."""
         reason = self.surroundings.private(document, folder)
         before, self._private[document.uri] = self._private.get(document.uri), bool(reason)
+        if reason and not before:
+            self.traces.forget(document.uri)
         if reason and folder and not before:  # it may have been kept line by line, or in an earlier session
             self.lessons.forget_file(folder, to_fs_path(self.file_of(document.uri)) or "", learnt=before is False)
         if reason and document.uri not in self._told_private:
