@@ -22,7 +22,7 @@ _MARKS = ("PRIVATE KEY-----", "AKIA", "ghp_", "xox")
 def is_secret(path: str, text: str) -> bool:
     """Whether a file may hold secrets, as far as its name (or URI) and its text tell: good enough a reason to keep its
     text off the disk and out of what is shown for another file."""
-    return has_secret_name(path) or holds_key(text) or holds_token(text) or holds_value(path, text)
+    return has_secret_name(path) or holds_token(text) or holds_value(path, text)
 
 
 def holds_key(text: str) -> bool:

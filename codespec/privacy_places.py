@@ -125,7 +125,7 @@ _ALWAYS: tuple[tuple[str, re.Pattern[str], Callable[[str], bool]], ...] = (
     ("onvert", re.compile(r"[Cc]onvertTo-SecureString\s{1,4}(?:-\w+\s{1,4})*[\"']([^\"'\n]{4,200})[\"']"), is_chosen),
     ("net use", re.compile(r"\bnet use\b[^\n]{0,200}?/user:[\w.@-]{1,60}\s{1,4}([^\s/][^\s]{3,100})"), is_chosen),
     ("DENTIFIED", re.compile(r"IDENTIFIED\s(?:WITH\s\S{1,40}\s)?BY\s{1,4}(?:PASSWORD\s)?[\"']([^\"'\n]{3,200})[\"']"), is_chosen),
-    ("dentified", re.compile(r"identified\s(?:with\s\S{1,40}\s)?by\s{1,4}(?:password\s)?[\"']([^\"'\n]{3,200})[\"']"), is_chosen),
+    ("dentified", re.compile(r"(?:user|role|grant|set|alter|create)\b[^;]{0,200}identified\s(?:with\s\S{1,40}\s)?by\s{1,4}(?:password\s)?[\"']([^\"'\n]{3,200})[\"']"), is_chosen),
     ("PASSWORD", re.compile(r"PASSWORD\s{1,4}(?:FOR\s[^=\n]{1,80})?=?\s{0,4}N?'([^'\n]{3,200})'"), is_chosen),
     ("BasicAuth", re.compile(r"BasicAuth\w*\(\s{0,4}[\"'][^\"'\n]{0,80}[\"'],\s{0,4}[\"'`]([^\"'`\n]{3,200})[\"'`]"), is_drawn),
     ("auth=", re.compile(r"\bauth=\(\s{0,4}[\"'][^\"'\n]{0,80}[\"'],\s{0,4}[\"']([^\"'\n]{3,200})[\"']"), is_drawn),
@@ -139,7 +139,7 @@ _NEAR_KEY = re.compile(
     r"(?i:key|secret|token|hmac|aes|cipher|crypt|fernet)[^\n]{0,80}?[\"'`]([0-9a-fA-F]{32,256}|[A-Za-z0-9+/]{40,256}={0,2})[\"'`]"
 )
 _HASH = re.compile(
-    r"sha\d|md5|hash|digest|checksum|integrity|fingerprint|commit|public|pub_?key|revision|etag|thumbprint|test|key_?id|address",
+    r"sha\d|md5|hash|digest|checksum|integrity|fingerprint|commit|public|pub_?key|revision|etag|thumbprint|test|key_?id|address|next|continuation|marker",
     re.I,
 )
 _MANIFEST = re.compile(r"^kind:\s*Secret\s*$", re.MULTILINE)
@@ -198,7 +198,7 @@ def _values(text: str, start: int, end: int, kind: Kind) -> Iterator[str]:
             found = _AFTER_LINE.match(text, end)
             if found and (value := _ended(found["value"], kind)):
                 yield value
-        if lead.endswith("--"):
+        if lead.endswith("--") and not lead.endswith("<!--"):
             found = _AFTER_ARGUMENT.match(text, end)
             if found:
                 yield found["value"]
@@ -221,7 +221,7 @@ def _ended(line: str, kind: Kind) -> str:
         value = value.strip("`*\"'")
         return value if _PROSE_VALUE.fullmatch(value) else ""
     if kind is Kind.SHELL:
-        return value.split()[0] if value else ""
+        return value.split()[0].rstrip(",") if value else ""
     return value
 
 
