@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 
 from codespec.privacy_names import has_secret_name
-from codespec.privacy_places import holds_value
+from codespec.privacy_places import holds_manifest, holds_value
 from codespec.privacy_tokens import holds_token
 
-__all__ = ["SECRET", "has_secret_name", "holds_key", "holds_token", "is_secret"]
+__all__ = ["SECRET", "has_secret_name", "holds_key", "holds_manifest", "holds_token", "is_secret"]
 
 SECRET = re.compile(
     r"-----BEGIN [A-Z ]*PRIVATE KEY-----|\bAKIA[0-9A-Z]{16}\b|\bghp_[A-Za-z0-9]{36}\b|\bxox[bp]-[0-9A-Za-z-]{20,}"

@@ -152,7 +152,7 @@ def holds_value(path: str, text: str) -> bool:
     return (
         any(is_secret_value(value, name) for name, value in _assigned(text, kind))
         or any(part in text and any(judge(found[1]) for found in form.finditer(text)) for part, form, judge in _ALWAYS)
-        or (kind is Kind.CONFIG and _holds_manifest(text))
+        or holds_manifest(path, text)
         or _holds_hex_key(text)
         or (kind is not Kind.PROSE and holds_random(text))
     )
@@ -225,9 +225,9 @@ def _ended(line: str, kind: Kind) -> str:
     return value
 
 
-def _holds_manifest(text: str) -> bool:
-    """Whether a text is a Secret of Kubernetes with data."""
-    if not _MANIFEST.search(text):
+def holds_manifest(path: str, text: str) -> bool:
+    """Whether a text is a Secret of Kubernetes with data, which may stand far from the line that says so."""
+    if "Secret" not in text or kind_of(path, text) is not Kind.CONFIG or not _MANIFEST.search(text):
         return False
     for block in _DATA.finditer(text):
         if any(is_drawn(each["value"]) or is_chosen(each["value"]) for each in _ENTRY.finditer(block[0])):

@@ -11,7 +11,7 @@ from time import monotonic
 from codespec.completion.difference import common_ends
 from codespec.ignore import GIT, OWN, IgnoreFiles
 from codespec.places import folder_of
-from codespec.privacy import is_secret
+from codespec.privacy import holds_manifest, is_secret
 
 WHOLE = 16_000
 """Characters of a text that is searched whole whenever it has changed; of a longer one what has changed."""
@@ -63,7 +63,7 @@ class PublicFiles:
             return old.secret
         changed = text if old is None or old.secret or len(text) <= WHOLE else _changed(old.text, text)
         names = (real,) if Path(real).name == Path(path).name else (path, real)
-        found = any(is_secret(name, changed) for name in names)
+        found = any(is_secret(name, changed) or holds_manifest(name, text) for name in names)
         self._searched[path] = _Searched(text, found, now)
         self._searched.move_to_end(path)
         if len(self._searched) > DOCUMENTS:

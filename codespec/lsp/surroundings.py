@@ -11,18 +11,20 @@ from time import monotonic
 from lsprotocol import types
 from pygls.uris import to_fs_path
 
-from codespec.completion.context import Chooser, Ring, around, pieces
+from codespec.completion.context import Chooser, Ring, around, piece_spans, span, without_ends
 from codespec.completion.imports import LARGEST
 from codespec.config import ContextConfig
 from codespec.ignore import GIT, HOLD_S, OWN, IgnoreFiles
 from codespec.languages import by_path
 from codespec.lsp.documents import Document
 from codespec.lsp.imported import ImportReader
-from codespec.privacy import has_secret_name, holds_token, is_secret
+from codespec.privacy import has_secret_name, holds_manifest, holds_token, is_secret
 from codespec.protocols import Snippet
 
 NEAR_LINES = 128
 """Around the cursor, whose identifiers say what is relevant."""
+AROUND_LINES = 32
+"""Around a part of a document, that are searched for secrets with it."""
 MOST_CHECKED = 1_000_000
 """Characters of a document that are searched for secrets."""
 IMPORTS_EVERY_S = 10.0
@@ -188,13 +190,15 @@ class Surroundings:
         if self._holds_token(known) or not self._shared.may_show(path, place):
             return
         name, count = path.relative_to(place).as_posix(), self._settings.chunk_lines
-        lines = around(known.document.lines, known.row, count)
-        if not is_secret(path.name, "\n".join(lines)):
-            self._ring.add(known.file, known.folder, name, lines)
+        lines = known.document.lines
+        own, found = span(lines, known.row, count), piece_spans(lines, known.row, count)
+        shown = _public(path.name, lines, [own, *found])
+        if own in shown:
+            self._ring.add(known.file, known.folder, name, without_ends(lines, own))
         if known.document.uri in self._known:  # still open
-            found = pieces(known.document.lines, known.row, count)
-            shown = (each for each in found if not is_secret(path.name, "\n".join(each)))
-            self._ring.open(known.file, known.folder, name, shown)
+            self._ring.open(
+                known.file, known.folder, name, (without_ends(lines, each) for each in found if each in shown)
+            )
 
     def _holds_token(self, known: _Known) -> bool:
         """Whether a document does, or another cell of the same notebook."""
@@ -229,6 +233,20 @@ class Surroundings:
         if known.holds_token:
             self._ring.remove(known.file)
         return known
+
+
+def _public(name: str, lines: Sequence[str], parts: Sequence[range]) -> list[range]:
+    """Those parts of a document in which no secret is seen with the lines around them: what tells one may stand before
+    the part that holds it."""
+    if holds_manifest(name, "".join(lines)):
+        return []
+
+    def secret(start: int, stop: int) -> bool:
+        return is_secret(name, "".join(lines[max(0, start - AROUND_LINES) : stop + AROUND_LINES]))
+
+    if not secret(min(each.start for each in parts), max(each.stop for each in parts)):
+        return list(parts)
+    return [each for each in parts if not secret(each.start, each.stop)]
 
 
 class SharedFiles:

@@ -220,6 +220,27 @@ def test_pieces_that_look_drawn_at_random_are_not_shown(session):
     assert session.shown(session.open("a.py")) == []
 
 
+KEYS = "data:\n" + "".join(f"  entry{number}: {'Zm9vYmFy' * 4}{number:04}\n" for number in range(150))
+
+
+@pytest.mark.parametrize(
+    ("name", "source"),
+    [
+        ("a.yaml", "apiVersion: v1\nkind: Secret\n" + KEYS),
+        ("a.yaml", KEYS + "kind: Secret\n" + text("b")),
+        *(("b.py", text("b", lead) + "password = (\n    'Hq7-rT2_wPz9'\n)\n" + text("c")) for lead in (61, 62, 63)),
+    ],
+)
+def test_what_tells_a_secret_may_stand_before_the_part_that_holds_it(session, name, source):
+    a, b = session.open("a.py"), session.open(name, source)
+    for row in (0, 63, 64, 100, 190):
+        session.visit(b, row)
+        session.visit(a, 0)
+        found = session.surroundings.context(a, 0, str(session.folder))
+        assert not [each for each in found if "Zm9v" in each.text or "Hq7" in each.text]
+    assert bool(session.shown(a)) == (name == "b.py"), "the rest of it is shown"
+
+
 def test_cells_of_a_notebook_are_one_file(session):
     a = session.open("a.py")
     file = session.document("n.ipynb")
