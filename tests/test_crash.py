@@ -64,6 +64,38 @@ def test_no_core_dump_holds_documents(tmp_path: Path, arguments: list[str]) -> N
         process.communicate()
 
 
+LOGS = """
+import logging, sys, threading
+from codespec.crash import log_to
+from codespec.errors import CodespecError
+log_to(sys.stderr, "%(levelname)s %(message)s", logging.INFO)
+log = logging.getLogger("codespec.x")
+def fail(error):
+    try:
+        try:
+            {"a": 1}["text of a document"]
+        except KeyError as cause:
+            raise error("more of it") from cause
+    except Exception:
+        log.exception("a request failed")
+fail(ValueError)
+fail(OSError)
+fail(CodespecError)
+threading.Thread(target=lambda: int("text of a document")).start()
+"""
+
+
+def test_logs_say_where_something_failed_and_quote_no_text() -> None:
+    done = subprocess.run([sys.executable, "-c", LOGS], capture_output=True, text=True, timeout=60)
+    assert "text of a document" not in done.stderr.replace('["text of a document"]', "")
+    assert done.stderr.count("ERROR a request failed\nTraceback") == 3
+    assert done.stderr.count("KeyError\n\nafterwards:") == 3
+    assert done.stderr.count("more of it") == 2  # of OSError and CodespecError
+    assert "OSError: more of it" in done.stderr
+    assert "a thread has failed" in done.stderr
+    assert done.stderr.rstrip().endswith("ValueError")
+
+
 def _core_limit(process: int) -> str:
     """The soft limit, in bytes."""
     lines = Path(f"/proc/{process}/limits").read_text().splitlines()

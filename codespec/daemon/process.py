@@ -23,6 +23,7 @@ from typing import Any
 
 from codespec.completion.executor import DecodeThread
 from codespec.config import load
+from codespec.crash import log_to
 from codespec.daemon.models import Models, Work
 from codespec.daemon.place import Place, place, version
 from codespec.daemon.session import Session
@@ -211,8 +212,7 @@ def run(name: str | None = None) -> int:
         CodespecError: the socket cannot be made.
     """
     faulthandler.enable()
-    line = "%(asctime)s %(levelname)s %(name)s: %(message)s"
-    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format=line)
+    log_to(sys.stderr, "%(asctime)s %(levelname)s %(name)s: %(message)s", logging.WARNING)
     try:
         where = place()
         if name not in (None, where.name):
