@@ -12,7 +12,7 @@ _FORMS = {
     # What every secret of a form holds, and the form; what is drawn at random in it is its last group, if it has one.
     "PRIVATE KEY": (
         r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
-        r"(?:\\[nr]|[\s\"'`+,;#*/|\\>]){1,100}(?:[\w-]{1,40}: [^\n]{0,200}\n[\s\"'`+,;#*/|\\]{0,20}){0,5}[A-Za-z0-9+/=]{16,80}"
+        r"(?:\\[nr]|[\s\"'`+,;#*/|\\>]){1,100}(?:[\w-]{1,40}: [^\n]{0,200}\n[\s\"'`+,;#*/|\\]{0,20}){0,5}([A-Za-z0-9+/=]{16,80})"
     ),
     "PuTTY-User-Key-File-": r"PuTTY-User-Key-File-\d: (?:ssh-|ecdsa-)\w+",
     "AGE-SECRET-KEY-1": r"\bAGE-SECRET-KEY-1([0-9A-Z]{58})\b",

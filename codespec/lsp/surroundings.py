@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,6 +39,9 @@ CELL = "vscode-notebook-cell:"
 def file_uri(uri: str) -> str:
     """The URI of the file that a document is; of a cell that of its notebook, whose cells are shown to each other."""
     return "file:" + uri[len(CELL) :].partition("#")[0] if uri.startswith(CELL) else uri
+
+
+_OPEN_QUOTE = re.compile(r"^([^\n\"'`]*)([\"'`])([^\n\"'`]{3,})$", re.MULTILINE)  # a value that is being typed
 
 
 @dataclass(frozen=True)
@@ -110,9 +114,9 @@ class Surroundings:
         known.edited = True
         change = changes[0] if len(changes) == 1 else None
         if not known.holds_token and isinstance(change, types.TextDocumentContentChangePartial):
-            # A private key is told by two lines.
-            first = max(0, document.locate(change.range.start)[0] - 2)
-            last, _ = document.locate(types.Position(document.behind(change)[0] + 2, 0))
+            # A private key is told by two lines, with up to five lines of what it is encrypted with between them.
+            first = max(0, document.locate(change.range.start)[0] - 7)
+            last, _ = document.locate(types.Position(document.behind(change)[0] + 7, 0))
             new = "".join(document.line(row) for row in range(first, last + 1))
             known.holds_token = holds_token(new[:MOST_CHECKED])
         elif not known.holds_token or self._clock() - known.checked > RECHECK_S:
@@ -193,6 +197,8 @@ class Surroundings:
         lines = known.document.lines
         own, found = span(lines, known.row, count), piece_spans(lines, known.row, count)
         shown = _public(path.name, lines, [own, *found])
+        if len(shown) <= len(found):  # what was shown before may have been a part of what is a secret now
+            self._ring.remove(known.file)
         if own in shown:
             self._ring.add(known.file, known.folder, name, without_ends(lines, own))
         if known.document.uri in self._known:  # still open
@@ -242,7 +248,8 @@ def _public(name: str, lines: Sequence[str], parts: Sequence[range]) -> list[ran
         return []
 
     def secret(start: int, stop: int) -> bool:
-        return is_secret(name, "".join(lines[max(0, start - AROUND_LINES) : stop + AROUND_LINES]))
+        text = "".join(lines[max(0, start - AROUND_LINES) : stop + AROUND_LINES])
+        return is_secret(name, text) or is_secret(name, _OPEN_QUOTE.sub(r"\1\2\3\2", text))
 
     if not secret(min(each.start for each in parts), max(each.stop for each in parts)):
         return list(parts)
