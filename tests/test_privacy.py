@@ -124,7 +124,8 @@ def test_long_texts_that_name_secrets_take_no_more_than_linear_time(part: str) -
         ".netrc", "application_default_credentials.json", "home.ovpn", ".htpasswd",
         # What editors and people make of them.
         ".env~", "#.env#", ".env.local.~1~", "..env.swp", "id_rsa.old~", "server.key.bak", "vault.kdbx.orig",
-        ".npmrc-old", "/w/.docker/config.json~", "git:/w/.env?%7B%22ref%22%3A%22%22%7D", "file:///w/%2Eenv", "git:/w/a.pem#L1",
+        ".npmrc-old", "/w/.docker/config.json~", "git:/w/.env?%7B%22ref%22%3A%22%22%7D", "file:///w/%2Eenv",
+        "git:/w/a.pem#L1",
     ],
 )  # fmt: skip
 def test_names_of_secrets(path: str) -> None:
