@@ -249,7 +249,8 @@ def _public(name: str, lines: Sequence[str], parts: Sequence[range]) -> list[ran
 
     def secret(start: int, stop: int) -> bool:
         text = "".join(lines[max(0, start - AROUND_LINES) : stop + AROUND_LINES])
-        return is_secret(name, text) or is_secret(name, _OPEN_QUOTE.sub(r"\1\2\3\2", text))
+        closed, count = _OPEN_QUOTE.subn(r"\1\2\3\2", text)
+        return is_secret(name, text) or (count > 0 and is_secret(name, closed))
 
     if not secret(min(each.start for each in parts), max(each.stop for each in parts)):
         return list(parts)
