@@ -39,6 +39,11 @@ _SAMPLE = re.compile(r"\.?env[-_.](.*[-_.])?(example|sample|template|tmpl|dist|d
 _KEY = re.compile(r"[^A-Z]*\.key|.*\.KEY")  # and not ``Translations.key``, slides
 
 
+def is_code(name: str) -> bool:
+    """Whether a file of this name is source code."""
+    return bool(re.fullmatch(rf".*\.({_CODE})", name, re.IGNORECASE))
+
+
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")  # of a URI; a drive of Windows has one letter
 _COPY = re.compile(
     r"#?(.+?)(?:~\d*~?|#|\.(?:bak|backup|orig|old|saved?|tmp|rej|copy|\d{1,8})|[-_](?:bak|backup|old|copy))+",

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from enum import Enum
 from pathlib import PurePosixPath
 
+from codespec.privacy_names import is_code
 from codespec.privacy_values import Name, holds_random, is_chosen, is_drawn, is_login, is_secret_value, name_kind
 
 
@@ -48,7 +49,7 @@ def kind_of(path: str, text: str) -> Kind:
         if part in _KIND_OF:
             return _KIND_OF[part]
     stem = name.split(".")[0]
-    if stem in ("dockerfile", "makefile", "env", "containerfile") or text.startswith("#!/"):
+    if (stem in ("dockerfile", "makefile", "env", "containerfile") and not is_code(name)) or text.startswith("#!/"):
         return Kind.CODE if re.match(r"#!.*(python|node|perl|ruby)", text) else Kind.SHELL
     return Kind.CODE if "." in name else Kind.PROSE
 

@@ -63,6 +63,7 @@ def test_names_that_tell_no_secret(name: str) -> None:
         ("nl.js", "var a={username:`Gebruikersnaam`,password:`Wachtwoord`,login:`Inloggen`};"),
         ("a.py", 'password = "APP_HTTP_PWD"\n'),
         ("a.js", 'const state = done ? "PASS" : "FAIL";\n'),
+        ("env.js", "exports.env = {\n  dirname: null,\n  pwd: null,\n};\n"),
         ("a.sh", "pass=`expr $pass + 1`\n"),
         ("a.html", "<!--Password Input-->\n"),
         ("a.h", '/* the columns identified by "aOrderBy" */\n'),
