@@ -65,7 +65,8 @@ fuzz: $(VENV)/installed-test
 
 # What docs/security.md promises; all of it is part of `make test`, too.
 ATTACKS = $(wildcard tests/test_hostile*.py tests/test_privacy*.py tests/test_complete_hostile.py tests/test_config_workspace.py) \
-	tests/test_environment.py tests/test_hub.py tests/test_ignore.py tests/test_terminal.py \
+	tests/test_crash.py tests/test_environment.py tests/test_hub.py tests/test_ignore.py tests/test_import_signatures.py \
+	tests/test_terminal.py tests/test_versions.py \
 	tests/lsp/test_daemon_hung.py tests/lsp/test_histories.py tests/lsp/test_daemon_wire.py tests/lsp/test_greetings.py
 attack: $(VENV)/installed-test
 	$(BIN)/python -m pytest $(ATTACKS)
