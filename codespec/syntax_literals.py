@@ -21,6 +21,7 @@ _STRINGS = frozenset({"string", "concatenated_string", "template_string", "regex
 _NUMBERS = frozenset({"integer", "float", "number"})
 _COMMENTS = frozenset({"comment", "html_comment"})
 _TYPES = frozenset({"type", "type_annotation", "literal_type", "template_literal_type", "type_arguments"})
+_CALLS = frozenset({"call", "call_expression", "new_expression"})
 _LISTS = frozenset({"list", "tuple", "set", "dictionary", "array", "object", "argument_list", "arguments"})
 
 _SHORT = 3
@@ -61,31 +62,42 @@ def _without_values(node: tree_sitter.Node, end: int) -> str:
     return "\n".join(line.rstrip() for line in lines)
 
 
-def _values(node: tree_sitter.Node, end: int, depth: int = 0) -> Iterator[tuple[int, int, bytes]]:
+def _values(
+    node: tree_sitter.Node, end: int, in_type: bool = False, typed: bool = True, depth: int = 0
+) -> Iterator[tuple[int, int, bytes]]:
     """Where values are written out before ``end``, and what is shown there.
+
+    Args:
+        in_type: whether a string is a part of a type.
+        typed: whether what the parser calls a type is one; an argument of ``Annotated`` or of a call need not be.
 
     Raises:
         ValueError: anything may be a value, since there is an error of syntax, or many nodes in each other.
     """
     if node.is_error or node.is_missing or depth > _DEEPEST:
         raise ValueError
+    if node.type in _CALLS or _is_generic(node, b"Annotated"):
+        in_type = typed = False
+    in_type = in_type or (typed and node.type in _TYPES) or _is_generic(node, b"Literal")
     if node.type in _COMMENTS:
         yield node.start_byte, node.end_byte, b""
     elif node.type in _STRINGS and node.is_named:  # and not the type of that name
-        if len(_QUOTES.sub(b"", node.text or b"")) > _SHORT:
+        if not in_type and len(_QUOTES.sub(b"", node.text or b"")) > _SHORT:
             yield node.start_byte, node.end_byte, _STRING
     elif node.type in _NUMBERS and node.is_named:
         if len(node.text or b"") > _MOST_DIGITS:
             yield node.start_byte, node.end_byte, _NUMBER
     elif node.type in _LISTS and sum(each.type in _NUMBERS for each in node.named_children) > _MOST_NUMBERS:
         yield node.start_byte + 1, node.end_byte - 1, _NUMBER
-    elif node.type not in _TYPES and not _is_literal_type(node):
+    else:
         for child in node.children:
             if child.start_byte < end:
-                yield from _values(child, end, depth + 1)
+                yield from _values(child, end, in_type, typed, depth + 1)
 
 
-def _is_literal_type(node: tree_sitter.Node) -> bool:
-    """Whether a node is ``Literal["a", "b"]`` of Python, which is a type wherever it stands."""
-    value = node.child_by_field_name("value") if node.type == "subscript" else None
-    return value is not None and (value.text or b"").split(b".")[-1] == b"Literal"
+def _is_generic(node: tree_sitter.Node, name: bytes) -> bool:
+    """Whether a node is ``name[...]`` of Python, wherever it stands."""
+    if node.type not in ("subscript", "generic_type"):
+        return False
+    value = node.child_by_field_name("value") or node.children[0]
+    return (value.text or b"").split(b".")[-1] == name

@@ -217,6 +217,7 @@ DEFAULTS = {"user": "app", "zwei neue eulen": 1}
 @retry("zwei neue eulen")
 def connect(
     user: "User" = None,  # zwei neue eulen
+    noted: Annotated[str, "zwei neue eulen"] = "", asked: list[Query("zwei neue eulen")] = (),
     word: Literal["a-b", "c-d"] = "zwei neue eulen", raw=b"zwei neue eulen",
     template=f"zwei {user} neue eulen", joined="zwei " "neue eulen", count=3, mode="rb", *rest,
 ):  # zwei neue eulen
@@ -247,6 +248,7 @@ DEFAULTS = {"...": "app", "...": 1}
 @retry("...")
 def connect(
     user: "User" = None,
+    noted: Annotated[str, "..."] = "", asked: list[Query("...")] = (),
     word: Literal["a-b", "c-d"] = "...", raw="...",
     template="...", joined="...", count=3, mode="rb", *rest,
 ): ...

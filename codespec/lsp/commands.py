@@ -16,8 +16,10 @@ from codespec.lsp.child import run
 from codespec.lsp.lessons import ACCEPT
 from codespec.lsp.settings import Choice
 from codespec.lsp.status import STATUS, status_of
+from codespec.lsp.surroundings import MOST_CHECKED
 from codespec.lsp.training import LONGEST, MINUTES
 from codespec.places import folder_of
+from codespec.privacy import is_secret
 from codespec.protocols import CodespecError
 
 if TYPE_CHECKING:
@@ -203,7 +205,12 @@ async def choices(ls: CodespecServer, *arguments: Any) -> dict[str, Any]:
 
 
 async def trace(ls: CodespecServer, *arguments: Any) -> dict[str, Any] | None:
-    """How the latest completion came about, token by token; None where there was none yet."""
+    """How the latest completion came about, token by token; None where there was none yet, and where its document
+    holds a secret, which the model may have repeated."""
+    found = ls.traces.latest()
+    document = ls.document(found["document"]) if found else None
+    if found and document is not None and is_secret(document.path, document.beginning(MOST_CHECKED)):
+        ls.traces.forget(found["document"])
     return ls.traces.latest()
 
 

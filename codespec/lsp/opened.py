@@ -56,6 +56,7 @@ def close(ls: CodespecServer, uri: str) -> None:
     """Forget a document that is no longer open."""
     ls.decode.cancel_document(uri)
     ls.cache.forget(uri)
+    ls.traces.forget(uri)
     ls.surroundings.closed(uri)
     ls.statistics.closed(uri)
     ls.lessons.closed(uri)

@@ -68,12 +68,12 @@ async def test_the_trace_is_that_of_what_was_shown(tmp_path, options):
         assert 0 < sum(each["ms"] for each in trace["passes"]) <= trace["timings_ms"]["total"] * 1.5 + 50
 
 
-async def test_there_is_no_trace_of_a_document_in_which_a_secret_is_seen(tmp_path):
+@pytest.mark.parametrize("secret", ["key = 'AKIA" + "QWERTZUIOPASDFGH'", "password = 'Hq7-rT2_wPz9'"])
+async def test_there_is_no_trace_of_a_document_in_which_a_secret_is_seen(tmp_path, secret):
     async with running(tmp_path, command=REAL, options={"shared": False}) as server:
         server.open(LOOPS)
         assert (await server.ask(4, 10)).items
         assert await run_command(server, "codespec.trace") is not None
-        key = "AKIA" + "QWERTZUIOPASDFGH"
-        server.change(types.TextDocumentContentChangeWholeDocument(LOOPS + f"\nkey = '{key}'\n"))
-        assert not (await server.ask(4, 10)).items
+        server.change(types.TextDocumentContentChangeWholeDocument(f"{secret}\n" + LOOPS))
+        await server.ask(5, 10)
         assert await run_command(server, "codespec.trace") is None
