@@ -12,6 +12,7 @@ LAYERS = [
     {
         "cache_files",
         "child_progress",
+        "crash",
         "errors",
         "exit_codes",
         "files",

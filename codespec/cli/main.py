@@ -20,6 +20,7 @@ from codespec.cli.models import (
     run_models_use,
 )
 from codespec.cli.options import build_parser
+from codespec.crash import keep_no_memory
 from codespec.errors import CodespecError
 from codespec.exit_codes import ANSWER_IS_NO, BAD_INPUT, DONE, INTERNAL
 from codespec.terminal import guarded
@@ -36,6 +37,7 @@ def run_command(
     arguments: Sequence[str] | None = None,
 ) -> int:
     """Run the command that the arguments name; returns its exit code, as ``main`` does."""
+    keep_no_memory()
     with guarded():
         return _run(parser, commands, arguments)
 

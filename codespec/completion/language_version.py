@@ -21,10 +21,14 @@ else:
 
 Version = tuple[int, int]
 
-_LARGEST = 1 << 20
-"""Bytes of a project's file that is read."""
+_LARGEST, _LONGEST_LINE = 1 << 16, 1 << 10
+"""Bytes of a project's file that is read, and of its lines."""
+_MOST_NAMES = 32
+"""In one key: what TOML's reader takes for it grows with their square."""
+_MOST_FOLDERS = 16
+"""Above a file that are looked into."""
 # What a version must at least be; "^" is Poetry's.
-_AT_LEAST = re.compile(r"(?:>=|~=|===?|\^|~)\s*(\d+)(?:\.(\d+))?")
+_AT_LEAST = re.compile(r"(?:>=|~=|===?|\^|~)\s*(\d{1,4})(?:\.(\d{1,4}))?")
 
 
 def grammar_for(language: Language, path: str, workspace: str) -> str:
@@ -50,7 +54,7 @@ def _oldest(path: str, workspace: str) -> Version | None:
         return None
     inside = file is not None and top in file.parents
     folders = [each for each in file.parents if each == top or top in each.parents] if file and inside else [top]
-    for folder in folders:
+    for folder in folders[:_MOST_FOLDERS]:
         found = (
             _of_pyproject(_content(folder / "pyproject.toml"))
             or _of_setup(_content(folder / "setup.cfg"))
@@ -75,9 +79,13 @@ def _content(path: Path) -> str:
 @functools.lru_cache(64)
 def _read(path: Path, _changed: int, size: int) -> str:
     try:
-        return path.read_text("utf-8", "replace") if size <= _LARGEST else ""
+        data = path.read_bytes() if size <= _LARGEST else b""
     except OSError:
         return ""
+    lines = data.split(b"\n")
+    if any(len(line) > _LONGEST_LINE or line.partition(b"=")[0].count(b".") > _MOST_NAMES for line in lines):
+        return ""
+    return data.decode("utf-8", "replace")
 
 
 @functools.lru_cache(64)

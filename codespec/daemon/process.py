@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from codespec.config import load
+from codespec.crash import log_to
 from codespec.daemon.address import Endpoint, endpoint, version
 from codespec.daemon.models import Models
 from codespec.daemon.session import Session
@@ -221,8 +222,7 @@ def run(name: str | None = None) -> int:
         CodespecError: the socket cannot be made.
     """
     faulthandler.enable()
-    line = "%(asctime)s %(levelname)s %(name)s: %(message)s"
-    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format=line)
+    log_to(sys.stderr, "%(asctime)s %(levelname)s %(name)s: %(message)s", logging.WARNING)
     try:
         where = endpoint()
         if name not in (None, where.name):

@@ -219,5 +219,5 @@ class Session:
         known = isinstance(error, CodespecError)
         if not known:
             logger.error("%s: a request failed", self._name, exc_info=error)
-        text = str(error) if known else f"{type(error).__name__}: {error}"
+        text = str(error) if known else type(error).__name__  # its message may quote a document
         self.say({"id": number, "error": text, "internal": not known})

@@ -22,6 +22,10 @@ log = logging.getLogger("codespec.llama")
 # A bounded spin is good in both. Only the first load of libgomp in a process reads it.
 os.environ.setdefault("GOMP_SPINCOUNT", "20000")
 
+# Where the library aborts it would start a debugger, which takes seconds and prints arguments of functions: texts of
+# documents. The library reads this when it is loaded and when it aborts.
+os.environ.setdefault("GGML_NO_BACKTRACE", "1")
+
 _COMPLAINTS = (3, 4)  # warnings and errors, enum ggml_log_level
 _errors: deque[str] = deque(maxlen=20)
 _references: list[Any] = []  # callbacks that native code holds

@@ -51,7 +51,12 @@ class Completions:
             self.cache.store(uri, request, completions)
         self.traces.keep(uri, request.language, completions)
 
-    def forget(self) -> None:
+    def forget(self, uri: str) -> None:
+        """Forget the completions of a document."""
+        self.cache.forget(uri)
+        self.traces.forget(uri)
+
+    def forget_all(self) -> None:
         """Forget the completions of earlier models."""
         self.cache.forget()
         self.ahead.clear()

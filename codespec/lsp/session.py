@@ -73,8 +73,9 @@ class CodespecServer(LanguageServer):
         self.feedback = Feedback(self.decode, UsageStatistics(self.document), AcceptedLog())
         self.training = Training(self, self.messages, self.tasks)
         self.surroundings = Surroundings(file_of=self.file_of)
-        self.private = PrivateDocuments(self.surroundings, self.feedback, self.messages)
         self.completions, self.usage = Completions(), Usage()
+        forget = self.completions.traces.forget
+        self.private = PrivateDocuments(self.surroundings, self.feedback, self.messages, forget)
 
     def document(self, uri: str) -> Document | None:
         """An open document; one that is not open is never read from the disk."""
@@ -172,7 +173,7 @@ class CodespecServer(LanguageServer):
         self.feedback.use(config)
         self.reporter.enabled = config.status
         self.surroundings.use(config.context)
-        self.completions.forget()  # what other models would have said
+        self.completions.forget_all()  # what other models would have said
         self.models.use(config, again)
         self.reporter.touch()
 

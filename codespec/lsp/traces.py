@@ -44,6 +44,12 @@ class Traces:
         )
         self._latest, self._shown = next(found, self._latest), text
 
+    def forget(self, document: str) -> None:
+        """Drop what is known of a document: it has turned out to hold secrets."""
+        self._kept = deque((each for each in self._kept if each.document != document), KEPT)
+        if self._latest is not None and self._latest.document == document:
+            self._latest, self._shown = None, ""
+
     def latest(self) -> dict[str, Any] | None:
         """The trace of the latest answer, as plain data; None where there is none yet.
 

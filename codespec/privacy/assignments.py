@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from enum import Enum
 from pathlib import PurePosixPath
 
+from codespec.privacy.names import is_code
 from codespec.privacy.values import Name, holds_random, is_chosen, is_drawn, is_login, is_secret_value, name_kind
 
 
@@ -48,7 +49,7 @@ def kind_of(path: str, text: str) -> Kind:
         if part in _KIND_OF:
             return _KIND_OF[part]
     stem = name.split(".")[0]
-    if stem in ("dockerfile", "makefile", "env", "containerfile") or text.startswith("#!/"):
+    if (stem in ("dockerfile", "makefile", "env", "containerfile") and not is_code(name)) or text.startswith("#!/"):
         return Kind.CODE if re.match(r"#!.*(python|node|perl|ruby)", text) else Kind.SHELL
     return Kind.CODE if "." in name else Kind.PROSE
 
@@ -125,7 +126,7 @@ _ALWAYS: tuple[tuple[str, re.Pattern[str], Callable[[str], bool]], ...] = (
     ("onvert", re.compile(r"[Cc]onvertTo-SecureString\s{1,4}(?:-\w+\s{1,4})*[\"']([^\"'\n]{4,200})[\"']"), is_chosen),
     ("net use", re.compile(r"\bnet use\b[^\n]{0,200}?/user:[\w.@-]{1,60}\s{1,4}([^\s/][^\s]{3,100})"), is_chosen),
     ("DENTIFIED", re.compile(r"IDENTIFIED\s(?:WITH\s\S{1,40}\s)?BY\s{1,4}(?:PASSWORD\s)?[\"']([^\"'\n]{3,200})[\"']"), is_chosen),
-    ("dentified", re.compile(r"identified\s(?:with\s\S{1,40}\s)?by\s{1,4}(?:password\s)?[\"']([^\"'\n]{3,200})[\"']"), is_chosen),
+    ("dentified", re.compile(r"(?:user|role|grant|set|alter|create)\b[^;]{0,200}identified\s(?:with\s\S{1,40}\s)?by\s{1,4}(?:password\s)?[\"']([^\"'\n]{3,200})[\"']"), is_chosen),
     ("PASSWORD", re.compile(r"PASSWORD\s{1,4}(?:FOR\s[^=\n]{1,80})?=?\s{0,4}N?'([^'\n]{3,200})'"), is_chosen),
     ("BasicAuth", re.compile(r"BasicAuth\w*\(\s{0,4}[\"'][^\"'\n]{0,80}[\"'],\s{0,4}[\"'`]([^\"'`\n]{3,200})[\"'`]"), is_drawn),
     ("auth=", re.compile(r"\bauth=\(\s{0,4}[\"'][^\"'\n]{0,80}[\"'],\s{0,4}[\"']([^\"'\n]{3,200})[\"']"), is_drawn),
@@ -139,7 +140,7 @@ _NEAR_KEY = re.compile(
     r"(?i:key|secret|token|hmac|aes|cipher|crypt|fernet)[^\n]{0,80}?[\"'`]([0-9a-fA-F]{32,256}|[A-Za-z0-9+/]{40,256}={0,2})[\"'`]"
 )
 _HASH = re.compile(
-    r"sha\d|md5|hash|digest|checksum|integrity|fingerprint|commit|public|pub_?key|revision|etag|thumbprint|test|key_?id|address",
+    r"sha\d|md5|hash|digest|checksum|integrity|fingerprint|commit|public|pub_?key|revision|etag|thumbprint|test|key_?id|address|next|continuation|marker",
     re.I,
 )
 _MANIFEST = re.compile(r"^kind:\s*Secret\s*$", re.MULTILINE)
@@ -152,7 +153,7 @@ def holds_value(path: str, text: str) -> bool:
     return (
         any(is_secret_value(value, name) for name, value in _assigned(text, kind))
         or any(part in text and any(judge(found[1]) for found in form.finditer(text)) for part, form, judge in _ALWAYS)
-        or (kind is Kind.CONFIG and _holds_manifest(text))
+        or holds_manifest(path, text)
         or _holds_hex_key(text)
         or (kind is not Kind.PROSE and holds_random(text))
     )
@@ -198,7 +199,7 @@ def _values(text: str, start: int, end: int, kind: Kind) -> Iterator[str]:
             found = _AFTER_LINE.match(text, end)
             if found and (value := _ended(found["value"], kind)):
                 yield value
-        if lead.endswith("--"):
+        if lead.endswith("--") and not lead.endswith("<!--"):
             found = _AFTER_ARGUMENT.match(text, end)
             if found:
                 yield found["value"]
@@ -221,13 +222,13 @@ def _ended(line: str, kind: Kind) -> str:
         value = value.strip("`*\"'")
         return value if _PROSE_VALUE.fullmatch(value) else ""
     if kind is Kind.SHELL:
-        return value.split()[0] if value else ""
+        return value.split()[0].rstrip(",") if value else ""
     return value
 
 
-def _holds_manifest(text: str) -> bool:
-    """Whether a text is a Secret of Kubernetes with data."""
-    if not _MANIFEST.search(text):
+def holds_manifest(path: str, text: str) -> bool:
+    """Whether a text is a Secret of Kubernetes with data, which may stand far from the line that says so."""
+    if "Secret" not in text or kind_of(path, text) is not Kind.CONFIG or not _MANIFEST.search(text):
         return False
     for block in _DATA.finditer(text):
         if any(is_drawn(each["value"]) or is_chosen(each["value"]) for each in _ENTRY.finditer(block[0])):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import PurePosixPath
+from urllib.parse import unquote
 
 _CODE = (
     "py|pyi|js|mjs|cjs|ts|mts|cts|jsx|tsx|vue|svelte|go|c|h|cc|cpp|cxx|hpp|rs|java|kt|kts|cs|swift|scala|rb|php|pl|pm"
@@ -38,10 +39,32 @@ _SAMPLE = re.compile(r"\.?env[-_.](.*[-_.])?(example|sample|template|tmpl|dist|d
 _KEY = re.compile(r"[^A-Z]*\.key|.*\.KEY")  # and not ``Translations.key``, slides
 
 
+def is_code(name: str) -> bool:
+    """Whether a file of this name is source code."""
+    return bool(re.fullmatch(rf".*\.({_CODE})", name, re.IGNORECASE))
+
+
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")  # of a URI; a drive of Windows has one letter
+_COPY = re.compile(
+    r"#?(.+?)(?:~\d*~?|#|\.(?:bak|backup|orig|old|saved?|tmp|rej|copy|\d{1,8})|[-_](?:bak|backup|old|copy))+",
+    re.IGNORECASE,
+)
+_SWAP = re.compile(r"\.(.+)\.sw[a-p]")
+
+
 def has_secret_name(path: str) -> bool:
-    """Whether files of this name (or URI) hold secrets: keys, credentials, environments, the like."""
+    """Whether files of this name (or URI) hold secrets: keys, credentials, environments, the like; copies of them that
+    editors and people make count too."""
+    if _SCHEME.match(path):
+        path = unquote(path.partition("?")[0].partition("#")[0])
     path = path.replace("\\", "/")
     name = PurePosixPath(path).name
+    copied, swapped = _COPY.fullmatch(name), _SWAP.fullmatch(name)
+    names = (copied[1],) if copied else (name, swapped[1]) if swapped else (name,)
+    return any(_tells_secret(each, path[: len(path) - len(name)] + each) for each in names)
+
+
+def _tells_secret(name: str, path: str) -> bool:
     if _JUDGED_BY_TEXT.fullmatch(name) or _SAMPLE.fullmatch(name):
         return False
     return bool(_NAME.fullmatch(name.lower()) or _KEY.fullmatch(name) or _PLACE.fullmatch(path))

@@ -10,7 +10,7 @@ from time import monotonic
 
 from codespec.paths import folder_of
 from codespec.privacy.ignore_files import GIT, OWN, IgnoreFiles
-from codespec.privacy.secrets import is_secret
+from codespec.privacy.secrets import holds_manifest, is_secret
 from codespec.text_difference import common_ends
 
 WHOLE = 16_000
@@ -63,7 +63,7 @@ class PublicFiles:
             return old.secret
         changed = text if old is None or old.secret or len(text) <= WHOLE else _changed(old.text, text)
         names = (real,) if Path(real).name == Path(path).name else (path, real)
-        found = any(is_secret(name, changed) for name in names)
+        found = any(is_secret(name, changed) or holds_manifest(name, text) for name in names)
         self._searched[path] = _Searched(text, found, now)
         self._searched.move_to_end(path)
         if len(self._searched) > DOCUMENTS:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
-from codespec.privacy.assignments import holds_value
+from codespec.privacy.assignments import holds_manifest, holds_value
 from codespec.privacy.names import has_secret_name
 from codespec.privacy.tokens import holds_token
 
-__all__ = ["SECRET", "has_secret_name", "holds_key", "holds_token", "is_secret"]
+__all__ = ["SECRET", "has_secret_name", "holds_key", "holds_manifest", "holds_token", "is_secret"]
 
 SECRET = re.compile(
     r"-----BEGIN [A-Z ]*PRIVATE KEY-----|\bAKIA[0-9A-Z]{16}\b|\bghp_[A-Za-z0-9]{36}\b|\bxox[bp]-[0-9A-Za-z-]{20,}"
@@ -22,7 +22,7 @@ _MARKS = ("PRIVATE KEY-----", "AKIA", "ghp_", "xox")
 def is_secret(path: str, text: str) -> bool:
     """Whether a file may hold secrets, as far as its name (or URI) and its text tell: good enough a reason to keep its
     text off the disk and out of what is shown for another file."""
-    return has_secret_name(path) or holds_key(text) or holds_token(text) or holds_value(path, text)
+    return has_secret_name(path) or holds_token(text) or holds_value(path, text)
 
 
 def holds_key(text: str) -> bool:

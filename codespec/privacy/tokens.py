@@ -12,7 +12,7 @@ _FORMS = {
     # What every secret of a form holds, and the form; what is drawn at random in it is its last group, if it has one.
     "PRIVATE KEY": (
         r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
-        r"(?:\\[nr]|[\s\"'`+,;#*/|\\]){1,100}(?:[\w-]{1,40}: [^\n]{0,200}\n[\s\"'`+,;#*/|\\]{0,20}){0,5}[A-Za-z0-9+/=]{16,80}"
+        r"(?:\\[nr]|[\s\"'`+,;#*/|\\>]){1,100}(?:[\w-]{1,40}: [^\n]{0,200}\n[\s\"'`+,;#*/|\\]{0,20}){0,5}([A-Za-z0-9+/=]{16,80})"
     ),
     "PuTTY-User-Key-File-": r"PuTTY-User-Key-File-\d: (?:ssh-|ecdsa-)\w+",
     "AGE-SECRET-KEY-1": r"\bAGE-SECRET-KEY-1([0-9A-Z]{58})\b",
@@ -103,11 +103,29 @@ _FORMS = {
 }
 _COMPILED = {part: re.compile(form) for part, form in _FORMS.items()}
 PLACEHOLDER = re.compile(
-    r"example|sample|dummy|fake|placeholder|redacted|change[-_]?me|your[-_@]|xxxx|\.\.\.|abcdef|123456|\*\*\*"
+    r"example|sample|dummy|fake|placeholder|redacted|change[-_]?me|your[-_@]|xxxx|\.\.\.|abcdef|12345|^random|\*\*\*"
     r"|^[$%][\w(]+\)?$|^\$[A-Z_]{3,}"
-    r"|^(?:my|the|some|test|user|db)?[-_]?(?:pass|pw|pwd|passwd|passwo?r?d|secret|token|key|auth|foo|bar|test|user|admin|root)\d?$",
+    r"|^(?:my|the|some|test|user|db|auth)?[-_]?(?:pass|pw|pwd|passwd|pass?wo?r?d|secret|token|key|auth|foo|bar|test|user|admin|root)[-_]?\d{0,4}$"
+    r"|^p(?:@|%40)ss(?:w[o0]rd)?\d{0,4}$",
     re.IGNORECASE,
 )
+PUBLISHED = frozenset(
+    {
+        # Examples of RFC 2617, 5849, 6749, 6750 and 7617, and of who repeats them.
+        "2YotnFZFEjr1zCsicMWpAA", "tGzv3JOkF0XG5Qx2TlKWIA", "SplxlOBeZQQYbYS6WxSbIA", "czZCaGRSa3F0MzpnWDFmQmF0M2JW",
+        "czZCaGRSa3F0MzpnWDFmQmF0M2JX", "gX1fBat3bV", "7Fjfp0ZBr1KtDRbnfVdmIw", "czZCaGRSa3F0Mzo3RmpmcDBaQnIxS3REUmJuZlZkbUl3",
+        "mF_9.B5f-4.1JqM", "dpf43f3p2l4k3l03", "kd94hf93k423kf44", "hh5s93j4hdidpola", "hdhd0244k9j7ao03", "nnch734d00sl2jdk",
+        "pfkkdhi9sl3r4s00", "9djdj82h48djs9d2", "j49sk3j29djd", "kkk9d7dh3k39sjv7", "dh893hdasih9", "h480djs93hd8",
+        "ja893SD9", "A3ddj3w", "QWxhZGRpbjpvcGVuIHNlc2FtZQ==", "QWxhZGRpbjpPcGVuU2VzYW1l", "dGVzdDoxMjPCow==",
+        "ad180jjd733klru7", "0685bd9184jfhq22", "9944b09199c62bcf9418ad846dd0e4bbdfc6ee4b", "401f7ac837da42b97f613d789819ff93537bee6a",
+        # jwt.io, Azure's emulators, Redis's and Oracle's documentation, RabbitMQ.
+        "SflKxwRJSMeKKF2QT4fwpMeJf36POk6yJV_adQssw5c", "TJVA95OrM7E2cBab30RMHrHDcEfxjoYZgeFONFh7HgQ",
+        "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==",
+        "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw==",
+        "foobared", "tiger", "guest",
+    }
+)  # fmt: skip
+"""Values that everybody knows, since they stand in specifications and documentation."""
 
 
 def holds_token(text: str) -> bool:
@@ -118,4 +136,10 @@ def holds_token(text: str) -> bool:
 
 def _is_drawn(match: re.Match[str]) -> bool:
     drawn = match[match.lastindex or 0]
+    if drawn in PUBLISHED or (match[0].find("://") > 0 and _NO_PASSWORD.search(drawn)):
+        return False
     return not PLACEHOLDER.search(drawn) and len(set(drawn)) > min(5, len(drawn) // 2)
+
+
+_NO_PASSWORD = re.compile(r"[\[\]]|^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+$|^(?:postgres|foobar|prefix)$")
+"""What stands for a password in a URL: a form with brackets, the name of a variable, a database's default."""

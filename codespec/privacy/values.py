@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from enum import Enum
 
-from codespec.privacy.tokens import PLACEHOLDER
+from codespec.privacy.tokens import PLACEHOLDER, PUBLISHED
 
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _NEUTRAL = frozenset(
@@ -37,6 +37,9 @@ _KEYS = frozenset(
     """.split()
 )
 
+_NO_SECRET_TOKENS = frozenset("next page paging continuation change action starting resume".split())
+"""Of lists and of requests, which are told to everybody who asks for the next part."""
+
 
 class Name(Enum):
     """What a name says of its value: a password, a token (or a secret key), or any key."""
@@ -63,13 +66,17 @@ def name_kind(name: str) -> Name | None:
         return Name.PASSWORD
     if last.endswith("secret"):
         return Name.SECRET
+    if "public" in parts:
+        return None
+    if last == "token" and (before in _NO_SECRET_TOKENS or parts[-3:-1] == ["client", "request"]):
+        return None
     if last == "key" and before == "secret":
         return Name.SECRET
     if last.endswith(("token", "apikey", "secretkey", "accesskey", "privatekey", "authkey")) or (
         last == "key" and before in _KEYS
     ):
         return Name.TOKEN
-    if last in ("auth", "authorization", "credential", "credentials", "salt"):
+    if last in ("auth", "authorization", "credential", "credentials") or (last == "salt" and before):
         return Name.TOKEN
     return Name.KEY if last in ("key", "login") else None
 
@@ -77,8 +84,8 @@ def name_kind(name: str) -> Name | None:
 # --- the shapes of values -------------------------------------------------------------------------------------------
 
 _REFERENCE = re.compile(
-    r"\$\{|\{\{|\$\(|<%|%\(|#\{|\{[\w.!:\[\]'\"()]*\}|%[sdrv]\b|%s|\\?\$[A-Za-z_]\w*\Z|\A\$[A-Za-z_]\w*|\A[%@!&*]\w+%?\Z|\A<.*>\Z|\A\[.*\]\Z|\[-?\d*\]|\A__\w+__\Z"
-    r"|://|\A\.{0,2}/|\A~/|\A[A-Za-z]:\\|\A\w+\.\w+(\.\w+)*\Z(?<!\d)|\w\(|\A[({\[|>]|[\])}>]:?\Z|[=!]=|\A[\^~]\d|\A[-,]|\Astring\?\Z|\\x|\w\[\d|\A[a-z]PSK\Z|&&|\|\||->|::"
+    r"\$\{|\{\{|\$\(|<%|%\(|#\{|\{[\w.!:\[\]'\"()]*\}|%[sdrv]\b|%s|\\?\$(?:[A-Z_][A-Z0-9_]*|[a-z_][a-z0-9_]*|[a-z]+(?:[A-Z][a-z]+)+)\Z|\A\$[A-Za-z_]\w*|\A[%@!&*]\w+%?\Z|\A<.*>\Z|\A\[.*\]\Z|\[-?\d*\]|\A__\w+__\Z"
+    r"|://|\A\.{0,2}/|\A~/|\A[A-Za-z]:\\|\A\w+\.\w+(\.\w+)*\Z(?<!\d)|\w\(|\A[({\[|>]|[\])}>]:?\Z|[=!]=|\A[\^~]\d|\A[-,]|\Astring\?\Z|\\[xu]|\w\[\d|\A[a-z]PSK\Z|&&|\|\||->|::|\A`|\A[\w\s]+:\Z|--\Z|\A[A-Z][A-Z0-9]*(_[A-Z0-9]+)+\Z"
 )
 _NO_VALUE = frozenset(
     """
@@ -89,12 +96,15 @@ _NO_VALUE = frozenset(
     ask auto always never disabled enabled yes off done error missing type object number boolean char varchar
     bytes data key keys openssl sha256 sha512 md5 bcrypt ldap kerberos oauth oauth2 jwt saml scram-sha-256 trust
     peer ident pam aaaa bbbb cccc aaaaa aaaaaa todo fixme whatever anything something nothing pwd pass passwd
-    supersecret topsecret mock stub postgres mysql mongo redis rabbitmq minio docker
+    supersecret topsecret mock stub postgres mysql mongo redis rabbitmq minio docker pass fail failed skip skipped
+    warn passed prefix reserved unreserved
     """.split()
 )
 _NAMES_ITSELF = re.compile(
     r"pass_?w|passwd|passphrase|passcode|passwor|secret|token|credential|api_?key|passw|keyword|cookie|kennwort|contrase|senha"
-    r"|mot de passe|парол|密|비밀",
+    r"|mot de passe|парол|密|비밀"
+    r"|\A(?:pasahitza|salasana|passord|wachtwoord|palavra.passe|parol[aeă]?|l(?:ö|o)senord|adgangskode|kodeord|heslo|has(?:ł|l)o"
+    r"|jelsz(?:ó|o)|clave|lozinka|geslo|slapta(?:ž|z)odis|(?:kata.)?sandi|m(?:ậ|a)t.kh(?:ẩ|a)u|parool|şifre|sifre|zaporka|sarbide)\Z",
     re.IGNORECASE,
 )
 _LANGUAGE = re.compile(
@@ -107,6 +117,7 @@ _HEX = re.compile(r"(?:0x)?[0-9a-fA-F]{16,}")
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}")  # of a contract or an account, which is public
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
 _DRAWN_BITS = 2.9
+_KEY_TEXT = re.compile(r"[A-Za-z0-9+/=_-]+")
 
 
 def entropy(text: str) -> float:
@@ -121,7 +132,7 @@ def has_digit(text: str) -> bool:
 
 def is_drawn(value: str) -> bool:
     """Whether a value looks drawn at random: hexadecimal digits, a UUID, or a mixture that holds few words."""
-    if len(value) < 12 or " " in value or _REFERENCE.search(value) or _ADDRESS.fullmatch(value):
+    if value in PUBLISHED or len(value) < 12 or " " in value or _REFERENCE.search(value) or _ADDRESS.fullmatch(value):
         return False
     if _HEX.fullmatch(value):
         return len(set(value)) >= 8 and has_digit(value) and not value.isdigit()
@@ -134,33 +145,40 @@ def is_drawn(value: str) -> bool:
 
 
 def _is_long_key(value: str) -> bool:
-    """Whether a value is one of the keys that programs draw: 128 bits at least."""
-    return len(value) >= 32 and is_drawn(value)
+    """Whether a value is one of the keys that programs draw: 128 bits at least, and no path and no code."""
+    return len(value) >= 32 and bool(_KEY_TEXT.fullmatch(value)) and is_drawn(value)
 
 
 def is_chosen(value: str) -> bool:
     """Whether a value may be a password that a person chose, and is no reference, example or label."""
     if not 4 <= len(value) <= 128 or not value.isascii() or value.lower() in _NO_VALUE or len(set(value)) < 4:
         return False
+    if value in PUBLISHED or PLACEHOLDER.search(_decoded(value)):
+        return False
     if _REFERENCE.search(value) or PLACEHOLDER.search(value) or _NAMES_ITSELF.search(value):
         return False
     if " " in value:
         return (
             not _LANGUAGE.search(value)
-            and len(value.split()) > 2
+            and sum(len(word) > 2 for word in value.split()) > 2
             and value[-1] not in ".:!?"
             and value == value.lower()
         )
     return True
 
 
+def _decoded(value: str) -> str:
+    """What a value is in base64; empty where it is none."""
+    try:
+        return base64.b64decode(value, validate=True).decode("ascii")
+    except ValueError:
+        return ""
+
+
 def is_login(value: str) -> bool:
     """Whether a value is ``user:password`` in base64."""
-    try:
-        user, _, password = base64.b64decode(value, validate=True).decode("ascii").partition(":")
-    except ValueError:
-        return False
-    return bool(user) and is_chosen(password)
+    user, _, password = _decoded(value).partition(":")
+    return bool(user) and value not in PUBLISHED and is_chosen(password)
 
 
 def is_secret_value(value: str, name: Name) -> bool:
@@ -182,7 +200,7 @@ RANDOM_RUN = 12
 """Characters that such a word has at least between two dashes: names of models, packages and branches have fewer."""
 _LONG = re.compile(r"""(?<=["'`])([A-Za-z0-9+/_-]{32,100})={0,2}(?=["'`])""")
 _PUBLIC = re.compile(
-    r"(?i)sha\d|hash|digest|integrity|checksum|public|pub_?key|cert|signature|nonce|fingerprint|alphabet|address|challenge|id\b"
+    r"(?i)sha\d|hash|digest|integrity|checksum|public|pub_?key|cert|signature|nonce|fingerprint|alphabet|address|challenge|continuation|marker|id\b"
 )
 
 
@@ -198,6 +216,28 @@ def holds_random(text: str) -> bool:
             and not word.startswith("0x")
             and max(map(len, re.split("[-_]", word))) >= RANDOM_RUN
             and not _PUBLIC.search(text, max(0, match.start() - 200), match.start())
+            and not _is_no_token(text, match)
         ):
             return True
     return False
+
+
+_MANGLED = re.compile(r"(?:_{0,3}Z|_?R|V)?N.*\d[a-z]{3}.*\d[a-z]{3}")
+_DATA = re.compile(r"eJ[x-z0-9]|H4sI|iVBORw|R0lGOD|/9j/|UklGR|d09G|AAEAAA|UEsDB|JVBER")  # zlib, gzip, pictures, fonts
+_LONGEST_LINE = 2_000
+_READABLE = frozenset(range(32, 127)) | {9, 10, 13}
+
+
+def _is_no_token(text: str, match: re.Match[str]) -> bool:
+    """Whether a long word is the name of a compiled function, a text in base64, or a table in what a program wrote."""
+    word = match[1]
+    line = text.rfind("\n", 0, match.start()), text.find("\n", match.end())
+    if (line[1] if line[1] >= 0 else len(text)) - line[0] > _LONGEST_LINE:
+        return True
+    if _MANGLED.match(word) or _DATA.match(word) or "///" in word or "AAAAA" in word:
+        return True
+    try:
+        content = base64.b64decode(word + "=" * (-len(word) % 4))
+    except ValueError:
+        return False
+    return sum(byte in _READABLE for byte in content) > 0.7 * len(content)

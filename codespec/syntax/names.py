@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from codespec.languages import Language
+from codespec.syntax.literals import MOST_LINE, first_line, signature
 from codespec.syntax.tree import new_parser
 
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ DEFAULT = "default"
 MOST_SIGNATURE = 800
 """Characters of one signature."""
 _MOST_MEMBERS = 24
-_MOST_LINE = 160
 _DEEPEST = 4  # ifs and trys that imports are looked for in
 
 _QUOTES = re.compile(r"^[a-zA-Z]*[\"']+|[\"']+$")
@@ -91,8 +91,10 @@ class Outliner:
             return Outline()
         root = parser.parse(text.encode("utf-8", "replace")).root_node
         if python:
-            return Outline(tuple(_python_imports(root)), tuple(_python_definitions(root)))
-        return Outline(tuple(_js_imports(root)), tuple(_js_definitions(root)))
+            imports, definitions = _python_imports(root), _python_definitions(root)
+        else:
+            imports, definitions = _js_imports(root), _js_definitions(root)
+        return Outline(tuple(imports), tuple(each for each in definitions if each.text))
 
 
 def _python_imports(node: tree_sitter.Node, depth: int = 0) -> Iterator[Import]:
@@ -133,21 +135,25 @@ def _python_definitions(root: tree_sitter.Node) -> Iterator[Definition]:
         elif inner.type == "expression_statement" and inner.named_children:
             left = inner.named_children[0].child_by_field_name("left")
             if left is not None and left.type == "identifier":
-                yield Definition((_text(left),), _first_line(inner))
+                yield Definition((_text(left),), first_line(inner))
         elif inner.type == "type_alias_statement":
-            yield Definition((_field(inner, "left"),), _first_line(inner))
+            yield Definition((_field(inner, "left"),), first_line(inner))
 
 
 def _python_function(outer: tree_sitter.Node, function: tree_sitter.Node, documented: bool = True) -> str:
     body = function.child_by_field_name("body")
-    header = _between(outer, body)
+    header = signature(outer, body)
+    if not header:
+        return ""
     doc = _docstring(body) if documented else ""
     return f"{header}\n{_indent(function)}    {doc}" if doc else f"{header} ..."
 
 
 def _python_class(outer: tree_sitter.Node, found: tree_sitter.Node) -> str:
     body = found.child_by_field_name("body")
-    lines = [_between(outer, body)]
+    lines = [signature(outer, body)]
+    if not lines[0]:
+        return ""
     doc = _docstring(body)
     if doc:
         lines.append("    " + doc)
@@ -157,11 +163,12 @@ def _python_class(outer: tree_sitter.Node, found: tree_sitter.Node) -> str:
             continue
         name = _field(inner, "name")
         if inner.type == "function_definition" and (not name.startswith("_") or name == "__init__"):
-            lines.append("    " + _python_function(child, inner, documented=False))
+            lines.append(_indented(_python_function(child, inner, documented=False)))
         elif inner.type == "expression_statement" and inner.named_children:
             left = inner.named_children[0].child_by_field_name("left")
             if left is not None and not _text(left).startswith("_"):
-                lines.append("    " + _first_line(inner))
+                lines.append(_indented(first_line(inner)))
+    lines = [line for line in lines if line]
     return "\n".join(lines[: _MOST_MEMBERS + 2] if len(lines) > 1 else [lines[0] + " ..."])
 
 
@@ -172,7 +179,7 @@ def _docstring(body: tree_sitter.Node | None) -> str:
     if first is None or first.type != "expression_statement" or string is None or string.type != "string":
         return ""
     line = _QUOTES.sub("", _text(string)).strip().partition("\n")[0].strip()
-    return f'"""{line}"""' if line and len(line) <= _MOST_LINE else ""
+    return f'"""{line}"""' if line and len(line) <= MOST_LINE else ""
 
 
 def _js_imports(root: tree_sitter.Node) -> Iterator[Import]:
@@ -240,9 +247,9 @@ def _js_definitions(root: tree_sitter.Node) -> Iterator[Definition]:
         if inner.type in _CLASSES or inner.type == "class":
             text = _js_class(child, inner)
         elif inner.type in _FUNCTIONS or inner.type in ("function_expression", "arrow_function"):
-            text = _between(child, inner.child_by_field_name("body"))
+            text = signature(child, inner.child_by_field_name("body"))
         elif inner.type in _TYPES:
-            text = _text(child)
+            text = signature(child)
         elif inner.type in ("lexical_declaration", "variable_declaration"):
             yield from (Definition((_field(each, "name"),), _cut(_js_variable(child, each)))
                         for each in inner.named_children if each.type == "variable_declarator")  # fmt: skip
@@ -257,7 +264,10 @@ def _js_definitions(root: tree_sitter.Node) -> Iterator[Definition]:
 
 def _js_class(outer: tree_sitter.Node, found: tree_sitter.Node) -> str:
     body = found.child_by_field_name("body")
-    lines = [_between(outer, body) + " {"]
+    header = signature(outer, body)
+    if not header:
+        return ""
+    lines = [header + " {"]
     for child in (body.named_children if body else [])[: 4 * _MOST_MEMBERS]:
         private = _field(child, "name").startswith(("_", "#")) or any(
             each.type == "accessibility_modifier" and _text(each) == "private" for each in child.named_children
@@ -265,28 +275,24 @@ def _js_class(outer: tree_sitter.Node, found: tree_sitter.Node) -> str:
         if private:
             continue
         if child.type in _METHODS:
-            lines.append(f"  {_between(child, child.child_by_field_name('body')).rstrip(';')};")
+            line = signature(child, child.child_by_field_name("body"))
         elif child.type in ("public_field_definition", "field_definition"):
-            lines.append(f"  {_first_line(child).rstrip(';')};")
+            line = first_line(child)
+        else:
+            continue
+        if line:
+            lines.append(f"  {line.rstrip(';')};")
     return "\n".join([*lines[: _MOST_MEMBERS + 1], "}"])
 
 
 def _js_variable(outer: tree_sitter.Node, declarator: tree_sitter.Node) -> str:
     value = declarator.child_by_field_name("value")
     body = value.child_by_field_name("body") if value is not None and value.type == "arrow_function" else None
-    return _between(outer, body) if body is not None else _first_line(outer)
+    return signature(outer, body) if body is not None else first_line(outer)
 
 
-def _between(outer: tree_sitter.Node, body: tree_sitter.Node | None) -> str:
-    """The text of ``outer`` up to its body."""
-    data = outer.text or b""
-    end = len(data) if body is None else body.start_byte - outer.start_byte
-    return data[:end].decode("utf-8", "replace").rstrip(" \t\r\n{").replace("\r\n", "\n")
-
-
-def _first_line(node: tree_sitter.Node) -> str:
-    line = _text(node).partition("\n")[0].rstrip()
-    return line if len(line) <= _MOST_LINE else line[:_MOST_LINE] + "…"
+def _indented(text: str) -> str:
+    return "    " + text if text else ""
 
 
 def _indent(node: tree_sitter.Node) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,27 @@ def test_what_a_project_says(tmp_path: Path, name: str, text: str, grammar: str)
     (tmp_path / name).write_text(text)
     assert grammar_for(PYTHON, str(tmp_path / "a.py"), str(tmp_path)) == grammar
     assert grammar_for(PYTHON, (tmp_path / "a.py").as_uri(), tmp_path.as_uri()) == grammar
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a" + ".a" * 20_000 + " = 1",
+        ("[" + "a." * 500 + "a]\n") * 60,
+        "[project]\n" + "x" * 100_000 + " = 1",
+        "x = " + "[" * 20_000,
+        '[project]\nrequires-python = ">=' + "3" * 10_000 + '"',
+        '[project]\nrequires-python = ">=' + "3" * 900 + '"',
+    ],
+)
+def test_a_project_file_that_is_hard_to_read_says_nothing_soon(tmp_path: Path, text: str) -> None:
+    folder = tmp_path.joinpath("d", "d", "d")
+    folder.mkdir(parents=True)
+    for each in (tmp_path, *folder.parents[:2], folder):
+        (each / "pyproject.toml").write_text(f"{text}\n# {each}\n[tool.x]\n")
+    began = time.process_time()
+    assert grammar_for(PYTHON, str(folder / "a.py"), str(tmp_path)) in ("python", "python3.14")
+    assert time.process_time() - began < 0.5
 
 
 def test_nothing_is_known_outside_a_workspace(tmp_path: Path) -> None:

@@ -2,7 +2,8 @@
 
 Two real servers share a model process. The first window types and asks; the second one does the same in a workspace
 that is ordinary, and then in one that attacks: grammars that are refused slowly, lists of patterns, settings that are
-hard to read, connections that say nothing. Each attack is preceded by the ordinary workspace, so the ratio is to that.
+hard to read, connections that say nothing or nonsense. Runs beside the attack alternate with runs beside the ordinary
+workspace, so the ratio is to that.
 """
 
 from __future__ import annotations
@@ -11,11 +12,13 @@ import argparse
 import asyncio
 import contextlib
 import io
+import json
 import os
 import socket
 import statistics
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -71,6 +74,17 @@ def _pipes(folder: Path) -> None:
     _settings(folder, '[language.python]\ngrammar = "main.lark"\n')
 
 
+def _schema(folder: Path, number: int) -> None:
+    """A device where a file should be, and a large schema that cannot be enforced, another one each time."""
+    alternatives = [{"pattern": f"^(a{{1,40}}){{1,40}}{number}$"}, {"not": {"$ref": "#/$defs/a"}}] * 500
+    place = folder / "slow.schema.json"
+    place.unlink(missing_ok=True)
+    if number % 2:
+        place.symlink_to("/dev/zero")
+    else:
+        place.write_text(json.dumps({"$defs": {"a": {"oneOf": alternatives}}, "$ref": "#/$defs/a"}), "utf-8")
+
+
 @contextmanager
 def _silent(home: Path) -> Iterator[None]:
     """Connections to the model process; some begin a frame."""
@@ -85,12 +99,40 @@ def _silent(home: Path) -> Iterator[None]:
         yield
 
 
+@contextmanager
+def _nonsense(home: Path) -> Iterator[None]:
+    """Some hundred connections to the model process each second that say what is no greeting, and end."""
+    done = threading.Event()
+
+    def speak() -> None:
+        number = 0
+        while not done.wait(0.01):
+            for address in (home / "run").glob("*.sock"):
+                with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as end:
+                    end.settimeout(1.0)
+                    end.connect(str(address))
+                    end.sendall(_NONSENSE[number % len(_NONSENSE)])
+            number += 1
+
+    thread = threading.Thread(target=speak)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+
+
+_NONSENSE = [b"GET / HTTP/1.1\r\n\r\n", b"\xff\xff\xff\xff" * 4, b"\0\0\0\x04null", os.urandom(200), b""]
+
 HOSTILE = {
     "refused grammars": Hostile(lambda f: _settings(f, '[language.python]\ngrammar = "slow.gbnf"\n'), _grammar),
     "pipes among grammars": Hostile(_pipes),
     "lists of patterns": Hostile(_patterns),
     "settings": Hostile(each=lambda f, n: _settings(f, f"x{n} = 1\n" + "a" + ".a" * 20_000 + " = 1\n")),
+    "schemas": Hostile(lambda f: _settings(f, '[language.python]\ngrammar = "slow.schema.json"\n'), _schema),
     "silent connections": Hostile(during=_silent),
+    "nonsense": Hostile(during=_nonsense),
 }
 
 
@@ -132,17 +174,18 @@ async def _beside(home: Path, quiet: Path, loud: Path, attack: Hostile, requests
         return found[5:]  # the first ones wait for the models
 
 
-def measure(attack: Hostile, requests: int) -> tuple[list[float], list[float]]:
-    """Milliseconds beside an ordinary workspace and beside the hostile one."""
-    found = []
-    for each in (Hostile(), attack):
-        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-            base = Path(folder).resolve()
-            for name in ("home", "quiet", "loud"):
-                (base / name).mkdir()
-            with contextlib.redirect_stderr(io.StringIO()):
-                found.append(asyncio.run(_beside(base / "home", base / "quiet", base / "loud", each, requests)))
-    return found[0], found[1]
+def measure(attack: Hostile, requests: int, rounds: int = 1) -> tuple[list[float], list[float]]:
+    """Milliseconds beside an ordinary workspace and beside the hostile one, of as many requests in each round."""
+    found: tuple[list[float], list[float]] = [], []
+    for _ in range(rounds):
+        for each, times in zip((Hostile(), attack), found, strict=True):
+            with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+                base = Path(folder).resolve()
+                for name in ("home", "quiet", "loud"):
+                    (base / name).mkdir()
+                with contextlib.redirect_stderr(io.StringIO()):
+                    times += asyncio.run(_beside(base / "home", base / "quiet", base / "loud", each, requests))
+    return found
 
 
 def tail(values: Sequence[float]) -> float:
@@ -152,10 +195,12 @@ def tail(values: Sequence[float]) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.lsp.beside", description=__doc__)
-    parser.add_argument("--requests", type=int, default=100)
+    parser.add_argument("--requests", type=int, default=100, help="in each round")
+    parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--attacks", nargs="+", choices=HOSTILE, default=list(HOSTILE))
     chosen = parser.parse_args()
-    for name, attack in HOSTILE.items():
-        usual, beside = measure(attack, chosen.requests)
+    for name in chosen.attacks:
+        usual, beside = measure(HOSTILE[name], chosen.requests, chosen.rounds)
         median, most = statistics.median(beside) / statistics.median(usual), tail(beside) / tail(usual)
         print(
             f"{name:22} beside an ordinary workspace {statistics.median(usual):6.0f} ms (95 % {tail(usual):6.0f}), "

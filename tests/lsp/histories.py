@@ -2,8 +2,11 @@
 
 A real server with the embedded models; a workspace folder for each form of ``tests/privacy_forms``, with a file that
 holds it and an ordinary one. The file is typed, pasted into, opened, opened through a link, or lies there and is
-imported. Then the ordinary file is completed, and the server ends. The secret's value must stand in no prompt of the
-ordinary file and nowhere on the disk: not as bytes, and not in the tokens of what was learnt or read.
+imported. Then the ordinary file is completed, and the server ends. The secret's value must stand in no prompt of
+another file, in nothing that the server says (messages, logs, its status, the trace of the ordinary file's completion)
+and nowhere on the disk (n-grams, KV caches, accepted completions, statistics, logs): not as bytes, and not in the
+tokens of what was learnt or read. With ``--crash`` the server is one with a model process of its own, which ends in the
+middle of a request by the signal that an abort in native code raises, and says where it was.
 """
 
 from __future__ import annotations
@@ -13,13 +16,16 @@ import asyncio
 import contextlib
 import io
 import json
+import os
 import random
 import re
+import signal
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from lsprotocol import types
 
@@ -34,6 +40,7 @@ from .helpers import Server, running
 
 HISTORIES = ("typed", "pasted", "opened", "linked", "imported")
 SERVE = [sys.executable, "-m", "tests.lsp.recording_server"]
+SHARED = [sys.executable, "-m", "codespec", "serve"]
 OPTIONS = {"keep_accepted": True, "prefetch": True, "log_level": "debug"}
 AROUND = {
     ".py": "def area(width, height):\n    return width * height\n\n\n",
@@ -53,6 +60,10 @@ class Case:
     @property
     def ordinary(self) -> Path:
         return self.folder / ("main.js" if self.path.suffix in (".js", ".ts", ".tsx", ".jsx") else "main.py")
+
+    @property
+    def link(self) -> Path:
+        return self.folder / f"link{self.ordinary.suffix}"
 
     @property
     def imports(self) -> str:
@@ -88,9 +99,8 @@ async def play(history: str, case: Case, server: Server) -> None:
     if history == "opened":
         await _use(server, uri, case.text)
     elif history == "linked":
-        link = case.folder / f"link{case.ordinary.suffix}"
-        link.symlink_to(case.path)
-        await _use(server, link.as_uri(), case.text)
+        case.link.symlink_to(case.path)
+        await _use(server, case.link.as_uri(), case.text)
     elif history in ("typed", "pasted"):
         await _use(server, uri, "\n")
         steps = [case.text] if history == "pasted" else [case.text[:end] for end in range(1, len(case.text) + 1)]
@@ -126,16 +136,37 @@ async def _ask(server: Server, uri: str, text: str, accept: bool) -> None:
         await server.client.workspace_execute_command_async(params)
 
 
-async def session(history: str, found: Sequence[Case], home: Path, recorded: Path) -> None:
-    """A server that lives through one history of every case."""
+async def session(history: str, found: Sequence[Case], home: Path, recorded: Path, crash: bool) -> None:
+    """A server that lives through one history of every case; ``recorded`` gets the prompts unless it crashes."""
     folders = [types.WorkspaceFolder(case.folder.as_uri(), case.folder.name) for case in found]
     env = {"RECORDED": str(recorded), "CODESPEC_CACHE": str(home / "cache")}
-    async with running(home, SERVE, env, OPTIONS, folders=folders) as server:
+    said: list[str] = []
+    async with running(home, SHARED if crash else SERVE, env, OPTIONS, folders=folders) as server:
         for case in found:
             await play(history, case, server)
+            said.append(json.dumps(await _command(server, "codespec.trace")))
         await asyncio.sleep(0.5)  # what is learnt when nobody types
-        shown = [*server.shown, *(each.message for each in server.client.log_messages), server.stderr]
-        (home / "said").write_text("\n".join(shown), encoding="utf-8")
+        said.append(json.dumps(await _command(server, "codespec.status")))
+        assert any('"passes": [{' in each for each in said), "no trace was kept"
+        if crash:
+            await _crash(server, found[-1])
+        said += [*server.shown, *(each.message for each in server.client.log_messages), server.stderr]
+        (home / "said").write_text("\n".join(said), encoding="utf-8")
+
+
+async def _crash(server: Server, case: Case) -> None:
+    """The model process crashes in the middle of a request."""
+    process = (await _command(server, "codespec.status"))["process"]["pid"]
+    text = case.ordinary.read_text("utf-8") + "area(width, height)\n" * 400
+    server.change(types.TextDocumentContentChangeWholeDocument(text), case.ordinary.as_uri(), 3)
+    asked = asyncio.ensure_future(_ask(server, case.ordinary.as_uri(), text, accept=False))
+    await asyncio.sleep(0.2)
+    os.kill(process, signal.SIGABRT)
+    await asyncio.wait([asked], timeout=60)
+
+
+async def _command(server: Server, name: str) -> Any:
+    return await server.client.workspace_execute_command_async(types.ExecuteCommandParams(name))
 
 
 def leaks(found: Sequence[Case], home: Path, prompts: Sequence[tuple[str, str]]) -> Iterator[str]:
@@ -144,10 +175,12 @@ def leaks(found: Sequence[Case], home: Path, prompts: Sequence[tuple[str, str]])
     tokens = dict(_decoded(files))
     for kind in (".log", ".kv"):  # of the ordinary files, or this would find nothing whatever there is
         assert any("height" in text for path, text in tokens.items() if path.suffix == kind), f"no {kind} was kept"
+    for kind in ("accepted", "statistics"):
+        assert any(kind in str(path) for path in files), f"no {kind} were kept"
     for case in found:
         for secret in case.secrets:
             for path, prompt in prompts:
-                if secret in prompt and path == str(case.ordinary):
+                if secret in prompt and path not in (str(case.path), str(case.link)):
                     yield f"{case.path}: in a prompt of {path}"
             for place, content in files.items():
                 if secret.encode() in content or secret in tokens.get(place, ""):
@@ -166,7 +199,7 @@ def _decoded(files: dict[Path, bytes]) -> Iterator[tuple[Path, str]]:
             yield path, text.decode("utf-8", "replace")
 
 
-def measure(history: str, count: int, seed: int) -> tuple[int, list[str]]:
+def measure(history: str, count: int, seed: int, crash: bool = False) -> tuple[int, list[str]]:
     """How many forms were played, and where secrets were found."""
     with tempfile.TemporaryDirectory() as folder:
         base = Path(folder).resolve()
@@ -174,7 +207,11 @@ def measure(history: str, count: int, seed: int) -> tuple[int, list[str]]:
         home.mkdir()
         recorded = base / "prompts"
         with contextlib.redirect_stderr(io.StringIO()):  # the server's, which ``session`` keeps
-            asyncio.run(session(history, found, home, recorded))
+            asyncio.run(session(history, found, home, recorded, crash))
+        if crash:
+            log = (home / "cache" / "model-process.log").read_text("utf-8", "replace")
+            assert "Fatal Python error: Aborted" in log, "the crash said nothing"
+            return len(found), list(leaks(found, home, []))
         prompts = [json.loads(line) for line in recorded.read_text("utf-8").splitlines()]
         ordinary = {str(case.ordinary) for case in found}
         seen = {path for path, _ in prompts} & ordinary
@@ -186,9 +223,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.lsp.histories", description=__doc__)
     parser.add_argument("--forms", type=int, default=300)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--histories", nargs="+", choices=HISTORIES, default=HISTORIES)
+    parser.add_argument("--crash", action="store_true")
     chosen = parser.parse_args()
-    for history in HISTORIES:
-        played, found = measure(history, chosen.forms, chosen.seed)
+    for history in chosen.histories:
+        played, found = measure(history, chosen.forms, chosen.seed, chosen.crash)
         print(f"{history}: {played} forms, {len(found)} leaks", *found, sep="\n  ", flush=True)
 
 

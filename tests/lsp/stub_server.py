@@ -39,7 +39,7 @@ class StubCompleter:
         self._aborted = False
         before = request.text[: request.offset]
         if before.endswith("raise"):
-            raise RuntimeError("as asked")
+            raise RuntimeError(before)  # as some libraries say what they could not handle
         line = before.rpartition("\n")[2]
         count = int(line.rpartition("=")[2]) if line.startswith("steps=") else 5 if line.endswith(">") else 1
         name = request.path.rpartition("/")[2]

@@ -10,3 +10,7 @@ from .histories import HISTORIES, measure
 @pytest.mark.parametrize("history", HISTORIES)
 def test_no_secret_is_shown_or_kept(history: str) -> None:
     assert measure(history, count=6, seed=1) == (6, [])
+
+
+def test_no_secret_is_in_what_a_crash_leaves() -> None:
+    assert measure("typed", count=2, seed=1, crash=True) == (2, [])

@@ -123,6 +123,10 @@ def test_long_texts_that_name_secrets_take_no_more_than_linear_time(part: str) -
         "secrets.yaml", "secrets.prod.json", "credentials", "credentials.json", "client_secret_12.apps.json",
         "service-account.json", "vault.kdbx", "x.tfvars", "terraform.tfstate", ".git-credentials", ".bash_history",
         ".netrc", "application_default_credentials.json", "home.ovpn", ".htpasswd",
+        # What editors and people make of them.
+        ".env~", "#.env#", ".env.local.~1~", "..env.swp", "id_rsa.old~", "server.key.bak", "vault.kdbx.orig",
+        ".npmrc-old", "/w/.docker/config.json~", "git:/w/.env?%7B%22ref%22%3A%22%22%7D", "file:///w/%2Eenv",
+        "git:/w/a.pem#L1",
     ],
 )  # fmt: skip
 def test_names_of_secrets(path: str) -> None:
@@ -134,7 +138,7 @@ def test_names_of_secrets(path: str) -> None:
     [
         "", "environment.py", "env.py", ".env.example", ".env-sample", "credentials.py", "secrets.ts", "keys.go",
         "monkey", "public.crt", "ssh/config", "tokenizer.json", "package.json", "keyboard.c", "known_hosts", "a.envoy",
-        "secretary.txt",
+        "secretary.txt", "credentials.py~", ".env.example.bak", "git:/w/a.py?id_rsa", "file:///w/a.py#.env",
     ],
 )  # fmt: skip
 def test_names_of_other_files(path: str) -> None:

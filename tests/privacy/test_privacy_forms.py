@@ -54,6 +54,25 @@ def test_names_that_tell_no_secret(name: str) -> None:
         ("pom.xml", "<password>${env.PASSWORD}</password>\n"),
         ("a.properties", "spring.datasource.password=${DB_PASSWORD}\npassword.file=/run/secrets/db\n"),
         ("package.json", '{"minipass": "^7.0.2", "integrity": "sha512-abc"}'),
+        # Markers without a key, examples that everybody knows, forms of URLs.
+        ("ssh.py", '_START = b"-----BEGIN OPENSSH PRIVATE KEY-----"\n_END = b"-----END OPENSSH PRIVATE KEY-----"\n'),
+        ("a.json", '{"client_key_data": "-----BEGIN RSA PRIVATE KEY-----...-----END RSA PRIVATE KEY-----"}'),
+        ("a.py", '"""Authorization: Basic czZCaGRSa3F0MzpnWDFmQmF0M2JW"""\naccess_token = "mF_9.B5f-4.1JqM"\n'),
+        ("a.py", 'urls = "amqp://guest:guest@localhost", "sb://POLICY_NAME:SAS_KEY@BUS", "proto://[user[:pw]]@host"\n'),
+        # Names of values, labels, branches and commands.
+        ("nl.js", "var a={username:`Gebruikersnaam`,password:`Wachtwoord`,login:`Inloggen`};"),
+        ("a.py", 'password = "APP_HTTP_PWD"\n'),
+        ("a.js", 'const state = done ? "PASS" : "FAIL";\n'),
+        ("env.js", "exports.env = {\n  dirname: null,\n  pwd: null,\n};\n"),
+        ("a.sh", "pass=`expr $pass + 1`\n"),
+        ("a.html", "<!--Password Input-->\n"),
+        ("a.h", '/* the columns identified by "aOrderBy" */\n'),
+        # Tokens of lists and of assemblies, keys that are paths, names in machine code, data.
+        ("a.json", '{"NextToken": "b7f1a4d2c9e84f60a1b2c3d4e5f60718", "S3Key": "app/5026-stage-150723_224258-x.war"}'),
+        ("a.xml", '<dependentAssembly publicKeyToken="1fc8b3b9a1e18e3b"/>'),
+        ("a.rs", 'let name = "VNtC3foo3BarS1sRe616263_2chc78_5sliceRAh1_h2_h3_EE";\n'),
+        ("a.json", '{"data": "eJxjYBgFo2DoghUD7YBRMGzBaNqiHRgN2+EDRuNyFNAKAAAbowKh"}'),
+        ("a.go", '// {"body": "c29tZSBkYXRhIHdpdGggACBhbmQg77u/"}\n'),
         ("readme.md", "The password: a word that only you know. Tokens pass `event` on.\n"),
     ],
 )

@@ -49,6 +49,13 @@ def test_a_secret_that_is_typed_key_by_key_is_recognised() -> None:
     assert not kept[-1]
 
 
+def test_a_line_that_tells_what_stands_far_from_it() -> None:
+    files = PublicFiles()
+    data = "data:\n" + "".join(f"  entry{number}: {'Zm9vYmFy' * 4}{number:04}\n" for number in range(600))
+    assert files.may_keep("/w/a.yaml", "/w", data + "kind: Secre\n")
+    assert not files.may_keep("/w/a.yaml", "/w", data + "# a comment\n" * 300 + "kind: Secret\n")
+
+
 def test_what_was_kept_before_a_secret_was_recognised_is_forgotten(engine: LocalEngine, tmp_path: Path) -> None:
     work = tmp_path / "work"
     work.mkdir()

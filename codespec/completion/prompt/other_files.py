@@ -278,6 +278,11 @@ def _overlap(one: FileChunk, other: FileChunk) -> bool:
 
 
 def pieces(lines: Sequence[str], row: int, count: int) -> list[list[str]]:
+    """What ``piece_spans`` says, as lines without their ends."""
+    return [without_ends(lines, each) for each in piece_spans(lines, row, count)]
+
+
+def piece_spans(lines: Sequence[str], row: int, count: int) -> list[range]:
     """A document in pieces of at most ``count`` lines, those around ``row``; they begin with what stands at the top
     level where they can, so that most of them are the same after a change somewhere."""
     starts = [0]
@@ -289,14 +294,23 @@ def pieces(lines: Sequence[str], row: int, count: int) -> list[list[str]]:
     own = max(number for number, start in enumerate(starts) if start <= max(row, 0))
     first = max(0, min(own - PIECES // 2, len(starts) - PIECES))
     ends = [*starts[1:], len(lines)]
-    bounds = list(zip(starts, ends, strict=True))[first : first + PIECES]
-    return [[line.rstrip("\r\n") for line in lines[start:end]] for start, end in bounds]
+    return [range(*bounds) for bounds in zip(starts, ends, strict=True)][first : first + PIECES]
 
 
 def around(lines: Sequence[str], row: int, count: int) -> list[str]:
     """``count`` lines around one, three quarters of them before it, without their ends."""
+    return without_ends(lines, span(lines, row, count))
+
+
+def span(lines: Sequence[str], row: int, count: int) -> range:
+    """Which lines these are."""
     start = max(0, min(row - count * 3 // 4, len(lines) - count))
-    return [line.rstrip("\r\n") for line in lines[start : start + count]]
+    return range(start, min(start + count, len(lines)))
+
+
+def without_ends(lines: Sequence[str], chosen: range) -> list[str]:
+    """Some lines of a document, without their ends."""
+    return [line.rstrip("\r\n") for line in lines[chosen.start : chosen.stop]]
 
 
 def words(text: str) -> frozenset[str]:

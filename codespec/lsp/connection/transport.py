@@ -19,6 +19,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from pygls.io_ import run_async, run_websocket
 
+from codespec.crash import log_to
 from codespec.daemon.address import TOKEN_VARIABLE
 from codespec.lsp.app import create_server
 from codespec.lsp.connection.greetings import SECONDS, Greetings, limited_web_socket
@@ -316,7 +317,7 @@ def _announce(name: Any) -> None:
 def _set_up_logging() -> None:
     # The command line has a format of its own, without levels.
     level = logging.root.level if logging.root.handlers else logging.WARNING
-    logging.basicConfig(stream=sys.stderr, level=level, format="%(levelname)s %(name)s: %(message)s", force=True)
+    log_to(sys.stderr, "%(levelname)s %(name)s: %(message)s", level)
     # pygls warns of every cancellation that comes too late, and at lower levels logs whole documents.
     logging.getLogger("pygls").setLevel(logging.ERROR)
 

@@ -18,7 +18,9 @@ from codespec.lsp.handlers.status import STATUS, status_of
 from codespec.lsp.session import CodespecServer
 from codespec.lsp.settings import SwitchableSetting
 from codespec.lsp.training import LONGEST, MINUTES
+from codespec.lsp.workspace.surroundings import MOST_CHECKED
 from codespec.paths import folder_of
+from codespec.privacy.secrets import is_secret
 from codespec.protocols import CodespecError
 
 ACCEPT_PARTIAL = "codespec.acceptPartial"
@@ -201,8 +203,14 @@ async def choices(ls: CodespecServer, *arguments: Any) -> dict[str, Any]:
 
 
 async def trace(ls: CodespecServer, *arguments: Any) -> dict[str, Any] | None:
-    """How the latest completion came about, token by token; None where there was none yet."""
-    return ls.completions.traces.latest()
+    """How the latest completion came about, token by token; None where there was none yet, and where its document
+    holds a secret, which the model may have repeated."""
+    traces = ls.completions.traces
+    found = traces.latest()
+    document = ls.document(found["document"]) if found else None
+    if found and document is not None and is_secret(document.path, document.beginning(MOST_CHECKED)):
+        traces.forget(found["document"])
+    return traces.latest()
 
 
 def _choosable(model: dict[str, Any]) -> dict[str, Any]:

@@ -62,6 +62,6 @@ def learn(ls: CodespecServer, uri: str, tell: Callable[[Document, str], None] | 
 def close(ls: CodespecServer, uri: str) -> None:
     """Forget a document that is no longer open."""
     ls.decode.cancel_document(uri)
-    ls.completions.cache.forget(uri)
+    ls.completions.forget(uri)
     ls.surroundings.closed(uri)
     ls.feedback.closed(uri)

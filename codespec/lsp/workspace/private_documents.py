@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from pygls.uris import to_fs_path
 
 from codespec.lsp.feedback import Feedback
@@ -13,8 +15,11 @@ from codespec.lsp.workspace.surroundings import Surroundings
 class PrivateDocuments:
     """Tells why a document is private, once, and has kept texts forgotten when a document turns out to be private."""
 
-    def __init__(self, surroundings: Surroundings, feedback: Feedback, messages: Messages) -> None:
+    def __init__(
+        self, surroundings: Surroundings, feedback: Feedback, messages: Messages, forget: Callable[[str], None]
+    ) -> None:
         self._surroundings, self._feedback, self._messages = surroundings, feedback, messages
+        self._forget = forget
         self._latest: dict[str, bool] = {}
         self._told: set[str] = set()
 
@@ -26,6 +31,8 @@ class PrivateDocuments:
         """
         reason = self._surroundings.private(document, folder)
         before, self._latest[document.uri] = self._latest.get(document.uri), bool(reason)
+        if reason and not before:
+            self._forget(document.uri)
         if reason and folder and not before:  # it may have been kept line by line, or in an earlier session
             file = to_fs_path(self._surroundings.file_of(document.uri)) or ""
             self._feedback.forget_file(folder, file, learnt=before is False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,17 +13,19 @@ from lsprotocol import types
 from pygls.uris import to_fs_path
 
 from codespec.completion.prompt.imports import LARGEST
-from codespec.completion.prompt.other_files import Chooser, Ring, around, pieces
+from codespec.completion.prompt.other_files import Chooser, Ring, around, piece_spans, span, without_ends
 from codespec.config import ContextConfig
 from codespec.languages import by_path
 from codespec.lsp.workspace.documents import Document
 from codespec.lsp.workspace.import_reader import ImportReader
 from codespec.privacy.ignore_files import GIT, HOLD_S, OWN, IgnoreFiles
-from codespec.privacy.secrets import has_secret_name, holds_token, is_secret
+from codespec.privacy.secrets import has_secret_name, holds_manifest, holds_token, is_secret
 from codespec.protocols import Snippet
 
 NEAR_LINES = 128
 """Lines around the cursor whose identifiers decide the relevance of other chunks."""
+AROUND_LINES = 32
+"""Lines around a part of a document that are searched for secrets with it."""
 MOST_CHECKED = 1_000_000
 """Characters of a document that are searched for secrets."""
 IMPORTS_EVERY_S = 10.0
@@ -36,6 +39,9 @@ CELL = "vscode-notebook-cell:"
 def file_uri(uri: str) -> str:
     """The URI of the file that a document is; of a cell that of its notebook, whose cells are shown to each other."""
     return "file:" + uri[len(CELL) :].partition("#")[0] if uri.startswith(CELL) else uri
+
+
+_OPEN_QUOTE = re.compile(r"^([^\n\"'`]*)([\"'`])([^\n\"'`]{3,})$", re.MULTILINE)  # a value that is being typed
 
 
 @dataclass(frozen=True)
@@ -108,9 +114,9 @@ class Surroundings:
         known.edited = True
         change = changes[0] if len(changes) == 1 else None
         if not known.holds_token and isinstance(change, types.TextDocumentContentChangePartial):
-            # A private key is told by two lines.
-            first = max(0, document.locate(change.range.start)[0] - 2)
-            last, _ = document.locate(types.Position(document.end_of_change(change)[0] + 2, 0))
+            # A private key is told by two lines, with up to five lines of what it is encrypted with between them.
+            first = max(0, document.locate(change.range.start)[0] - 7)
+            last, _ = document.locate(types.Position(document.end_of_change(change)[0] + 7, 0))
             new = "".join(document.line(row) for row in range(first, last + 1))
             known.holds_token = holds_token(new[:MOST_CHECKED])
         elif not known.holds_token or self._clock() - known.checked > RECHECK_S:
@@ -188,13 +194,17 @@ class Surroundings:
         if self._holds_token(known) or not self._shared.may_show(path, place):
             return
         name, count = path.relative_to(place).as_posix(), self._settings.chunk_lines
-        lines = around(known.document.lines, known.row, count)
-        if not is_secret(path.name, "\n".join(lines)):
-            self._ring.add(known.file, known.folder, name, lines)
+        lines = known.document.lines
+        own, found = span(lines, known.row, count), piece_spans(lines, known.row, count)
+        shown = _public(path.name, lines, [own, *found])
+        if len(shown) <= len(found):  # what was shown before may have been a part of what is a secret now
+            self._ring.remove(known.file)
+        if own in shown:
+            self._ring.add(known.file, known.folder, name, without_ends(lines, own))
         if known.document.uri in self._known:  # still open
-            found = pieces(known.document.lines, known.row, count)
-            shown = (each for each in found if not is_secret(path.name, "\n".join(each)))
-            self._ring.open(known.file, known.folder, name, shown)
+            self._ring.open(
+                known.file, known.folder, name, (without_ends(lines, each) for each in found if each in shown)
+            )
 
     def _holds_token(self, known: _Known) -> bool:
         """Whether a document does, or another cell of the same notebook."""
@@ -229,6 +239,22 @@ class Surroundings:
         if known.holds_token:
             self._ring.remove(known.file)
         return known
+
+
+def _public(name: str, lines: Sequence[str], parts: Sequence[range]) -> list[range]:
+    """Those parts of a document in which no secret is seen with the lines around them: what tells one may stand before
+    the part that holds it."""
+    if holds_manifest(name, "".join(lines)):
+        return []
+
+    def secret(start: int, stop: int) -> bool:
+        text = "".join(lines[max(0, start - AROUND_LINES) : stop + AROUND_LINES])
+        closed, count = _OPEN_QUOTE.subn(r"\1\2\3\2", text)
+        return is_secret(name, text) or (count > 0 and is_secret(name, closed))
+
+    if not secret(min(each.start for each in parts), max(each.stop for each in parts)):
+        return list(parts)
+    return [each for each in parts if not secret(each.start, each.stop)]
 
 
 class SharedFiles:

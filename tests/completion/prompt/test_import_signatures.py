@@ -205,6 +205,91 @@ def test_a_module_with_a_secret_shows_nothing(work):
     assert shown(work, "from other import connect, f") == {}
 
 
+VALUES = {
+    "a.py": """
+API = "zwei neue eulen"
+Mode = Literal["read", "write"]
+KEY = bytes([18, 52, 86, 120, 154])
+PIN = 482913
+LONG = '''zwei neue
+eulen'''
+DEFAULTS = {"user": "app", "zwei neue eulen": 1}
+@retry("zwei neue eulen")
+def connect(
+    user: "User" = None,  # zwei neue eulen
+    noted: Annotated[str, "zwei neue eulen"] = "", asked: list[Query("zwei neue eulen")] = (),
+    word: Literal["a-b", "c-d"] = "zwei neue eulen", raw=b"zwei neue eulen",
+    template=f"zwei {user} neue eulen", joined="zwei " "neue eulen", count=3, mode="rb", *rest,
+):  # zwei neue eulen
+    return 1
+class Client(Base, key="zwei neue eulen"):
+    login: str = "zwei neue eulen"
+    def open(self, word="zwei neue eulen"): pass
+""",
+    "a.ts": """
+export const api = "zwei neue eulen", key = [18, 52, 86, 120, 154], pin = 482913;
+export const open = (word = "zwei neue eulen", raw = `zwei ${api} neue eulen`) => { };
+export function connect(word: "left" | "right" = 'zwei neue eulen', /* zwei neue eulen */ count = 3) { }
+export class Client extends Base {
+  login = "zwei neue eulen";
+  open(word: string = "zwei neue eulen"): void { }
+}
+export type Side = "left" | "right";
+export enum Word { First = "zwei neue eulen" }
+""",
+}
+SHOWN = {
+    "a.py": """API = "..."
+Mode = Literal["read", "write"]
+KEY = bytes([...])
+PIN = ...
+LONG = "..."
+DEFAULTS = {"...": "app", "...": 1}
+@retry("...")
+def connect(
+    user: "User" = None,
+    noted: Annotated[str, "..."] = "", asked: list[Query("...")] = (),
+    word: Literal["a-b", "c-d"] = "...", raw="...",
+    template="...", joined="...", count=3, mode="rb", *rest,
+): ...
+class Client(Base, key="..."):
+    login: str = "..."
+    def open(self, word="..."): ...
+""",
+    "a.ts": """export const api = "...", key = [...], pin = ...;
+export const open = (word = "...", raw = "...") =>
+export function connect(word: "left" | "right" = "...",  count = 3)
+export class Client extends Base {
+  login = "...";
+  open(word: string = "..."): void;
+}
+export type Side = "left" | "right";
+export enum Word { First = "..." }
+""",
+}
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "name", "language"),
+    [
+        ("a.py", "from a import *\nAPI, Mode, KEY, PIN, LONG, DEFAULTS, connect, Client", "main.py", "python"),
+        ("a.ts", 'import { api, open, connect, Client, Side, Word } from "./a"', "main.ts", "typescript"),
+    ],
+)
+def test_no_value_of_a_module_is_shown(work, file, text, name, language):
+    write(work / file, VALUES[file])
+    assert shown(work, text, name, language) == {file: SHOWN[file]}
+
+
+@pytest.mark.parametrize(
+    "value", ['"zwei neue eulen', "[" * 100 + '"zwei neue eulen"' + "]" * 100, "'zwei' neue eulen"]
+)
+def test_what_the_parser_does_not_understand_is_not_shown(work, value):
+    write(work / "a.py", f"def near(): pass\nclass A:\n    key = {value}\ndef f(word={value}): pass\nKEY = {value}\n")
+    found = shown(work, "from a import near, A, f, KEY")
+    assert "eulen" not in "".join(found.values())
+
+
 def test_work_is_bounded(work, monkeypatch):
     monkeypatch.setattr(imports, "LARGEST", 2_000)
     for number in range(40):

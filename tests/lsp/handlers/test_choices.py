@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 import pytest
+from lsprotocol import types
 
 from ..helpers import plain, refused, run_command, running, until
 
@@ -63,3 +64,14 @@ async def test_the_trace_is_that_of_what_was_shown(tmp_path, options):
         assert set(sources) <= {"target", "model", "ngram", "forced"}
         assert "target" in sources
         assert 0 < sum(each["ms"] for each in trace["passes"]) <= trace["timings_ms"]["total"] * 1.5 + 50
+
+
+@pytest.mark.parametrize("secret", ["key = 'AKIA" + "QWERTZUIOPASDFGH'", "password = 'Hq7-rT2_wPz9'"])
+async def test_there_is_no_trace_of_a_document_in_which_a_secret_is_seen(tmp_path, secret):
+    async with running(tmp_path, command=REAL, options={"shared": False}) as server:
+        server.open(LOOPS)
+        assert (await server.ask(4, 10)).items
+        assert await run_command(server, "codespec.trace") is not None
+        server.change(types.TextDocumentContentChangeWholeDocument(f"{secret}\n" + LOOPS))
+        await server.ask(5, 10)
+        assert await run_command(server, "codespec.trace") is None

@@ -142,9 +142,11 @@ async def test_nothing_to_add_hides_what_is_shown(shared):
 
 async def test_a_failure_is_logged_and_answered(shared):
     uri = next(names)
-    shared.open("raise\n", uri)
-    assert await shared.ask(0, 5, uri) is None
-    await until(lambda: "RuntimeError: as asked" in shared.stderr)
+    shared.open("a document: raise\n", uri)
+    assert await shared.ask(0, 17, uri) is None
+    await until(lambda: "RuntimeError" in shared.stderr)
+    assert "Traceback" in shared.stderr
+    assert "a document" not in shared.stderr, "a message may quote one"
     assert (await shared.ask(1, 0, uri)).items
 
 

@@ -173,6 +173,13 @@ def test_files_of_secrets_are_private(session, name):
     assert session.shown(session.open("a.py")) == []
 
 
+@pytest.mark.parametrize(
+    "uri", ["git:/w/.env?%7B%22ref%22%3A%22HEAD%22%7D", "vscode-remote://ssh/w/%2Eenv", "untitled:.env"]
+)
+def test_names_count_wherever_an_editor_has_the_text_from(session, uri):
+    assert session.private(Document(uri, "x = 1\n", 1, "python")) == "files of that name hold secrets"
+
+
 def test_a_token_makes_a_document_private_while_it_is_there(session):
     a, b = session.open("a.py"), session.open("b.py")
     assert session.shown(a) == ["b.py b_0"]
@@ -218,6 +225,64 @@ def test_a_token_in_one_of_many_changes_is_found(session):
 def test_pieces_that_look_drawn_at_random_are_not_shown(session):
     session.open("b.py", "x = 1\ny = 2\npassword = 'Hq7-rT2_wPz9'\n")
     assert session.shown(session.open("a.py")) == []
+
+
+def test_a_value_that_is_being_typed_is_not_shown(session):
+    a, b = session.open("a.py"), session.open("b.py")
+    for row, new, old in ((5, "password = 'Hq7-rT2_wPz9\n", 0), (5, "password = 'Hq7-rT2_wPz9'", 24)):
+        session.visit(b, row)
+        session.change(b, row, new, old)
+        session.now += 100
+        session.visit(a, 0)
+        assert not [each for each in session.surroundings.context(a, 0, str(session.folder)) if "Hq7" in each.text]
+
+
+def test_what_was_shown_of_a_secret_is_not_shown_when_it_is_recognised(session):
+    a, b = session.open("a.py"), session.open("b.yaml", text("b"))
+    session.visit(b, 5)
+    session.change(b, 5, "url: amqp://app:Hq7-rT2_wPz9\n")  # what follows may be a port
+    session.visit(a, 0)
+    assert [each for each in session.surroundings.context(a, 0, str(session.folder)) if "Hq7" in each.text]
+    session.visit(b, 5)
+    session.change(b, 4, "password: Hq7-rT2_wPz9\n")
+    session.now += 100
+    session.visit(a, 0)
+    assert not [each for each in session.surroundings.context(a, 0, str(session.folder)) if "Hq7" in each.text]
+
+
+def test_an_encrypted_key_that_is_typed_key_by_key_is_found(session):
+    letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+    body = "".join(random.Random(9).choices(letters, k=64))
+    head = "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-256-CBC,0123456789ABCDEF\n\n"
+    document = session.open("k.py", "x = 1\n")
+    for character in head + body:
+        row = len(document.lines) - 1
+        at = types.Position(row, len(document.line(row)))
+        change = types.TextDocumentContentChangePartial(types.Range(at, at), character)
+        document.apply_change(change)
+        session.surroundings.changed(document, str(session.folder), [change])
+    assert session.private(document)
+
+
+KEYS = "data:\n" + "".join(f"  entry{number}: {'Zm9vYmFy' * 4}{number:04}\n" for number in range(150))
+
+
+@pytest.mark.parametrize(
+    ("name", "source"),
+    [
+        ("a.yaml", "apiVersion: v1\nkind: Secret\n" + KEYS),
+        ("a.yaml", KEYS + "kind: Secret\n" + text("b")),
+        *(("b.py", text("b", lead) + "password = (\n    'Hq7-rT2_wPz9'\n)\n" + text("c")) for lead in (61, 62, 63)),
+    ],
+)
+def test_what_tells_a_secret_may_stand_before_the_part_that_holds_it(session, name, source):
+    a, b = session.open("a.py"), session.open(name, source)
+    for row in (0, 63, 64, 100, 190):
+        session.visit(b, row)
+        session.visit(a, 0)
+        found = session.surroundings.context(a, 0, str(session.folder))
+        assert not [each for each in found if "Zm9v" in each.text or "Hq7" in each.text]
+    assert bool(session.shown(a)) == (name == "b.py"), "the rest of it is shown"
 
 
 def test_cells_of_a_notebook_are_one_file(session):
