@@ -10,6 +10,7 @@ import llguidance
 import numpy as np
 
 from codespec.grammar.errors import one_line
+from codespec.grammar.stand_ins import StandIns
 from codespec.grammar.tokenizer import Tokenizer
 from codespec.protocols import Bits, CodespecError
 
@@ -29,23 +30,40 @@ class LlguidanceState:
     __slots__ = (
         "_ended",
         "_fresh",
+        "_known",
         "_matcher",
         "_name",
+        "_on_mask",
         "_only_empty",
         "_slow",
         "_slow_forced",
+        "_stand_ins",
         "_taken",
         "_tokenizer",
     )
 
     def __init__(
-        self, fresh: Callable[[], llguidance.LLMatcher], tokenizer: Tokenizer, name: str, only_empty: bool = False
+        self,
+        fresh: Callable[[], llguidance.LLMatcher],
+        tokenizer: Tokenizer,
+        name: str,
+        only_empty: bool = False,
+        stand_ins: StandIns | None = None,
+        on_mask: Callable[[float], None] | None = None,
     ) -> None:
-        """``fresh`` gives a matcher at the start of the grammar; ``only_empty``: it matches only the empty text."""
+        """
+        Args:
+            fresh: gives a matcher at the start of the grammar, over the tokens that stand in for others if any do.
+            only_empty: the grammar matches only the empty text.
+            stand_ins: what stands in for the tokens of ``tokenizer``; None: each for itself.
+            on_mask: told the seconds of each mask.
+        """
         self._fresh, self._tokenizer, self._name, self._only_empty = fresh, tokenizer, name, only_empty
+        self._stand_ins, self._on_mask = stand_ins, on_mask
         self._matcher = fresh()
         self._taken: list[int] = []
         self._ended = False
+        self._known = -1  # a token that may come next, as ``allows`` found
         self._slow = 0  # latest tokens in a row that were too slow
         self._slow_forced = False
 
@@ -53,9 +71,10 @@ class LlguidanceState:
         """An independent deep copy, in time linear in the tokens taken so far."""
         other = object.__new__(LlguidanceState)
         other._fresh, other._tokenizer, other._name = self._fresh, self._tokenizer, self._name
-        other._only_empty = self._only_empty
+        other._only_empty, other._stand_ins, other._on_mask = self._only_empty, self._stand_ins, self._on_mask
         other._matcher = self._matcher.deep_copy()
         other._taken = self._taken.copy()
+        other._known = self._known
         other._ended, other._slow, other._slow_forced = self._ended, self._slow, self._slow_forced
         return other
 
@@ -94,7 +113,8 @@ class LlguidanceState:
         if self._only_empty:
             return 0
         began, processor = perf_counter(), thread_time() if self._slow else 0.0
-        taken: int = self._matcher.try_consume_tokens(tokens)
+        taken = self._consume_known(tokens)
+        self._known = -1
         if taken < len(tokens):
             self._check()
         self._taken += tokens if taken == len(tokens) else tokens[:taken]
@@ -111,6 +131,20 @@ class LlguidanceState:
                 raise CodespecError(f"{self._name}: {_AMBIGUOUS} after {len(self._taken)} tokens")
         return taken
 
+    def _consume_known(self, tokens: list[int]) -> int:
+        """The same, without the clock."""
+        matcher, stand_ins = self._matcher, self._stand_ins
+        spelled = tokens if stand_ins is None else stand_ins.spell(tokens)
+        if len(tokens) == 1 and tokens[0] == self._known:  # half the time of asking again
+            return 1 if matcher.consume_tokens(spelled) else 0
+        if stand_ins is None or len(spelled) == 1:
+            return int(matcher.try_consume_tokens(spelled))
+        valid = matcher.validate_tokens(spelled)
+        if valid == len(spelled):
+            return len(tokens) if matcher.consume_tokens(spelled) else 0
+        taken = stand_ins.whole(tokens, valid)
+        return taken if taken == 0 or matcher.consume_tokens(stand_ins.spell(tokens[:taken])) else 0
+
     def allows(self, token: int) -> bool:
         """Whether ``token`` may come next; no change of state.
 
@@ -123,9 +157,12 @@ class LlguidanceState:
             return self.can_end
         if not 0 <= token < self._tokenizer.size or self.finished:
             return False
-        allowed: int = self._matcher.validate_tokens([token])
+        spelled = [token] if self._stand_ins is None else self._stand_ins.spell([token])
+        allowed: bool = self._matcher.validate_tokens(spelled) == len(spelled)
         self._check()
-        return allowed == 1
+        if allowed:
+            self._known = token
+        return allowed
 
     def mask_into(self, bits: Bits) -> None:
         """Write the set of tokens that may come next, end tokens included.
@@ -140,9 +177,15 @@ class LlguidanceState:
         if self.finished:
             bits[:] = 0
         else:
-            # Half the time of bits.ctypes.data, which would be a tenth of a mask.
-            address = ctypes.addressof(ctypes.c_char.from_buffer(bits.data))
-            self._matcher.unsafe_compute_mask_ptr(address, bits.nbytes)
+            began = perf_counter()
+            if self._stand_ins is not None:
+                self._stand_ins.mask_into(self._matcher, bits)
+            else:
+                # Half the time of bits.ctypes.data, which would be a tenth of a mask.
+                address = ctypes.addressof(ctypes.c_char.from_buffer(bits.data))
+                self._matcher.unsafe_compute_mask_ptr(address, bits.nbytes)
+            if self._on_mask is not None:
+                self._on_mask(perf_counter() - began)
             if self._matcher.is_error():
                 self._after_failed_mask(bits)
         if self.can_end and not self._ended:
@@ -163,11 +206,13 @@ class LlguidanceState:
         if n == 0:
             return
         text = n - self._ended
-        self._ended = False
-        del self._taken[len(self._taken) - n :]
+        left = len(self._taken) - n
         if text:
-            self._matcher.rollback(text)
+            undone = self._taken[left : left + text]
+            self._matcher.rollback(text if self._stand_ins is None else self._stand_ins.pieces(undone))
             self._check()
+        self._ended, self._known = False, -1
+        del self._taken[left:]
 
     def forced(self) -> bytes:
         """Text that has no alternative from here; empty where there is a choice, ending being one.
@@ -205,7 +250,8 @@ class LlguidanceState:
     def _renew(self) -> None:
         """Another matcher in the same place."""
         self._matcher = self._fresh()
-        self._matcher.try_consume_tokens(self._taken)
+        taken = self._taken
+        self._matcher.try_consume_tokens(taken if self._stand_ins is None else self._stand_ins.spell(taken))
         self._check()
 
     def _check(self) -> None:
