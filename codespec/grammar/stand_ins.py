@@ -130,15 +130,13 @@ def find(rules: Rules, source: str, tokenizer: Tokenizer) -> StandIns | None:
         rules: of the grammar, without token elements.
         source: what they are lowered to.
     """
-    decode, barred = tokenizer.raw.decode_bytes, tokenizer.barred
-    texts = [b"" if token in barred else decode([token]) for token in range(tokenizer.size)]
     try:
-        chosen, of = _choose(classes(*fused(rules), texts), texts)
+        texts, of = choose(rules, tokenizer)
     except (GrammarError, TooMuchToTell):
-        chosen, of = [], np.zeros(0, np.uint16)
-    worth = 0 < len(chosen) <= min(_NONE, tokenizer.size // 2)
-    cache.store(_key(source, tokenizer), _written(chosen, of) if worth else "")
-    return StandIns(tokenizer, chosen, of) if worth else None
+        texts, of = [], np.zeros(0, np.uint16)
+    worth = 0 < len(texts) <= min(_NONE, tokenizer.size // 2)
+    cache.store(_key(source, tokenizer), _written(texts, of) if worth else "")
+    return StandIns(tokenizer, texts, of) if worth else None
 
 
 def kept(source: str, tokenizer: Tokenizer) -> tuple[bool, StandIns | None]:
@@ -153,8 +151,19 @@ def _key(source: str, tokenizer: Tokenizer) -> str:
     return cache.key(source, stand_ins=tokenizer.digest, frequent=FREQUENT)
 
 
-def _choose(found: npt.NDArray[np.int32], texts: Sequence[bytes]) -> tuple[list[bytes], npt.NDArray[np.uint16]]:
-    """The texts of the tokens that stand in, by all tokens' classes, and for each token the number of its own."""
+def choose(rules: Rules, tokenizer: Tokenizer, frequent: int = FREQUENT) -> tuple[list[bytes], npt.NDArray[np.uint16]]:
+    """The texts of the tokens that stand in, and for each token the number of the one that stands in for it.
+
+    Args:
+        rules: as for ``find``.
+        frequent: so many tokens with the lowest ids stand for themselves.
+
+    Raises:
+        TooMuchToTell: the grammar is too large for that, or tells too many tokens apart.
+    """
+    decode, barred = tokenizer.raw.decode_bytes, tokenizer.barred
+    texts = [b"" if token in barred else decode([token]) for token in range(tokenizer.size)]
+    found = classes(*fused(rules), texts)
     labels = found.astype(np.int64)
     own: dict[bytes, int] = {}
     free = int(found.max(initial=0)) + 1
@@ -168,8 +177,8 @@ def _choose(found: npt.NDArray[np.int32], texts: Sequence[bytes]) -> tuple[list[
     number[first >= 0] = np.arange(len(standing))
     of = np.full(len(found), _NONE, np.int64)
     of[tokens] = number[labels[tokens]]
-    frequent = [texts[token] for token in tokens[tokens < FREQUENT].tolist()]
-    return list(dict.fromkeys(standing + frequent)), np.minimum(of, _NONE).astype(np.uint16)
+    themselves = [texts[token] for token in tokens[tokens < frequent].tolist()]
+    return list(dict.fromkeys(standing + themselves)), np.minimum(of, _NONE).astype(np.uint16)
 
 
 def _written(texts: Sequence[bytes], of: npt.NDArray[np.uint16]) -> str:

@@ -16,6 +16,7 @@ from codespec.protocols import Bits, CodespecError
 
 SLOW, PATIENCE = 0.01, 24
 """Seconds of processor time that a token may take, and how many tokens in a row may take longer."""
+_FOLLOW = 8  # tokens that are taken a second time rather than copying all that was read
 _SLICE = 16  # tokens between two looks at the clock
 _AMBIGUOUS = "the text can be read in too many ways; make the grammar less ambiguous, or recursive on the left"
 
@@ -29,8 +30,10 @@ class LlguidanceState:
 
     __slots__ = (
         "_ended",
+        "_followed",
         "_fresh",
         "_known",
+        "_masker",
         "_matcher",
         "_name",
         "_on_mask",
@@ -61,6 +64,11 @@ class LlguidanceState:
         self._fresh, self._tokenizer, self._name, self._only_empty = fresh, tokenizer, name, only_empty
         self._stand_ins, self._on_mask = stand_ins, on_mask
         self._matcher = fresh()
+        # llguidance remembers its last mask by where its lexer stands and how many lexemes there were, and goes on to
+        # give it when these are others: behind ``f[x`` what it gave behind ``f(x``. So masks come from a copy that
+        # never goes back; this one gives none, and its copies know none.
+        self._masker: llguidance.LLMatcher | None = None
+        self._followed = 0  # tokens that the copy has taken
         self._taken: list[int] = []
         self._ended = False
         self._known = -1  # a token that may come next, as ``allows`` found
@@ -73,6 +81,7 @@ class LlguidanceState:
         other._fresh, other._tokenizer, other._name = self._fresh, self._tokenizer, self._name
         other._only_empty, other._stand_ins, other._on_mask = self._only_empty, self._stand_ins, self._on_mask
         other._matcher = self._matcher.deep_copy()
+        other._masker, other._followed = None, 0
         other._taken = self._taken.copy()
         other._known = self._known
         other._ended, other._slow, other._slow_forced = self._ended, self._slow, self._slow_forced
@@ -178,16 +187,21 @@ class LlguidanceState:
             bits[:] = 0
         else:
             began = perf_counter()
+            masker = self._follow()
             if self._stand_ins is not None:
-                self._stand_ins.mask_into(self._matcher, bits)
+                self._stand_ins.mask_into(masker, bits)
             else:
                 # Half the time of bits.ctypes.data, which would be a tenth of a mask.
                 address = ctypes.addressof(ctypes.c_char.from_buffer(bits.data))
-                self._matcher.unsafe_compute_mask_ptr(address, bits.nbytes)
+                masker.unsafe_compute_mask_ptr(address, bits.nbytes)
             if self._on_mask is not None:
                 self._on_mask(perf_counter() - began)
-            if self._matcher.is_error():
-                self._after_failed_mask(bits)
+            if masker.is_error():
+                self._masker = None
+                # Or no token of the vocabulary continues the text: a dead end, which llguidance counts as an error.
+                if "NoExtensionBias" not in masker.get_error():
+                    raise self._failed(masker)
+                bits[:] = 0
         if self.can_end and not self._ended:
             for word, ends in self._tokenizer.end_bits:
                 bits[word] |= ends
@@ -207,6 +221,8 @@ class LlguidanceState:
             return
         text = n - self._ended
         left = len(self._taken) - n
+        if left < self._followed:
+            self._masker = None
         if text:
             undone = self._taken[left : left + text]
             self._matcher.rollback(text if self._stand_ins is None else self._stand_ins.pieces(undone))
@@ -240,12 +256,17 @@ class LlguidanceState:
         """Whether nothing can follow: the text is complete and has no continuation, or an end token was accepted."""
         return self._ended or self._only_empty or bool(self._matcher.is_stopped())
 
-    def _after_failed_mask(self, bits: Bits) -> None:
-        """No token of the vocabulary continues the text: a dead end, which llguidance counts as an error."""
-        if "NoExtensionBias" not in self._matcher.get_error():
-            self._check()
-        bits[:] = 0
-        self._renew()
+    def _follow(self) -> llguidance.LLMatcher:
+        """The matcher that gives masks, in the place of this state."""
+        masker, taken = self._masker, self._taken
+        ahead = len(taken) - self._followed
+        if masker is None or ahead > _FOLLOW:
+            masker = self._masker = self._matcher.deep_copy()
+        elif ahead:
+            new = taken[self._followed :]
+            masker.consume_tokens(new if self._stand_ins is None else self._stand_ins.spell(new))
+        self._followed = len(taken)
+        return masker
 
     def _renew(self) -> None:
         """Another matcher in the same place."""
@@ -256,7 +277,10 @@ class LlguidanceState:
 
     def _check(self) -> None:
         if self._matcher.is_error():
-            raise CodespecError(f"{self._name}: {explain(self._matcher.get_error())} after {len(self._taken)} tokens")
+            raise self._failed(self._matcher)
+
+    def _failed(self, matcher: llguidance.LLMatcher) -> CodespecError:
+        return CodespecError(f"{self._name}: {explain(matcher.get_error())} after {len(self._taken)} tokens")
 
 
 def explain(error: str) -> str:
