@@ -204,24 +204,22 @@ def test_slow_masks_quicken_those_of_later_states(
     grammar = Grammar.from_gbnf(UPSTREAM["arithmetic"])
     bits = np.zeros((large.size + 31) // 32, np.uint32)
 
-    def masks() -> list[threading.Thread]:
+    def masks(count: int) -> list[threading.Thread]:
         state = grammar.state(large)
-        for _ in range(compiled.MASKS):
+        for _ in range(count):
             state.mask_into(bits)
-            state.accept([next(i for i in range(large.size) if bits[i >> 5] >> np.uint32(i & 31) & 1)])
-        return [thread for thread in threading.enumerate() if thread.name == "stand-ins"]
+        return [thread for thread in threading.enumerate() if thread.name == compiled.THREAD]
 
     monkeypatch.setattr(compiled, "SLOW_MASK", 10.0)
-    assert not masks()
+    assert not masks(4 * compiled.MASKS)
     monkeypatch.setattr(compiled, "SLOW_MASK", 0.0)
-    masks()
-    for thread in threading.enumerate():
-        if thread.name == "stand-ins":
-            thread.join()
+    assert not masks(compiled.MASKS)  # most of all were quick
+    (thread,) = masks(compiled.MASKS)
+    thread.join()
     state = grammar.state(large)
     assert isinstance(state, LlguidanceState)
     assert state._stand_ins is not None
-    assert not masks()
+    assert not masks(10 * compiled.MASKS)
 
 
 def test_small_vocabularies_and_other_grammars_are_left_alone(large: Tokenizer, folder: Path) -> None:

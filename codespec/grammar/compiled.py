@@ -21,8 +21,10 @@ from codespec.protocols import CodespecError
 # Where lexemes are single code points a mask visits many more items than llguidance expects; its own limit of 50,000
 # gives up after some milliseconds. This one is for grammars that would take more than 2 s.
 LIMITS = llguidance.LLParserLimits(verbose_errors=False, step_max_items=2_000_000, step_lexer_fuel=10_000_000)
-MASKS, SLOW_MASK = 16, 60e-6
-"""After so many masks that took so many seconds each on average, what can stand in for others is found out."""
+MASKS, SLOW_MASK = 16, 100e-6
+"""After so many masks that took more than so many seconds, a quarter of all or more, what can stand in is found out."""
+THREAD = "stand-ins"
+"""The name of the thread that does it."""
 _FIRST = 128  # tokens that are tried alone: in most vocabularies they are single characters
 
 _log = logging.getLogger(__name__)
@@ -50,7 +52,7 @@ class Compiled:
         self._name, self._source, self._refused = name, source, refused
         self._rules = rules if tokenizer.digest and tokenizer.size >= stand_ins.LEAST else None
         self._lock = threading.Lock()
-        self._masks, self._seconds = 0, 0.0
+        self._masks = self._slow = 0
         known, found = (True, None) if self._rules is None else stand_ins.kept(source, tokenizer)
         self._counts = not known
         self._use(tokenizer, found)
@@ -82,10 +84,10 @@ class Compiled:
     def _took(self, seconds: float, tokenizer: weakref.ref[Tokenizer]) -> None:
         """Count a mask; after some that took long, quicken those of states to come."""
         self._masks += 1
-        self._seconds += seconds
-        if self._counts and self._masks >= MASKS and self._seconds > SLOW_MASK * self._masks:
+        self._slow += seconds > SLOW_MASK
+        if self._counts and self._slow >= MASKS and 4 * self._slow >= self._masks:
             self._counts = False
-            threading.Thread(target=self._quicken, args=(tokenizer,), daemon=True, name="stand-ins").start()
+            threading.Thread(target=self._quicken, args=(tokenizer,), daemon=True, name=THREAD).start()
 
     def _quicken(self, tokenizer: weakref.ref[Tokenizer]) -> None:
         there = tokenizer()

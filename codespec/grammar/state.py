@@ -16,6 +16,7 @@ from codespec.protocols import Bits, CodespecError
 
 SLOW, PATIENCE = 0.01, 24
 """Seconds of processor time that a token may take, and how many tokens in a row may take longer."""
+_LOST = -1  # in place of how many tokens were taken, where some of them were others
 _FOLLOW = 8  # tokens that are taken a second time rather than copying all that was read
 _SLICE = 16  # tokens between two looks at the clock
 _AMBIGUOUS = "the text can be read in too many ways; make the grammar less ambiguous, or recursive on the left"
@@ -68,7 +69,7 @@ class LlguidanceState:
         # give it when these are others: behind ``f[x`` what it gave behind ``f(x``. So masks come from a copy that
         # never goes back; this one gives none, and its copies know none.
         self._masker: llguidance.LLMatcher | None = None
-        self._followed = 0  # tokens that the copy has taken
+        self._followed = _LOST  # tokens that the copy has taken
         self._taken: list[int] = []
         self._ended = False
         self._known = -1  # a token that may come next, as ``allows`` found
@@ -81,7 +82,7 @@ class LlguidanceState:
         other._fresh, other._tokenizer, other._name = self._fresh, self._tokenizer, self._name
         other._only_empty, other._stand_ins, other._on_mask = self._only_empty, self._stand_ins, self._on_mask
         other._matcher = self._matcher.deep_copy()
-        other._masker, other._followed = None, 0
+        other._masker, other._followed = None, _LOST
         other._taken = self._taken.copy()
         other._known = self._known
         other._ended, other._slow, other._slow_forced = self._ended, self._slow, self._slow_forced
@@ -222,7 +223,7 @@ class LlguidanceState:
         text = n - self._ended
         left = len(self._taken) - n
         if left < self._followed:
-            self._masker = None
+            self._followed = _LOST
         if text:
             undone = self._taken[left : left + text]
             self._matcher.rollback(text if self._stand_ins is None else self._stand_ins.pieces(undone))
@@ -260,7 +261,7 @@ class LlguidanceState:
         """The matcher that gives masks, in the place of this state."""
         masker, taken = self._masker, self._taken
         ahead = len(taken) - self._followed
-        if masker is None or ahead > _FOLLOW:
+        if masker is None or self._followed == _LOST or ahead > _FOLLOW:
             masker = self._masker = self._matcher.deep_copy()
         elif ahead:
             new = taken[self._followed :]
