@@ -1,4 +1,4 @@
-"""The masks of states whose tokens have others stand in for them, beside those of states over the whole vocabulary.
+"""Masks over token classes beside masks over all tokens of a vocabulary.
 
 For all shipped grammars, and more, over a real vocabulary, along texts and random ways off them, run
 ``PYTHONPATH=.:tests python tests/masks.py VOCABULARY.gguf [GRAMMAR.gbnf…] [--tokens N] [--seed N]``.
@@ -17,10 +17,10 @@ import numpy as np
 
 from codespec.bench.texts import texts_for
 from codespec.grammar import Grammar, shipped
+from codespec.grammar.class_vocabulary import ClassVocabulary, choose
 from codespec.grammar.compiled import LIMITS
 from codespec.grammar.lower import lower
 from codespec.grammar.rules import Rules
-from codespec.grammar.stand_ins import StandIns, choose
 from codespec.grammar.state import LlguidanceState
 from codespec.grammar.token_texts import members
 from codespec.grammar.tokenizer import Tokenizer
@@ -29,10 +29,12 @@ from codespec.llama.model import Model
 from codespec.protocols import Bits
 
 
-def both(rules: Rules, tokenizer: Tokenizer, frequent: int = 0) -> tuple[LlguidanceState, LlguidanceState, StandIns]:
-    """A state over all tokens, one over those that stand in, and these."""
+def both(
+    rules: Rules, tokenizer: Tokenizer, frequent: int = 0
+) -> tuple[LlguidanceState, LlguidanceState, ClassVocabulary]:
+    """A state over all tokens, one over token classes, and the vocabulary of these."""
     source = '%llguidance {"no_forcing": true}\n' + lower(rules)
-    stand_ins = StandIns(tokenizer, *choose(rules, tokenizer, frequent))
+    short = ClassVocabulary(tokenizer, *choose(rules, tokenizer, frequent))
 
     def matcher(raw: llguidance.LLTokenizer) -> llguidance.LLMatcher:
         found = llguidance.LLMatcher(raw, source, log_level=0, limits=LIMITS)
@@ -40,7 +42,7 @@ def both(rules: Rules, tokenizer: Tokenizer, frequent: int = 0) -> tuple[Llguida
         return found
 
     plain = LlguidanceState(lambda: matcher(tokenizer.raw), tokenizer, "plain")
-    return plain, LlguidanceState(lambda: matcher(stand_ins.raw), tokenizer, "short", False, stand_ins), stand_ins
+    return plain, LlguidanceState(lambda: matcher(short.raw), tokenizer, "short", False, short), short
 
 
 class Comparison:
@@ -117,13 +119,13 @@ def main() -> None:
         tokenizer = tokenizer_from_vocab(model.vocabulary.pointer)
         for name, those in rules.items():
             assert those is not None
-            *states, stand_ins = both(those, tokenizer)
+            *states, short = both(those, tokenizer)
             masks = 0
             for text in texts_for(name):
                 comparison = Comparison([state.copy() for state in states], tokenizer, options.seed)
                 comparison.along(model.vocabulary.tokenize(text)[: options.tokens])
                 masks += comparison.masks
-            print(f"{name}: {masks} masks alike, {stand_ins.raw.vocab_size} of {tokenizer.size} tokens", flush=True)
+            print(f"{name}: {masks} masks alike, {short.raw.vocab_size} of {tokenizer.size} tokens", flush=True)
 
 
 if __name__ == "__main__":

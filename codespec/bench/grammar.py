@@ -106,7 +106,7 @@ def measure_all(name: str, path: Path, model: Model, tokenizer: Tokenizer, peers
             grammar = load_timed(label, tokenizer, row, "cold")
             candidates = [Path(file).read_text("utf-8")] if file else texts_for(short)
             tokens = choose_text(grammar, tokenizer, model, candidates, label)
-            quicken_where_slow(grammar, tokenizer, tokens, row)
+            classify_where_slow(grammar, tokenizer, tokens, row)
             grammar = load_timed(label, tokenizer, row, "cached")
         measure(grammar.state(tokenizer), tokenizer, tokens, row)
     except CodespecError as error:
@@ -145,8 +145,8 @@ def load_timed(name: str, tokenizer: Tokenizer, row: Row, kind: str) -> Grammar:
     return grammar
 
 
-def quicken_where_slow(grammar: Grammar, tokenizer: Tokenizer, tokens: Sequence[int], row: Row) -> None:
-    """Ask for masks; where they are slow a thread makes those of later states quick: wait, and say what it took."""
+def classify_where_slow(grammar: Grammar, tokenizer: Tokenizer, tokens: Sequence[int], row: Row) -> None:
+    """Ask for masks; where they are slow a thread computes token classes: wait for it, and record what it took."""
     state = grammar.state(tokenizer)
     bits = np.zeros((tokenizer.size + 31) // 32, np.uint32)
     for token in tokens:
@@ -156,7 +156,7 @@ def quicken_where_slow(grammar: Grammar, tokenizer: Tokenizer, tokens: Sequence[
             if thread.name == THREAD:
                 began = process_time()
                 thread.join()
-                row.figures["stand_ins_ms"] = round((process_time() - began) * 1e3, 2)
+                row.figures["token_classes_ms"] = round((process_time() - began) * 1e3, 2)
                 return
 
 
@@ -219,7 +219,7 @@ def measure(state: GrammarState, tokenizer: Tokenizer, tokens: Sequence[int], ro
 
 
 COLUMNS = ["mask_mean", "mask_p50", "mask_p99", "allows", "accept", "rollback_1", "rollback_16", "copy",
-           "compile_cold_ms", "compile_cached_ms", "stand_ins_ms"]  # fmt: skip
+           "compile_cold_ms", "compile_cached_ms", "token_classes_ms"]  # fmt: skip
 
 
 def table(rows: Sequence[Row]) -> str:

@@ -1,19 +1,19 @@
-"""A grammar compiled for one vocabulary, and when it pays to find out which of its tokens the grammar tells apart."""
+"""A grammar compiled for one vocabulary; where its masks are slow, for a vocabulary of token classes."""
 
 from __future__ import annotations
 
 import logging
 import threading
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 import llguidance
 import numpy as np
 
-from codespec.grammar import stand_ins
+from codespec.grammar import class_vocabulary
+from codespec.grammar.class_vocabulary import ClassVocabulary
 from codespec.grammar.deep import with_deep_stack
 from codespec.grammar.rules import Rules
-from codespec.grammar.stand_ins import StandIns
 from codespec.grammar.state import LlguidanceState
 from codespec.grammar.tokenizer import Tokenizer
 from codespec.protocols import CodespecError
@@ -22,10 +22,10 @@ from codespec.protocols import CodespecError
 # gives up after some milliseconds. This one is for grammars that would take more than 2 s.
 LIMITS = llguidance.LLParserLimits(verbose_errors=False, step_max_items=2_000_000, step_lexer_fuel=10_000_000)
 MASKS, SLOW_MASK = 16, 100e-6
-"""After so many masks that took more than so many seconds, a quarter of all or more, what can stand in is found out."""
-THREAD = "stand-ins"
-"""The name of the thread that does it."""
-_FIRST = 128  # tokens that are tried alone: in most vocabularies they are single characters
+"""Token classes are computed after so many masks that took longer than so many seconds, at least a quarter of all."""
+THREAD = "token-classes"
+"""The name of the thread that computes them."""
+_FIRST = 128  # tokens tried one by one before a mask: single characters in most vocabularies
 
 _log = logging.getLogger(__name__)
 
@@ -50,19 +50,19 @@ class Compiled:
             refused: the error for llguidance's message.
         """
         self._name, self._source, self._refused = name, source, refused
-        self._rules = rules if tokenizer.digest and tokenizer.size >= stand_ins.LEAST else None
+        self._rules = rules if tokenizer.digest and tokenizer.size >= class_vocabulary.MIN_VOCABULARY else None
         self._lock = threading.Lock()
         self._masks = self._slow = 0
-        known, found = (True, None) if self._rules is None else stand_ins.kept(source, tokenizer)
+        known, found = (True, None) if self._rules is None else class_vocabulary.load(source, tokenizer)
         self._counts = not known
         self._use(tokenizer, found)
 
-    def _use(self, tokenizer: Tokenizer, found: StandIns | None) -> None:
+    def _use(self, tokenizer: Tokenizer, found: ClassVocabulary | None) -> None:
         raw = found.raw if found is not None else tokenizer.for_json if ": %json" in self._source else tokenizer.raw
         matcher = with_deep_stack(lambda: llguidance.LLMatcher(raw, self._source, log_level=0, limits=LIMITS))
         if matcher.is_error():
             raise self._refused(matcher.get_error())
-        only_empty = _matches_only_empty(matcher, raw.vocab_size, (found or tokenizer).end_tokens)
+        only_empty = _matches_only_empty(matcher, raw.vocab_size, found or tokenizer)
         with self._lock:
             self._current = matcher, found, only_empty
 
@@ -82,40 +82,42 @@ class Compiled:
         return LlguidanceState(fresh, tokenizer, self._name, only_empty, found, on_mask)
 
     def _took(self, seconds: float, tokenizer: weakref.ref[Tokenizer]) -> None:
-        """Count a mask; after some that took long, quicken those of states to come."""
+        """Count a mask; after some slow ones a thread computes the token classes, which later states use."""
         self._masks += 1
         self._slow += seconds > SLOW_MASK
         if self._counts and self._slow >= MASKS and 4 * self._slow >= self._masks:
             self._counts = False
-            threading.Thread(target=self._quicken, args=(tokenizer,), daemon=True, name=THREAD).start()
+            threading.Thread(target=self._classify, args=(tokenizer,), daemon=True, name=THREAD).start()
 
-    def _quicken(self, tokenizer: weakref.ref[Tokenizer]) -> None:
+    def _classify(self, tokenizer: weakref.ref[Tokenizer]) -> None:
         there = tokenizer()
         if there is not None:
             try:
-                self.quicken(there)
-            except CodespecError as error:
-                _log.warning("%s: masks stay slow: %s", self._name, error)
+                self.find_token_classes(there)
+            except Exception:  # whatever it is, masks only stay as slow as they were
+                _log.warning("%s: no token classes", self._name, exc_info=True)
 
-    def quicken(self, tokenizer: Tokenizer) -> bool:
-        """As ``Grammar.quicken_masks``."""
-        if self._current[1] is None and self._rules is not None and (rules := self._rules()) is not None:
+    def find_token_classes(self, tokenizer: Tokenizer) -> bool:
+        """As ``Grammar.find_token_classes``."""
+        if self._current[1] is None and self._rules is not None:
             self._counts = False
-            found = stand_ins.find(rules, self._source, tokenizer)
+            known, found = class_vocabulary.load(self._source, tokenizer)  # another grammar object may have been first
+            if not known and (rules := self._rules()) is not None:
+                found = class_vocabulary.find(rules, self._source, tokenizer)
             if found is not None:
                 self._use(tokenizer, found)
         return self._current[1] is not None
 
 
-def _matches_only_empty(matcher: llguidance.LLMatcher, size: int, ends: Iterable[int]) -> bool:
+def _matches_only_empty(matcher: llguidance.LLMatcher, size: int, tokens: Tokenizer | ClassVocabulary) -> bool:
     """Whether a fresh matcher is complete and can take no token, which llguidance notices only after a token."""
     if not matcher.is_accepting():
         return False
     probe = matcher.deep_copy()
-    if any(token not in ends and probe.validate_tokens([token]) for token in range(min(size, _FIRST))):
+    if any(token not in tokens.barred and probe.validate_tokens([token]) for token in range(min(size, _FIRST))):
         return False  # known in 10 µs; the first mask of a programming language takes 2 ms
     bits = np.zeros((size + 31) // 32, np.uint32)
     probe.unsafe_compute_mask_ptr(bits.ctypes.data, bits.nbytes)
-    for token in ends:
+    for token in tokens.end_tokens:
         bits[token >> 5] &= ~np.uint32(1 << (token & 31))
     return not bits.any()

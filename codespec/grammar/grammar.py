@@ -298,13 +298,14 @@ class Grammar:
         state = self._for(tokenizer).state(tokenizer)
         return state if self._places is None else UniqueState(state, self._places, tokenizer)
 
-    def quicken_masks(self, tokenizer: Tokenizer) -> bool:
-        """Find out which tokens of a large vocabulary a GBNF grammar tells apart, for the masks of states made from
-        now on; whether that helps. It takes 0.3 to 3 s of processor time once, and is kept on disk.
+    def find_token_classes(self, tokenizer: Tokenizer) -> bool:
+        """Compute the token classes of a large vocabulary under a GBNF grammar, which make the masks of states created
+        from now on 2 to 5 times as fast; whether they do. It takes 0.2 to 3 s of processor time; the result is
+        cached on disk.
 
-        States whose masks take long do so by themselves, in a thread.
+        A thread does the same after some slow masks.
         """
-        return self._for(tokenizer).quicken(tokenizer)
+        return self._for(tokenizer).find_token_classes(tokenizer)
 
     def _for(self, tokenizer: Tokenizer) -> Compiled:
         with self._lock:

@@ -9,15 +9,15 @@ from time import perf_counter, thread_time
 import llguidance
 import numpy as np
 
+from codespec.grammar.class_vocabulary import ClassVocabulary
 from codespec.grammar.errors import one_line
-from codespec.grammar.stand_ins import StandIns
 from codespec.grammar.tokenizer import Tokenizer
 from codespec.protocols import Bits, CodespecError
 
 SLOW, PATIENCE = 0.01, 24
 """Seconds of processor time that a token may take, and how many tokens in a row may take longer."""
-_LOST = -1  # in place of how many tokens were taken, where some of them were others
-_FOLLOW = 8  # tokens that are taken a second time rather than copying all that was read
+_UNKNOWN = -1  # position of a matcher that accepted tokens which were rolled back
+_FOLLOW = 8  # tokens that the matcher for masks accepts one after the other; beyond that a copy is cheaper
 _SLICE = 16  # tokens between two looks at the clock
 _AMBIGUOUS = "the text can be read in too many ways; make the grammar less ambiguous, or recursive on the left"
 
@@ -30,18 +30,18 @@ class LlguidanceState:
     """
 
     __slots__ = (
+        "_class_vocabulary",
         "_ended",
-        "_followed",
         "_fresh",
         "_known",
-        "_masker",
+        "_mask_matcher",
+        "_mask_position",
         "_matcher",
         "_name",
         "_on_mask",
         "_only_empty",
         "_slow",
         "_slow_forced",
-        "_stand_ins",
         "_taken",
         "_tokenizer",
     )
@@ -52,27 +52,27 @@ class LlguidanceState:
         tokenizer: Tokenizer,
         name: str,
         only_empty: bool = False,
-        stand_ins: StandIns | None = None,
+        vocabulary: ClassVocabulary | None = None,
         on_mask: Callable[[float], None] | None = None,
     ) -> None:
         """
         Args:
-            fresh: gives a matcher at the start of the grammar, over the tokens that stand in for others if any do.
+            fresh: gives a matcher at the start of the grammar, over ``vocabulary`` if there is one.
             only_empty: the grammar matches only the empty text.
-            stand_ins: what stands in for the tokens of ``tokenizer``; None: each for itself.
+            vocabulary: the token classes that the matcher reads; None: it reads the tokens of ``tokenizer``.
             on_mask: told the seconds of each mask.
         """
         self._fresh, self._tokenizer, self._name, self._only_empty = fresh, tokenizer, name, only_empty
-        self._stand_ins, self._on_mask = stand_ins, on_mask
+        self._class_vocabulary, self._on_mask = vocabulary, on_mask
         self._matcher = fresh()
-        # llguidance remembers its last mask by where its lexer stands and how many lexemes there were, and goes on to
-        # give it when these are others: behind ``f[x`` what it gave behind ``f(x``. So masks come from a copy that
-        # never goes back; this one gives none, and its copies know none.
-        self._masker: llguidance.LLMatcher | None = None
-        self._followed = _LOST  # tokens that the copy has taken
+        # llguidance caches its last mask by the lexer's state and the number of lexemes, and a rollback does not clear
+        # the cache: the mask after ``f[x`` is the one that it gave after ``f(x``. Masks therefore come from a copy
+        # that never rolls back; the matcher itself computes none, so that its copies have nothing cached.
+        self._mask_matcher: llguidance.LLMatcher | None = None
+        self._mask_position = _UNKNOWN  # tokens that the copy has accepted
         self._taken: list[int] = []
         self._ended = False
-        self._known = -1  # a token that may come next, as ``allows`` found
+        self._known = -1  # the token that ``allows`` found allowed at this position
         self._slow = 0  # latest tokens in a row that were too slow
         self._slow_forced = False
 
@@ -80,9 +80,13 @@ class LlguidanceState:
         """An independent deep copy, in time linear in the tokens taken so far."""
         other = object.__new__(LlguidanceState)
         other._fresh, other._tokenizer, other._name = self._fresh, self._tokenizer, self._name
-        other._only_empty, other._stand_ins, other._on_mask = self._only_empty, self._stand_ins, self._on_mask
+        other._only_empty, other._class_vocabulary, other._on_mask = (
+            self._only_empty,
+            self._class_vocabulary,
+            self._on_mask,
+        )
         other._matcher = self._matcher.deep_copy()
-        other._masker, other._followed = None, _LOST
+        other._mask_matcher, other._mask_position = None, _UNKNOWN
         other._taken = self._taken.copy()
         other._known = self._known
         other._ended, other._slow, other._slow_forced = self._ended, self._slow, self._slow_forced
@@ -143,17 +147,17 @@ class LlguidanceState:
 
     def _consume_known(self, tokens: list[int]) -> int:
         """The same, without the clock."""
-        matcher, stand_ins = self._matcher, self._stand_ins
-        spelled = tokens if stand_ins is None else stand_ins.spell(tokens)
-        if len(tokens) == 1 and tokens[0] == self._known:  # half the time of asking again
+        matcher, vocabulary = self._matcher, self._class_vocabulary
+        spelled = tokens if vocabulary is None else vocabulary.spell(tokens)
+        if len(tokens) == 1 and tokens[0] == self._known:  # half the time of validating it again
             return 1 if matcher.consume_tokens(spelled) else 0
-        if stand_ins is None or len(spelled) == 1:
+        if vocabulary is None or len(spelled) == 1:
             return int(matcher.try_consume_tokens(spelled))
         valid = matcher.validate_tokens(spelled)
         if valid == len(spelled):
             return len(tokens) if matcher.consume_tokens(spelled) else 0
-        taken = stand_ins.whole(tokens, valid)
-        return taken if taken == 0 or matcher.consume_tokens(stand_ins.spell(tokens[:taken])) else 0
+        taken = vocabulary.whole(tokens, valid)
+        return taken if taken == 0 or matcher.consume_tokens(vocabulary.spell(tokens[:taken])) else 0
 
     def allows(self, token: int) -> bool:
         """Whether ``token`` may come next; no change of state.
@@ -167,7 +171,7 @@ class LlguidanceState:
             return self.can_end
         if not 0 <= token < self._tokenizer.size or self.finished:
             return False
-        spelled = [token] if self._stand_ins is None else self._stand_ins.spell([token])
+        spelled = [token] if self._class_vocabulary is None else self._class_vocabulary.spell([token])
         allowed: bool = self._matcher.validate_tokens(spelled) == len(spelled)
         self._check()
         if allowed:
@@ -188,20 +192,20 @@ class LlguidanceState:
             bits[:] = 0
         else:
             began = perf_counter()
-            masker = self._follow()
-            if self._stand_ins is not None:
-                self._stand_ins.mask_into(masker, bits)
+            matcher = self._follow()
+            if self._class_vocabulary is not None:
+                self._class_vocabulary.mask_into(matcher, bits)
             else:
                 # Half the time of bits.ctypes.data, which would be a tenth of a mask.
                 address = ctypes.addressof(ctypes.c_char.from_buffer(bits.data))
-                masker.unsafe_compute_mask_ptr(address, bits.nbytes)
+                matcher.unsafe_compute_mask_ptr(address, bits.nbytes)
             if self._on_mask is not None:
                 self._on_mask(perf_counter() - began)
-            if masker.is_error():
-                self._masker = None
+            if matcher.is_error():
+                self._mask_matcher = None
                 # Or no token of the vocabulary continues the text: a dead end, which llguidance counts as an error.
-                if "NoExtensionBias" not in masker.get_error():
-                    raise self._failed(masker)
+                if "NoExtensionBias" not in matcher.get_error():
+                    raise self._failed(matcher)
                 bits[:] = 0
         if self.can_end and not self._ended:
             for word, ends in self._tokenizer.end_bits:
@@ -222,11 +226,11 @@ class LlguidanceState:
             return
         text = n - self._ended
         left = len(self._taken) - n
-        if left < self._followed:
-            self._followed = _LOST
+        if left < self._mask_position:
+            self._mask_position = _UNKNOWN
         if text:
             undone = self._taken[left : left + text]
-            self._matcher.rollback(text if self._stand_ins is None else self._stand_ins.pieces(undone))
+            self._matcher.rollback(text if self._class_vocabulary is None else self._class_vocabulary.pieces(undone))
             self._check()
         self._ended, self._known = False, -1
         del self._taken[left:]
@@ -258,22 +262,24 @@ class LlguidanceState:
         return self._ended or self._only_empty or bool(self._matcher.is_stopped())
 
     def _follow(self) -> llguidance.LLMatcher:
-        """The matcher that gives masks, in the place of this state."""
-        masker, taken = self._masker, self._taken
-        ahead = len(taken) - self._followed
-        if masker is None or self._followed == _LOST or ahead > _FOLLOW:
-            masker = self._masker = self._matcher.deep_copy()
+        """The matcher that computes masks, brought to the position of this state."""
+        matcher, taken = self._mask_matcher, self._taken
+        ahead = len(taken) - self._mask_position
+        if matcher is None or self._mask_position == _UNKNOWN or ahead > _FOLLOW:
+            matcher = self._mask_matcher = self._matcher.deep_copy()
         elif ahead:
-            new = taken[self._followed :]
-            masker.consume_tokens(new if self._stand_ins is None else self._stand_ins.spell(new))
-        self._followed = len(taken)
-        return masker
+            new = taken[self._mask_position :]
+            matcher.consume_tokens(new if self._class_vocabulary is None else self._class_vocabulary.spell(new))
+        self._mask_position = len(taken)
+        return matcher
 
     def _renew(self) -> None:
         """Another matcher in the same place."""
         self._matcher = self._fresh()
         taken = self._taken
-        self._matcher.try_consume_tokens(taken if self._stand_ins is None else self._stand_ins.spell(taken))
+        self._matcher.try_consume_tokens(
+            taken if self._class_vocabulary is None else self._class_vocabulary.spell(taken)
+        )
         self._check()
 
     def _check(self) -> None:

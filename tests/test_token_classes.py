@@ -1,4 +1,4 @@
-"""One token stands in for all that a grammar cannot tell from it: masks stay as they are, and this can fail."""
+"""Masks over token classes are those over all tokens; and this can fail."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from grammar_fakes import small_tokenizer
 from masks import Comparison, both
 
 from codespec.bench.texts import texts_for
-from codespec.grammar import Grammar, Tokenizer, compiled, shipped, stand_ins, token_classes
+from codespec.grammar import Grammar, Tokenizer, class_vocabulary, compiled, shipped, token_classes
 from codespec.grammar.gbnf import parse
 from codespec.grammar.rules import Rules
 from codespec.grammar.state import LlguidanceState
@@ -95,7 +95,7 @@ def only_inside(self: object, outcome: int, after: int) -> int:
     ("owner", "name", "broken"),
     [(token_classes, "_follow", nothing_follows), (token_classes._Outcomes, "_join", only_inside)],
 )
-def test_with_half_of_the_classes_they_would_not(
+def test_half_of_the_classes_would_not_do(
     monkeypatch: pytest.MonkeyPatch, owner: object, name: str, broken: object
 ) -> None:
     """Which lexemes may follow, and what becomes of the rest in them, tells tokens apart."""
@@ -153,13 +153,13 @@ def test_names_have_few_classes() -> None:
     ]
     never = [b" of", b"A"]
     pieces = [*itertools.chain(*alike), *never]
-    chosen, of = stand_ins.choose(rules, words(pieces), frequent=0)
+    chosen, of = class_vocabulary.choose(rules, words(pieces), frequent=0)
     assert [chosen[number] if number < len(chosen) else b"" for number in of.tolist()] == [
         *(those[0] for those in alike for _ in those), *[b""] * (len(never) + 1),
     ]  # fmt: skip
 
 
-LARGE = stand_ins.LEAST + 1000
+LARGE = class_vocabulary.MIN_VOCABULARY + 1000
 
 
 @pytest.fixture(scope="module")
@@ -182,22 +182,22 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_what_was_found_is_kept(large: Tokenizer, folder: Path) -> None:
     source = UPSTREAM["arithmetic"]
     before = Grammar.from_gbnf(source).state(large)
-    assert Grammar.from_gbnf(source).quicken_masks(large)
+    assert Grammar.from_gbnf(source).find_token_classes(large)
     kept = len([*folder.iterdir()])
     grammar = Grammar.from_gbnf(source)
     after = grammar.state(large)
-    assert grammar.quicken_masks(large)
+    assert grammar.find_token_classes(large)
     assert len([*folder.iterdir()]) == kept
     assert isinstance(before, LlguidanceState)
     assert isinstance(after, LlguidanceState)
-    assert (before._stand_ins, after._stand_ins is None) == (None, False)
+    assert (before._class_vocabulary, after._class_vocabulary is None) == (None, False)
     comparison = Comparison([before, after], large)
     rng = random.Random(5)
     for _ in range(40):
         comparison.accept([rng.choice(comparison.mask())])
 
 
-def test_slow_masks_quicken_those_of_later_states(
+def test_slow_masks_start_a_thread_for_later_states(
     large: Tokenizer, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A thread does it, once; and not where masks are quick."""
@@ -218,13 +218,13 @@ def test_slow_masks_quicken_those_of_later_states(
     thread.join()
     state = grammar.state(large)
     assert isinstance(state, LlguidanceState)
-    assert state._stand_ins is not None
+    assert state._class_vocabulary is not None
     assert not masks(10 * compiled.MASKS)
 
 
 def test_small_vocabularies_and_other_grammars_are_left_alone(large: Tokenizer, folder: Path) -> None:
-    assert not Grammar.from_gbnf(UPSTREAM["arithmetic"]).quicken_masks(small_tokenizer())
-    assert not Grammar.from_regex("[a-z]+").quicken_masks(large)
+    assert not Grammar.from_gbnf(UPSTREAM["arithmetic"]).find_token_classes(small_tokenizer())
+    assert not Grammar.from_regex("[a-z]+").find_token_classes(large)
     assert not [*folder.iterdir()][1:]
 
 
@@ -234,8 +234,8 @@ def test_grammars_that_tell_too_much_apart_are_given_up(
     monkeypatch.setattr(token_classes, "MAX_WORK", 10_000)
     rules = parse(UPSTREAM["arithmetic"])
     with pytest.raises(TooMuchToTell):
-        stand_ins.choose(rules, large)
-    assert not Grammar.from_gbnf(UPSTREAM["arithmetic"]).quicken_masks(large)
+        class_vocabulary.choose(rules, large)
+    assert not Grammar.from_gbnf(UPSTREAM["arithmetic"]).find_token_classes(large)
     monkeypatch.undo()
     monkeypatch.setenv("CODESPEC_GRAMMAR_CACHE", str(folder))
-    assert stand_ins.kept(Grammar.from_gbnf(UPSTREAM["arithmetic"])._source or "", large) == (True, None)
+    assert class_vocabulary.load(Grammar.from_gbnf(UPSTREAM["arithmetic"])._source or "", large) == (True, None)

@@ -1,8 +1,8 @@
-"""A vocabulary in which one token stands in for all that a grammar cannot tell from it.
+"""A vocabulary with one token of each class that a grammar tells apart.
 
-A mask costs the engine 10 to 15 ns for each token that it has to try, and the parser's work for each way in which
-one may end a lexeme: of 151,936 tokens a programming language tells 2,000 to 5,000 classes apart. What stands in for
-nothing is spelled in several of those that do.
+A mask costs the engine 10 to 15 ns for each token that it has to try, and work of the parser for each way in which one
+ends a lexeme. Of 151,936 tokens a programming language tells 2,000 to 5,000 classes apart. The engine computes masks
+over one token of each class; all other tokens are spelled in several of those when they are validated or accepted.
 """
 
 from __future__ import annotations
@@ -24,37 +24,37 @@ from codespec.grammar.token_classes import ITSELF, NEVER, TooMuchToTell, classes
 from codespec.grammar.tokenizer import Tokenizer
 from codespec.protocols import Bits
 
-LEAST = 32_768
-"""Tokens of a vocabulary that is worth it."""
+MIN_VOCABULARY = 32_768
+"""Tokens from which on it pays."""
 FREQUENT = 4096
-"""Tokens with the lowest ids, the most frequent ones as vocabularies are made, stand for themselves as well: they are
-most of a text, and spelling a token in pieces costs time."""
-_REMEMBERED = 128  # masks of the whole vocabulary, 19 KB each at 151,936 tokens
-_NONE = 2**16 - 1  # in place of what stands in for a token that is allowed nowhere
+"""Tokens with the lowest ids are in the vocabulary whatever their class. They are the most frequent ones, as
+vocabularies are trained, and a token in pieces costs more time than a whole one."""
+_CACHED = 128  # masks over all tokens, 19 KB each at 151,936 tokens
+_NONE = 2**16 - 1  # the class of tokens that are allowed nowhere
 
 
-class StandIns:
-    """What stands in for the tokens of a vocabulary under one grammar. Any number of threads may share it.
+class ClassVocabulary:
+    """One token of each class of a vocabulary under one grammar. Any number of threads may share it.
 
     Attributes:
-        raw: llguidance's vocabulary of them.
-        end_tokens: of that vocabulary.
+        raw: llguidance's own object.
+        end_tokens: its end token.
+        barred: its tokens that no grammar may produce.
     """
 
     def __init__(self, tokenizer: Tokenizer, texts: Sequence[bytes], of: npt.NDArray[np.uint16]) -> None:
         """
         Args:
-            texts: of the tokens that stand in.
-            of: for each token the number of the one that stands in for it; a larger one where none does, since the
-                token is allowed nowhere.
+            texts: of its tokens; that of class ``n`` is the ``n``-th.
+            of: the class of each token of ``tokenizer``; a number beyond ``texts`` for those that are allowed nowhere.
         """
-        self._decode, self._barred = tokenizer.raw.decode_bytes, tokenizer.barred
-        # Whatever comes can be spelled. Bytes that are no token of the vocabulary stand in for none.
+        self._decode, self._textless = tokenizer.raw.decode_bytes, tokenizer.barred
+        # With all single bytes every token can be spelled.
         self._numbers = {text: number for number, text in enumerate(dict.fromkeys([*texts, *_BYTES]))}
         self._longest = max(map(len, self._numbers))
         self._spelled: dict[int, list[int]] = {}
         self._never = never = len(self._numbers)
-        self.end_tokens = (never + 1,)
+        self.end_tokens, self.barred = (never + 1,), frozenset((never, never + 1))
         vocabulary = _Vocabulary((*self._numbers, _NEVER, _END), never + 1)
         self.raw = llguidance.LLTokenizer(llguidance.TokenizerWrapper(vocabulary), slices=[])
         self._words = (self.raw.vocab_size + 31) // 32
@@ -70,11 +70,11 @@ class StandIns:
         return [piece for token in tokens for piece in spelled.get(token) or self._spell(token)]
 
     def pieces(self, tokens: Sequence[int]) -> int:
-        """How many they are spelled in, all of them for the second time."""
+        """The length of the spelling of tokens that were spelled before."""
         return sum(map(len, map(self._spelled.__getitem__, tokens)))
 
     def whole(self, tokens: Sequence[int], pieces: int) -> int:
-        """How many of the tokens the first ``pieces`` of their spelling hold."""
+        """The number of tokens that are complete in the first ``pieces`` of their spelling."""
         for count, token in enumerate(tokens):
             pieces -= len(self._spelled[token])
             if pieces < 0:
@@ -82,7 +82,7 @@ class StandIns:
         return len(tokens)
 
     def _spell(self, token: int) -> list[int]:
-        text = b"" if token in self._barred else self._decode([token])
+        text = b"" if token in self._textless else self._decode([token])
         pieces = []
         while text:
             size = next(size for size in range(min(len(text), self._longest), 0, -1) if text[:size] in self._numbers)
@@ -92,7 +92,7 @@ class StandIns:
         return pieces
 
     def mask_into(self, matcher: llguidance.LLMatcher, bits: Bits) -> None:
-        """Write the mask of a matcher over ``raw`` as one of the whole vocabulary; it is undefined after an error."""
+        """Write the mask of a matcher over ``raw``, as one over all tokens; undefined after an error of the matcher."""
         own = np.zeros(self._words, np.uint32)
         matcher.unsafe_compute_mask_ptr(ctypes.addressof(ctypes.c_char.from_buffer(own.data)), own.nbytes)
         key = own.tobytes()
@@ -101,7 +101,7 @@ class StandIns:
             allowed = np.unpackbits(own.view(np.uint8), bitorder="little")
             allowed[self._never] = 0
             whole = np.packbits(np.take(allowed, self._of), bitorder="little").view(np.uint32)
-            if len(self._masks) >= _REMEMBERED:
+            if len(self._masks) >= _CACHED:
                 self._masks.clear()
             self._masks[key] = whole
         bits[:] = whole
@@ -123,8 +123,8 @@ class _Vocabulary:
         return []
 
 
-def find(rules: Rules, source: str, tokenizer: Tokenizer) -> StandIns | None:
-    """What stands in for the tokens of a vocabulary; None where that would save nothing. It is kept on disk.
+def find(rules: Rules, source: str, tokenizer: Tokenizer) -> ClassVocabulary | None:
+    """The token classes of a vocabulary under a grammar; None where they would save nothing. Cached on disk.
 
     Args:
         rules: of the grammar, without token elements.
@@ -136,27 +136,27 @@ def find(rules: Rules, source: str, tokenizer: Tokenizer) -> StandIns | None:
         texts, of = [], np.zeros(0, np.uint16)
     worth = 0 < len(texts) <= min(_NONE, tokenizer.size // 2)
     cache.store(_key(source, tokenizer), _written(texts, of) if worth else "")
-    return StandIns(tokenizer, texts, of) if worth else None
+    return ClassVocabulary(tokenizer, texts, of) if worth else None
 
 
-def kept(source: str, tokenizer: Tokenizer) -> tuple[bool, StandIns | None]:
-    """Whether ``find`` was asked before, and what it gave."""
+def load(source: str, tokenizer: Tokenizer) -> tuple[bool, ClassVocabulary | None]:
+    """Whether the cache on disk has the result of ``find``, and that result."""
     text = cache.load(_key(source, tokenizer))
     if not text:
         return text is not None, None
-    return True, StandIns(tokenizer, *_read(text))
+    return True, ClassVocabulary(tokenizer, *_read(text))
 
 
 def _key(source: str, tokenizer: Tokenizer) -> str:
-    return cache.key(source, stand_ins=tokenizer.digest, frequent=FREQUENT)
+    return cache.key(source, token_classes=tokenizer.digest, frequent=FREQUENT)
 
 
 def choose(rules: Rules, tokenizer: Tokenizer, frequent: int = FREQUENT) -> tuple[list[bytes], npt.NDArray[np.uint16]]:
-    """The texts of the tokens that stand in, and for each token the number of the one that stands in for it.
+    """The texts of a vocabulary with a token of each class, and for each token the number of its class there.
 
     Args:
         rules: as for ``find``.
-        frequent: so many tokens with the lowest ids stand for themselves.
+        frequent: the number of tokens with the lowest ids that are in it whatever their class.
 
     Raises:
         TooMuchToTell: the grammar is too large for that, or tells too many tokens apart.
