@@ -16,7 +16,6 @@ from codespec.protocols import Bits, CodespecError
 
 SLOW, PATIENCE = 0.01, 24
 """Seconds of processor time that a token may take, and how many tokens in a row may take longer."""
-_UNKNOWN = -1  # position of a matcher that accepted tokens which were rolled back
 _FOLLOW = 8  # tokens that the matcher for masks accepts one after the other; beyond that a copy is cheaper
 _SLICE = 16  # tokens between two looks at the clock
 _AMBIGUOUS = "the text can be read in too many ways; make the grammar less ambiguous, or recursive on the left"
@@ -44,6 +43,7 @@ class LlguidanceState:
         "_slow_forced",
         "_taken",
         "_tokenizer",
+        "_undone",
     )
 
     def __init__(
@@ -69,7 +69,8 @@ class LlguidanceState:
         # the cache: the mask after ``f[x`` is the one that it gave after ``f(x``. Masks therefore come from a copy
         # that never rolls back; the matcher itself computes none, so that its copies have nothing cached.
         self._mask_matcher: llguidance.LLMatcher | None = None
-        self._mask_position = _UNKNOWN  # tokens that the copy has accepted
+        self._mask_position = 0  # number of tokens that the copy has accepted
+        self._undone: list[int] = []  # the last of them, where this state rolled them back
         self._taken: list[int] = []
         self._ended = False
         self._known = -1  # the token that ``allows`` found allowed at this position
@@ -86,7 +87,7 @@ class LlguidanceState:
             self._on_mask,
         )
         other._matcher = self._matcher.deep_copy()
-        other._mask_matcher, other._mask_position = None, _UNKNOWN
+        other._mask_matcher, other._mask_position, other._undone = None, 0, []
         other._taken = self._taken.copy()
         other._known = self._known
         other._ended, other._slow, other._slow_forced = self._ended, self._slow, self._slow_forced
@@ -226,8 +227,8 @@ class LlguidanceState:
             return
         text = n - self._ended
         left = len(self._taken) - n
-        if left < self._mask_position:
-            self._mask_position = _UNKNOWN
+        if left < (kept := self._mask_position - len(self._undone)):
+            self._undone = self._taken[left:kept] + self._undone
         if text:
             undone = self._taken[left : left + text]
             self._matcher.rollback(text if self._class_vocabulary is None else self._class_vocabulary.pieces(undone))
@@ -264,9 +265,15 @@ class LlguidanceState:
     def _follow(self) -> llguidance.LLMatcher:
         """The matcher that computes masks, brought to the position of this state."""
         matcher, taken = self._mask_matcher, self._taken
+        if matcher is not None and self._undone:
+            if taken[self._mask_position - len(self._undone) : self._mask_position] == self._undone:
+                self._undone = []
+            else:
+                matcher = None
         ahead = len(taken) - self._mask_position
-        if matcher is None or self._mask_position == _UNKNOWN or ahead > _FOLLOW:
+        if matcher is None or ahead > _FOLLOW:
             matcher = self._mask_matcher = self._matcher.deep_copy()
+            self._undone = []
         elif ahead:
             new = taken[self._mask_position :]
             matcher.consume_tokens(new if self._class_vocabulary is None else self._class_vocabulary.spell(new))
