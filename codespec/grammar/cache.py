@@ -1,4 +1,4 @@
-"""Lowered grammars on disk, so that an unrolled language grammar is ready in milliseconds the second time; token classes.
+"""Lowered grammars on disk, so that an unrolled grammar is ready in milliseconds the second time; and token classes.
 
 An entry is a file named by a hash of all that it depends on: the source, the options, and the code that lowers it.
 Nothing here is ever an error: a folder that cannot be used is no cache, a damaged entry is no entry.

@@ -154,7 +154,10 @@ class LlguidanceState:
             return 1 if matcher.consume_tokens(spelled) else 0
         if vocabulary is None or len(spelled) == 1:
             return int(matcher.try_consume_tokens(spelled))
-        valid = matcher.validate_tokens(spelled)
+        if len(tokens) == 1:
+            valid = len(spelled) * matcher.validate_tokens([vocabulary.representative(tokens[0])])
+        else:
+            valid = matcher.validate_tokens(spelled)
         if valid == len(spelled):
             return len(tokens) if matcher.consume_tokens(spelled) else 0
         taken = vocabulary.whole(tokens, valid)
@@ -172,8 +175,8 @@ class LlguidanceState:
             return self.can_end
         if not 0 <= token < self._tokenizer.size or self.finished:
             return False
-        spelled = [token] if self._class_vocabulary is None else self._class_vocabulary.spell([token])
-        allowed: bool = self._matcher.validate_tokens(spelled) == len(spelled)
+        asked = token if self._class_vocabulary is None else self._class_vocabulary.representative(token)
+        allowed: bool = self._matcher.validate_tokens([asked]) == 1
         self._check()
         if allowed:
             self._known = token
