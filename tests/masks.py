@@ -114,14 +114,14 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     rules = {name: Grammar.load(name).rules for name in shipped()}
-    rules |= {path.stem: Grammar.from_gbnf(path.read_text("utf-8"), path.name).rules for path in options.grammars}
+    rules |= {path.name: Grammar.from_gbnf(path.read_text("utf-8"), path.name).rules for path in options.grammars}
     with Model(options.vocabulary, vocabulary_only=True) as model:
         tokenizer = tokenizer_from_vocab(model.vocabulary.pointer)
         for name, those in rules.items():
             assert those is not None
             *states, short = both(those, tokenizer)
             masks = 0
-            for text in texts_for(name):
+            for text in texts_for(Path(name).stem):
                 comparison = Comparison([state.copy() for state in states], tokenizer, options.seed)
                 comparison.along(model.vocabulary.tokenize(text)[: options.tokens])
                 masks += comparison.masks
