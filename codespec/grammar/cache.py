@@ -1,4 +1,4 @@
-"""A cache of lowered grammars on disk, so that an unrolled language grammar is ready in milliseconds the second time.
+"""Lowered grammars on disk, so that an unrolled grammar is ready in milliseconds the second time; and token classes.
 
 An entry is a file named by a hash of all that it depends on: the source, the options, and the code that lowers it.
 Failures raise no error: a folder that cannot be used is no cache, a damaged entry is no entry.

@@ -9,12 +9,14 @@ from time import perf_counter, thread_time
 import llguidance
 import numpy as np
 
+from codespec.grammar.class_vocabulary import ClassVocabulary
 from codespec.grammar.errors import one_line
 from codespec.grammar.tokenizer import Tokenizer
 from codespec.protocols import Bits, CodespecError
 
 SLOW, PATIENCE = 0.01, 24
 """Seconds of processor time that a token may take, and how many tokens in a row may take longer."""
+_FOLLOW = 8  # tokens that the matcher for masks accepts one after the other; beyond that a copy is cheaper
 _SLICE = 16  # tokens between two looks at the clock
 _AMBIGUOUS = "the text can be read in too many ways; make the grammar less ambiguous, or recursive on the left"
 
@@ -27,25 +29,51 @@ class LlguidanceState:
     """
 
     __slots__ = (
+        "_class_vocabulary",
         "_ended",
         "_fresh",
+        "_known",
+        "_mask_matcher",
+        "_mask_position",
         "_matcher",
         "_name",
+        "_on_mask",
         "_only_empty",
         "_slow",
         "_slow_forced",
         "_taken",
         "_tokenizer",
+        "_undone",
     )
 
     def __init__(
-        self, fresh: Callable[[], llguidance.LLMatcher], tokenizer: Tokenizer, name: str, only_empty: bool = False
+        self,
+        fresh: Callable[[], llguidance.LLMatcher],
+        tokenizer: Tokenizer,
+        name: str,
+        only_empty: bool = False,
+        vocabulary: ClassVocabulary | None = None,
+        on_mask: Callable[[float], None] | None = None,
     ) -> None:
-        """``fresh`` gives a matcher at the start of the grammar; ``only_empty``: it matches only the empty text."""
+        """
+        Args:
+            fresh: gives a matcher at the start of the grammar, over ``vocabulary`` if there is one.
+            only_empty: the grammar matches only the empty text.
+            vocabulary: the token classes that the matcher reads; None: it reads the tokens of ``tokenizer``.
+            on_mask: told the seconds of each mask.
+        """
         self._fresh, self._tokenizer, self._name, self._only_empty = fresh, tokenizer, name, only_empty
+        self._class_vocabulary, self._on_mask = vocabulary, on_mask
         self._matcher = fresh()
+        # llguidance caches its last mask by the lexer's state and the number of lexemes, and a rollback does not clear
+        # the cache: the mask after ``f[x`` is the one that it gave after ``f(x``. Masks therefore come from a copy
+        # that never rolls back; the matcher itself computes none, so that its copies have nothing cached.
+        self._mask_matcher: llguidance.LLMatcher | None = None
+        self._mask_position = 0  # number of tokens that the copy has accepted
+        self._undone: list[int] = []  # the last of them, where this state rolled them back
         self._taken: list[int] = []
         self._ended = False
+        self._known = -1  # the token that ``allows`` found allowed at this position
         self._slow = 0  # latest tokens in a row that were too slow
         self._slow_forced = False
 
@@ -53,9 +81,15 @@ class LlguidanceState:
         """An independent deep copy, in time linear in the tokens taken so far."""
         other = object.__new__(LlguidanceState)
         other._fresh, other._tokenizer, other._name = self._fresh, self._tokenizer, self._name
-        other._only_empty = self._only_empty
+        other._only_empty, other._class_vocabulary, other._on_mask = (
+            self._only_empty,
+            self._class_vocabulary,
+            self._on_mask,
+        )
         other._matcher = self._matcher.deep_copy()
+        other._mask_matcher, other._mask_position, other._undone = None, 0, []
         other._taken = self._taken.copy()
+        other._known = self._known
         other._ended, other._slow, other._slow_forced = self._ended, self._slow, self._slow_forced
         return other
 
@@ -94,7 +128,8 @@ class LlguidanceState:
         if self._only_empty:
             return 0
         began, processor = perf_counter(), thread_time() if self._slow else 0.0
-        taken: int = self._matcher.try_consume_tokens(tokens)
+        taken = self._consume_known(tokens)
+        self._known = -1
         if taken < len(tokens):
             self._check()
         self._taken += tokens if taken == len(tokens) else tokens[:taken]
@@ -111,6 +146,23 @@ class LlguidanceState:
                 raise CodespecError(f"{self._name}: {_AMBIGUOUS} after {len(self._taken)} tokens")
         return taken
 
+    def _consume_known(self, tokens: list[int]) -> int:
+        """The same, without the clock."""
+        matcher, vocabulary = self._matcher, self._class_vocabulary
+        spelled = tokens if vocabulary is None else vocabulary.spell(tokens)
+        if len(tokens) == 1 and tokens[0] == self._known:  # half the time of validating it again
+            return 1 if matcher.consume_tokens(spelled) else 0
+        if vocabulary is None or len(spelled) == 1:
+            return int(matcher.try_consume_tokens(spelled))
+        if len(tokens) == 1:
+            valid = len(spelled) * matcher.validate_tokens([vocabulary.representative(tokens[0])])
+        else:
+            valid = matcher.validate_tokens(spelled)
+        if valid == len(spelled):
+            return len(tokens) if matcher.consume_tokens(spelled) else 0
+        taken = vocabulary.whole(tokens, valid)
+        return taken if taken == 0 or matcher.consume_tokens(vocabulary.spell(tokens[:taken])) else 0
+
     def allows(self, token: int) -> bool:
         """Whether ``token`` may come next; no change of state.
 
@@ -123,9 +175,12 @@ class LlguidanceState:
             return self.can_end
         if not 0 <= token < self._tokenizer.size or self.finished:
             return False
-        allowed: int = self._matcher.validate_tokens([token])
+        asked = token if self._class_vocabulary is None else self._class_vocabulary.representative(token)
+        allowed: bool = self._matcher.validate_tokens([asked]) == 1
         self._check()
-        return allowed == 1
+        if allowed:
+            self._known = token
+        return allowed
 
     def mask_into(self, bits: Bits) -> None:
         """Write the set of tokens that may come next, end tokens included.
@@ -140,11 +195,22 @@ class LlguidanceState:
         if self.finished:
             bits[:] = 0
         else:
-            # Half the time of bits.ctypes.data, which would be a tenth of a mask.
-            address = ctypes.addressof(ctypes.c_char.from_buffer(bits.data))
-            self._matcher.unsafe_compute_mask_ptr(address, bits.nbytes)
-            if self._matcher.is_error():
-                self._after_failed_mask(bits)
+            began = perf_counter()
+            matcher = self._follow()
+            if self._class_vocabulary is not None:
+                self._class_vocabulary.mask_into(matcher, bits)
+            else:
+                # Half the time of bits.ctypes.data, which would be a tenth of a mask.
+                address = ctypes.addressof(ctypes.c_char.from_buffer(bits.data))
+                matcher.unsafe_compute_mask_ptr(address, bits.nbytes)
+            if self._on_mask is not None:
+                self._on_mask(perf_counter() - began)
+            if matcher.is_error():
+                self._mask_matcher = None
+                # Or no token of the vocabulary continues the text: a dead end, which llguidance counts as an error.
+                if "NoExtensionBias" not in matcher.get_error():
+                    raise self._failed(matcher)
+                bits[:] = 0
         if self.can_end and not self._ended:
             for word, ends in self._tokenizer.end_bits:
                 bits[word] |= ends
@@ -163,11 +229,15 @@ class LlguidanceState:
         if n == 0:
             return
         text = n - self._ended
-        self._ended = False
-        del self._taken[len(self._taken) - n :]
+        left = len(self._taken) - n
+        if left < (kept := self._mask_position - len(self._undone)):
+            self._undone = self._taken[left:kept] + self._undone
         if text:
-            self._matcher.rollback(text)
+            undone = self._taken[left : left + text]
+            self._matcher.rollback(text if self._class_vocabulary is None else self._class_vocabulary.pieces(undone))
             self._check()
+        self._ended, self._known = False, -1
+        del self._taken[left:]
 
     def forced(self) -> bytes:
         """Text that has no alternative from here; empty where there is a choice, ending being one.
@@ -195,22 +265,39 @@ class LlguidanceState:
         """Whether nothing can follow: the text is complete and has no continuation, or an end token was accepted."""
         return self._ended or self._only_empty or bool(self._matcher.is_stopped())
 
-    def _after_failed_mask(self, bits: Bits) -> None:
-        """No token of the vocabulary continues the text: a dead end, which llguidance counts as an error."""
-        if "NoExtensionBias" not in self._matcher.get_error():
-            self._check()
-        bits[:] = 0
-        self._renew()
+    def _follow(self) -> llguidance.LLMatcher:
+        """The matcher that computes masks, brought to the position of this state."""
+        matcher, taken = self._mask_matcher, self._taken
+        if matcher is not None and self._undone:
+            if taken[self._mask_position - len(self._undone) : self._mask_position] == self._undone:
+                self._undone = []
+            else:
+                matcher = None
+        ahead = len(taken) - self._mask_position
+        if matcher is None or ahead > _FOLLOW:
+            matcher = self._mask_matcher = self._matcher.deep_copy()
+            self._undone = []
+        elif ahead:
+            new = taken[self._mask_position :]
+            matcher.consume_tokens(new if self._class_vocabulary is None else self._class_vocabulary.spell(new))
+        self._mask_position = len(taken)
+        return matcher
 
     def _renew(self) -> None:
         """Another matcher in the same place."""
         self._matcher = self._fresh()
-        self._matcher.try_consume_tokens(self._taken)
+        taken = self._taken
+        self._matcher.try_consume_tokens(
+            taken if self._class_vocabulary is None else self._class_vocabulary.spell(taken)
+        )
         self._check()
 
     def _check(self) -> None:
         if self._matcher.is_error():
-            raise CodespecError(f"{self._name}: {explain(self._matcher.get_error())} after {len(self._taken)} tokens")
+            raise self._failed(self._matcher)
+
+    def _failed(self, matcher: llguidance.LLMatcher) -> CodespecError:
+        return CodespecError(f"{self._name}: {explain(matcher.get_error())} after {len(self._taken)} tokens")
 
 
 def explain(error: str) -> str:

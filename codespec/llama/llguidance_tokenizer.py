@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import hashlib
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
@@ -49,6 +50,7 @@ class Tokenizer:
         barred: tokens that no grammar may produce as text: control tokens, end tokens and those without text.
         end_bits: the words of a mask that hold end tokens, and the end tokens' bits in them.
         tokenize: the tokens of a text in which the names of special tokens mean those tokens.
+        digest: the same for vocabularies with the same tokens; empty where that is not known.
     """
 
     def __init__(
@@ -57,6 +59,7 @@ class Tokenizer:
         end_tokens: Sequence[int],
         barred: frozenset[int],
         tokenize: Callable[[str], Sequence[int]],
+        digest: str = "",
     ) -> None:
         self.raw = raw
         self.size: int = raw.vocab_size
@@ -67,6 +70,7 @@ class Tokenizer:
         ]
         self.barred = barred | frozenset(end_tokens)
         self.tokenize = tokenize
+        self.digest = digest
 
     @cached_property
     def for_json(self) -> llguidance.LLTokenizer:
@@ -104,7 +108,13 @@ def tokenizer_from_vocab(vocab: Any) -> Tokenizer:
     raw = llguidance.LLTokenizer.from_llamacpp(
         tokens=tokens, vocab_ptr=vocab, tokenize_fptr=function, eos_token=eos, slices=_slices()
     )
-    return Tokenizer(raw, eos, frozenset(barred), lambda text: _tokenize(api, vocab, text))
+    return Tokenizer(raw, eos, frozenset(barred), lambda text: _tokenize(api, vocab, text), _digest(tokens, eos))
+
+
+def _digest(tokens: Sequence[bytes], ends: Sequence[int]) -> str:
+    total = hashlib.sha256(repr((list(map(len, tokens)), list(ends))).encode())
+    total.update(b"".join(tokens))
+    return total.hexdigest()
 
 
 def _pieces(api: Any, vocab: Any) -> list[bytes]:

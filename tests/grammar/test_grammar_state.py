@@ -272,6 +272,20 @@ def test_errors_of_other_sources(build: str, text: str, message: str) -> None:
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("name", ["python", "javascript"])
+def test_masks_after_going_back(name: str) -> None:
+    """The engine remembers its last mask for longer than it holds: as many lexemes, but other ones."""
+    tokenizer = byte_tokenizer()
+    state = Grammar.load(name).state(tokenizer)
+    for text, follows in ((b"f(x", ord(")")), (b"f[x", ord("]")), (b"f(x", ord(")"))):
+        assert state.accept(text) == len(text)
+        for each in (state, state.copy()):
+            allowed = mask(each, tokenizer.size)
+            assert (follows in allowed, sum(each.allows(token) for token in b")]")) == (True, 1)
+            assert len(set(allowed) & {*b")]"}) == 1
+        state.rollback(len(text))
+
+
 def test_threads_share_a_grammar() -> None:
     grammar = Grammar.load("json")
     text = json.dumps({"a": [1, 2, {"b": "c"}] * 20}).encode()

@@ -6,6 +6,9 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
+
 from codespec.grammar.rules import MAX_CODE_POINT, CharClass, Choice, Except, Node, Repeat, RuleRef, Sequence
 
 Ranges = tuple[tuple[int, int], ...]
@@ -41,6 +44,15 @@ class Alphabet:
                 mask |= _bits(bisect_right(self._starts, low) - 1, bisect_left(self._starts, high + 1) - 1)
             self._masks[ranges] = mask
         return mask
+
+    @property
+    def size(self) -> int:
+        """The number of classes."""
+        return len(self._starts)
+
+    def classes(self, codes: npt.NDArray[np.uint32]) -> npt.NDArray[np.intp]:
+        """The class of each code point."""
+        return np.searchsorted(self._starts, codes, side="right") - 1
 
     def ranges(self, mask: int) -> Ranges:
         """The code points of a set of classes."""

@@ -12,9 +12,9 @@ not depend on where its rule is used, and characters count as equal when their f
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from codespec.grammar.lower.automaton import Alphabet, Builder, TooLarge, bits, subtract
+from codespec.grammar.lower.automaton import Alphabet, Builder, Dfa, TooLarge, bits, subtract
 from codespec.grammar.lower.lexicon import Lexicon, TooMuchWork, WorkBudget
 from codespec.grammar.lower.normalize import NO_TEXT, choice, sequence
 from codespec.grammar.lower.positions import Lexeme, Positions, leaves
@@ -53,11 +53,14 @@ class Fused:
         splits: lexemes that had to be split, with the reason.
         largest: characters of the largest lexeme that was tried; less than what was asked for where the proof was
             too long.
+        alphabet, automata: of the lexemes, by text.
     """
 
     bodies: dict[str, Node | Lexeme]
     splits: list[Split]
     largest: int
+    alphabet: Alphabet
+    automata: dict[str, Dfa]
 
 
 def fuse(rules: Rules, pattern: Callable[[Node], str], largest: int = MAX_LEXEME) -> Fused:
@@ -72,7 +75,7 @@ def fuse(rules: Rules, pattern: Callable[[Node], str], largest: int = MAX_LEXEME
         fuser = _Fuser(rules, pattern, largest)
         try:
             fused = fuser.run()
-            return Fused(fused.bodies, reasons or fused.splits, largest)
+            return replace(fused, splits=reasons or fused.splits)
         except TooMuchWork:
             reasons = reasons or list(fuser.splits)
             largest //= 10
@@ -107,7 +110,7 @@ class _Fuser:
         while True:
             doomed = self._conflicts() if self._largest else set()
             if not doomed:
-                return Fused(self._bodies, list(self.splits), self._largest)
+                return Fused(self._bodies, list(self.splits), self._largest, self._alphabet, self._lexicon.dfas)
             self._bodies |= {name: self._replace(body, doomed) for name, body in list(self._bodies.items())}
 
     # --- candidates ---------------------------------------------------------------------------------

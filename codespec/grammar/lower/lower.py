@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from codespec.grammar.errors import GrammarError
-from codespec.grammar.lower.fuse import MAX_LEXEME, Split, fuse
+from codespec.grammar.lower.fuse import MAX_LEXEME, Fused, Split, fuse
 from codespec.grammar.lower.normalize import NO_TEXT, Ranges, normalize
 from codespec.grammar.lower.positions import Lexeme
 from codespec.grammar.rules import CharClass, Choice, Except, Node, Repeat, RuleRef, Rules, Sequence, TokenRef, walk
@@ -43,6 +43,12 @@ def lexemes(rules: Rules) -> tuple[list[str], list[Split], bool]:
     return list(emitter.terminals), emitter.splits, emitter.given_up
 
 
+def fused(rules: Rules) -> tuple[Fused, str]:
+    """The lexemes that ``lower`` makes of ``rules``, and the name of the root there."""
+    emitter = _Emitter(_small(normalize(rules)), None, fused=True)
+    return emitter.fused, emitter.root
+
+
 def _small(normal: Rules) -> Rules:
     size = sum(1 for rule in normal.rules.values() for _ in walk(rule.body))
     if size > MAX_ELEMENTS:
@@ -56,6 +62,8 @@ class _Emitter:
     """The text of one grammar.
 
     Attributes:
+        fused: the lexemes.
+        root: the rule that a text starts at.
         terminals: their names by pattern.
         splits: lexemes that had to be split.
         given_up: whether the proof for larger lexemes was too long.
@@ -64,9 +72,9 @@ class _Emitter:
     def __init__(self, rules: Rules, tokens: Tokens | None, fused: bool) -> None:
         self._rules, self._tokens = rules, tokens
         self._patterns: dict[str, str] = {}
-        result = fuse(rules, self._pattern) if fused else fuse(rules, self._pattern, 0)
-        self._bodies, self.splits = result.bodies, result.splits
-        self.given_up = fused and result.largest < MAX_LEXEME
+        self.fused = fuse(rules, self._pattern) if fused else fuse(rules, self._pattern, 0)
+        self.root, self._bodies, self.splits = rules.root, self.fused.bodies, self.fused.splits
+        self.given_up = fused and self.fused.largest < MAX_LEXEME
         self._names = {name: f"r{i}" for i, name in enumerate(self._bodies)}
         self.terminals: dict[str, str] = {}
 

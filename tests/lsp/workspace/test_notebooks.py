@@ -100,7 +100,7 @@ async def test_an_untitled_buffer_is_completed_in_the_language_it_says_it_is(cel
 
 
 class Session:
-    """As much of a server as ``within`` asks for."""
+    """As much of a workspace as ``within`` asks for."""
 
     def __init__(self, documents: list[Document]) -> None:
         self.workspace = self
@@ -110,8 +110,9 @@ class Session:
             NOTEBOOK, "", 1, [types.NotebookCell(code, uri) for uri in self.documents]
         )
 
-    def document(self, uri):
-        return self.documents.get(uri)
+    @property
+    def text_documents(self):
+        return self.documents
 
     def get_notebook_document(self, cell_uri):
         return self.notebook
