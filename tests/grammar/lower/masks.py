@@ -1,7 +1,8 @@
 """Masks over token classes beside masks over all tokens of a vocabulary.
 
 For all shipped grammars, and more, over a real vocabulary, along texts and random ways off them, run
-``PYTHONPATH=.:tests:tests/grammar/lower python tests/grammar/lower/masks.py VOCABULARY.gguf [GRAMMAR.gbnf…] [--tokens N] [--seed N]``.
+``PYTHONPATH=.:tests:tests/grammar/lower python tests/grammar/lower/masks.py VOCABULARY.gguf [GRAMMAR.gbnf…]``, with
+``--tokens N`` and ``--seed N``.
 """
 
 from __future__ import annotations
