@@ -50,7 +50,10 @@ class _Any:
         self._flags = flags
 
     def is_set(self) -> bool:
-        return any(flag.is_set() for flag in self._flags)
+        for flag in self._flags:  # asked several times in every pass
+            if flag.is_set():
+                return True
+        return False
 
 
 class LocalEngine:

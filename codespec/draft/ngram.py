@@ -14,6 +14,7 @@ GRAM = 2
 """Tokens that must have occurred together before what followed them is proposed."""
 
 LONGEST_MATCH = 32
+LONGEST_PROPOSAL = 64
 CANDIDATES = 8
 """Earlier places that are compared; of more, the most recent."""
 
@@ -46,14 +47,16 @@ class Match:
     length: int
     agreed: bool
 
-    def token(self, ahead: int, proposed: Sequence[int]) -> int:
-        """The token that came ``ahead`` places later; past the end of the text it repeats what was ``proposed``."""
-        place = self.place + ahead
+    def run(self, count: int) -> list[int]:
+        """The tokens that came there, ``count`` at most; past the end of a text that grows it repeats itself."""
         held = self.index.tokens
-        if place < len(held):
-            return held[place]
-        beyond = place - len(held)
-        return proposed[beyond] if self.index.grows and beyond < len(proposed) else BREAK
+        found = held[self.place : self.place + count].tolist()
+        if BREAK in found:
+            return found[: found.index(BREAK)]
+        period = len(held) - self.place
+        while self.index.grows and len(found) < count:
+            found.append(found[-period])
+        return found
 
 
 class NgramIndex:
@@ -223,10 +226,10 @@ class NgramDraft:
         """As ``protocols.Draft.propose``."""
         self.sync(tokens)
         match = self.match(tokens[-LONGEST_MATCH:])
-        proposed: list[int] = []
-        while match is not None and more(1.0):
-            token = match.token(len(proposed), proposed)
-            if token == BREAK or (grammar is not None and not grammar.accept((token,))):
-                break
-            proposed.append(token)
-        return Proposal(tuple(proposed), source=self.source)
+        predicted = match.run(LONGEST_PROPOSAL) if match is not None else []
+        count = 0
+        while count < len(predicted) and more(1.0):
+            count += 1
+        if grammar is not None:
+            count = grammar.accept(predicted[:count])
+        return Proposal(tuple(predicted[:count]), source=self.source)

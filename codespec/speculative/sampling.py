@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -30,6 +30,10 @@ Floats = npt.NDArray[np.float64]
 REFUSALS = 8
 """Tokens that the grammar may refuse before its whole mask is computed. Between 4 and 16 is best where a mask costs as
 much as ten answers, and nearly every token is refused."""
+
+
+_SMALL = 32_768
+"""Tokens of a vocabulary in which to look for the best one again takes less time than to sort the best ones out."""
 
 
 class _Choice(NamedTuple):
@@ -103,7 +107,7 @@ class LogitSampler:
             CodespecError: a logit is NaN or infinite, or ``logit_bias`` names a token that does not exist.
         """
         if not self.rejection:
-            best = self._best_among(logits, among, grammar) if among is not None else None
+            best = self._best_among(logits, among, grammar)
             if best is not None:
                 return best
             chosen = self._choose(logits, tokens, grammar)
@@ -116,18 +120,20 @@ class LogitSampler:
         confidence = _confidence(_Choice(token, scores, None if self._unfiltered else distribution[0]))
         return Pick(token, confidence, distribution)
 
-    def _best_among(self, logits: Scores, among: Ids, grammar: GrammarState | None) -> Pick | None:
+    def _best_among(self, logits: Scores, among: Ids | None, grammar: GrammarState | None) -> Pick | None:
         """``pick`` where the best logit decides; None where that needs a closer look."""
         if self._lowered is None or self.sampling.temperature > 0 or len(logits) < self._least_size:
             return None
-        scores = logits[among]
+        scores = logits if among is None else logits[among]
         best = int(scores.argmax())
-        token, top = int(among[best]), float(scores[best])
+        token, top = best if among is None else int(among[best]), float(scores[best])
         if not -math.inf < top < math.inf or token in self._lowered:
             return None
         if grammar is not None and not grammar.allows(token):
             return None
-        return Pick(token, float(1 / np.exp(scores - scores[best]).sum()))
+        weights = np.subtract(scores, top)
+        np.exp(weights, out=weights)
+        return Pick(token, 1 / float(weights.sum()))
 
     def choose(self, logits: Scores, tokens: Sequence[int], grammar: GrammarState | None) -> int | None:
         """The target's own token: that of ``pick`` at less cost, or with ``rejection`` another draw."""
@@ -252,11 +258,12 @@ class LogitSampler:
         best = int(scores.argmax())
         if grammar is None or grammar.allows(best):
             return best
-        ids = best_ids(scores, 1 + REFUSALS)
-        for token in ids[1:].tolist():
-            if grammar.allows(token):
-                return int(token)
-        if len(ids) < 1 + REFUSALS:
+        seen = 0
+        for token in best_first(scores, 1 + REFUSALS):
+            if seen and grammar.allows(token):
+                return token
+            seen += 1
+        if seen < 1 + REFUSALS:
             return None
         scores = self._masked(scores, grammar)
         best = int(scores.argmax())
@@ -311,9 +318,7 @@ class LogitSampler:
         grammar.mask_into(self._bits)
         # Bit t % 32 of word t // 32 is bit t of the bytes, least significant first.
         allowed = np.unpackbits(self._bits.astype("<u4", copy=False).view(np.uint8), count=size, bitorder="little")
-        masked = np.full_like(scores, -math.inf)
-        np.copyto(masked, scores, where=allowed.view(np.bool_))
-        return masked
+        return np.where(allowed.view(np.bool_), scores, scores.dtype.type(-math.inf))
 
 
 def certain(token: int) -> Distribution:
@@ -327,6 +332,20 @@ def best_ids(scores: npt.NDArray[np.floating], count: int) -> Ids:
     order = np.argsort(-scores[ids], kind="stable")[:count]
     ids = ids[order]
     return ids if len(ids) and scores[ids[-1]] > -math.inf else ids[scores[ids] > -math.inf]
+
+
+def best_first(scores: npt.NDArray[np.floating], count: int) -> Iterator[int]:
+    """The ids of ``best_ids``, one after the other: few are wanted mostly."""
+    if len(scores) > _SMALL:
+        yield from best_ids(scores, count).tolist()
+        return
+    left = scores.copy()
+    for _ in range(count):
+        best = int(left.argmax())
+        if left[best] == -math.inf:
+            return
+        yield best
+        left[best] = -math.inf
 
 
 def _floor(scores: npt.NDArray[np.floating], count: int) -> float:
