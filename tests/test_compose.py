@@ -189,7 +189,7 @@ def test_trust_follows_what_was_saved() -> None:
 def test_the_spread_of_a_models_chances_sums_to_one() -> None:
     acceptance, spread = Acceptance(), Spread()
     for place in (8, 8, 0, 1, 8):
-        spread.count(("model", place), acceptance)
+        spread.count(acceptance.chance(("model", place), 0))
     assert sum(share for share, _ in spread.groups) == pytest.approx(1)
     assert spread.groups[0][1] > spread.groups[1][1]
     assert 0 < spread.mean < 1

@@ -165,9 +165,9 @@ class Combined:
         right = 0
         for depth, (said, token) in enumerate(zip(last.said(), tokens[last.start :], strict=False)):
             for guess, kind in said:
-                self.acceptance.learn(kind, depth, guess == token)
                 if kind[0] in _OF_MODEL:
-                    self.spread.count(kind, self.acceptance)
+                    self.spread.count(self.acceptance.chance(kind, 0))
+                self.acceptance.learn(kind, depth, guess == token)
             if said[0][0] != token:
                 break
             right += 1

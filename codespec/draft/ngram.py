@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice, pairwise
+from itertools import islice
 
 from codespec.draft.sequence import common_prefix
 from codespec.protocols import GrammarState, Proposal, Sampler
@@ -80,13 +80,12 @@ class NgramIndex:
 
     def extend(self, tokens: Sequence[int]) -> None:
         """Append tokens."""
-        held, latest, earlier, chain = self.tokens, self._latest, self._earlier, self._chain
+        held, latest, earlier = self.tokens, self._latest, self._earlier
         before = len(held)
         held.extend(tokens)
         earlier.extend([-1] * (min(GRAM, len(held)) - min(GRAM, before)))
-        start = max(before, GRAM)
-        for place, pair in enumerate(pairwise(held[start - GRAM : -1]), start):
-            slot = chain(*pair)
+        for place in range(max(before, GRAM), len(held)):
+            slot = self._chain(held[place - 2], held[place - 1])
             earlier.append(latest[slot])
             latest[slot] = place
 
@@ -182,10 +181,13 @@ class NgramDraft:
 
     def sync(self, tokens: Sequence[int]) -> None:
         """Bring the index of the text in step with ``tokens``."""
-        kept = common_prefix(self._synced, tokens)
-        self._text.truncate(kept)
-        self._text.extend(tokens[kept:])
-        self._synced[kept:] = tokens[kept:]
+        before = len(self._synced)
+        self._synced += tokens[before:]
+        if self._synced != tokens:  # it has not only grown; copying both to see where they differ takes longer
+            before = min(before, common_prefix(self._synced, tokens))
+            self._text.truncate(before)
+            self._synced[before:] = tokens[before:]
+        self._text.extend(tokens[before:])
 
     def match(self, tail: Sequence[int]) -> Match | None:
         """The longest match of the end of ``tail``, the most recent of equals, generated ones before the text's own."""

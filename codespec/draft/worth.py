@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from codespec.draft.acceptance import Acceptance, Kind
-
 _CREDIT, _MOST, _ALLOWANCE, _WAKE = 1.5, 2.5, 0.01, 0.3  # passes of the target
 _LOOKS_AFTER, _LOOKS_AT_LEAST = 8, 512  # rounds asleep
 
@@ -22,9 +20,8 @@ class Spread:
         self.groups, self.mean = [(0.5, 0.85), (0.5, 0.35)], 0.6
         self._sums = [[2.0, 1.7], [2.0, 0.7]]
 
-    def count(self, kind: Kind, acceptance: Acceptance) -> None:
-        """One more token of the model."""
-        chance = acceptance.chance(kind, 0)
+    def count(self, chance: float) -> None:
+        """One more token of the model, of which that was expected."""
         for sums in self._sums:
             sums[0] *= 0.99
             sums[1] *= 0.99

@@ -32,6 +32,9 @@ REFUSALS = 8
 much as ten answers, and nearly every token is refused."""
 
 
+_LARGE = 40.0
+"""Logits of which the sum of ``exp`` over a vocabulary is a float32, and that of the best of them no tiny one."""
+
 _SMALL = 32_768
 """Tokens of a vocabulary in which to look for the best one again takes less time than to sort the best ones out."""
 
@@ -131,9 +134,10 @@ class LogitSampler:
             return None
         if grammar is not None and not grammar.allows(token):
             return None
-        weights = np.subtract(scores, top)
-        np.exp(weights, out=weights)
-        return Pick(token, 1 / float(weights.sum()))
+        # Without another pass to lower the scores, where they are no powers that float32 does not hold.
+        shift = 0.0 if abs(top) < _LARGE else top
+        weights = np.exp(scores - top if shift else scores)
+        return Pick(token, math.exp(top - shift) / float(np.add.reduce(weights)))
 
     def choose(self, logits: Scores, tokens: Sequence[int], grammar: GrammarState | None) -> int | None:
         """The target's own token: that of ``pick`` at less cost, or with ``rejection`` another draw."""
