@@ -191,22 +191,26 @@ class SpacedState:
 
     def accept(self, tokens: Sequence[int]) -> int:
         """As ``GrammarState.accept``."""
-        for count, token in enumerate(tokens):
-            place = self._behind(token)
-            if place is None or not self._state.accept((token,)):
-                return count
-            self._places.append(place)
-            self._exempt.append(max(0, self._exempt[-1] - len(self._vocabulary.token_bytes(token))))
-        return len(tokens)
+        places, exempt = [self._places[-1]], [self._exempt[-1]]
+        for token in tokens:
+            place = self._behind(token, places[-1], exempt[-1])
+            if place is None:
+                break
+            places.append(place)
+            exempt.append(max(0, exempt[-1] - len(self._vocabulary.token_bytes(token))))
+        taken = self._state.accept(tokens[: len(places) - 1])
+        self._places += places[1 : taken + 1]
+        self._exempt += exempt[1 : taken + 1]
+        return taken
 
-    def _behind(self, token: int) -> Place | None:
-        piece, exempt = self._vocabulary.token_bytes(token), self._exempt[-1]
-        place = functools.reduce(Place.behind, piece[:exempt].decode("latin-1"), self._places[-1])
+    def _behind(self, token: int, place: Place, exempt: int) -> Place | None:
+        piece = self._vocabulary.token_bytes(token)
+        place = functools.reduce(Place.behind, piece[:exempt].decode("latin-1"), place)
         return self._spacing.behind(place._replace(own=True) if exempt else place, piece[exempt:])
 
     def allows(self, token: int) -> bool:
         """As ``GrammarState.allows``."""
-        return self._behind(token) is not None and self._state.allows(token)
+        return self._behind(token, self._places[-1], self._exempt[-1]) is not None and self._state.allows(token)
 
     def mask_into(self, bits: Bits) -> None:
         """As ``GrammarState.mask_into``."""
@@ -216,7 +220,7 @@ class SpacedState:
             bits &= tokens.blank[: len(bits)]
         among = tokens.in_string if place.string else tokens.in_code
         for token in among[bits[among >> 5] >> (among & 31).astype(np.uint32) & 1 == 1]:
-            if self._behind(int(token)) is None:
+            if self._behind(int(token), place, self._exempt[-1]) is None:
                 bits[token >> 5] &= ~np.uint32(1 << (int(token) & 31))
 
     def rollback(self, n: int) -> None:

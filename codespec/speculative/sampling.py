@@ -39,6 +39,9 @@ _SMALL = 32_768
 """Tokens of a vocabulary in which to look for the best one again takes less time than to sort the best ones out."""
 
 
+_FEW, _DOUBT = 16, 1 - 1e-9
+
+
 class _Choice(NamedTuple):
     """A token and what it was chosen from: the adjusted logits [V], the ids that filters left (None: no filters)."""
 
@@ -86,6 +89,7 @@ class LogitSampler:
         lowers = not self._penalises and all(value <= 0 for _, value in bias)
         self._lowered = frozenset(token for token, _ in bias) if lowers and self._reach is not None else None
         self._least_size = bias[-1][0] + 1 if bias else 1
+        self._nearness = self._lowered is not None and sampling.min_p > 0 and sampling.top_k > 0 and self._reach != 0
         self._bits = np.zeros(0, np.uint32)
         self.chance = Chance(sampling.seed, sampling.sample)
 
@@ -208,6 +212,14 @@ class LogitSampler:
         return scores, (ids, weights / weights.sum())
 
     def _choose(self, logits: Scores, tokens: Sequence[int], grammar: GrammarState | None) -> _Choice | None:
+        if self._nearness:
+            near = self._near(logits, grammar)
+            if near is not None:
+                return self._drawn(logits, tokens, near)
+        elif self._lowered is not None and self.sampling.temperature == 0 and len(logits) >= self._least_size:
+            token = self._best_allowed(logits, grammar)
+            if token is not None and token not in self._lowered and -math.inf < logits[token] < math.inf:
+                return _Choice(token, logits, None, greedy=True)
         scores = self._checked(logits, tokens)
         if scores is None:
             return None
@@ -219,10 +231,41 @@ class LogitSampler:
             token = self._best_allowed(perturbed, grammar)
             return None if token is None else _Choice(token, scores, None)
         ids = self._survivors(scores, grammar)
+        return self._drawn(scores, tokens, ids) if len(ids) else None
+
+    def _drawn(self, scores: Scores, tokens: Sequence[int], ids: Ids) -> _Choice:
+        """One of ``ids``, which grammar and filters left."""
         if len(ids) < 2:
-            return _Choice(int(ids[0]), scores, ids) if len(ids) else None
+            return _Choice(int(ids[0]), scores, ids)
         perturbed = self._perturbed(scores[ids].astype(np.float64), tokens, ids)
         return _Choice(int(ids[perturbed.argmax()]), scores, ids)
+
+    def _near(self, logits: Scores, grammar: GrammarState | None) -> Ids | None:
+        """``_survivors`` where min-p alone decides, by a look at the tokens near the best one; None where others matter.
+
+        Those are all that min-p leaves, and among the first of top-k. Top-p takes none of them away if those before the
+        last one are too few for it even where nothing else has any probability.
+        """
+        sampling = self.sampling
+        best = int(logits.argmax())
+        top = float(logits[best])
+        if not -math.inf < top < math.inf or len(logits) < self._least_size:
+            return None
+        floor = top + math.log(sampling.min_p)
+        ids = np.flatnonzero(logits >= floor).tolist()
+        if len(ids) > min(_FEW, sampling.top_k) or (self._lowered and not self._lowered.isdisjoint(ids)):
+            return None
+        if grammar is not None:
+            if not grammar.allows(best):
+                return None
+            ids = [token for token in ids if token == best or grammar.allows(token)]
+        scored = sorted((-float(logits[token]), token) for token in ids)
+        scored = [each for each in scored if -each[0] >= floor]
+        if sampling.top_p < 1:
+            weights = [math.exp(-score - top) for score, _ in scored]
+            if sum(weights[:-1]) >= sampling.top_p * sum(weights) * _DOUBT:
+                return None
+        return np.array([token for _, token in scored], np.int64)
 
     def _checked(self, logits: Scores, tokens: Sequence[int]) -> Scores | None:
         """The logits after bias and penalties; None where they ban every token."""
