@@ -14,7 +14,8 @@ from fakes import SetGrammar
 from codespec.protocols import CodespecError, Sampling
 from codespec.speculative import sampling as sampling_module
 from codespec.speculative.noise import gumbel
-from codespec.speculative.sampling import LogitSampler, best_ids
+from codespec.speculative.ranking import best_ids
+from codespec.speculative.sampling import LogitSampler
 
 
 def one_state(allowed: np.ndarray | list[int]) -> SetGrammar:

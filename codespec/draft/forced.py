@@ -8,7 +8,6 @@ from functools import lru_cache, partial
 from codespec.draft.text import TAIL, tokenize_after, whole_characters
 from codespec.protocols import GrammarState, Proposal, Sampler, Vocabulary
 
-
 FORCED = 1_024
 """Texts whose tokens are kept."""
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from codespec.draft.acceptance import Kind, model_bin, ngram_bin
 from codespec.draft.costs import LONGEST
 from codespec.draft.draft_length import FixedLength
-from codespec.draft.ngram import BREAK, LONGEST_MATCH, Match
+from codespec.draft.ngram import LONGEST_MATCH, Match
 from codespec.draft.worth import Asked
 from codespec.protocols import CodespecError, Distribution, Draft, GrammarState, Sampler
 

@@ -21,13 +21,16 @@ class Rows:
 
     def __init__(self, capacity: int, vocabulary: int) -> None:
         api, self._vocabulary = library(), vocabulary
-        self._tokens, self._positions, self._sequences = ((ctypes.c_int32 * capacity)() for _ in range(3))
-        self._wanted = (ctypes.c_int8 * capacity)()
+        integers = ctypes.c_int32 * capacity
+        self._tokens: Any = integers()  # the checker of types knows slices of lists only
+        self._positions: Any = integers()
+        self._sequences: Any = integers()
+        self._wanted: Any = (ctypes.c_int8 * capacity)()
         start, size = ctypes.addressof(self._sequences), ctypes.sizeof(ctypes.c_int32)
         self._columns: dict[str, Any] = {
             "token": self._tokens,
             "pos": self._positions,
-            "n_seq_id": (ctypes.c_int32 * capacity)(*[1] * capacity),
+            "n_seq_id": integers(*[1] * capacity),
             # addresses of the elements of `_sequences`
             "seq_id": (ctypes.c_void_p * capacity)(*range(start, start + size * capacity, size)),
             "logits": self._wanted,

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -22,6 +22,8 @@ import numpy.typing as npt
 
 from codespec.protocols import CodespecError, Distribution, GrammarState, Pick, Sampling
 from codespec.speculative.noise import Chance, Purpose, gumbel
+from codespec.speculative.ranges import check
+from codespec.speculative.ranking import best_first, best_ids, top_p_count, top_p_of_all
 
 Scores = npt.NDArray[np.float32]
 Ids = npt.NDArray[np.int64]
@@ -35,11 +37,11 @@ much as ten answers, and nearly every token is refused."""
 _LARGE = 40.0
 """Logits of which the sum of ``exp`` over a vocabulary is a float32, and that of the best of them no tiny one."""
 
-_SMALL = 32_768
-"""Tokens of a vocabulary in which to look for the best one again takes less time than to sort the best ones out."""
+_FEW = 16
+"""Tokens near the best one from which on arrays take less time."""
 
-
-_FEW, _DOUBT = 16, 1 - 1e-9
+_SURE = 1 - 1e-9
+"""What a sum must stay below a limit by, for a sum in another order to do so, too."""
 
 
 class _Choice(NamedTuple):
@@ -69,7 +71,7 @@ class LogitSampler:
     """
 
     def __init__(self, sampling: Sampling, prompt_length: int) -> None:
-        _check(sampling)
+        check(sampling)
         self.sampling = sampling
         self.prompt_length = prompt_length
         bias = sorted(sampling.logit_bias.items())
@@ -241,7 +243,7 @@ class LogitSampler:
         return _Choice(int(ids[perturbed.argmax()]), scores, ids)
 
     def _near(self, logits: Scores, grammar: GrammarState | None) -> Ids | None:
-        """``_survivors`` where min-p alone decides, by a look at the tokens near the best one; None where others matter.
+        """``_survivors`` where min-p alone decides, by a look at the tokens near the best; None where others matter.
 
         Those are all that min-p leaves, and among the first of top-k. Top-p takes none of them away if those before the
         last one are too few for it even where nothing else has any probability.
@@ -263,7 +265,7 @@ class LogitSampler:
         scored = [each for each in scored if -each[0] >= floor]
         if sampling.top_p < 1:
             weights = [math.exp(-score - top) for score, _ in scored]
-            if sum(weights[:-1]) >= sampling.top_p * sum(weights) * _DOUBT:
+            if sum(weights[:-1]) >= sampling.top_p * sum(weights) * _SURE:
                 return None
         return np.array([token for _, token in scored], np.int64)
 
@@ -323,13 +325,13 @@ class LogitSampler:
             ids = self._allowed_best(scores, sampling.top_k, grammar)
             values = scores[ids].astype(np.float64)
             if len(ids) and sampling.top_p < 1:
-                count = _top_p_count(values, None, sampling.top_p)
+                count = top_p_count(values, None, sampling.top_p)
                 ids, values = ids[:count], values[:count]
         elif sampling.top_p < 1:
             # The probability of everything that is allowed is needed here, and so the whole mask.
             if grammar is not None:
                 scores = self._masked(scores, grammar)
-            ids = _top_p_of_all(scores, sampling.top_p)
+            ids = top_p_of_all(scores, sampling.top_p)
             values = scores[ids].astype(np.float64)
         else:
             return self._min_p_of_all(scores, grammar)
@@ -373,41 +375,6 @@ def certain(token: int) -> Distribution:
     return np.array([token], np.int64), np.ones(1)
 
 
-def best_ids(scores: npt.NDArray[np.floating], count: int) -> Ids:
-    """Ids of the ``count`` highest scores above ``-inf``, best first, the lowest id first among equals."""
-    ids = np.flatnonzero(scores >= _floor(scores, count))
-    order = np.argsort(-scores[ids], kind="stable")[:count]
-    ids = ids[order]
-    return ids if len(ids) and scores[ids[-1]] > -math.inf else ids[scores[ids] > -math.inf]
-
-
-def best_first(scores: npt.NDArray[np.floating], count: int) -> Iterator[int]:
-    """The ids of ``best_ids``, one after the other: few are wanted mostly."""
-    if len(scores) > _SMALL:
-        yield from best_ids(scores, count).tolist()
-        return
-    left = scores.copy()
-    for _ in range(count):
-        best = int(left.argmax())
-        if left[best] == -math.inf:
-            return
-        yield best
-        left[best] = -math.inf
-
-
-def _floor(scores: npt.NDArray[np.floating], count: int) -> float:
-    """A score that at least ``count`` scores reach, and few more: the ``count``-th best of interleaved blocks' maxima.
-
-    A tenth of the time of ``argpartition`` over a whole vocabulary, and as exact.
-    """
-    rows = 64 if len(scores) > 65_536 else 32
-    columns = len(scores) // rows
-    if count < 1 or columns < 2 * count:
-        return -math.inf
-    maxima = scores[: rows * columns].reshape(rows, columns).max(axis=0)
-    return float(np.partition(maxima, columns - count)[columns - count])
-
-
 def _first_allowed(ids: Iterable[int], count: int, grammar: GrammarState) -> list[int] | None:
     """The first ``count`` allowed ones (fewer if there are no more); None after more than ``REFUSALS`` refusals."""
     kept: list[int] = []
@@ -424,29 +391,6 @@ def _first_allowed(ids: Iterable[int], count: int, grammar: GrammarState) -> lis
     return kept
 
 
-def _top_p_of_all(scores: npt.NDArray[np.floating], top_p: float) -> Ids:
-    count = 256
-    total: float | None = None
-    while True:
-        ids = best_ids(scores, count)
-        if not len(ids):
-            return ids
-        values = scores[ids].astype(np.float64)
-        if total is None:
-            total = float(np.exp(scores.astype(np.float64) - values[0]).sum())
-        kept = _top_p_count(values, total, top_p)
-        if kept < len(ids) or len(ids) < count:
-            return ids[:kept]
-        count *= 16  # a flat distribution: look further down
-
-
-def _top_p_count(values: Floats, total: float | None, top_p: float) -> int:
-    """How many of ``values`` (best first) it takes to reach ``top_p`` of ``total`` (None: of their own sum)."""
-    weights = np.exp(values - values[0]).cumsum()
-    reached = int(np.searchsorted(weights, top_p * (weights[-1] if total is None else total)))
-    return min(reached + 1, len(values))
-
-
 def _confidence(chosen: _Choice) -> float:
     scores, score = chosen.scores, chosen.scores[chosen.token]
     if chosen.survivors is not None:
@@ -461,22 +405,3 @@ def _confidence(chosen: _Choice) -> float:
     if below.max() > 0:  # refused by the grammar
         below[below > 0] = -math.inf
     return float(1 / np.exp(below).sum())
-
-
-def _check(sampling: Sampling) -> None:
-    def require(fine: bool, name: str, rule: str) -> None:
-        if not fine:
-            raise CodespecError(f"{name} is {getattr(sampling, name)}; it must be {rule}")
-
-    require(0 <= sampling.temperature < math.inf, "temperature", "0 or more")
-    require(sampling.verify in ("gumbel", "rejection"), "verify", "gumbel or rejection")
-    require(sampling.top_k >= 0, "top_k", "0 (off) or more")
-    require(0 <= sampling.top_p <= 1, "top_p", "between 0 and 1")
-    require(0 <= sampling.min_p <= 1, "min_p", "between 0 and 1")
-    require(0 < sampling.repeat_penalty < math.inf, "repeat_penalty", "above 0")
-    require(math.isfinite(sampling.frequency_penalty), "frequency_penalty", "a finite number")
-    require(math.isfinite(sampling.presence_penalty), "presence_penalty", "a finite number")
-    require(sampling.penalty_window >= 0, "penalty_window", "0 (off) or more")
-    require(all(token >= 0 for token in sampling.logit_bias), "logit_bias", "keyed by token ids")
-    # -inf bans a token; nan and +inf mean nothing.
-    require(all(value < math.inf for value in sampling.logit_bias.values()), "logit_bias", "of numbers or -inf")
