@@ -228,6 +228,12 @@ def test_noise_equals_the_plain_formula() -> None:
         assert gumbel(seed, sample, index, ids) == pytest.approx(expected, rel=1e-12)
 
 
+def test_noise_of_a_token_is_the_same_among_few_and_many() -> None:
+    ids = np.arange(0, 4_000, 7)
+    few = np.concatenate([gumbel(-3, 1, 9, ids[start : start + 5]) for start in range(0, len(ids), 5)])
+    assert (few == gumbel(-3, 1, 9, ids)).all()
+
+
 def test_noise_is_finite_at_the_ends_of_the_hash() -> None:
     for bits in (0, (1 << 52) - 1):
         assert math.isfinite(-math.log(-math.log((bits + 0.5) * 2.0**-52)))

@@ -10,7 +10,7 @@ from codespec.draft.costs import LONGEST
 from codespec.draft.draft_length import FixedLength
 from codespec.draft.ngram import LONGEST_MATCH, Match
 from codespec.draft.worth import Asked
-from codespec.protocols import CodespecError, Distribution, Draft, GrammarState, Sampler
+from codespec.protocols import CodespecError, Distribution, Draft, GrammarState, Pick, Sampler
 
 if TYPE_CHECKING:
     from codespec.draft.compose import Combined
@@ -58,6 +58,7 @@ class ProposalRound:
         self.guesses: list[list[Guess]] = []
         self.probabilities: list[Distribution | None] = []
         self.taken = 0  # of them the grammar has taken: it is asked for many at once
+        self.cut = 0  # times that it refused some
         self.shadow: list[Guess] = []  # said about the first token and not proposed
         self.expected = [1.0]  # tokens of the round at each length of the proposal
         self.product = 1.0
@@ -102,15 +103,12 @@ class ProposalRound:
         asked = draft.begin_round()
         if self.model is not None and asked >= PROBE and not self.forced and self._probe_is_cheap():
             self._probe()
-        confidence = 1.0
-        while len(self.guesses) < LONGEST - 1 and self.product >= _HOPELESS and more(confidence):
-            if not self._extend():
-                if self._agreed():
-                    break
-                continue  # something else may be said where the grammar refused a token
-            confidence = self.expected[-1] - self.expected[-2]
+        while len(self.guesses) < LONGEST - 1 and self.product >= _HOPELESS and more(self.product):
+            if not self._extend() and self._agreed():
+                break
             over = self.grammar is not None and self.taken == len(self.guesses) and self.grammar.finished
-            if over or self.text[-1] in draft.end_tokens:
+            # Where the grammar refused a token something else may be said; once, since a grammar may contradict itself.
+            if over or self.cut > 1 or self.text[-1] in draft.end_tokens:
                 break
         self._agreed()
 
@@ -123,6 +121,7 @@ class ProposalRound:
         self.taken += taken
         if taken == len(pending):
             return True
+        self.cut += 1
         kept = self.taken
         del self.text[self.start + kept :], self.guesses[kept:], self.probabilities[kept:], self.expected[kept + 1 :]
         self.product = self.expected[-1] - self.expected[-2] if kept else 1.0
@@ -148,7 +147,7 @@ class ProposalRound:
         return (self.draft.clock() - self.began) * 1e3
 
     def _extend(self) -> bool:
-        """Append the most promising next token; False where there is none that may pay."""
+        """Append the most promising token, or cut off what the grammar refuses; False where nothing more may pay."""
         if self.forced:
             return self._append([(self.forced.pop(0), _FORCED)])
         guess, chance = self._ngram_guess(), 0.0
@@ -163,18 +162,18 @@ class ProposalRound:
             if alone:
                 return self._append([guess])
             if not self._agreed():
-                return False
+                return True
             if self.grammar is not None and not self.grammar.allows(guess[0]):
                 guess, chance = None, 0.0
         if guess is None and self.draft.foreign is not None:
-            return self._agreed() and self._ask_foreign(self.draft.foreign)
+            return not self._agreed() or self._ask_foreign(self.draft.foreign)
         if self.model is None:
             return False
         if guess is None or self.rejection:
             pays = self._model_may_pay() if guess is None else self._model_may_better(chance)
             if not pays:
                 return False
-        return self._agreed() and self._ask_model(None if self.rejection else guess)
+        return not self._agreed() or self._ask_model(None if self.rejection else guess)
 
     def _ngram_guess(self) -> Guess | None:
         ahead = len(self.guesses) - self.matched
@@ -214,12 +213,9 @@ class ProposalRound:
         if draft.refused > 0 and not self.guesses:
             draft.refused -= 1  # nothing has changed since it was not worth it
             return False
-        step, trust = self.step_ms(), draft.trust.factor
-        # In most refusals not even the better half of its tokens would be worth it.
-        worth, rate = self._worth(draft.spread.groups[:1], step)
-        if worth * trust > step * draft.spread.groups[0][0]:
-            worth, rate = self._worth(draft.spread.groups, step)
-        if worth * trust <= step:
+        step = self.step_ms()
+        worth, rate = self._worth(draft.spread.groups, step)
+        if worth * draft.trust.factor <= step:
             if not self.guesses:
                 draft.refused = REFUSED
             return False
@@ -277,8 +273,7 @@ class ProposalRound:
         pick = self._pick()
         if pick is None:
             return False
-        token, confidence, probabilities = pick
-        place = model_bin(confidence)
+        token, probabilities, place = pick.token, pick.distribution, model_bin(pick.confidence)
         if guess is None:
             return self._append([(token, ("model", place))], probabilities)
         if guess[0] == token:
@@ -319,8 +314,8 @@ class ProposalRound:
             rates.append(gained / self.costs[depth + 1 + m])
         return rates.index(max(rates))
 
-    def _pick(self) -> tuple[int, float, Distribution | None] | None:
-        """The model's next token, its confidence, and the distribution it was drawn from, if it was drawn."""
+    def _pick(self) -> Pick | None:
+        """The model's next token."""
         assert self.model is not None
         began = self.draft.clock()
         kept = min(self.kept, len(self.text) - 1)
@@ -338,9 +333,7 @@ class ProposalRound:
         self._kept = len(self.text)
         if self.asked is not None and len(self.guesses) > self.asked.depth:
             self.asked.further_ms += took
-        if pick is None:
-            return None
-        return pick.token, pick.confidence, pick.distribution
+        return pick
 
     def _probe_is_cheap(self) -> bool:
         """Whether it takes less than a hundredth of what the target took since the model was last in step."""
@@ -355,7 +348,7 @@ class ProposalRound:
         self.draft.rounds_without_model = 0
         pick = self._pick()
         if pick is not None:
-            self.shadow = [(pick[0], ("model", model_bin(pick[1])))]
+            self.shadow = [(pick.token, ("model", model_bin(pick.confidence)))]
 
 
 def _sync_ms(costs: Sequence[float], tokens: int) -> float:

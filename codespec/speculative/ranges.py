@@ -1,4 +1,4 @@
-"""Which settings of sampling there are."""
+"""The ranges of the settings of sampling."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from codespec.protocols import CodespecError, Sampling
 
 
 def check(sampling: Sampling) -> None:
-    """Let everything else pass.
+    """Refuses settings that mean nothing.
 
     Raises:
         CodespecError: a setting is out of its range.
