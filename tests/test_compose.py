@@ -206,7 +206,7 @@ class CountedGrammar(SetGrammar):
 
 
 def test_a_run_of_tokens_is_one_question_to_the_grammar() -> None:
-    grammar = CountedGrammar([{token: 0 for token in range(9)}], frozenset(), END)
+    grammar = CountedGrammar([dict.fromkeys(range(9), 0)], frozenset(), END)
     draft = Combined(RunningCosts(FLAT), Acceptance(), NgramDraft(), clock=lambda: 0.0)
     proposal = draft.propose([1, 2, 3, 4, 5, 6, 1, 2], grammar, SAMPLER, lambda _: True)
     assert proposal.tokens[:4] == (3, 4, 5, 6)
@@ -217,7 +217,7 @@ def test_a_run_of_tokens_is_one_question_to_the_grammar() -> None:
 @pytest.mark.parametrize("sampler", [SAMPLER, LogitSampler(Sampling(temperature=1, verify="rejection"), 1)])
 def test_where_the_grammar_refuses_an_ngram_the_model_goes_on(sampler: LogitSampler) -> None:
     # 3 4 and then anything but 5, which followed the last time.
-    rest = {token: 3 for token in range(1, 50)}
+    rest = dict.fromkeys(range(1, 50), 3)
     after = {token: 3 for token in rest if token != 5}
     transitions = [{3: 1}, {4: 2}, after, rest]
     text = [1, 2, 3, 4, 5, 6, 1, 2]
@@ -240,7 +240,7 @@ def test_where_the_grammar_refuses_an_ngram_the_model_goes_on(sampler: LogitSamp
 
 
 def test_a_grammar_that_contradicts_itself_ends_a_proposal() -> None:
-    grammar = SetGrammar([{token: 0 for token in range(1, 50)}], frozenset(), END)
+    grammar = SetGrammar([dict.fromkeys(range(1, 50), 0)], frozenset(), END)
     grammar.accept = lambda tokens: 0  # type: ignore[method-assign]
     table = Table(50, seed=1, scale=6)
     draft = Combined(
