@@ -119,7 +119,7 @@ class LogitSampler:
             best = self._best_among(logits, among, grammar)
             if best is not None:
                 return best
-            chosen = self._choose(logits, tokens, grammar)
+            chosen = self._choose_near(logits, tokens, grammar) or self._choose(logits, tokens, grammar)
             return None if chosen is None else Pick(chosen.token, _confidence(chosen))
         law = self._law(logits, tokens, grammar)
         if law is None:
@@ -157,7 +157,9 @@ class LogitSampler:
 
     def choose_closely(self, logits: Scores, tokens: Sequence[int], grammar: GrammarState | None) -> int | None:
         """``choose`` where ``only_choice`` did not help: it gave no token, or one that the grammar refuses."""
-        chosen = self._choose(logits, tokens, grammar)
+        # A target's grammar remembers at which ends it was asked, and a text is cut back to one of those: ask as ever.
+        chosen = self._choose_near(logits, tokens, None) if grammar is None else None
+        chosen = chosen or self._choose(logits, tokens, grammar)
         return None if chosen is None else chosen.token
 
     def only_choice(self, logits: Scores) -> int | None:
@@ -214,14 +216,6 @@ class LogitSampler:
         return scores, (ids, weights / weights.sum())
 
     def _choose(self, logits: Scores, tokens: Sequence[int], grammar: GrammarState | None) -> _Choice | None:
-        if self._nearness:
-            near = self._near(logits, grammar)
-            if near is not None:
-                return self._drawn(logits, tokens, near)
-        elif self._lowered is not None and self.sampling.temperature == 0 and len(logits) >= self._least_size:
-            token = self._best_allowed(logits, grammar)
-            if token is not None and token not in self._lowered and -math.inf < logits[token] < math.inf:
-                return _Choice(token, logits, None, greedy=True)
         scores = self._checked(logits, tokens)
         if scores is None:
             return None
@@ -234,6 +228,11 @@ class LogitSampler:
             return None if token is None else _Choice(token, scores, None)
         ids = self._survivors(scores, grammar)
         return self._drawn(scores, tokens, ids) if len(ids) else None
+
+    def _choose_near(self, logits: Scores, tokens: Sequence[int], grammar: GrammarState | None) -> _Choice | None:
+        """``_choose`` by a look at a few tokens; None where others matter."""
+        near = self._near(logits, grammar) if self._nearness else None
+        return None if near is None else self._drawn(logits, tokens, near)
 
     def _drawn(self, scores: Scores, tokens: Sequence[int], ids: Ids) -> _Choice:
         """One of ``ids``, which grammar and filters left."""
