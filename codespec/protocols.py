@@ -261,9 +261,10 @@ class Proposal:
     source: str = "model"
     sources: Sequence[str] = ()
 
-    def source_of(self, index: int) -> str:
-        """Where a token came from."""
-        return self.sources[index] if self.sources else self.source
+    @property
+    def every_source(self) -> tuple[str, ...]:
+        """Where each token came from."""
+        return tuple(self.sources) or (self.source,) * len(self.tokens)
 
     def first(self, count: int) -> Proposal:
         """A proposal of the first ``count`` tokens."""

@@ -61,6 +61,7 @@ class Acceptance:
     def __init__(self, counts: Mapping[tuple[str, int, int], tuple[float, float]] | None = None) -> None:
         # For each kind: [accepted, seen] over all depths, then at each depth.
         self._cells: dict[Kind, list[list[float]]] = {}
+        self._chances: dict[Kind, list[float]] = {}  # at each depth, until more is learnt
         for (source, place, depth), (accepted, seen) in (counts or {}).items():
             if -1 <= depth < DEPTHS:
                 self._of((source, place))[depth + 1] = [accepted, seen]
@@ -73,14 +74,17 @@ class Acceptance:
 
     def chance(self, kind: Kind, depth: int) -> float:
         """The expected chance that a token at ``depth`` (0 is the first) is taken, if all before it were."""
-        cells = self._of(kind)
-        accepted, seen = cells[0]
-        over_all = (accepted + _STRENGTH * prior(kind)) / (seen + _STRENGTH)
-        accepted, seen = cells[depth + 1 if depth < DEPTHS else DEPTHS]
-        return (accepted + _STRENGTH * over_all) / (seen + _STRENGTH)
+        chances = self._chances.get(kind)
+        if chances is None:
+            (accepted, seen), *depths = self._of(kind)
+            over_all = _STRENGTH * (accepted + _STRENGTH * prior(kind)) / (seen + _STRENGTH)
+            chances = [(accepted + over_all) / (seen + _STRENGTH) for accepted, seen in depths]
+            self._chances[kind] = chances
+        return chances[depth if depth < DEPTHS else DEPTHS - 1]
 
     def learn(self, kind: Kind, depth: int, accepted: bool) -> None:
         """A token was taken or refused, and all proposed before it were taken."""
+        self._chances.pop(kind, None)
         cells = self._of(kind)
         for cell in (cells[0], cells[depth + 1 if depth < DEPTHS else DEPTHS]):
             cell[0] = cell[0] * DISCOUNT + accepted

@@ -116,20 +116,22 @@ class Combined:
             work.run(more)
         except BaseException:
             if grammar is not None:
-                grammar.rollback(len(work.tokens))
+                grammar.rollback(work.taken)
             raise
-        work.length = len(work.tokens) if work.rejection else work.best_length()
+        self.model_costs.observe_all(work.passes, work.start)
+        work.length = len(work.guesses) if work.rejection else work.best_length()
         work.asleep, work.took_ms = asleep, work.spent_ms()
         if work.asked is not None:
             work.asked.length = work.length
         self._last = work
         count = 0 if asleep else work.length
-        if grammar is not None and count < len(work.tokens):
-            grammar.rollback(len(work.tokens) - count)
+        if grammar is not None and count < work.taken:
+            grammar.rollback(work.taken - count)
+        sources = [guesses[0][1][0] for guesses in work.guesses[:count]]
         return Proposal(
             tuple(work.tokens[:count]),
-            tuple(work.probabilities[:count]) if any(work.probabilities[:count]) else None,
-            sources=tuple(_SOURCE.get(kind[0], kind[0]) for kind in work.kinds[:count]),
+            tuple(work.probabilities[:count]) if work.rejection else None,
+            sources=tuple([_SOURCE.get(source, source) for source in sources]),
         )
 
     def _match(self, tokens: Sequence[int]) -> Match | None:
@@ -163,9 +165,9 @@ class Combined:
         right = 0
         for depth, (said, token) in enumerate(zip(last.said(), tokens[last.start :], strict=False)):
             for guess, kind in said:
-                self.acceptance.learn(kind, depth, guess == token)
                 if kind[0] in _OF_MODEL:
-                    self.spread.count(kind, self.acceptance)
+                    self.spread.count(self.acceptance.chance(kind, 0))
+                self.acceptance.learn(kind, depth, guess == token)
             if said[0][0] != token:
                 break
             right += 1

@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 import statistics
 from bisect import bisect_right, insort
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
+from itertools import groupby, pairwise
+from operator import itemgetter
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -311,16 +313,15 @@ class RunningCosts:
         """Follow passes that take another time than those until now."""
         self.replace(self.curve if self.measured else None)
 
-    def at(self, context: int) -> list[float]:
-        """``Costs`` of the next pass at a context."""
-        costs = self.kept(context)
+    def at(self, context: int, last: int = 0) -> list[float]:
+        """``Costs`` of the next pass at a context, after one over ``last`` tokens; 0: the last one that was seen."""
         if self.curve.switch_ms <= 0:
-            return costs
-        place = self.last, context // CONTEXT_STEP
+            return self.kept(context)
+        place = last or self.last, context // CONTEXT_STEP
         switched = self._switched.get(place)
         if switched is None:
             switch = self.curve.switch_ms * math.exp(self._common)
-            switched = [cost if n == self.last else cost + switch for n, cost in enumerate(costs)]
+            switched = [cost if n == place[0] else cost + switch for n, cost in enumerate(self.kept(context))]
             self._switched[place] = switched
         return switched
 
@@ -359,6 +360,15 @@ class RunningCosts:
             self._since = 0
             self._forget()
 
+    def observe_all(self, passes: Iterable[tuple[int, float]], context: int) -> None:
+        """Passes one after the other, tokens and milliseconds each; those without a new graph as one, on average."""
+        for n, alike in groupby(passes, itemgetter(0)):
+            taken = [ms for _, ms in alike]
+            if n != self.last:
+                self.observe(n, context, taken.pop(0))
+            if taken:
+                self.observe(n, context, sum(taken) / len(taken))
+
     def _forget(self) -> None:
         self._cache.clear()
         self._switched.clear()
@@ -373,15 +383,13 @@ class RunningCosts:
     def _smooth(self) -> list[float]:
         """The own correction of every size; sizes that were not seen take those of their neighbours."""
         known = [n for n in range(1, LONGEST + 1) if self._weights[n] >= 1]
-        if not known:
-            return [0.0] * (LONGEST + 1)
         out = [0.0] * (LONGEST + 1)
-        for n in range(1, LONGEST + 1):
-            place = bisect_right(known, n)
-            low, high = known[max(place - 1, 0)], known[min(place, len(known) - 1)]
-            if n <= low or low == high:
-                out[n] = self._own[low]
-            else:
-                share = (n - low) / (high - low)
-                out[n] = self._own[low] + share * (self._own[high] - self._own[low])
+        if not known:
+            return out
+        own, first, last = self._own, known[0], known[-1]
+        out[: first + 1] = [own[first]] * (first + 1)
+        for low, high in pairwise(known):
+            slope = (own[high] - own[low]) / (high - low)
+            out[low:high] = [own[low] + slope * ahead for ahead in range(high - low)]
+        out[last:] = [own[last]] * (LONGEST + 1 - last)
         return out

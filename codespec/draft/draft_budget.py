@@ -4,35 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from codespec.draft.acceptance import Acceptance, Kind
-
 _CREDIT, _MOST, _ALLOWANCE, _WAKE = 1.5, 2.5, 0.01, 0.3  # passes of the target
 _LOOKS_AFTER, _LOOKS_AT_LEAST = 8, 512  # rounds asleep
 
 
 class Spread:
-    """How the chances of a model's tokens are spread: the value of asking it lies in the good half."""
+    """How the chances of a model's tokens are spread: the value of asking it lies in the good half.
+
+    Attributes:
+        groups: (share, mean chance) of the tokens with at least an even chance, and of the others.
+        mean: the mean chance of all.
+    """
 
     def __init__(self) -> None:
-        self.groups = [(0.5, 0.85), (0.5, 0.35)]  # (share, mean chance): at least even and below
+        self.groups, self.mean = [(0.5, 0.85), (0.5, 0.35)], 0.6
         self._sums = [[2.0, 1.7], [2.0, 0.7]]
 
-    def count(self, kind: Kind, acceptance: Acceptance) -> None:
-        """One more token of the model."""
-        chance = acceptance.chance(kind, 0)
+    def count(self, chance: float) -> None:
+        """One more token of the model, of which that was expected."""
         for sums in self._sums:
             sums[0] *= 0.99
             sums[1] *= 0.99
         sums = self._sums[chance < 0.6]
         sums[0] += 1
         sums[1] += chance
-        total = self._sums[0][0] + self._sums[1][0]
-        self.groups = [(n / total, chance / n) for n, chance in self._sums]
-
-    @property
-    def mean(self) -> float:
-        """The mean chance."""
-        return sum(share * chance for share, chance in self.groups)
+        (good, sure), (bad, doubtful) = self._sums
+        self.groups = [(good / (good + bad), sure / good), (bad / (good + bad), doubtful / bad)]
+        self.mean = (sure + doubtful) / (good + bad)
 
 
 class Asked:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache, partial
 
 from codespec.draft.text import TAIL, tokenize_after, whole_characters
 from codespec.protocols import GrammarState, Proposal, Sampler, Vocabulary
+
+FORCED = 1_024
+"""Texts whose tokens are kept."""
 
 
 class ForcedDraft:
@@ -19,7 +23,8 @@ class ForcedDraft:
     source = "forced"
 
     def __init__(self, vocabulary: Vocabulary) -> None:
-        self._vocabulary = vocabulary
+        # What a grammar forces comes again and again.
+        self._tokenize = lru_cache(FORCED)(partial(tokenize_after, vocabulary))
 
     def propose(
         self,
@@ -42,4 +47,4 @@ class ForcedDraft:
     def tokens(self, tokens: Sequence[int], grammar: GrammarState | None) -> list[int]:
         """What the grammar forces behind ``tokens``, without its last token."""
         text = whole_characters(grammar.forced()) if grammar is not None else ""
-        return tokenize_after(self._vocabulary, tokens[-TAIL:], text.encode())[:-1] if text else []
+        return self._tokenize(tuple(tokens[-TAIL:]), text.encode())[:-1] if text else []

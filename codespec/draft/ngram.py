@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice, pairwise
+from itertools import islice
 
 from codespec.draft.sequence import common_prefix
 from codespec.protocols import GrammarState, Proposal, Sampler
@@ -14,6 +14,7 @@ GRAM = 2
 """Tokens that must have occurred together before what followed them is proposed."""
 
 LONGEST_MATCH = 32
+LONGEST_PROPOSAL = 64
 CANDIDATES = 8
 """Earlier places that are compared; of more, the most recent."""
 
@@ -46,14 +47,16 @@ class Match:
     length: int
     agreed: bool
 
-    def token(self, ahead: int, proposed: Sequence[int]) -> int:
-        """The token that came ``ahead`` places later; past the end of the text it repeats what was ``proposed``."""
-        place = self.place + ahead
+    def run(self, count: int) -> list[int]:
+        """The tokens that came there, ``count`` at most; past the end of a text that grows it repeats itself."""
         held = self.index.tokens
-        if place < len(held):
-            return held[place]
-        beyond = place - len(held)
-        return proposed[beyond] if self.index.grows and beyond < len(proposed) else BREAK
+        found = held[self.place : self.place + count].tolist()
+        if BREAK in found:
+            return found[: found.index(BREAK)]
+        period = len(held) - self.place
+        while self.index.grows and len(found) < count:
+            found.append(found[-period])
+        return found
 
 
 class NgramIndex:
@@ -77,13 +80,12 @@ class NgramIndex:
 
     def extend(self, tokens: Sequence[int]) -> None:
         """Append tokens."""
-        held, latest, earlier, chain = self.tokens, self._latest, self._earlier, self._chain
+        held, latest, earlier = self.tokens, self._latest, self._earlier
         before = len(held)
         held.extend(tokens)
         earlier.extend([-1] * (min(GRAM, len(held)) - min(GRAM, before)))
-        start = max(before, GRAM)
-        for place, pair in enumerate(pairwise(held[start - GRAM : -1]), start):
-            slot = chain(*pair)
+        for place in range(max(before, GRAM), len(held)):
+            slot = self._chain(held[place - 2], held[place - 1])
             earlier.append(latest[slot])
             latest[slot] = place
 
@@ -179,10 +181,13 @@ class NgramDraft:
 
     def sync(self, tokens: Sequence[int]) -> None:
         """Bring the index of the text in step with ``tokens``."""
-        kept = common_prefix(self._synced, tokens)
-        self._text.truncate(kept)
-        self._text.extend(tokens[kept:])
-        self._synced[kept:] = tokens[kept:]
+        before = len(self._synced)
+        self._synced += tokens[before:]
+        if self._synced != tokens:  # it has not only grown; copying both to see where they differ takes longer
+            before = min(before, common_prefix(self._synced, tokens))
+            self._text.truncate(before)
+            self._synced[before:] = tokens[before:]
+        self._text.extend(tokens[before:])
 
     def match(self, tail: Sequence[int]) -> Match | None:
         """The longest match of the end of ``tail``, the most recent of equals, generated ones before the text's own."""
@@ -223,10 +228,10 @@ class NgramDraft:
         """As ``protocols.Draft.propose``."""
         self.sync(tokens)
         match = self.match(tokens[-LONGEST_MATCH:])
-        proposed: list[int] = []
-        while match is not None and more(1.0):
-            token = match.token(len(proposed), proposed)
-            if token == BREAK or (grammar is not None and not grammar.accept((token,))):
-                break
-            proposed.append(token)
-        return Proposal(tuple(proposed), source=self.source)
+        predicted = match.run(LONGEST_PROPOSAL) if match is not None else []
+        count = 0
+        while count < len(predicted) and more(1.0):
+            count += 1
+        if grammar is not None:
+            count = grammar.accept(predicted[:count])
+        return Proposal(tuple(predicted[:count]), source=self.source)

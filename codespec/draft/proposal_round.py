@@ -9,8 +9,8 @@ from codespec.draft.acceptance import Kind, model_bin, ngram_bin
 from codespec.draft.costs import LONGEST
 from codespec.draft.draft_budget import Asked
 from codespec.draft.draft_length import FixedLength
-from codespec.draft.ngram import BREAK, LONGEST_MATCH, Match
-from codespec.protocols import CodespecError, Distribution, Draft, GrammarState, Sampler
+from codespec.draft.ngram import LONGEST_MATCH, Match
+from codespec.protocols import CodespecError, Distribution, Draft, GrammarState, Pick, Sampler
 
 if TYPE_CHECKING:
     from codespec.draft.combined import Combined
@@ -30,6 +30,7 @@ HORIZON = 16
 _HOPELESS = 0.02
 _SEES = 0.5  # of an n-gram's errors a model is assumed to see
 _FOREIGN: Kind = ("foreign", 4)
+_FORCED: Kind = ("forced", 0)
 
 Guess = tuple[int, Kind]
 """A token and what kind of guess it is."""
@@ -50,22 +51,24 @@ class ProposalRound:
         self.began = began
         self.draft, self.grammar, self.sampler = draft, grammar, sampler
         self.rejection = sampler.rejection
-        self.text = list(tokens)
+        self.text = list(tokens)  # and what is proposed
         self.start = len(self.text)
         self.costs = draft.costs.at(self.start)
-        self.tokens: list[int] = []
-        self.kinds: list[Kind] = []
-        self.probabilities: list[Distribution | None] = []
+        # For each token of the proposal what was said there, the proposed one first, and what it was drawn from.
         self.guesses: list[list[Guess]] = []
+        self.probabilities: list[Distribution | None] = []
+        self.taken = 0  # of them the grammar has taken: it is asked for many at once
+        self.cut = 0  # times that it refused some
         self.shadow: list[Guess] = []  # said about the first token and not proposed
         self.expected = [1.0]  # tokens of the round at each length of the proposal
         self.product = 1.0
         self.best = 0  # the length with the most expected tokens per millisecond so far
+        self.spent = 0.0  # milliseconds of this round until the model last answered
         self.model = draft.model
         self._kept: int | None = None
         self._model_costs: Sequence[float] = ()
-        self.match = match
-        self.matched = 0  # tokens proposed when the match was found
+        self.passes: list[tuple[int, float]] = []  # of the model: tokens, milliseconds
+        self._follow(match)
         self.forced: list[int] = []
         self.asked: Asked | None = None
         self.asked_foreign = False
@@ -75,18 +78,16 @@ class ProposalRound:
         self.took_ms = 0.0
 
     @property
+    def tokens(self) -> list[int]:
+        """The proposal."""
+        return self.text[self.start :]
+
+    @property
     def kept(self) -> int:
         """Tokens of the text that the model holds; it takes long enough to look only where that matters."""
         if self._kept is None:
             self._kept = self.model.kept(self.text) if self.model is not None else 0
         return self._kept
-
-    @property
-    def model_costs(self) -> Sequence[float]:
-        """Of the model's passes, in this round."""
-        if not self._model_costs:
-            self._model_costs = self.draft.model_costs.at(self.start)
-        return self._model_costs
 
     def said(self) -> list[list[Guess]]:
         """Every guess at each place, the proposed one first."""
@@ -102,123 +103,141 @@ class ProposalRound:
         asked = draft.begin_round()
         if self.model is not None and asked >= PROBE and not self.forced and self._probe_is_cheap():
             self._probe()
-        confidence = 1.0
-        while len(self.tokens) < LONGEST - 1 and self.product >= _HOPELESS and more(confidence):
-            if not self._extend():
+        while len(self.guesses) < LONGEST - 1 and self.product >= _HOPELESS and more(self.product):
+            if not self._extend() and self._agreed():
                 break
-            confidence = self.expected[-1] - self.expected[-2]
-            if self.tokens[-1] in draft.end_tokens or (self.grammar is not None and self.grammar.finished):
+            over = self.grammar is not None and self.taken == len(self.guesses) and self.grammar.finished
+            # Where the grammar refused a token something else may be said; once, since a grammar may contradict itself.
+            if over or self.cut > 1 or self.text[-1] in draft.end_tokens:
                 break
+        self._agreed()
+
+    def _agreed(self) -> bool:
+        """Let the grammar take what it has not seen of the proposal; False where it refused some: that is cut off."""
+        pending = self.text[self.start + self.taken :]
+        if self.grammar is None or not pending:
+            return True
+        taken = self.grammar.accept(pending)
+        self.taken += taken
+        if taken == len(pending):
+            return True
+        self.cut += 1
+        kept = self.taken
+        del self.text[self.start + kept :], self.guesses[kept:], self.probabilities[kept:], self.expected[kept + 1 :]
+        self.product = self.expected[-1] - self.expected[-2] if kept else 1.0
+        self.best = self._best_length()
+        self._follow(None)
+        self.forced = []
+        return False
 
     def best_length(self) -> int:
         """The length of the proposal with the most expected tokens per millisecond."""
-        spent = self.spent_ms()
-        rates = [tokens / (self.costs[n + 1] + spent) for n, tokens in enumerate(self.expected)]
+        self.spent = self.spent_ms()
+        return self._best_length()
+
+    def _best_length(self) -> int:
+        rates = [tokens / (cost + self.spent) for tokens, cost in zip(self.expected, self.costs[1:], strict=False)]
         return rates.index(max(rates))
 
-    def _rate(self, length: int, spent: float) -> float:
-        return self.expected[length] / (self.costs[length + 1] + spent)
+    def _rate(self, length: int) -> float:
+        return self.expected[length] / (self.costs[length + 1] + self.spent)
 
     def spent_ms(self) -> float:
         """The time of this round so far, milliseconds."""
         return (self.draft.clock() - self.began) * 1e3
 
     def _extend(self) -> bool:
-        """Append the most promising next token; False where there is none that may pay."""
+        """Append the most promising token, or cut off what the grammar refuses; False where nothing more may pay."""
         if self.forced:
-            return self._append([(self.forced.pop(0), ("forced", 0))])
+            return self._append([(self.forced.pop(0), _FORCED)])
         guess, chance = self._ngram_guess(), 0.0
         if guess is not None:
-            chance = self.draft.acceptance.chance(guess[1], len(self.tokens))
+            chance = self.draft.acceptance.chance(guess[1], len(self.guesses))
             if self.rejection:
                 alone = chance >= self.draft.spread.mean
                 if alone and self._worth([(1.0, chance)], 0.0)[0] <= 0:
                     return False
             else:
-                alone = self.model is None or not self._model_may_pay(guess, chance)
-            if alone and self._append([guess]):
+                alone = self.model is None or not self._model_may_better(chance)
+            if alone:
+                return self._append([guess])
+            if not self._agreed():
                 return True
-            if alone or (self.grammar is not None and not self.grammar.allows(guess[0])):
+            if self.grammar is not None and not self.grammar.allows(guess[0]):
                 guess, chance = None, 0.0
         if guess is None and self.draft.foreign is not None:
-            return self._ask_foreign(self.draft.foreign)
+            return not self._agreed() or self._ask_foreign(self.draft.foreign)
         if self.model is None:
             return False
-        if (guess is None or self.rejection) and not self._model_may_pay(guess, chance):
-            return False
-        return self._ask_model(None if self.rejection else guess)
+        if guess is None or self.rejection:
+            pays = self._model_may_pay() if guess is None else self._model_may_better(chance)
+            if not pays:
+                return False
+        return not self._agreed() or self._ask_model(None if self.rejection else guess)
 
     def _ngram_guess(self) -> Guess | None:
-        if self.match is None:
+        ahead = len(self.guesses) - self.matched
+        if self.match is None or ahead >= len(self.predicted):
             return None
-        ahead = len(self.tokens) - self.matched
-        token = self.match.token(ahead, self.tokens[self.matched :])
-        if token == BREAK:
-            return None
-        place = ngram_bin(self.match.length + ahead)
-        return token, ("ngram" if self.match.agreed else "ngram-split", place)
+        source = "ngram" if self.match.agreed else "ngram-split"
+        return self.predicted[ahead], (source, ngram_bin(self.match.length + ahead))
 
-    def _find_match(self) -> None:
-        ngrams = self.draft.ngrams
-        self.match = ngrams.match(self.text[-LONGEST_MATCH:]) if ngrams is not None else None
-        self.matched = len(self.tokens)
+    def _follow(self, match: Match | None) -> None:
+        """Guess from here on what followed at ``match``."""
+        self.match = match
+        self.matched = len(self.guesses)
+        self.predicted = match.run(LONGEST - 1 - self.matched) if match is not None else []
 
-    def _append(self, guesses: list[Guess], probabilities: Distribution | None = None, taken: bool = False) -> bool:
-        """Append the first of ``guesses``; False where the grammar refuses it, unless it has ``taken`` it already."""
+    def _append(self, guesses: list[Guess], probabilities: Distribution | None = None) -> bool:
+        """Append the first of ``guesses``, which the grammar may still refuse."""
         token, kind = guesses[0]
-        if self.grammar is not None and not taken and self.grammar.accept((token,)) != 1:
-            return False
-        depth = len(self.tokens)
-        self.tokens.append(token)
+        depth = len(self.guesses)
         self.text.append(token)
-        self.kinds.append(kind)
-        self.probabilities.append(probabilities)
         self.guesses.append(guesses)
+        self.probabilities.append(probabilities)
         self.product *= self.draft.acceptance.chance(kind, depth)
         self.expected.append(self.expected[-1] + self.product)
-        spent = self.spent_ms()
-        if self._rate(depth + 1, spent) > self._rate(self.best, spent):
+        if self._rate(depth + 1) > self._rate(self.best):
             self.best = depth + 1
-        if self.match is not None and self._predicted(depth) != token:
-            self._find_match()
+        if self.match is not None:
+            ahead = depth - self.matched
+            if ahead >= len(self.predicted) or self.predicted[ahead] != token:
+                ngrams = self.draft.ngrams
+                self._follow(ngrams.match(self.text[-LONGEST_MATCH:]) if ngrams is not None else None)
         return True
 
-    def _predicted(self, depth: int) -> int:
-        assert self.match is not None
-        ahead = depth - self.matched
-        return self.match.token(ahead, self.tokens[self.matched : depth])
-
-    def _model_may_pay(self, guess: Guess | None, chance: float) -> bool:
-        """Whether asking the model for the next token is expected to save more than it takes."""
+    def _model_may_pay(self) -> bool:
+        """Whether asking the model for the next token is expected to save more than it takes, where nothing else says
+        anything."""
         draft = self.draft
-        if guess is None:
-            if draft.refused > 0 and not self.tokens:
-                draft.refused -= 1  # nothing has changed since it was not worth it
-                return False
-            step, trust = self.step_ms(), draft.trust.factor
-            # In most refusals not even the better half of its tokens would be worth it.
-            worth, rate = self._worth(draft.spread.groups[:1], step)
-            if worth * trust > step * draft.spread.groups[0][0]:
-                worth, rate = self._worth(draft.spread.groups, step)
-            if worth * trust <= step:
-                if not self.tokens:
-                    draft.refused = REFUSED
-                return False
-            if self.asked is None:
-                self.asked = Asked(len(self.tokens), worth * rate, rate, self.costs)
-            return True
+        if draft.refused > 0 and not self.guesses:
+            draft.refused -= 1  # nothing has changed since it was not worth it
+            return False
+        step = self.step_ms()
+        worth, rate = self._worth(draft.spread.groups, step)
+        if worth * draft.trust.factor <= step:
+            if not self.guesses:
+                draft.refused = REFUSED
+            return False
+        if self.asked is None:
+            self.asked = Asked(len(self.guesses), worth * rate, rate, self.costs)
+        return True
+
+    def _model_may_better(self, chance: float) -> bool:
+        """Whether to ask the model is expected to save more than it takes where an n-gram is right with a chance."""
         # What the n-gram gets wrong costs a row of the target, and everything behind it.
-        depth = len(self.tokens)
+        depth = len(self.guesses)
         reach = min(depth + 5, LONGEST)
         row = max(0.0, (self.costs[reach] - self.costs[depth + 1]) / max(1, reach - depth - 1))
-        token_ms = 1 / self._rate(self.best, self.spent_ms())
-        saved = (1 - chance) * (_SEES * row + draft.spread.mean * max(0.0, token_ms - row))
+        token_ms = 1 / self._rate(self.best)
+        saved = (1 - chance) * (_SEES * row + self.draft.spread.mean * max(0.0, token_ms - row))
         return self.product * saved > self.step_ms()
 
     def step_ms(self) -> float:
         """The model's next token; bringing it in step first is paid for over some rounds."""
-        costs = self.model_costs
-        missing = len(self.text) - self.kept
+        if not self._model_costs:
+            self._model_costs = self.draft.model_costs.at(self.start)
+        costs, missing = self._model_costs, len(self.text) - self.kept
         if missing <= 3:
             return costs[missing]
         return costs[1] + _sync_ms(costs, missing - 1) / HORIZON
@@ -233,17 +252,18 @@ class ProposalRound:
         Returns:
             Milliseconds, the time to get the first token not counted; and tokens per millisecond as it stands.
         """
-        depth = len(self.tokens)
-        best = self.best
-        rate = self._rate(best, self.spent_ms())
+        rate, begin = self._rate(self.best), len(self.guesses) + 2
+        token_ms, before = 1 / rate, self.expected[-1] - self.expected[self.best]
+        ahead = self.costs[begin : begin + AHEAD]  # rows as many as there are tokens, and one
         worth = 0.0
         for share, chance in groups:
-            gained, product, most = self.expected[-1] - self.expected[best], self.product, 0.0
-            for m in range(1, min(AHEAD, LONGEST - 1 - depth) + 1):
+            gained, product, most = before, self.product, 0.0
+            spent = self.costs[self.best + 1]  # what is saved by, less what further tokens take
+            for cost in ahead:
                 product *= chance
                 gained += product
-                cost = self.costs[depth + 1 + m] - self.costs[best + 1] + (m - 1) * step
-                most = max(most, gained / rate - cost)
+                most = max(most, gained * token_ms - cost + spent)
+                spent -= step
             worth += share * most
         return worth, rate
 
@@ -253,14 +273,13 @@ class ProposalRound:
         pick = self._pick()
         if pick is None:
             return False
-        token, confidence, probabilities = pick
-        place = model_bin(confidence)
+        token, probabilities, place = pick.token, pick.distribution, model_bin(pick.confidence)
         if guess is None:
             return self._append([(token, ("model", place))], probabilities)
         if guess[0] == token:
             return self._append([(token, ("both", place)), guess], probabilities)
         own, other = (token, ("contested", place)), (guess[0], ("ngram-contested", guess[1][1]))
-        depth = len(self.tokens)
+        depth = len(self.guesses)
         if draft.acceptance.chance(other[1], depth) > draft.acceptance.chance(own[1], depth):
             return self._append([other, own])
         return self._append([own, other], probabilities)
@@ -270,7 +289,7 @@ class ProposalRound:
         if self.asked_foreign:
             return False
         self.asked_foreign = True
-        depth = len(self.tokens)
+        depth = len(self.guesses)
         wanted = self._length_at(self.draft.acceptance.chance(_FOREIGN, depth))
         if wanted == 0 and self.draft.rounds_without_model < PROBE:
             return False
@@ -280,12 +299,13 @@ class ProposalRound:
         except CodespecError:
             return False
         for token in proposal.tokens:
-            self._append([(token, _FOREIGN)], taken=True)
+            self._append([(token, _FOREIGN)])
+        self.taken = len(self.guesses)  # the draft has advanced the grammar over them
         return bool(proposal.tokens)
 
     def _length_at(self, chance: float) -> int:
         """How many more tokens of one chance are expected to pay most; 0 is none."""
-        depth = len(self.tokens)
+        depth = len(self.guesses)
         gained, product = self.expected[-1], self.product
         rates = [max(tokens / self.costs[n + 1] for n, tokens in enumerate(self.expected))]
         for m in range(1, min(2 * AHEAD, LONGEST - 1 - depth) + 1):
@@ -294,8 +314,8 @@ class ProposalRound:
             rates.append(gained / self.costs[depth + 1 + m])
         return rates.index(max(rates))
 
-    def _pick(self) -> tuple[int, float, Distribution | None] | None:
-        """The model's next token, its confidence, and the distribution it was drawn from, if it was drawn."""
+    def _pick(self) -> Pick | None:
+        """The model's next token."""
         assert self.model is not None
         began = self.draft.clock()
         kept = min(self.kept, len(self.text) - 1)
@@ -304,28 +324,31 @@ class ProposalRound:
         except CodespecError:
             self.model = None  # its context is full, say; the other sources go on
             return None
-        self._kept, self._model_costs = len(self.text), ()
         took = (self.draft.clock() - began) * 1e3
-        self.draft.model_costs.observe(len(self.text) - kept, self.start, took)
-        if self.asked is not None and len(self.tokens) > self.asked.depth:
+        self.spent = (began - self.began) * 1e3 + took
+        missing = len(self.text) - kept
+        if not self.passes or self.passes[-1][0] != missing:
+            self._model_costs = self.draft.model_costs.at(self.start, missing)
+        self.passes.append((missing, took))
+        self._kept = len(self.text)
+        if self.asked is not None and len(self.guesses) > self.asked.depth:
             self.asked.further_ms += took
-        if pick is None:
-            return None
-        return pick.token, pick.confidence, pick.distribution
+        return pick
 
     def _probe_is_cheap(self) -> bool:
         """Whether it takes less than a hundredth of what the target took since the model was last in step."""
-        if self.model_costs[LONGEST] >= 0.01 * LONGEST * self.costs[1]:
+        costs = self.draft.model_costs.at(self.start)
+        if costs[LONGEST] >= 0.01 * LONGEST * self.costs[1]:
             return False  # whatever is missing
         missing = len(self.text) - self.kept
-        return _sync_ms(self.model_costs, missing) < 0.01 * missing * self.costs[1]
+        return _sync_ms(costs, missing) < 0.01 * missing * self.costs[1]
 
     def _probe(self) -> None:
         """Ask the model what it would say, and propose nothing for it."""
         self.draft.rounds_without_model = 0
         pick = self._pick()
         if pick is not None:
-            self.shadow = [(pick[0], ("model", model_bin(pick[1])))]
+            self.shadow = [(pick.token, ("model", model_bin(pick.confidence)))]
 
 
 def _sync_ms(costs: Sequence[float], tokens: int) -> float:

@@ -100,8 +100,11 @@ class HeldSequence:
 
 def common_prefix(a: Sequence[int], b: Sequence[int]) -> int:
     """How many tokens ``a`` and ``b`` begin with in common."""
-    shorter = min(len(a), len(b))
-    # Whole slices first: lists compare in C, and one text mostly continues the other.
-    if (a if len(a) == shorter else a[:shorter]) == (b if len(b) == shorter else b[:shorter]):
-        return shorter
-    return next((i for i in range(shorter) if a[i] != b[i]), shorter)
+    shorter = same = min(len(a), len(b))
+    # Whole slices first, which compare in C: one text mostly continues the other, or leaves it near its end.
+    step = 16
+    while same and a[:same] != b[:same]:
+        same, step = max(0, same - step), 4 * step
+    while same < shorter and a[same] == b[same]:
+        same += 1
+    return same

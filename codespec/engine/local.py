@@ -26,7 +26,7 @@ from codespec.llama.devices import ResolvedSetting
 from codespec.llama.devices import gpu_layers as layers_on_gpus
 from codespec.llama.llguidance_tokenizer import tokenizer_from_vocab
 from codespec.llama.model import Model, check_file
-from codespec.llama.runtime import Cancellation
+from codespec.llama.runtime import Cancellation, Either
 from codespec.models.trimmed import VOCABULARY_KEY
 from codespec.protocols import (
     Cancel,
@@ -43,14 +43,6 @@ from codespec.protocols import (
 from codespec.speculative.generate import Generator
 
 LONGEST_AUTOMATIC_CONTEXT = 8192
-
-
-class _Any:
-    def __init__(self, flags: Sequence[Cancel]) -> None:
-        self._flags = flags
-
-    def is_set(self) -> bool:
-        return any(flag.is_set() for flag in self._flags)
 
 
 class LocalEngine:
@@ -382,7 +374,7 @@ class LocalEngine:
 
     def _stopped(self, cancel: Cancel | None) -> Cancel:
         """``cancel``, or ``abort``."""
-        return _Any([self._cancellation, *([cancel] if cancel is not None else [])])
+        return Either(self._cancellation, cancel)
 
     def measure(self, go_on: Callable[[], bool]) -> bool:
         """Measure the costs of the loaded models' forward passes, where no earlier run has; seconds for each model.

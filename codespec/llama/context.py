@@ -112,6 +112,8 @@ class Context:
         self.length: int = api.llama_n_ctx(self.pointer) - spare
         self.memory = api.llama_get_memory(self.pointer)
         self.batch_size: int = EXACT_CHUNK if exact else api.llama_n_batch(self.pointer)
+        # Beside the tokens of a sequence there must be room for the rows that fill a pass up.
+        self.room = self.length - (EXACT_MIN_ROWS - 1 if exact else 0)
         self.abort_data = Cancellation()
         self._install(self.abort_data)
         self._free = list(range(sequences - 1, -1, -1))
@@ -213,8 +215,9 @@ class Context:
             Aborted: the flag was set; nothing of the chunk remains.
             CodespecError: the context is full (``ContextFull``), or decoding failed; nothing of the chunk remains.
         """
-        count = len(tokens)
-        rows = max(count, EXACT_MIN_ROWS) if self.exact else count
+        count = rows = len(tokens)
+        if self.exact:
+            rows = max(count, EXACT_MIN_ROWS)
         batch = self._rows.of_one(tokens, rows, sequence_id, position, last)
         self._choose_threads()
         status = self._api.llama_decode(self.pointer, batch)
@@ -291,29 +294,31 @@ class LlamaSequence:
             CodespecError: decoding failed; the sequence is as before the call.
             Aborted: the context's cancellation was set; the sequence is as before the call.
         """
-        context = self.context
-        wanted = len(tokens) if last is None else last
-        if not tokens or not 0 <= wanted <= len(tokens):
-            raise ValueError(f"{len(tokens)} tokens to decode, logits of {wanted} wanted")
-        padding = EXACT_MIN_ROWS - 1 if context.exact else 0
-        if self._n_past + len(tokens) + padding > context.length:
+        context, count = self.context, len(tokens)
+        wanted = count if last is None else last
+        if not 0 <= wanted <= count or not count:
+            raise ValueError(f"{count} tokens to decode, logits of {wanted} wanted")
+        if self._n_past + count > context.room:
             raise ContextFull(
-                f"{self._n_past + len(tokens):,} tokens do not fit into a context of {context.length:,}; "
+                f"{self._n_past + count:,} tokens do not fit into a context of {context.length:,}; "
                 "set a larger `context` or shorten the prompt"
             )
+        if count > context.batch_size:
+            return self._decode_batches(tokens, wanted)
+        logits = context.decode_chunk(self.id, self._n_past, tokens, wanted)
+        self._n_past += count
+        return logits
+
+    def _decode_batches(self, tokens: Sequence[int], wanted: int) -> Logits:
         begin = self._n_past
-        chunks = list(self._chunks(len(tokens), wanted))
+        *chunks, (start, end) = self._chunks(len(tokens), wanted)
         try:
-            for start, end in chunks[:-1]:
-                context.decode_chunk(self.id, begin + start, tokens[start:end], 0)
-                self._n_past = begin + end
-            start, end = chunks[-1]
-            logits = context.decode_chunk(self.id, begin + start, tokens[start:end], wanted)
+            for chunk in chunks:
+                self.decode(tokens[slice(*chunk)], 0)
+            return self.decode(tokens[start:end], wanted)
         except BaseException:
             self.rollback(begin)
             raise
-        self._n_past = begin + len(tokens)
-        return logits
 
     def _chunks(self, count: int, wanted: int) -> Iterator[tuple[int, int]]:
         """Bounds of the batches; the last one holds every row whose logits are wanted."""

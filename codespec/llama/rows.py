@@ -1,4 +1,4 @@
-"""The rows of a pass and their logits, in arrays: they are written at every pass, and ctypes is slow."""
+"""The rows of a pass and their logits, in arrays that are kept: they are written at every pass, and ctypes is slow."""
 
 from __future__ import annotations
 
@@ -20,22 +20,29 @@ class Rows:
     """
 
     def __init__(self, capacity: int, vocabulary: int) -> None:
-        self._api, self._vocabulary = library(), vocabulary
-        self._tokens, self._positions, self._sequences = (np.zeros(capacity, np.int32) for _ in range(3))
-        self._wanted = np.zeros(capacity, np.int8)
-        self._steps = np.arange(capacity, dtype=np.int32)
-        each = self._sequences.ctypes.data + self._sequences.itemsize * np.arange(capacity, dtype=np.uintp)
+        api, self._vocabulary = library(), vocabulary
+        integers = ctypes.c_int32 * capacity
+        self._tokens: Any = integers()  # the checker of types knows slices of lists only
+        self._positions: Any = integers()
+        self._sequences: Any = integers()
+        self._wanted: Any = (ctypes.c_int8 * capacity)()
+        start, size = ctypes.addressof(self._sequences), ctypes.sizeof(ctypes.c_int32)
         self._columns: dict[str, Any] = {
             "token": self._tokens,
             "pos": self._positions,
-            "n_seq_id": np.ones(capacity, np.int32),
-            "seq_id": each,  # addresses of the elements of `_sequences`
+            "n_seq_id": integers(*[1] * capacity),
+            # addresses of the elements of `_sequences`
+            "seq_id": (ctypes.c_void_p * capacity)(*range(start, start + size * capacity, size)),
             "logits": self._wanted,
         }
-        self._batch = self._api.llama_batch()
+        self._batch = api.llama_batch()
         for name, kind in self._batch._fields_:
             if name in self._columns:
-                setattr(self._batch, name, self._columns[name].ctypes.data_as(kind))
+                setattr(self._batch, name, ctypes.cast(self._columns[name], kind))
+        # Of the latest pass of one sequence: rows, tokens, logits and sequence. Most passes are like the one before.
+        self._shape = (0, 0, 0, -1)
+        address = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)
+        self._logits = ctypes.cast(api.llama_get_logits, address)
         self._views: dict[tuple[int, int], Logits] = {}
 
     def of_one(self, tokens: Sequence[int], rows: int, sequence_id: int, position: int, last: int) -> Any:
@@ -43,21 +50,24 @@ class Rows:
         them."""
         count = len(tokens)
         self._tokens[:count] = tokens
-        self._tokens[count:rows] = 0
-        np.add(self._steps[:rows], position, out=self._positions[:rows])
-        self._sequences[:rows] = sequence_id
-        self._wanted[:rows] = 0
-        self._wanted[count - last : count] = 1
-        self._batch.n_tokens = rows
+        self._positions[:rows] = range(position, position + rows)
+        shape = rows, count, last, sequence_id
+        if shape != self._shape:
+            self._shape = shape
+            self._tokens[count:rows] = [0] * (rows - count)
+            self._sequences[:rows] = [sequence_id] * rows
+            self._wanted[:rows] = [0] * (count - last) + [1] * last + [0] * (rows - count)
+            self._batch.n_tokens = rows
         return self._batch
 
     def of_each(self, tokens: Sequence[int], sequence_ids: Sequence[int], positions: Sequence[int]) -> Any:
         """The batch of one token for each of several sequences, with the logits of all."""
         count = len(tokens)
+        self._shape = (0, 0, 0, -1)
         self._tokens[:count] = tokens
         self._positions[:count] = positions
         self._sequences[:count] = sequence_ids
-        self._wanted[:count] = 1
+        self._wanted[:count] = [1] * count
         self._batch.n_tokens = count
         return self._batch
 
@@ -66,7 +76,7 @@ class Rows:
         size = self._vocabulary
         if rows == 0:
             return np.empty((0, size), np.float32)
-        address = ctypes.addressof(self._api.llama_get_logits(context).contents)
+        address = self._logits(context)
         view = self._views.get((address, rows))
         if view is None:
             floats = (ctypes.c_float * (rows * size)).from_address(address)

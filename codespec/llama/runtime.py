@@ -10,7 +10,7 @@ from functools import cache
 from types import ModuleType
 from typing import Any
 
-from codespec.protocols import Aborted, CodespecError, ContextFull
+from codespec.protocols import Aborted, Cancel, CodespecError, ContextFull
 
 _DECODE_ABORTED = 2
 _DECODE_NO_SLOT = 1
@@ -102,6 +102,17 @@ class Cancellation:
     def address(self) -> int:
         """The memory address of the flag."""
         return ctypes.addressof(self._memory)
+
+
+class Either:
+    """A flag that is set where one of two is; it is asked several times in every pass."""
+
+    def __init__(self, one: Cancel, other: Cancel | None) -> None:
+        self._one, self._other = one, other
+
+    def is_set(self) -> bool:
+        """Whether one is."""
+        return self._one.is_set() or (self._other is not None and self._other.is_set())
 
 
 def decode_failure(status: int, length: int) -> Exception:

@@ -318,11 +318,11 @@ class Generator:
         if verdict.finish_reason is None:
             _bring_along_draft_grammar(run, verdict)
         statistics = run.statistics
-        sources = tuple(proposal.source_of(index) for index in range(len(proposal.tokens)))
-        for index, source in enumerate(sources):
+        sources = proposal.every_source
+        for source in set(sources):
             count = statistics.by_source.setdefault(source, SourceCount())
-            count.drafted += 1
-            count.accepted += index < verdict.accepted
+            count.drafted += sources.count(source)
+            count.accepted += sources[: verdict.accepted].count(source)
         if self._on_pass is not None and run.pass_ms > 0:
             self._on_pass(1 + len(proposal.tokens), before - 1, run.pass_ms + since(began))
         statistics.tokens += len(verdict.tokens)

@@ -17,6 +17,7 @@ _WORD = (1 << 64) - 1
 _GOLDEN = 0x9E3779B97F4A7C15
 _MIX_1 = 0xBF58476D1CE4E5B9
 _MIX_2 = 0x94D049BB133111EB
+_FEW = 8  # ids, for which arrays take longer
 
 
 class Purpose(IntEnum):
@@ -29,17 +30,23 @@ class Purpose(IntEnum):
 
 def gumbel(seed: int, sample: int, index: int, ids: npt.NDArray[np.integer]) -> npt.NDArray[np.float64]:
     """Standard Gumbel noise, one value per token id: ``-log(-log(u))``, ``u`` uniform at position ``id``."""
+    key = _key(seed, sample, index)
+    if len(ids) <= _FEW:
+        return _gumbel(np.array([_mix(key + _GOLDEN * token) >> 12 for token in ids.tolist()], np.float64))
     bits = ids.astype(np.uint64)
     bits *= np.uint64(_GOLDEN)
-    bits += np.uint64(_key(seed, sample, index))
+    bits += np.uint64(key)
     bits ^= bits >> np.uint64(30)
     bits *= np.uint64(_MIX_1)
     bits ^= bits >> np.uint64(27)
     bits *= np.uint64(_MIX_2)
     bits ^= bits >> np.uint64(31)
+    return _gumbel((bits >> np.uint64(12)).astype(np.float64))
+
+
+def _gumbel(steps: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     # 52 bits and a half step: the largest value below 1 stays below 1, so both logarithms are finite.
-    uniforms = ((bits >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
-    noise: npt.NDArray[np.float64] = -np.log(-np.log(uniforms))
+    noise: npt.NDArray[np.float64] = -np.log(-np.log((steps + 0.5) * 2.0**-52))
     return noise
 
 

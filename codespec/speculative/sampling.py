@@ -22,6 +22,8 @@ import numpy.typing as npt
 
 from codespec.protocols import CodespecError, Distribution, GrammarState, Pick, Sampling
 from codespec.speculative.noise import Chance, Purpose, gumbel
+from codespec.speculative.ranges import check
+from codespec.speculative.ranking import best_first, best_ids, top_p_count, top_p_of_all
 
 Scores = npt.NDArray[np.float32]
 Ids = npt.NDArray[np.int64]
@@ -30,6 +32,16 @@ Floats = npt.NDArray[np.float64]
 REFUSALS = 8
 """Tokens that the grammar may refuse before its whole mask is computed. Between 4 and 16 is best where a mask costs as
 much as ten answers, and nearly every token is refused."""
+
+
+_LARGE = 40.0
+"""Logits of which the sum of ``exp`` over a vocabulary is a float32, and that of the best of them no tiny one."""
+
+_FEW = 16
+"""Tokens near the best one from which on arrays take less time."""
+
+_SURE = 1 - 1e-9
+"""What a sum must stay below a limit by, for a sum in another order to do so, too."""
 
 
 class _Choice(NamedTuple):
@@ -59,7 +71,7 @@ class LogitSampler:
     """
 
     def __init__(self, sampling: Sampling, prompt_length: int) -> None:
-        _check(sampling)
+        check(sampling)
         self.sampling = sampling
         self.prompt_length = prompt_length
         bias = sorted(sampling.logit_bias.items())
@@ -79,6 +91,7 @@ class LogitSampler:
         lowers = not self._penalises and all(value <= 0 for _, value in bias)
         self._lowered = frozenset(token for token, _ in bias) if lowers and self._reach is not None else None
         self._least_size = bias[-1][0] + 1 if bias else 1
+        self._nearness = self._lowered is not None and sampling.min_p > 0 and sampling.top_k > 0 and self._reach != 0
         self._bits = np.zeros(0, np.uint32)
         self.chance = Chance(sampling.seed, sampling.sample)
 
@@ -103,10 +116,10 @@ class LogitSampler:
             CodespecError: a logit is NaN or infinite, or ``logit_bias`` names a token that does not exist.
         """
         if not self.rejection:
-            best = self._best_among(logits, among, grammar) if among is not None else None
+            best = self._best_among(logits, among, grammar)
             if best is not None:
                 return best
-            chosen = self._choose(logits, tokens, grammar)
+            chosen = self._choose_near(logits, tokens, grammar) or self._choose(logits, tokens, grammar)
             return None if chosen is None else Pick(chosen.token, _confidence(chosen))
         law = self._law(logits, tokens, grammar)
         if law is None:
@@ -116,18 +129,21 @@ class LogitSampler:
         confidence = _confidence(_Choice(token, scores, None if self._unfiltered else distribution[0]))
         return Pick(token, confidence, distribution)
 
-    def _best_among(self, logits: Scores, among: Ids, grammar: GrammarState | None) -> Pick | None:
+    def _best_among(self, logits: Scores, among: Ids | None, grammar: GrammarState | None) -> Pick | None:
         """``pick`` where the best logit decides; None where that needs a closer look."""
         if self._lowered is None or self.sampling.temperature > 0 or len(logits) < self._least_size:
             return None
-        scores = logits[among]
+        scores = logits if among is None else logits[among]
         best = int(scores.argmax())
-        token, top = int(among[best]), float(scores[best])
+        token, top = best if among is None else int(among[best]), float(scores[best])
         if not -math.inf < top < math.inf or token in self._lowered:
             return None
         if grammar is not None and not grammar.allows(token):
             return None
-        return Pick(token, float(1 / np.exp(scores - scores[best]).sum()))
+        # Without another pass to lower the scores, where they are no powers that float32 does not hold.
+        shift = 0.0 if abs(top) < _LARGE else top
+        weights = np.exp(scores - top if shift else scores)
+        return Pick(token, math.exp(top - shift) / float(np.add.reduce(weights)))
 
     def choose(self, logits: Scores, tokens: Sequence[int], grammar: GrammarState | None) -> int | None:
         """The target's own token: that of ``pick`` at less cost, or with ``rejection`` another draw."""
@@ -141,7 +157,9 @@ class LogitSampler:
 
     def choose_closely(self, logits: Scores, tokens: Sequence[int], grammar: GrammarState | None) -> int | None:
         """``choose`` where ``only_choice`` did not help: it gave no token, or one that the grammar refuses."""
-        chosen = self._choose(logits, tokens, grammar)
+        # A target's grammar remembers at which ends it was asked, and a text is cut back to one of those: ask as ever.
+        chosen = self._choose_near(logits, tokens, None) if grammar is None else None
+        chosen = chosen or self._choose(logits, tokens, grammar)
         return None if chosen is None else chosen.token
 
     def only_choice(self, logits: Scores) -> int | None:
@@ -209,10 +227,46 @@ class LogitSampler:
             token = self._best_allowed(perturbed, grammar)
             return None if token is None else _Choice(token, scores, None)
         ids = self._survivors(scores, grammar)
+        return self._drawn(scores, tokens, ids) if len(ids) else None
+
+    def _choose_near(self, logits: Scores, tokens: Sequence[int], grammar: GrammarState | None) -> _Choice | None:
+        """``_choose`` by a look at a few tokens; None where others matter."""
+        near = self._near(logits, grammar) if self._nearness else None
+        return None if near is None else self._drawn(logits, tokens, near)
+
+    def _drawn(self, scores: Scores, tokens: Sequence[int], ids: Ids) -> _Choice:
+        """One of ``ids``, which grammar and filters left."""
         if len(ids) < 2:
-            return _Choice(int(ids[0]), scores, ids) if len(ids) else None
+            return _Choice(int(ids[0]), scores, ids)
         perturbed = self._perturbed(scores[ids].astype(np.float64), tokens, ids)
         return _Choice(int(ids[perturbed.argmax()]), scores, ids)
+
+    def _near(self, logits: Scores, grammar: GrammarState | None) -> Ids | None:
+        """``_survivors`` where min-p alone decides, by a look at the tokens near the best; None where others matter.
+
+        Those are all that min-p leaves, and among the first of top-k. Top-p takes none of them away if those before the
+        last one are too few for it even where nothing else has any probability.
+        """
+        sampling = self.sampling
+        best = int(logits.argmax())
+        top = float(logits[best])
+        if not -math.inf < top < math.inf or len(logits) < self._least_size:
+            return None
+        floor = top + math.log(sampling.min_p)
+        ids = np.flatnonzero(logits >= floor).tolist()
+        if len(ids) > min(_FEW, sampling.top_k) or (self._lowered and not self._lowered.isdisjoint(ids)):
+            return None
+        if grammar is not None:
+            if not grammar.allows(best):
+                return None
+            ids = [token for token in ids if token == best or grammar.allows(token)]
+        scored = sorted((-float(logits[token]), token) for token in ids)
+        scored = [each for each in scored if -each[0] >= floor]
+        if sampling.top_p < 1:
+            weights = [math.exp(-score - top) for score, _ in scored]
+            if sum(weights[:-1]) >= sampling.top_p * sum(weights) * _SURE:
+                return None
+        return np.array([token for _, token in scored], np.int64)
 
     def _checked(self, logits: Scores, tokens: Sequence[int]) -> Scores | None:
         """The logits after bias and penalties; None where they ban every token."""
@@ -252,11 +306,12 @@ class LogitSampler:
         best = int(scores.argmax())
         if grammar is None or grammar.allows(best):
             return best
-        ids = best_ids(scores, 1 + REFUSALS)
-        for token in ids[1:].tolist():
-            if grammar.allows(token):
-                return int(token)
-        if len(ids) < 1 + REFUSALS:
+        seen = 0
+        for token in best_first(scores, 1 + REFUSALS):
+            if seen and grammar.allows(token):
+                return token
+            seen += 1
+        if seen < 1 + REFUSALS:
             return None
         scores = self._masked(scores, grammar)
         best = int(scores.argmax())
@@ -269,13 +324,13 @@ class LogitSampler:
             ids = self._allowed_best(scores, sampling.top_k, grammar)
             values = scores[ids].astype(np.float64)
             if len(ids) and sampling.top_p < 1:
-                count = _top_p_count(values, None, sampling.top_p)
+                count = top_p_count(values, None, sampling.top_p)
                 ids, values = ids[:count], values[:count]
         elif sampling.top_p < 1:
             # The probability of everything that is allowed is needed here, and so the whole mask.
             if grammar is not None:
                 scores = self._masked(scores, grammar)
-            ids = _top_p_of_all(scores, sampling.top_p)
+            ids = top_p_of_all(scores, sampling.top_p)
             values = scores[ids].astype(np.float64)
         else:
             return self._min_p_of_all(scores, grammar)
@@ -311,35 +366,12 @@ class LogitSampler:
         grammar.mask_into(self._bits)
         # Bit t % 32 of word t // 32 is bit t of the bytes, least significant first.
         allowed = np.unpackbits(self._bits.astype("<u4", copy=False).view(np.uint8), count=size, bitorder="little")
-        masked = np.full_like(scores, -math.inf)
-        np.copyto(masked, scores, where=allowed.view(np.bool_))
-        return masked
+        return np.where(allowed.view(np.bool_), scores, scores.dtype.type(-math.inf))
 
 
 def certain(token: int) -> Distribution:
     """The distribution that gives ``token`` alone."""
     return np.array([token], np.int64), np.ones(1)
-
-
-def best_ids(scores: npt.NDArray[np.floating], count: int) -> Ids:
-    """Ids of the ``count`` highest scores above ``-inf``, best first, the lowest id first among equals."""
-    ids = np.flatnonzero(scores >= _floor(scores, count))
-    order = np.argsort(-scores[ids], kind="stable")[:count]
-    ids = ids[order]
-    return ids if len(ids) and scores[ids[-1]] > -math.inf else ids[scores[ids] > -math.inf]
-
-
-def _floor(scores: npt.NDArray[np.floating], count: int) -> float:
-    """A score that at least ``count`` scores reach, and few more: the ``count``-th best of interleaved blocks' maxima.
-
-    A tenth of the time of ``argpartition`` over a whole vocabulary, and as exact.
-    """
-    rows = 64 if len(scores) > 65_536 else 32
-    columns = len(scores) // rows
-    if count < 1 or columns < 2 * count:
-        return -math.inf
-    maxima = scores[: rows * columns].reshape(rows, columns).max(axis=0)
-    return float(np.partition(maxima, columns - count)[columns - count])
 
 
 def _first_allowed(ids: Iterable[int], count: int, grammar: GrammarState) -> list[int] | None:
@@ -358,29 +390,6 @@ def _first_allowed(ids: Iterable[int], count: int, grammar: GrammarState) -> lis
     return kept
 
 
-def _top_p_of_all(scores: npt.NDArray[np.floating], top_p: float) -> Ids:
-    count = 256
-    total: float | None = None
-    while True:
-        ids = best_ids(scores, count)
-        if not len(ids):
-            return ids
-        values = scores[ids].astype(np.float64)
-        if total is None:
-            total = float(np.exp(scores.astype(np.float64) - values[0]).sum())
-        kept = _top_p_count(values, total, top_p)
-        if kept < len(ids) or len(ids) < count:
-            return ids[:kept]
-        count *= 16  # a flat distribution: look further down
-
-
-def _top_p_count(values: Floats, total: float | None, top_p: float) -> int:
-    """How many of ``values`` (best first) it takes to reach ``top_p`` of ``total`` (None: of their own sum)."""
-    weights = np.exp(values - values[0]).cumsum()
-    reached = int(np.searchsorted(weights, top_p * (weights[-1] if total is None else total)))
-    return min(reached + 1, len(values))
-
-
 def _confidence(chosen: _Choice) -> float:
     scores, score = chosen.scores, chosen.scores[chosen.token]
     if chosen.survivors is not None:
@@ -395,22 +404,3 @@ def _confidence(chosen: _Choice) -> float:
     if below.max() > 0:  # refused by the grammar
         below[below > 0] = -math.inf
     return float(1 / np.exp(below).sum())
-
-
-def _check(sampling: Sampling) -> None:
-    def require(fine: bool, name: str, rule: str) -> None:
-        if not fine:
-            raise CodespecError(f"{name} is {getattr(sampling, name)}; it must be {rule}")
-
-    require(0 <= sampling.temperature < math.inf, "temperature", "0 or more")
-    require(sampling.verify in ("gumbel", "rejection"), "verify", "gumbel or rejection")
-    require(sampling.top_k >= 0, "top_k", "0 (off) or more")
-    require(0 <= sampling.top_p <= 1, "top_p", "between 0 and 1")
-    require(0 <= sampling.min_p <= 1, "min_p", "between 0 and 1")
-    require(0 < sampling.repeat_penalty < math.inf, "repeat_penalty", "above 0")
-    require(math.isfinite(sampling.frequency_penalty), "frequency_penalty", "a finite number")
-    require(math.isfinite(sampling.presence_penalty), "presence_penalty", "a finite number")
-    require(sampling.penalty_window >= 0, "penalty_window", "0 (off) or more")
-    require(all(token >= 0 for token in sampling.logit_bias), "logit_bias", "keyed by token ids")
-    # -inf bans a token; nan and +inf mean nothing.
-    require(all(value < math.inf for value in sampling.logit_bias.values()), "logit_bias", "of numbers or -inf")

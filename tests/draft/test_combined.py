@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from fakes import Table, TableTarget
+from fakes import SetGrammar, Table, TableTarget
 
 from codespec.draft.acceptance import Acceptance
 from codespec.draft.combined import Combined
@@ -188,7 +188,65 @@ def test_trust_follows_what_was_saved() -> None:
 def test_the_spread_of_a_models_chances_sums_to_one() -> None:
     acceptance, spread = Acceptance(), Spread()
     for place in (8, 8, 0, 1, 8):
-        spread.count(("model", place), acceptance)
+        spread.count(acceptance.chance(("model", place), 0))
     assert sum(share for share, _ in spread.groups) == pytest.approx(1)
     assert spread.groups[0][1] > spread.groups[1][1]
     assert 0 < spread.mean < 1
+
+
+class CountedGrammar(SetGrammar):
+    """Counts how often it is asked to go on, with any number of tokens."""
+
+    accepts = 0
+
+    def accept(self, tokens: Sequence[int]) -> int:
+        self.accepts += 1
+        return super().accept(tokens)
+
+
+def test_a_run_of_tokens_is_one_question_to_the_grammar() -> None:
+    grammar = CountedGrammar([dict.fromkeys(range(9), 0)], frozenset(), END)
+    draft = Combined(RunningCosts(FLAT), Acceptance(), NgramDraft(), clock=lambda: 0.0)
+    proposal = draft.propose([1, 2, 3, 4, 5, 6, 1, 2], grammar, SAMPLER, lambda _: True)
+    assert proposal.tokens[:4] == (3, 4, 5, 6)
+    assert grammar.accepts == 1
+    assert len(grammar.history) == 1 + len(proposal.tokens)
+
+
+@pytest.mark.parametrize("sampler", [SAMPLER, LogitSampler(Sampling(temperature=1, verify="rejection"), 1)])
+def test_where_the_grammar_refuses_an_ngram_the_model_goes_on(sampler: LogitSampler) -> None:
+    # 3 4 and then anything but 5, which followed the last time.
+    rest = dict.fromkeys(range(1, 50), 3)
+    after = {token: 3 for token in rest if token != 5}
+    transitions = [{3: 1}, {4: 2}, after, rest]
+    text = [1, 2, 3, 4, 5, 6, 1, 2]
+    for own in (None, ModelDraft(TableTarget(Table(50, seed=1, scale=6)), END)):
+        grammar = SetGrammar(transitions, frozenset(), END)
+        draft = Combined(
+            RunningCosts(FLAT),
+            Acceptance({("ngram", 0, -1): (900.0, 900.0), ("ngram", 1, -1): (900.0, 900.0)}),
+            NgramDraft(),
+            model=own,
+            model_costs=RunningCosts(curve(*(0.1 + 0.01 * n for n in range(LONGEST)))),
+            clock=lambda: 0.0,
+        )
+        proposal = draft.propose(text, grammar, sampler, lambda _: True)
+        assert proposal.tokens[:2] == (3, 4)
+        assert proposal.tokens[2:3] != (5,)
+        assert (len(proposal.tokens) > 2) == (own is not None)
+        assert len(grammar.history) == 1 + len(proposal.tokens)
+        assert len(proposal.sources) == len(proposal.tokens)
+
+
+def test_a_grammar_that_contradicts_itself_ends_a_proposal() -> None:
+    grammar = SetGrammar([dict.fromkeys(range(1, 50), 0)], frozenset(), END)
+    grammar.accept = lambda tokens: 0  # type: ignore[method-assign]
+    table = Table(50, seed=1, scale=6)
+    draft = Combined(
+        RunningCosts(FLAT),
+        Acceptance(),
+        model=ModelDraft(TableTarget(table), END),
+        model_costs=RunningCosts(curve(*(0.1 + 0.01 * n for n in range(LONGEST)))),
+        clock=lambda: 0.0,
+    )
+    assert draft.propose([1, 2, 3], grammar, SAMPLER, lambda _: True).tokens == ()

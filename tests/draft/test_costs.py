@@ -275,3 +275,13 @@ def test_acceptance_survives_json():
 def test_nonsense_is_no_acceptance(data):
     with pytest.raises(ValueError, match="no counts of accepted tokens"):
         Acceptance.from_json(data)
+
+
+def test_passes_of_one_size_in_a_row_count_as_one() -> None:
+    alone, together = RunningCosts(CURVE), RunningCosts(CURVE)
+    for n, ms in ((2, 15.0), (1, 14.0), (1, 13.0), (2, 16.0)):
+        alone.observe(n, 0, ms)
+    # The first pass over another number of tokens has a new graph, and counts apart.
+    together.observe_all([(2, 15.0), (1, 14.0), (1, 12.0), (1, 13.0), (1, 14.0), (2, 16.0)], 0)
+    assert together.at(0) == alone.at(0)
+    assert together.last == alone.last == 2

@@ -126,6 +126,14 @@ def test_held_sequence_follows_any_jump(seed: int) -> None:
         assert (logits == target.table.row(text)).all()
 
 
+def test_common_prefix_of_long_texts() -> None:
+    text = list(range(1_000))
+    for same in (0, 1, 15, 500, 983, 984, 985, 999, 1_000):
+        other = [*text[:same], -1, *text[same + 1 :]]
+        for a, b in ((text, other), (text, other[: same + 1]), (tuple(text), other), (other, [*text, 7])):
+            assert common_prefix(a, b) == same == common_prefix(b, a)
+
+
 # Forced text
 
 

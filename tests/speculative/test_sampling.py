@@ -14,7 +14,8 @@ from fakes import SetGrammar
 from codespec.protocols import CodespecError, Sampling
 from codespec.speculative import sampling as sampling_module
 from codespec.speculative.noise import gumbel
-from codespec.speculative.sampling import LogitSampler, best_ids
+from codespec.speculative.ranking import best_ids
+from codespec.speculative.sampling import LogitSampler
 
 
 def one_state(allowed: np.ndarray | list[int]) -> SetGrammar:
@@ -225,6 +226,12 @@ def test_noise_equals_the_plain_formula() -> None:
         ids = np.array([0, 1, 8_191, 151_935])
         expected = [reference.noise(Sampling(seed=seed, sample=sample), index, t) for t in ids.tolist()]
         assert gumbel(seed, sample, index, ids) == pytest.approx(expected, rel=1e-12)
+
+
+def test_noise_of_a_token_is_the_same_among_few_and_many() -> None:
+    ids = np.arange(0, 4_000, 7)
+    few = np.concatenate([gumbel(-3, 1, 9, ids[start : start + 5]) for start in range(0, len(ids), 5)])
+    assert (few == gumbel(-3, 1, 9, ids)).all()
 
 
 def test_noise_is_finite_at_the_ends_of_the_hash() -> None:

@@ -193,22 +193,26 @@ class SpacedState:
 
     def accept(self, tokens: Sequence[int]) -> int:
         """As ``GrammarState.accept``."""
-        for count, token in enumerate(tokens):
-            position = self._after(token)
-            if position is None or not self._state.accept((token,)):
-                return count
-            self._positions.append(position)
-            self._exempt.append(max(0, self._exempt[-1] - len(self._vocabulary.token_bytes(token))))
-        return len(tokens)
+        positions, exempt = [self._positions[-1]], [self._exempt[-1]]
+        for token in tokens:
+            position = self._after(token, positions[-1], exempt[-1])
+            if position is None:
+                break
+            positions.append(position)
+            exempt.append(max(0, exempt[-1] - len(self._vocabulary.token_bytes(token))))
+        taken = self._state.accept(tokens[: len(positions) - 1])
+        self._positions += positions[1 : taken + 1]
+        self._exempt += exempt[1 : taken + 1]
+        return taken
 
-    def _after(self, token: int) -> JsonPosition | None:
-        piece, exempt = self._vocabulary.token_bytes(token), self._exempt[-1]
-        position = functools.reduce(JsonPosition.after, piece[:exempt].decode("latin-1"), self._positions[-1])
+    def _after(self, token: int, position: JsonPosition, exempt: int) -> JsonPosition | None:
+        piece = self._vocabulary.token_bytes(token)
+        position = functools.reduce(JsonPosition.after, piece[:exempt].decode("latin-1"), position)
         return self._spacing.after(position._replace(own=True) if exempt else position, piece[exempt:])
 
     def allows(self, token: int) -> bool:
         """As ``GrammarState.allows``."""
-        return self._after(token) is not None and self._state.allows(token)
+        return self._after(token, self._positions[-1], self._exempt[-1]) is not None and self._state.allows(token)
 
     def mask_into(self, bits: Bits) -> None:
         """As ``GrammarState.mask_into``."""
@@ -218,7 +222,7 @@ class SpacedState:
             bits &= tokens.blank[: len(bits)]
         among = tokens.in_string if position.string else tokens.in_code
         for token in among[bits[among >> 5] >> (among & 31).astype(np.uint32) & 1 == 1]:
-            if self._after(int(token)) is None:
+            if self._after(int(token), position, self._exempt[-1]) is None:
                 bits[token >> 5] &= ~np.uint32(1 << (int(token) & 31))
 
     def rollback(self, n: int) -> None:

@@ -321,11 +321,32 @@ class FittedState:
     def accept(self, tokens: Sequence[int]) -> int:
         """As ``GrammarState.accept``."""
         taken = 0
-        for token in tokens:
-            if not self._take(token):
+        while taken < len(tokens):
+            plain = self._plain(tokens[taken:])
+            if plain:
+                count = self._state.accept(tokens[taken : taken + len(plain)])
+                self._pieces += plain[:count]
+                taken += count
+                if count < len(plain):
+                    break
+            elif self._take(tokens[taken]):
+                taken += 1
+            else:
                 break
-            taken += 1
         return taken
+
+    def _plain(self, tokens: Sequence[int]) -> list[bytes]:
+        """The texts of the first tokens that are judged by nothing but the grammar."""
+        plain: list[bytes] = []
+        if self._ended or self._missing():
+            return plain
+        ends = self._vocabulary.end_tokens
+        for token in tokens:
+            piece = self._vocabulary.token_bytes(token)
+            if token in ends or (self._cut is not None and b"\n" in piece):
+                break
+            plain.append(piece)
+        return plain
 
     def _take(self, token: int) -> bool:
         if self._ended:

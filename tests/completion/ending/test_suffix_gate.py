@@ -420,3 +420,25 @@ def test_whoever_stops_the_gate_waits_for_one_answer_at_most():
     with pytest.raises(Aborted):
         gate.close("f(a")
     assert len(asked) == 3
+
+
+class Asked(FreeState):
+    """Remembers what it was asked to take."""
+
+    def __init__(self):
+        super().__init__()
+        self.runs = []
+
+    def accept(self, tokens):
+        self.runs.append(bytes(tokens))
+        return super().accept(tokens)
+
+
+def test_tokens_that_the_grammar_alone_judges_are_taken_at_once():
+    inner = Asked()
+    state = FittedState(inner, SuffixGate(Bytes(), ")", json_state("[")), Bytes(), "ab", lambda text: None)
+    assert state.accept(b"abcd\nef") == 7
+    assert inner.runs == [b"a", b"b", b"cd", b"\n", b"ef"]
+    # The lead must come first, whatever else comes along with it.
+    other = FittedState(Asked(), None, Bytes(), "ab")
+    assert other.accept(b"acd") == 1
