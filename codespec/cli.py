@@ -32,6 +32,7 @@ from codespec.cli_models import (
 )
 from codespec.errors import CodespecError
 from codespec.exit_codes import ANSWER_IS_NO, BAD_INPUT, DONE, INTERNAL
+from codespec.heap import lasting
 from codespec.options import build_parser
 from codespec.terminal import guarded
 
@@ -71,12 +72,13 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 def run_serve(options: argparse.Namespace) -> int:
     """``codespec serve``."""
-    from codespec.config import load
-    from codespec.daemon.start import begin
+    with lasting():
+        from codespec.config import load
+        from codespec.daemon.start import begin
 
-    if not options.in_process and load()[0].shared:
-        begin()  # now, since it takes as long to be ready as this server: both at once
-    from codespec.lsp import serve
+        if not options.in_process and load()[0].shared:
+            begin()  # now, since it takes as long to be ready as this server: both at once
+        from codespec.lsp import serve
 
     return serve(
         stdio=not (options.tcp or options.ws),
@@ -93,7 +95,8 @@ def run_model_process(options: argparse.Namespace) -> int:
         from codespec.daemon.client import stop_model_process
 
         return DONE if stop_model_process() else ANSWER_IS_NO
-    from codespec.daemon.process import run
+    with lasting():
+        from codespec.daemon.process import run
 
     return run(options.name)
 

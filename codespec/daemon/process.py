@@ -30,6 +30,7 @@ from codespec.daemon.start import LARGEST_LOG
 from codespec.daemon.wire import Channel
 from codespec.errors import CodespecError
 from codespec.exit_codes import ANSWER_IS_NO, DONE, INTERNAL
+from codespec.llama.probe import be_expendable
 from codespec.places import hold, write_whole
 
 logger = logging.getLogger(__name__)
@@ -224,6 +225,7 @@ def run(name: str | None = None) -> int:
         return DONE
     os.truncate(lock, 0)
     os.write(lock, str(os.getpid()).encode())  # for who has to end it, see ``end_hung``
+    be_expendable()  # a window whose process ends starts another
     process = ModelProcess(where, _seconds(os.environ.get("CODESPEC_IDLE_EXIT_S", "")))
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda number, frame: process.stop("it was asked to"))

@@ -88,6 +88,13 @@ def test_one_process_for_each_environment(here, monkeypatch):
     assert place().address != here.address
 
 
+def test_the_same_process_whether_what_sets_a_variable_was_imported_or_not(here, monkeypatch):
+    monkeypatch.delenv("GOMP_SPINCOUNT")
+    assert place() == here
+    monkeypatch.setenv("GOMP_SPINCOUNT", "1")
+    assert place() != here
+
+
 def test_a_socket_has_a_short_name(here, tmp_path, monkeypatch):
     monkeypatch.setenv("CODESPEC_RUNTIME", str(tmp_path / ("long" * 30)))
     assert len(place().address) <= 100
