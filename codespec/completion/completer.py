@@ -394,6 +394,9 @@ class Completer:
         self.engine.save(every_s=SAVE_EVERY_S)
         return done
 
+    def hasten(self, request: Request) -> None:
+        """Nothing: it runs as fast as it can."""
+
     def abort(self) -> None:
         """Stop the running request, see ``LocalEngine.abort``; from any thread."""
         self.engine.abort()

@@ -27,6 +27,10 @@ class Worker(Protocol):
         """Read its prompt."""
         ...
 
+    def hasten(self, request: Any) -> None:
+        """Somebody waits for a request by now that runs, and was ahead of one; from any thread."""
+        ...
+
     def idle(self, go_on: Callable[[], bool]) -> bool:
         """Use the time; whether nothing is left to do."""
         ...
@@ -46,6 +50,18 @@ class Worker(Protocol):
 
     def close(self) -> None:
         """Free everything."""
+        ...
+
+
+class Priority(Protocol):
+    """Of the process that computes, against other programs."""
+
+    def may_work_ahead(self) -> bool:
+        """Whether to do now what nobody waits for; from the thread that would."""
+        ...
+
+    def somebody_waits(self) -> None:
+        """Compute as fast as possible from now on; from any thread."""
         ...
 
 

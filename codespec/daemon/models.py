@@ -148,6 +148,9 @@ class Models:
             completers = [each for loaded in self._loaded.values() for each in loaded.users.values()]
         return all(go_on() and completer.idle(go_on) for completer in completers)
 
+    def hasten(self, work: Work) -> None:
+        """Nothing: it runs as fast as it can."""
+
     def abort(self) -> None:
         """Stop what runs; of the others there is nothing to stop."""
         with self._lock:

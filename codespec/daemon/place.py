@@ -13,7 +13,7 @@ import codespec
 from codespec.llama.runtime import SPIN_COUNT
 from codespec.places import cache_folder, keep_private, runtime_folder, short_folder
 
-PROTOCOL = 2
+PROTOCOL = 3
 """Goes up whenever ``wire`` changes."""
 
 TOKEN_VARIABLE = "CODESPEC_TOKEN"

@@ -25,6 +25,7 @@ from codespec.completion.executor import DecodeThread
 from codespec.config import load
 from codespec.daemon.models import Models, Work
 from codespec.daemon.place import Place, place, version
+from codespec.daemon.priority import own_priority
 from codespec.daemon.session import Session
 from codespec.daemon.start import LARGEST_LOG
 from codespec.daemon.wire import Channel
@@ -81,7 +82,7 @@ class ModelProcess:
         self._where = where
         self._idle_s = idle_s
         self._models = Models()
-        self._decode = DecodeThread()
+        self._decode = DecodeThread(priority=own_priority())
         self._changed = threading.Condition()
         self._sessions: frozenset[Session] = frozenset()
         self._numbers = count(1)

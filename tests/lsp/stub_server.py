@@ -79,6 +79,9 @@ class StubCompleter:
     def idle(self, go_on: Callable[[], bool]) -> bool:
         return True
 
+    def hasten(self, request: Request) -> None:
+        say(f"hastens {request.path.rpartition('/')[2]}")
+
     def abort(self) -> None:
         self._aborted = True
 

@@ -21,6 +21,7 @@ class Gate:
         self.begun = threading.Semaphore(0)
         self.through = threading.Semaphore(0)
         self.aborts = 0
+        self.hastened: list[str] = []
         self.closed = threading.Event()
 
     def complete(self, request, cancel):
@@ -36,6 +37,9 @@ class Gate:
 
     def status(self, languages=()):
         return {}
+
+    def hasten(self, request):
+        self.hastened.append(request)
 
     def abort(self):
         self.aborts += 1
