@@ -10,8 +10,7 @@ import sys
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
-from urllib.parse import urlsplit
-from urllib.request import url2pathname
+from urllib.parse import unquote, urlsplit
 
 import platformdirs
 
@@ -70,7 +69,11 @@ def folder_of(workspace: str) -> Path | None:
         parts = urlsplit(workspace)
         if parts.scheme != "file" or parts.netloc not in ("", "localhost"):
             return None
-        workspace = url2pathname(parts.path)
+        if sys.platform == "win32":
+            from urllib.request import url2pathname
+
+            return Path(url2pathname(parts.path))
+        workspace = unquote(parts.path)  # what that does here; importing it takes longer than all the rest
     return Path(workspace)
 
 

@@ -40,7 +40,7 @@ def run(target: Path | None, tokens: int, out: Path | None) -> int:
     """
     path = target or Path(EMBEDDED_TARGET)
     with Model(path) as model, Context(model, context_length=max(512, tokens + 64)) as context:
-        tokenizer = tokenizer_from_vocab(model.vocabulary.pointer)
+        tokenizer = tokenizer_from_vocab(model.vocabulary)
         sequence = context.sequence()
         pristine = Grammar.load("json").state(tokenizer)
         summary: dict[str, Any] = {"target": str(path), "vocabulary": tokenizer.size, "tokens": tokens}

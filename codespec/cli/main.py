@@ -24,6 +24,7 @@ from codespec.crash import keep_no_memory
 from codespec.errors import CodespecError
 from codespec.exit_codes import ANSWER_IS_NO, BAD_INPUT, DONE, INTERNAL
 from codespec.terminal import guarded
+from codespec.worker.malloc_trim import lasting
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -74,12 +75,13 @@ def _run(
 
 def run_serve(options: argparse.Namespace) -> int:
     """``codespec serve``."""
-    from codespec.config import load
-    from codespec.daemon.start import begin
+    with lasting():
+        from codespec.config import load
+        from codespec.daemon.start import begin
 
-    if not options.in_process and load()[0].shared:
-        begin()  # now, since it takes as long to be ready as this server: both at once
-    from codespec.lsp import serve
+        if not options.in_process and load()[0].shared:
+            begin()  # now, since it takes as long to be ready as this server: both at once
+        from codespec.lsp import serve
 
     return serve(
         stdio=not (options.tcp or options.ws),
@@ -96,7 +98,8 @@ def run_model_process(options: argparse.Namespace) -> int:
         from codespec.daemon.client import stop_model_process
 
         return DONE if stop_model_process() else ANSWER_IS_NO
-    from codespec.daemon.process import run
+    with lasting():
+        from codespec.daemon.process import run
 
     return run(options.name)
 

@@ -83,6 +83,7 @@ def load_engine(
         )
     except ImportError as error:
         raise CodespecError(f"llama-cpp-python does not load ({error}); reinstall it, see `codespec doctor`") from error
+    _ = engine.vocabulary.texts  # all at once is faster than one by one
     prepare(engine.vocabulary)  # while nobody waits for a completion
     look_through()
     return engine

@@ -10,9 +10,10 @@ from functools import cache
 from pathlib import Path
 
 import codespec
+from codespec.llama.runtime import SPIN_COUNT
 from codespec.paths import cache_folder, keep_private, runtime_folder, short_folder
 
-PROTOCOL = 2
+PROTOCOL = 3
 """The version of the protocol in ``wire``."""
 
 TOKEN_VARIABLE = "CODESPEC_TOKEN"
@@ -81,6 +82,8 @@ def version() -> str:
 def _digest() -> str:
     shaping = {name: value for name, value in os.environ.items() if name.startswith(_SHAPING)}
     shaping.pop(TOKEN_VARIABLE, None)
+    if shaping.get("GOMP_SPINCOUNT") == SPIN_COUNT:  # as every process has it, once it has imported what sets it
+        del shaping["GOMP_SPINCOUNT"]
     told = [PROTOCOL, sys.executable, sys.version, *_source(), sorted(shaping.items())]
     return hashlib.sha256(repr(told).encode("utf-8", "surrogateescape")).hexdigest()[:16]
 

@@ -204,6 +204,7 @@ class SharedCompleter:
         self._report = report or logger.warning
         self._ends: deque[float] = deque(maxlen=MOST_RESTARTS)
         self._running: tuple[Link, int] | None = None
+        self._hastened: Cancel | None = None
         self._status: dict[str, Any] = {}
         self._link = Link(reach(), self._lost, self._silent)
         self._open()
@@ -224,6 +225,8 @@ class SharedCompleter:
             self._running = link, number
             if cancel.is_set():  # before this was known to run
                 self.abort()
+            elif self._hastened is cancel:
+                self.hasten(cancel)
             try:
                 found = unpack_completions(reply.result())
                 if found is not None or link.alive:  # at its end the process stops whatever it does
@@ -273,6 +276,13 @@ class SharedCompleter:
     def reading(self) -> bool:
         """False: the model process counts what is stopped, and when."""
         return False
+
+    def hasten(self, cancel: Cancel) -> None:
+        """As ``Completer.hasten``."""
+        self._hastened, running = cancel, self._running
+        if running is not None:
+            with contextlib.suppress(Lost):
+                running[0].tell("hasten", id=running[1])
 
     def abort(self) -> None:
         """Stop the running request."""

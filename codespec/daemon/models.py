@@ -131,6 +131,9 @@ class Models:
             completers = [each for loaded in self._loaded.values() for each in loaded.users.values()]
         return all(go_on() and completer.idle(go_on) for completer in completers)
 
+    def hasten(self, cancel: Cancel) -> None:
+        """Nothing: it runs as fast as it can."""
+
     def abort(self) -> None:
         """Stop the running call: of the engines that do not run there is nothing to stop."""
         with self._lock:

@@ -25,11 +25,14 @@ from codespec.config import load
 from codespec.crash import log_to
 from codespec.daemon.address import Endpoint, endpoint, version
 from codespec.daemon.models import Models
+from codespec.daemon.priority import own_priority
 from codespec.daemon.session import Session
 from codespec.daemon.start import LARGEST_LOG
 from codespec.daemon.wire import Channel
 from codespec.errors import CodespecError
 from codespec.exit_codes import ANSWER_IS_NO, DONE, INTERNAL
+from codespec.llama.probe import be_expendable
+from codespec.llama.trial import decode_batches
 from codespec.paths import hold, write_whole
 from codespec.protocols import Cancel
 from codespec.worker.decode_thread import DecodeThread
@@ -92,7 +95,7 @@ class ModelProcess:
         self._where = where
         self._idle_s, self._stuck_s = idle_s, stuck_s
         self._models = models or Models()
-        self._decode = DecodeThread()
+        self._decode = DecodeThread(priority=own_priority())
         self._changed = threading.Condition()
         self._sessions: frozenset[Session] = frozenset()
         self._numbers = count(1)
@@ -234,6 +237,7 @@ def run(name: str | None = None) -> int:
         return DONE
     os.truncate(lock, 0)
     os.write(lock, str(os.getpid()).encode())  # for who has to end it, see ``end_hung``
+    be_expendable(decode_batches)  # a window whose process ends starts another
     process = ModelProcess(where, _seconds(os.environ.get("CODESPEC_IDLE_EXIT_S", "")))
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda number, frame: process.stop("it was asked to"))

@@ -73,6 +73,7 @@ class Session:
             "forget": self._forget,
             "status": self._status,
             "cancel": self._cancel,
+            "hasten": self._hasten,
             "stop": lambda number, message: self._stop("it was asked to"),
         }
 
@@ -191,6 +192,11 @@ class Session:
         job = self._jobs.get(number)
         if job is not None:
             self._decode.cancel(job)
+
+    def _hasten(self, number: Any, message: dict[str, Any]) -> None:
+        job = self._jobs.get(number)
+        if job is not None:
+            self._decode.hasten(job)
 
     @property
     def _opened(self) -> Completer:

@@ -250,7 +250,7 @@ class LocalEngine:
 
     @cached_property
     def _grammar_tokenizer(self) -> Tokenizer:
-        return tokenizer_from_vocab(self.vocabulary.pointer)
+        return tokenizer_from_vocab(self.vocabulary)
 
     def generate(
         self,

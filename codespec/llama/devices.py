@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 
 from codespec.llama.gguf import Header, file_parts, read_header
-from codespec.llama.runtime import library
+from codespec.llama.runtime import ggml, library
 
 MARGIN = 1 << 30
 """Bytes of each GPU that stay free, as with llama.cpp's own ``--fit-target``: for its driver, other programs, and what
@@ -75,16 +75,16 @@ def gpus() -> tuple[Gpu, ...]:
 
 def _properties() -> Iterator[_Properties]:
     library()
+    api = ggml()
+    if api is None:
+        return
     try:
-        from llama_cpp import _ggml
-
-        api = _ggml.libggml
         api.ggml_backend_dev_count.restype = ctypes.c_size_t
         api.ggml_backend_dev_get.restype = ctypes.c_void_p
         api.ggml_backend_dev_get.argtypes = [ctypes.c_size_t]
         api.ggml_backend_dev_get_props.restype = None
         api.ggml_backend_dev_get_props.argtypes = [ctypes.c_void_p, ctypes.POINTER(_Properties)]
-    except (ImportError, AttributeError):  # another version of the bindings
+    except AttributeError:  # another version of the bindings
         return
     for index in range(api.ggml_backend_dev_count()):
         properties = _Properties()

@@ -30,12 +30,33 @@ class LlamaVocabulary:
         self._api = library()
         self.size: int = self._api.llama_vocab_n_tokens(pointer)
         self._pieces: dict[int, bytes] = {}
+        self._buffer = ctypes.create_string_buffer(256)
 
     @cached_property
     def end_tokens(self) -> frozenset[int]:
         """Every token that ends a generation."""
-        own = frozenset(t for t in range(self.size) if self._api.llama_vocab_is_eog(self.pointer, t))
-        return own | frozenset(t for t in self.control_tokens if self.name(t) in FILE_ENDS)
+        return self.declared_ends | frozenset(t for t in self.control_tokens if self.name(t) in FILE_ENDS)
+
+    @cached_property
+    def declared_ends(self) -> frozenset[int]:
+        """Tokens that llama.cpp ends a generation with."""
+        return frozenset(t for t in range(self.size) if self._api.llama_vocab_is_eog(self.pointer, t))
+
+    @cached_property
+    def attributes(self) -> list[int]:
+        """Of every token: bits of enum llama_token_attr."""
+        return [self._api.llama_vocab_get_attr(self.pointer, token) for token in range(self.size)]
+
+    @cached_property
+    def texts(self) -> list[bytes]:
+        """Of every token, the names of special ones included; what ``token_bytes`` says is known afterwards."""
+        special = self._api.LLAMA_TOKEN_ATTR_CONTROL | self._api.LLAMA_TOKEN_ATTR_UNKNOWN
+        found = [self._piece(token, special=True) for token in range(self.size)]
+        self._pieces = {
+            token: b"" if attributes & special else text
+            for token, (text, attributes) in enumerate(zip(found, self.attributes, strict=True))
+        }
+        return found
 
     @cached_property
     def used(self) -> int:
@@ -49,7 +70,8 @@ class LlamaVocabulary:
     @cached_property
     def control_tokens(self) -> frozenset[int]:
         """Tokens that are no text: FIM markers, separators, end tokens."""
-        return frozenset(t for t in range(self.size) if self._api.llama_vocab_is_control(self.pointer, t))
+        control = self._api.LLAMA_TOKEN_ATTR_CONTROL
+        return frozenset(token for token, attributes in enumerate(self.attributes) if attributes & control)
 
     def tokenize(self, text: str, special: bool = False) -> list[int]:
         """Token ids of ``text``: nothing is added, neither a token for its beginning nor a space before it.
@@ -92,14 +114,13 @@ class LlamaVocabulary:
         """The name of a token in the model file; control tokens have one too."""
         return self._api.llama_vocab_get_text(self.pointer, token) or b""
 
-    def _piece(self, token: int) -> bytes:
-        size = 64
+    def _piece(self, token: int, special: bool = False) -> bytes:
         while True:
-            buffer = ctypes.create_string_buffer(size)
-            count = self._api.llama_token_to_piece(self.pointer, token, buffer, size, 0, False)
+            buffer = self._buffer
+            count: int = self._api.llama_token_to_piece(self.pointer, token, buffer, len(buffer), 0, special)
             if count >= 0:
                 return buffer.raw[:count]
-            size = -count
+            self._buffer = ctypes.create_string_buffer(-count)
 
     def fim_token(self, name: str) -> int | None:
         """A fill-in-the-middle token by llama.cpp's name for it (``pre suf mid pad rep sep``), None if it has none."""

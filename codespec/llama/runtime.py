@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+import importlib.util
 import logging
 import os
+import sys
+import threading
 from collections import deque
 from functools import cache
+from importlib import import_module
 from types import ModuleType
 from typing import Any
 
@@ -20,7 +24,8 @@ log = logging.getLogger("codespec.llama")
 # libgomp's threads spin without bound by default: with one other busy process on the machine a decode of
 # 1 ms takes up to 1 s. Sleeping at every barrier (OMP_WAIT_POLICY=passive) costs 10x on an idle machine.
 # A bounded spin is good in both. Only the first load of libgomp in a process reads it.
-os.environ.setdefault("GOMP_SPINCOUNT", "20000")
+SPIN_COUNT = "20000"
+os.environ.setdefault("GOMP_SPINCOUNT", SPIN_COUNT)
 
 # Where the library aborts it would start a debugger, which takes seconds and prints arguments of functions: texts of
 # documents. The library reads this when it is loaded and when it aborts.
@@ -29,6 +34,8 @@ os.environ.setdefault("GGML_NO_BACKTRACE", "1")
 _COMPLAINTS = (3, 4)  # warnings and errors, enum ggml_log_level
 _errors: deque[str] = deque(maxlen=20)
 _references: list[Any] = []  # callbacks that native code holds
+_importing = threading.RLock()
+_ours: dict[str, ModuleType] = {}  # modules of llama-cpp-python that nobody else has imported
 
 
 @cache
@@ -38,14 +45,44 @@ def library() -> ModuleType:
     Raises:
         ImportError: llama-cpp-python is missing or does not load.
     """
-    import llama_cpp  # installs a log callback of its own; ours replaces it
-
-    api: ModuleType = llama_cpp.llama_cpp
+    api = _binding("llama_cpp")
     callback = api.llama_log_callback(_on_log)
     _references.append(callback)
     api.llama_log_set(callback, None)
     api.llama_backend_init()
     return api
+
+
+@cache
+def ggml() -> Any:
+    """ggml's C API, as ``ctypes`` loads it; None where the binding does not know it."""
+    try:
+        return _binding("_ggml").libggml
+    except (ImportError, AttributeError):  # another version
+        return None
+
+
+def _binding(name: str) -> ModuleType:
+    """A module of llama-cpp-python, without what its package imports besides: templates, caches and the types of a
+    server, none of which is used here, and which take as long as everything else.
+
+    Whoever imports that package in this process later gets all of it, as if nothing had been imported here.
+    """
+    package = "llama_cpp"
+    with _importing:
+        if package in sys.modules:
+            return import_module(f"{package}.{name}")  # its user's library has to be ours
+        spec = importlib.util.find_spec(package)
+        if spec is None:
+            raise ModuleNotFoundError(f"No module named {package!r}", name=package)
+        sys.modules[package] = importlib.util.module_from_spec(spec)  # its __init__ does not run
+        sys.modules.update(_ours)
+        try:
+            return import_module(f"{package}.{name}")
+        finally:
+            own = [each for each in sys.modules if each == package or each.startswith(f"{package}.")]
+            found = {each: sys.modules.pop(each) for each in own}
+            _ours.update({each: module for each, module in found.items() if each != package})
 
 
 def _on_log(level: int, text: bytes, _data: object) -> None:

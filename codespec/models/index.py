@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import hashlib
 import json
 import logging
 from collections.abc import Iterator
@@ -22,7 +24,11 @@ GENERAL = "general"
 LARGEST = 0.5
 """The share of a target's parameters that its draft has at most."""
 
+SHIPPED = EMBEDDED / "index.json"
+"""What is known of the models that come with codespec, so that nobody has to wait until they are read."""
+
 _VERSION = 1
+_BEGINNING = 1 << 16  # bytes of a file that stand for all of it, with its size
 _log = logging.getLogger(__name__)
 
 
@@ -82,6 +88,40 @@ def _candidates(folder: Path) -> Iterator[tuple[Path, Candidate]]:
     cache.save()
 
 
+def _look_at(path: Path) -> Candidate:
+    """Raises CodespecError where a file is no model that loads."""
+    info = inspect(path)
+    named = (path.stem.removeprefix("draft-"),) if path.parent == EMBEDDED else ()
+    return Candidate(info.vocabulary, info.parameters, info.languages or named)
+
+
+def look_beforehand() -> str:
+    """What ``SHIPPED`` has to hold, as JSON."""
+    found = {}
+    for path in sorted(EMBEDDED.glob("*.gguf")):
+        status = path.stat()
+        found[_file_key(path, status.st_size, status.st_mtime_ns)] = asdict(_look_at(path))
+    return json.dumps(found, indent=1, sort_keys=True) + "\n"
+
+
+def _candidate(entry: Any) -> Candidate:
+    return Candidate(entry["vocabulary"], entry["parameters"], tuple(entry["languages"]))
+
+
+@functools.cache
+def _shipped() -> dict[str, Candidate]:
+    with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
+        entries = json.loads(SHIPPED.read_text("utf-8")).items()
+        return {key: _candidate(entry) for key, entry in entries}
+    return {}
+
+
+@functools.lru_cache(maxsize=64)
+def _file_key(path: Path, size: int, changed: int) -> str:
+    with path.open("rb") as file:
+        return f"{path.name} {size} {hashlib.sha256(file.read(_BEGINNING)).hexdigest()}"
+
+
 class _Cache:
     def __init__(self) -> None:
         self._file = cache_folder() / "models.json"
@@ -95,17 +135,19 @@ class _Cache:
     def get(self, path: Path) -> Candidate | None:
         """None where the file is no model that loads."""
         status = path.stat()
+        if path.parent == EMBEDDED:
+            shipped = _shipped().get(_file_key(path, status.st_size, status.st_mtime_ns))
+            if shipped is not None:
+                return shipped
         key = f"{path} {status.st_size} {status.st_mtime_ns}"
         try:
             entry = self._known[key]
-            return Candidate(entry["vocabulary"], entry["parameters"], tuple(entry["languages"])) if entry else None
+            return _candidate(entry) if entry else None
         except (KeyError, TypeError):
             pass
         found = None
         try:
-            info = inspect(path)
-            named = (path.stem.removeprefix("draft-"),) if path.parent == EMBEDDED else ()
-            found = Candidate(info.vocabulary, info.parameters, info.languages or named)
+            found = _look_at(path)
         except CodespecError as error:
             _log.debug("%s", error)
         self._known = {name: each for name, each in self._known.items() if not name.startswith(f"{path} ")}

@@ -6,12 +6,15 @@ import hashlib
 import os
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from codespec.files import StrPath
 from codespec.languages import Language
-from codespec.llama.model import LlamaVocabulary
 from codespec.paths import data_folder
 from codespec.protocols import CodespecError
+
+if TYPE_CHECKING:
+    from codespec.llama.model import LlamaVocabulary  # which takes longer than all that the settings need
 
 EMBEDDED = Path(__file__).parent.parent / "data"
 EMBEDDED_TARGET = EMBEDDED / "target.gguf"

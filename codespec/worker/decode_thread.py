@@ -9,7 +9,7 @@ from concurrent.futures import Future
 from time import monotonic, perf_counter
 from typing import TYPE_CHECKING, Any
 
-from codespec.worker.jobs import Job, Task, Worker
+from codespec.worker.jobs import Job, Priority, Task, Worker
 from codespec.worker.malloc_trim import Trimmer
 from codespec.worker.times import Times
 
@@ -36,9 +36,11 @@ class DecodeThread:
 
     Args:
         idle_s: seconds without a request before that.
+        priority: of this process, where that is its own: it is told when somebody waits, and asked before what nobody
+            waits for.
     """
 
-    def __init__(self, idle_s: float = IDLE_S) -> None:
+    def __init__(self, idle_s: float = IDLE_S, priority: Priority | None = None) -> None:
         self._changed = threading.Condition()
         self._waiting: dict[str, Job] = {}
         self._tasks: dict[str, Task] = {}
@@ -48,6 +50,7 @@ class DecodeThread:
         self._failed = False
         self._closing = False
         self._idle_s = idle_s
+        self._priority = priority
         self._idle_work = False  # may be left for when nobody waits
         self._idling = False
         # Times from the stop of a running job until the thread is free, by what the job did.
@@ -67,6 +70,7 @@ class DecodeThread:
                 return
             self._load = (load, done)
             self._failed = False
+            self._somebody_waits()
             self._stop(self._running)
             self._stop_idling()
             if not self._thread.is_alive():
@@ -93,9 +97,12 @@ class DecodeThread:
         """
         job = Job(document, work, ahead, prefill, key)
         with self._changed:
+            if not ahead:
+                self._somebody_waits()
             same = self._ahead_of(job)
             if same is not None:
-                same.ahead = same.ahead and ahead
+                if same.ahead and not ahead:
+                    self._wait_for(same)
                 return same
             jobs = [*self._waiting.values(), *([self._running] if self._running is not None else [])]
             if self._closing or self._failed or (ahead and not all(each.ahead for each in jobs)):
@@ -172,6 +179,12 @@ class DecodeThread:
                 if job is not None and job.document == document:
                     self._stop(job)
 
+    def hasten(self, job: Job) -> None:
+        """Somebody waits for a job that was submitted ahead."""
+        with self._changed:
+            self._somebody_waits()
+            self._wait_for(job)
+
     def give_up(self, job: Job) -> None:
         """Answer None if the job has not started yet."""
         with self._changed:
@@ -197,6 +210,12 @@ class DecodeThread:
             return False
         del self._waiting[job.document]
         return True
+
+    def _wait_for(self, job: Job) -> None:
+        """Lock held, so that it is this job that runs."""
+        job.ahead = False
+        if job is self._running and self._completer is not None:
+            self._completer.hasten(job.cancel)
 
     def _stop(self, job: Job | None) -> None:
         """Lock held, so that the abort cannot hit the job after this one."""
@@ -261,10 +280,20 @@ class DecodeThread:
             task.end()
         self._tasks.clear()
 
+    def _somebody_waits(self) -> None:
+        """Lock held, so that nothing lowers the priority after it."""
+        if self._priority is not None:
+            self._priority.somebody_waits()
+
+    def _may_work_ahead(self) -> bool:
+        """Lock held. A request that is there by now has raised the priority, and comes first."""
+        return self._priority is None or self._priority.may_work_ahead()
+
     def _idle(self) -> None:
-        done = True
+        with self._changed:
+            done = begins = self._ready() or self._may_work_ahead()
         try:
-            if self._completer is not None:
+            if begins and self._completer is not None:
                 done = self._completer.idle(lambda: not self._ready())
         except Exception:
             logger.exception("what is done while nobody waits has failed")
@@ -277,8 +306,11 @@ class DecodeThread:
         assert job is not None
         assert completer is not None
         result = None
+        with self._changed:
+            begins = not job.ahead or job.cancel.is_set() or self._may_work_ahead()
         try:
-            result = job.work(completer, job.cancel)
+            if begins:
+                result = job.work(completer, job.cancel)
         except Exception as error:
             # An abort may surface as an exception: then it is no news.
             if not job.cancel.is_set():

@@ -19,6 +19,10 @@ logger = logging.getLogger(__name__)
 class Worker(Protocol):
     """What the decode thread has models in: it hands them to the work of every job, and calls these methods itself."""
 
+    def hasten(self, cancel: Cancel) -> None:
+        """Somebody waits by now for the work that runs with this flag, and was ahead; from any thread."""
+        ...
+
     def idle(self, go_on: Callable[[], bool]) -> bool:
         """Use the time; whether nothing is left to do."""
         ...
@@ -38,6 +42,18 @@ class Worker(Protocol):
 
     def close(self) -> None:
         """Free everything."""
+        ...
+
+
+class Priority(Protocol):
+    """Of the process that computes, against other programs."""
+
+    def may_work_ahead(self) -> bool:
+        """Whether to do now what nobody waits for; from the thread that would."""
+        ...
+
+    def somebody_waits(self) -> None:
+        """Compute as fast as possible from now on; from any thread."""
         ...
 
 

@@ -87,6 +87,13 @@ def test_one_process_for_each_environment(here, monkeypatch):
     assert endpoint().address != here.address
 
 
+def test_the_same_process_whether_what_sets_a_variable_was_imported_or_not(here, monkeypatch):
+    monkeypatch.delenv("GOMP_SPINCOUNT")
+    assert endpoint() == here
+    monkeypatch.setenv("GOMP_SPINCOUNT", "1")
+    assert endpoint() != here
+
+
 def test_a_socket_has_a_short_name(here, tmp_path, monkeypatch):
     monkeypatch.setenv("CODESPEC_RUNTIME", str(tmp_path / ("long" * 30)))
     assert len(endpoint().address) <= 100

@@ -85,9 +85,9 @@ def begun(completer: SharedCompleter) -> bool:
 class InThread(threading.Thread):
     """A completion that somebody else waits for."""
 
-    def __init__(self, completer: SharedCompleter, what: Request) -> None:
+    def __init__(self, completer: SharedCompleter, what: Request, cancel: threading.Event | None = None) -> None:
         super().__init__(daemon=True)
-        self.cancel = threading.Event()
+        self.cancel = cancel or threading.Event()
         self.result = self.error = None
         self._ask = lambda: completer.complete(what, self.cancel)
         self.start()

@@ -33,6 +33,18 @@ def test_control_tokens_have_no_text(model):
     assert {vocabulary.token_bytes(token) for token in vocabulary.control_tokens} == {b""}
 
 
+def test_the_texts_of_all_tokens_are_those_of_each():
+    with Model(EMBEDDED_TARGET) as one, Model(EMBEDDED_TARGET) as all_at_once:
+        alone, vocabulary = one.vocabulary, all_at_once.vocabulary
+        texts = vocabulary.texts
+        assert [vocabulary.token_bytes(token) for token in range(alone.size)] == [
+            alone.token_bytes(token) for token in range(alone.size)
+        ]
+        special = [token for token in range(alone.size) if texts[token] != alone.token_bytes(token)]
+        assert special == sorted(alone.control_tokens)
+        assert texts[vocabulary.fim_token("pre")] == b"<|fim_prefix|>"
+
+
 def test_unknown_token_is_an_index_error(model):
     with pytest.raises(IndexError, match="8192"):
         model.vocabulary.token_bytes(8192)

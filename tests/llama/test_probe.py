@@ -1,8 +1,11 @@
 """The crash probe: a verdict from a child process, remembered."""
 
 import json
+import os
+import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -33,6 +36,42 @@ def test_a_child_that_crashes_is_a_no(tmp_path, cache):
 def test_a_remembered_verdict_is_used(cache):
     cache.write_text(json.dumps({probe.fingerprint(): False}))
     assert probe.extra_buffers_work() is False
+
+
+IN_THIS_PROCESS = "from codespec.llama import probe, trial\nprobe.be_expendable(trial.decode_batches)\n"
+ENDS = "import signal\nsignal.setitimer(signal.ITIMER_PROF, 0.005)  # of computing: less than the trial takes\n"
+ASKS = "print(probe.extra_buffers_work())\n"
+
+
+def asked(code: str, folder: Path, child: bool = False) -> subprocess.CompletedProcess[str]:
+    """What a process says whose caches lie in a folder; it can start no other process unless ``child``."""
+    environment = {**os.environ, "XDG_CACHE_HOME": str(folder), "HOME": str(folder), "LOCALAPPDATA": str(folder)}
+    no_child = "" if child else "import sys\nsys.executable = '/no/python'\n"
+    return subprocess.run([sys.executable, "-c", no_child + code], env=environment, capture_output=True, text=True)
+
+
+def remembered(folder: Path) -> dict[str, bool]:
+    return json.loads(next(folder.rglob("probe.json")).read_text())
+
+
+def test_a_process_that_may_end_tries_by_itself(tmp_path):
+    done = asked(IN_THIS_PROCESS + ASKS, tmp_path)
+    assert done.stdout == "True\n", done.stderr
+    assert remembered(tmp_path) == {probe.fingerprint(): True}
+    assert not list(tmp_path.rglob("probing-*"))
+
+
+@pytest.mark.skipif(os.name != "posix", reason="no timer that ends a process")
+def test_one_that_has_ended_over_it_leaves_the_question_to_a_child(tmp_path):
+    first = asked(IN_THIS_PROCESS + ENDS + ASKS, tmp_path)
+    assert first.returncode == -signal.SIGPROF
+    assert not list(tmp_path.rglob("probe.json"))
+    second = asked(IN_THIS_PROCESS + ASKS, tmp_path)
+    assert "/no/python" in second.stderr  # it would have asked a child
+    third = asked(IN_THIS_PROCESS + ASKS, tmp_path, child=True)
+    assert third.stdout == "True\n", third.stderr
+    assert remembered(tmp_path) == {probe.fingerprint(): True}
+    assert not list(tmp_path.rglob("probing-*"))
 
 
 @pytest.mark.parametrize("content", ["", "[]", "not json", '{"x": "y"}'])

@@ -21,7 +21,7 @@ from typing import Any
 from codespec.completion.request import Completion, Request
 from codespec.config import Config
 from codespec.lsp import serve
-from codespec.protocols import CodespecError
+from codespec.protocols import Cancel, CodespecError
 
 
 def say(text: str) -> None:
@@ -78,6 +78,9 @@ class StubCompleter:
 
     def idle(self, go_on: Callable[[], bool]) -> bool:
         return True
+
+    def hasten(self, cancel: Cancel) -> None:
+        say("hastens")
 
     def abort(self) -> None:
         self._aborted = True

@@ -18,7 +18,7 @@ from codespec.languages import by_id
 from codespec.llama.devices import Gpu
 from codespec.models.catalogue import CATALOGUE, known_model
 from codespec.models.choose import choose
-from codespec.models.index import best_draft
+from codespec.models.index import SHIPPED, best_draft, look_beforehand, look_through
 from codespec.models.info import LANGUAGES_KEY, inspect
 from codespec.models.registry import EMBEDDED, EMBEDDED_TARGET, models_folder
 from codespec.models.suggest import Machine, best, fits, table, this_machine
@@ -219,6 +219,50 @@ def test_what_is_heavy_is_not_imported_by_the_command_line():
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout == "set()\n"
+
+
+def test_a_server_imports_little_before_it_starts_the_model_process():
+    code = (
+        "import sys, codespec.config, codespec.daemon.start\n"
+        "print({'codespec.llama.model', 'urllib.request', 'numpy', 'pygls'} & set(sys.modules))"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout == "set()\n"
+
+
+def test_the_library_comes_without_the_rest_of_its_package():
+    code = (
+        "import sys\nfrom codespec.llama.devices import devices\nfrom codespec.llama.runtime import library\n"
+        "version = library().llama_print_system_info()\nassert devices()\n"
+        "print([name for name in sys.modules if name.startswith(('llama_cpp', 'jinja2', 'diskcache'))])\n"
+        "import llama_cpp\nprint(llama_cpp.Llama.__name__, llama_cpp.llama_cpp.llama_print_system_info() == version)\n"
+        "llama_cpp._utils.outnull_file.close(), llama_cpp._utils.errnull_file.close()"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout == "[]\nLlama True\n"
+
+
+def test_the_library_is_that_of_who_has_imported_it_before():
+    code = (
+        "import llama_cpp\nfrom codespec.llama.runtime import ggml, library\n"
+        "print(library() is llama_cpp.llama_cpp, ggml() is llama_cpp._ggml.libggml)\n"
+        "llama_cpp._utils.outnull_file.close(), llama_cpp._utils.errnull_file.close()"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout == "True True\n"
+
+
+def test_what_is_said_of_the_shipped_models_is_so():
+    remedy = "from codespec.models.index import *; SHIPPED.write_text(look_beforehand(), 'utf-8')"
+    assert SHIPPED.read_text("utf-8") == look_beforehand(), f"made anew by: {remedy}"
+
+
+def test_nobody_has_to_wait_until_the_shipped_models_are_read(tmp_path, monkeypatch):
+    monkeypatch.setenv("CODESPEC_CACHE", str(tmp_path / "cache"))
+    read = []
+    monkeypatch.setattr("codespec.models.index.inspect", lambda path: read.append(path))
+    look_through()
+    assert not read
 
 
 def labelled(path: Path, languages: str) -> Path:

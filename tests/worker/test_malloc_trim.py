@@ -1,12 +1,13 @@
 """What was freed goes back to the system."""
 
 import ctypes
+import gc
 import re
 from pathlib import Path
 
 import pytest
 
-from codespec.worker.malloc_trim import EVERY_S, Trimmer, _malloc_trim
+from codespec.worker.malloc_trim import EVERY_S, Trimmer, _malloc_trim, lasting
 
 BLOCKS, SIZE = 1000, 100_000  # small enough to lie in the heap
 
@@ -31,3 +32,31 @@ def test_holes_in_the_heap_go_back_to_the_system_now_and_then():
     trimmer.trim()
     assert resident_mb() < held - 50
     libc.free(blocks[-1])
+
+
+def test_what_stays_is_not_looked_through_for_garbage():
+    looks = []
+    gc.callbacks.append(lambda phase, info: looks.append(phase))
+    try:
+        frozen = gc.get_freeze_count()
+        with lasting():
+            made = [[] for _ in range(10 * gc.get_threshold()[0])]
+            assert not looks
+        assert gc.get_freeze_count() >= frozen + len(made)
+        assert gc.isenabled()
+        more = [[] for _ in range(10 * gc.get_threshold()[0])]
+        assert looks
+        assert more
+    finally:
+        gc.callbacks.pop()
+        gc.unfreeze()
+
+
+def test_who_has_no_collector_gets_none():
+    gc.disable()
+    try:
+        with lasting():
+            pass
+        assert not gc.isenabled()
+    finally:
+        gc.enable()

@@ -42,5 +42,6 @@ def prepare(vocabulary: TokenVocabulary) -> None:
 @functools.lru_cache(maxsize=4)
 def _sorted(vocabulary: TokenVocabulary) -> tuple[Sequence[bytes], npt.NDArray[np.int64]]:
     """The texts of all tokens that have one, in the order of their bytes, and their ids."""
-    found = sorted((piece, token) for token in range(vocabulary.size) if (piece := vocabulary.token_bytes(token)))
-    return [piece for piece, _ in found], np.array([token for _, token in found], np.int64)
+    pieces = [vocabulary.token_bytes(token) for token in range(vocabulary.size)]
+    ids = sorted(filter(pieces.__getitem__, range(len(pieces))), key=pieces.__getitem__)
+    return [pieces[token] for token in ids], np.array(ids, np.int64)

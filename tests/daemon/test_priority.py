@@ -1,0 +1,221 @@
+"""What the model process leaves to other programs while nobody waits for it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+from decode_gate import WAIT_S, Gate, Idler, load, submit
+from windows import LONG, InThread, begun, eventually, never, process_of, request, window
+
+from codespec.daemon.priority import LOW, Priority, _is_grouped
+from codespec.worker.decode_thread import DecodeThread
+
+SESSION = Path("/proc/self/autogroup")
+SHARED_BY_SESSIONS = (
+    Path("/proc/sys/kernel/sched_autogroup_enabled").exists()
+    and Path("/proc/sys/kernel/sched_autogroup_enabled").read_text() == "1\n"
+    and not _is_grouped()
+)
+by_sessions = pytest.mark.skipif(not SHARED_BY_SESSIONS, reason="the CPUs are not shared by sessions here")
+
+
+class Recorder:
+    """Changes of a priority, refused as often as the test says."""
+
+    def __init__(self, refuse: int = 0) -> None:
+        self.changes: list[bool] = []
+        self.refuse = refuse
+
+    def __call__(self, low: bool) -> None:
+        if not low and self.refuse:
+            self.refuse -= 1
+            raise BlockingIOError
+        self.changes.append(low)
+
+
+def test_it_is_lowered_beside_others_only_and_raised_for_who_waits():
+    change, others = Recorder(), iter([0.0, 1.0, None, 1.0])
+    priority = Priority(change, 2, lambda: next(others))
+    assert priority.may_work_ahead()
+    priority.somebody_waits()
+    assert change.changes == []
+    assert [priority.may_work_ahead(), priority.may_work_ahead()] == [True, True]
+    assert change.changes == [True]
+    priority.somebody_waits()
+    priority.somebody_waits()
+    assert change.changes == [True, False]
+    priority.may_work_ahead()
+    assert change.changes == [True, False, True]
+
+
+def test_where_it_cannot_be_raised_at_once_it_is_as_soon_as_that_is_possible():
+    change = Recorder(refuse=3)
+    priority = Priority(change, 2, lambda: 2.0)
+    priority.may_work_ahead()
+    priority.somebody_waits()
+    priority.somebody_waits()
+    assert change.changes == [True]
+    assert eventually(lambda: change.changes == [True, False])
+    priority.may_work_ahead()
+    assert change.changes == [True, False, True]
+
+
+@pytest.mark.parametrize(("others", "may"), [(0.0, True), (1.0, True), (1.8, False), (2.0, False)])
+def test_without_a_way_back_nothing_is_done_ahead_while_no_cpu_is_free(others, may):
+    assert Priority(None, 2, lambda: others).may_work_ahead() is may
+
+
+class Told:
+    """A priority that says what a test says, and notes what it is told."""
+
+    def __init__(self) -> None:
+        self.may = True
+        self.calls: list[str] = []
+
+    def may_work_ahead(self) -> bool:
+        self.calls.append("ahead")
+        return self.may
+
+    def somebody_waits(self) -> None:
+        self.calls.append("waits")
+
+
+@pytest.fixture
+def told():
+    return Told()
+
+
+@pytest.fixture
+def thread(told):
+    decode = DecodeThread(idle_s=0.01, priority=told)
+    yield decode
+    assert decode.close(WAIT_S)
+
+
+def test_the_decode_thread_says_when_somebody_waits(thread, told):
+    gate = Gate()
+    load(thread, lambda: gate)
+    told.calls.clear()
+    before = submit(thread, "a", "a1", ahead=True, key="the place")
+    assert gate.begun.acquire(timeout=WAIT_S)
+    assert told.calls == ["ahead"]
+    asked = submit(thread, "a", "a1", key="the place")
+    assert asked is before
+    assert told.calls == ["ahead", "waits"]
+    assert gate.hastened == ["a1"]
+    gate.through.release()
+    assert asked.future.result(WAIT_S) == ["a1 done"]
+    submit(thread, "a", "a2")
+    assert told.calls[2:] == ["waits"]
+    gate.through.release()
+
+
+def test_what_nobody_waits_for_is_left_alone_where_that_is_better(thread, told):
+    completer = Idler(steps=3)
+    told.may = False
+    load(thread, lambda: completer)
+    assert submit(thread, "a", "a1", ahead=True).future.result(WAIT_S) is None
+    assert completer.order == []
+    completer.through.release()
+    assert submit(thread, "a", "a2").future.result(WAIT_S) == ["a2 done"]
+    assert not completer.idling.acquire(timeout=0.2)
+    told.may = True
+    assert completer.finished.wait(WAIT_S), "and done when there is room"
+
+
+def test_a_job_that_somebody_has_come_to_wait_for_is_no_longer_stopped_by_others(thread, told):
+    gate = Gate()
+    load(thread, lambda: gate)
+    before = submit(thread, "a", "a1", ahead=True)
+    assert gate.begun.acquire(timeout=WAIT_S)
+    thread.hasten(before)
+    assert told.calls[-1] == "waits"
+    submit(thread, "b", "b1")
+    gate.through.release()
+    assert before.future.result(WAIT_S) == ["a1 done"]
+    gate.through.release()
+
+
+CHILD = f"""
+import os, time
+from pathlib import Path
+from codespec.daemon.priority import LOW, Priority, _way_to_change
+state = Path("{SESSION}")
+nice = lambda: int(state.read_text().rpartition(" ")[2])
+priority = Priority(_way_to_change(), 2, lambda: 1.0)
+for _ in range(3):  # more often than the system lets an ordinary user change it
+    end = time.monotonic() + 5
+    while nice() != LOW and time.monotonic() < end:
+        assert priority.may_work_ahead()
+        time.sleep(0.01)
+    assert nice() == LOW, state.read_text()
+    priority.somebody_waits()
+    while nice() and time.monotonic() < end:
+        time.sleep(0.01)
+    assert nice() == 0, state.read_text()
+print("there and back")
+"""
+
+
+@by_sessions
+def test_an_ordinary_user_may_lower_and_raise_it():
+    ordinary = []
+    if os.geteuid() == 0:
+        setpriv = shutil.which("setpriv")
+        if setpriv is None:
+            pytest.skip("no setpriv")
+        ordinary = [setpriv, "--bounding-set=-sys_admin,-sys_nice", "--inh-caps=-sys_admin,-sys_nice"]
+    done = subprocess.run(
+        [*ordinary, sys.executable, "-c", CHILD], capture_output=True, text=True, start_new_session=True
+    )
+    assert done.stdout == "there and back\n", done.stderr
+
+
+@by_sessions
+def test_other_programs_of_the_same_session_are_not_slowed_down():
+    code = "from codespec.daemon.priority import _way_to_change; print(_way_to_change())"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "None\n"
+
+
+def nice_of(process: int) -> int:
+    return int(Path(f"/proc/{process}/autogroup").read_text().rpartition(" ")[2])
+
+
+@by_sessions
+def test_the_model_process_gives_way_until_somebody_waits(kept):
+    spin = [sys.executable, "-c", "while True: pass"]
+    with window() as one:
+        process = process_of(one)["pid"]
+        assert one.complete(request(), never())
+        others = [subprocess.Popen(spin) for _ in range(os.cpu_count() or 1)]
+        try:
+            assert eventually(lambda: one.complete(request("x = ", ahead=True), never()) and nice_of(process) == LOW)
+            assert one.complete(request("def f(", path="/work/b.py"), never())
+            assert eventually(lambda: nice_of(process) == 0)
+        finally:
+            for each in others:
+                each.kill()
+                each.wait()
+
+
+@pytest.mark.parametrize("before_it_runs", [False, True])
+def test_what_somebody_has_come_to_wait_for_does_not_give_way_to_another_window(kept, before_it_runs):
+    with window() as first, window() as second:
+        what = request(LONG + "def ", ahead=True)
+        cancel = threading.Event()
+        if before_it_runs:
+            first.hasten(cancel)
+        ahead = InThread(first, what, cancel)
+        assert eventually(lambda: begun(first))
+        if not before_it_runs:
+            first.hasten(cancel)
+            process_of(first)  # it has heard of it by then
+        assert InThread(second, request()).wait()
+        assert ahead.wait()
