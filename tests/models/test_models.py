@@ -213,6 +213,18 @@ def test_a_damaged_model_does_not_hide_the_others(tmp_path, capsys):
     assert "bad.gguf" in out.err
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="named pipes")
+def test_a_pipe_among_the_models_is_not_waited_for(tmp_path):
+    folder = tmp_path / "models"
+    folder.mkdir()
+    os.mkfifo(folder / "pipe.gguf")
+    command = [sys.executable, "-m", "codespec", "models", "list"]
+    env = {**os.environ, "CODESPEC_DATA": str(tmp_path)}
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=120)
+    assert "draft-python" in done.stdout
+    assert "pipe.gguf" in done.stderr
+
+
 def test_what_is_heavy_is_not_imported_by_the_command_line():
     code = (
         "import sys, codespec.cli.main; print({'huggingface_hub', 'tomlkit', 'numpy', 'llama_cpp'} & set(sys.modules))"
