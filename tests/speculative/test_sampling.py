@@ -114,6 +114,24 @@ def test_the_mask_is_computed_only_after_refusals() -> None:
     assert best.calls == {"allows": 1, "mask_into": 0, "copy": 0}
 
 
+def test_a_draft_asks_the_grammar_about_few_tokens_and_the_target_about_all_of_top_k() -> None:
+    # A target's grammar remembers the ends that it was asked for: what the text is depends on that.
+    logits = np.arange(100, 0, -1).astype(np.float32)
+    sampler, draft, target = LogitSampler(Sampling(temperature=1), 0), one_state(range(100)), one_state(range(100))
+    pick = sampler.pick(logits, [], draft)
+    assert pick is not None
+    assert pick.token == sampler.choose(logits, [], target)
+    assert draft.calls["allows"] <= 4
+    logits[1] = logits[0]  # else the best is the only one near enough
+    for state in (draft, target):
+        state.calls["allows"] = 0
+    pick = sampler.pick(logits, [], draft)
+    assert pick is not None
+    assert pick.token == sampler.choose(logits, [], target)
+    assert draft.calls["allows"] <= 4
+    assert target.calls["allows"] >= 40
+
+
 def test_top_p_alone_needs_the_mask() -> None:
     grammar = one_state(range(1, 90))
     LogitSampler(Sampling(temperature=1, top_k=0), 0).pick(row(1, 100), [], grammar)
