@@ -1,5 +1,5 @@
 # make demo     complete a file with the embedded models, in colour
-# make test     run the tests
+# make test     run the tests, the files on two processes (WORKERS=0: on one)
 # make test-train  run the tests of training (installs torch)
 # make test-editors  run the tests in VS Code, Neovim, Emacs and Vim, which it installs (REPEAT=10: each of them ten times)
 # make judges   what `python -m benchmarks gate` judges by: TypeScript's compiler and libraries; tells of programs that are missing
@@ -38,8 +38,10 @@ demo: $(VENV)/installed
 	@echo
 	@$(BIN)/codespec generate --json-schema examples/project.schema.json --temperature 0.8 --seed 2 --show
 
+# The tests of a file share servers and models, and stay together.
+WORKERS ?= 2
 test: $(VENV)/installed-test
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile
 
 # The tests of training need torch, which is large; TORCH chooses the build, such as "torch==2.13.0".
 TORCH ?= torch

@@ -10,6 +10,8 @@ import tempfile
 # processes of tests, from the user's own cache; what they learn stays out of the user's data likewise, and their model
 # processes apart from the user's.
 for _name in ("CODESPEC_GRAMMAR_CACHE", "CODESPEC_DATA", "CODESPEC_CACHE", "CODESPEC_RUNTIME"):
+    if _name == "CODESPEC_GRAMMAR_CACHE" and "PYTEST_XDIST_WORKER" in os.environ:
+        continue  # one for all workers: lowering the shipped grammars takes longer than most tests of them
     os.environ[_name] = tempfile.mkdtemp(prefix="codespec-tests-")
     atexit.register(shutil.rmtree, os.environ[_name], ignore_errors=True)
 os.environ["CODESPEC_IDLE_EXIT_S"] = "0"  # a model process ends with the last server that uses it

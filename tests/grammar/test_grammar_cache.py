@@ -156,10 +156,11 @@ def test_the_users_folder_is_not_touched_by_tests(monkeypatch: pytest.MonkeyPatc
 
 def test_shipped_grammars_are_lowered_when_the_package_is_built(tmp_path, monkeypatch):
     grammars = {name: path for name, path in shipped().items() if name in ("csv", "json")}
-    monkeypatch.setattr("codespec.grammar.library.shipped", lambda: grammars)
+    monkeypatch.setattr("codespec.grammar.beforehand.shipped", lambda: grammars)
     monkeypatch.setattr(cache, "BEFOREHAND", tmp_path / "lowered")
     monkeypatch.setenv(cache.VARIABLE, "off")
     lower_beforehand()
+    assert 2 <= len(list((tmp_path / "lowered").iterdir())) < 10  # of these two, and no others
     monkeypatch.delenv(cache.VARIABLE)
     monkeypatch.setattr("platformdirs.user_cache_dir", lambda name: str(tmp_path / "empty"))
     monkeypatch.setattr("codespec.grammar.grammar.lower", None)  # nothing may be lowered now

@@ -107,11 +107,11 @@ def test_accepts_files(tmp_path: Path) -> None:
 
 def test_accepts_is_fast_enough() -> None:
     text = "[" + ",\n".join(f'{{"name": "é {i}", "n": {i}, "x": [1.5, null]}}' for i in range(2000)) + "]"
-    begin = time.monotonic()
+    begin = time.process_time()
     assert accepts_text(Grammar.load("json"), text).accepted
     refused = accepts_text(Grammar.load("json"), text[:-1] + "}")
     assert (refused.line, refused.column) == (2000, len(text.splitlines()[-1]))
-    assert time.monotonic() - begin < 15
+    assert time.process_time() - begin < 15
 
 
 LINES = [

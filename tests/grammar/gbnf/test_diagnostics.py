@@ -216,6 +216,6 @@ def test_much_to_say_takes_bounded_time() -> None:
         "root ::= " + "[z-a]" * 40_000,
         "\n".join(f'r{i} ::= r{(i + 1) % 1999} "a"' for i in range(1999)) + "\nroot ::= r0",
     ]:
-        begin = time.monotonic()
+        begin = time.process_time()
         assert diagnose(text, "g")
-        assert time.monotonic() - begin < 20
+        assert time.process_time() - begin < 20

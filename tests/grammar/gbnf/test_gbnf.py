@@ -166,10 +166,10 @@ def test_nesting_up_to_the_limit() -> None:
     ids=["chain", "large", "backslashes", "class", "braces", "angles", "bars", "nul", "surrogate"],
 )
 def test_hostile_text_is_refused_in_bounded_time(text: str) -> None:
-    begin = time.monotonic()
+    begin = time.process_time()
     with pytest.raises(GrammarError):
         parse(text)
-    assert time.monotonic() - begin < 20
+    assert time.process_time() - begin < 20
 
 
 def test_limits() -> None:

@@ -196,13 +196,13 @@ def test_tokens_count_as_no_word_character() -> None:
     ids=["long", "optional", "unreached", "nullable", "counted", "starred", "chain"],
 )
 def test_hostile_boundaries_take_bounded_time(source: str) -> None:
-    begin = time.monotonic()
+    begin = time.process_time()
     try:
         size = sum(1 for rule in parse(source, extensions=True).rules.values() for _ in walk(rule.body))
     except GrammarError:
         size = 0
     assert size < 300_000
-    assert time.monotonic() - begin < 10
+    assert time.process_time() - begin < 10
 
 
 # --- templates ---
@@ -295,9 +295,9 @@ def test_expansion_is_fast() -> None:
     raw = read("\n".join(lines), extensions=True)
     levels = tuple("  " * i for i in range(16))
     raw.rules_from(levels=levels)
-    begin = time.perf_counter()
+    begin = time.process_time()
     rules = raw.rules_from(levels=levels)
-    took = time.perf_counter() - begin
+    took = time.process_time() - begin
     assert len(rules.rules) > 2400
     assert took < 2  # 0.05 on a quiet machine
 
