@@ -96,3 +96,25 @@ def test_imports(path):
 
 def test_every_layer_exists():
     assert {part_of(path) for path in FILES} == set(LEVEL)
+
+
+def modules_of(path: Path) -> set[str]:
+    """The modules that a file imports, types alone included."""
+    known = {
+        ".".join(each.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__") for each in FILES
+    }
+    found = set()
+    for name in imports_of(path):
+        while name and name not in known:
+            name = name.rpartition(".")[0]
+        found.add(name)
+    return found - {""}
+
+
+def test_there_are_no_circles():
+    imports = {module_of(path): modules_of(path) for path in FILES}
+    done: set[str] = set()
+    while len(done) < len(imports):
+        free = {name for name, needed in imports.items() if name not in done and needed - {name} <= done}
+        assert free, f"imports in a circle: {sorted(set(imports) - done)}"
+        done |= free

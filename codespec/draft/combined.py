@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from time import perf_counter
 
-from codespec.draft.acceptance import Acceptance
-from codespec.draft.costs import RunningCosts
-from codespec.draft.draft_budget import Guard, Spread, Trust
-from codespec.draft.forced import ForcedDraft
-from codespec.draft.model import ModelDraft
-from codespec.draft.ngram import LONGEST_MATCH, Match, NgramDraft
+from codespec.draft.ledger import Ledger
+from codespec.draft.ngram import LONGEST_MATCH, Match
 from codespec.draft.proposal_round import PROBE, ProposalRound
-from codespec.protocols import Draft, GrammarState, Proposal, Sampler
+from codespec.protocols import GrammarState, Proposal, Sampler
 
 WATCHES_ABOVE = 10.0
 """Milliseconds of a target's pass from which on it costs nothing to watch, asleep, what n-grams would have saved."""
@@ -33,7 +28,7 @@ _NOTHING = Proposal(())
 _OF_MODEL = frozenset({"model", "both", "contested"})
 
 
-class Combined:
+class Combined(Ledger):
     """Forced text, n-grams and a small model, chosen token by token by what they are expected to save.
 
     A round begins with the text that the grammar forces. Then, at each token, the n-gram that matched longest is
@@ -48,39 +43,10 @@ class Combined:
     In rejection sampling neither the source of a token nor the length may depend on what was drawn: there the source
     is chosen before, and nothing is cut afterwards.
 
-    Args:
-        costs: of the target, including what the choice of its tokens takes.
-        acceptance: how often each kind of guess is right.
-        ngrams, model, forced: None leaves a source out.
-        foreign: a draft that cannot be asked token by token, instead of a model: proposes where n-grams do not.
-        model_costs: of the model's passes.
-        end_tokens: tokens after which there is nothing to propose.
-        clock: in seconds.
+    Arguments as of ``Ledger``.
     """
 
-    def __init__(
-        self,
-        costs: RunningCosts,
-        acceptance: Acceptance,
-        ngrams: NgramDraft | None = None,
-        model: ModelDraft | None = None,
-        forced: ForcedDraft | None = None,
-        foreign: Draft | None = None,
-        model_costs: RunningCosts | None = None,
-        end_tokens: frozenset[int] = frozenset(),
-        clock: Callable[[], float] = perf_counter,
-    ) -> None:
-        self.costs, self.acceptance = costs, acceptance
-        self.ngrams, self.model, self.forced, self.foreign = ngrams, model, forced, foreign
-        self.model_costs = model_costs or RunningCosts()
-        self.end_tokens = end_tokens
-        self.clock = clock
-        self.spread = Spread()
-        self.rounds_without_model = 0
-        self.refused = 0
-        self.trust = Trust()
-        self.guard = Guard()
-        self._last: ProposalRound | None = None
+    _last: ProposalRound | None = None
 
     def propose(
         self,
@@ -145,14 +111,6 @@ class Combined:
         if self.foreign is not None or (self.forced is not None and grammar is not None):
             return False
         return self.model is None or (self.refused > 0 and self.rounds_without_model < PROBE)
-
-    def begin_round(self) -> int:
-        """Count a round; how many have passed since the model was asked."""
-        before = self.rounds_without_model
-        self.rounds_without_model += 1
-        if before:
-            self.trust.forget()
-        return before
 
     def learn(self, tokens: Sequence[int]) -> None:
         """See which guesses of the last round ``tokens``, the text that has gone on, prove right."""

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from codespec.draft.acceptance import Kind, model_bin, ngram_bin
 from codespec.draft.costs import LONGEST
 from codespec.draft.draft_budget import Asked
 from codespec.draft.draft_length import FixedLength
+from codespec.draft.ledger import Ledger
 from codespec.draft.ngram import LONGEST_MATCH, Match
 from codespec.protocols import CodespecError, Distribution, Draft, GrammarState, Pick, Sampler
-
-if TYPE_CHECKING:
-    from codespec.draft.combined import Combined
 
 AHEAD = 8
 """Further tokens that are thought about before a model is asked for the next one."""
@@ -41,7 +38,7 @@ class ProposalRound:
 
     def __init__(
         self,
-        draft: Combined,
+        ledger: Ledger,
         tokens: Sequence[int],
         grammar: GrammarState | None,
         sampler: Sampler,
@@ -49,11 +46,11 @@ class ProposalRound:
         began: float,
     ) -> None:
         self.began = began
-        self.draft, self.grammar, self.sampler = draft, grammar, sampler
+        self.ledger, self.grammar, self.sampler = ledger, grammar, sampler
         self.rejection = sampler.rejection
         self.text = list(tokens)  # and what is proposed
         self.start = len(self.text)
-        self.costs = draft.costs.at(self.start)
+        self.costs = ledger.costs.at(self.start)
         # For each token of the proposal what was said there, the proposed one first, and what it was drawn from.
         self.guesses: list[list[Guess]] = []
         self.probabilities: list[Distribution | None] = []
@@ -64,7 +61,7 @@ class ProposalRound:
         self.product = 1.0
         self.best = 0  # the length with the most expected tokens per millisecond so far
         self.spent = 0.0  # milliseconds of this round until the model last answered
-        self.model = draft.model
+        self.model = ledger.model
         self._kept: int | None = None
         self._model_costs: Sequence[float] = ()
         self.passes: list[tuple[int, float]] = []  # of the model: tokens, milliseconds
@@ -97,10 +94,10 @@ class ProposalRound:
 
     def run(self, more: Callable[[float], bool]) -> None:
         """Extend the proposal for as long as that may pay."""
-        draft = self.draft
-        if draft.forced is not None and self.grammar is not None:
-            self.forced = draft.forced.tokens(self.text, self.grammar)
-        asked = draft.begin_round()
+        ledger = self.ledger
+        if ledger.forced is not None and self.grammar is not None:
+            self.forced = ledger.forced.tokens(self.text, self.grammar)
+        asked = ledger.begin_round()
         if self.model is not None and asked >= PROBE and not self.forced and self._probe_is_cheap():
             self._probe()
         while len(self.guesses) < LONGEST - 1 and self.product >= _HOPELESS and more(self.product):
@@ -108,7 +105,7 @@ class ProposalRound:
                 break
             over = self.grammar is not None and self.taken == len(self.guesses) and self.grammar.finished
             # Where the grammar refused a token something else may be said; once, since a grammar may contradict itself.
-            if over or self.cut > 1 or self.text[-1] in draft.end_tokens:
+            if over or self.cut > 1 or self.text[-1] in ledger.end_tokens:
                 break
         self._agreed()
 
@@ -144,7 +141,7 @@ class ProposalRound:
 
     def spent_ms(self) -> float:
         """The time of this round so far, milliseconds."""
-        return (self.draft.clock() - self.began) * 1e3
+        return (self.ledger.clock() - self.began) * 1e3
 
     def _extend(self) -> bool:
         """Append the most promising token, or cut off what the grammar refuses; False where nothing more may pay."""
@@ -152,9 +149,9 @@ class ProposalRound:
             return self._append([(self.forced.pop(0), _FORCED)])
         guess, chance = self._ngram_guess(), 0.0
         if guess is not None:
-            chance = self.draft.acceptance.chance(guess[1], len(self.guesses))
+            chance = self.ledger.acceptance.chance(guess[1], len(self.guesses))
             if self.rejection:
-                alone = chance >= self.draft.spread.mean
+                alone = chance >= self.ledger.spread.mean
                 if alone and self._worth([(1.0, chance)], 0.0)[0] <= 0:
                     return False
             else:
@@ -165,8 +162,8 @@ class ProposalRound:
                 return True
             if self.grammar is not None and not self.grammar.allows(guess[0]):
                 guess, chance = None, 0.0
-        if guess is None and self.draft.foreign is not None:
-            return not self._agreed() or self._ask_foreign(self.draft.foreign)
+        if guess is None and self.ledger.foreign is not None:
+            return not self._agreed() or self._ask_foreign(self.ledger.foreign)
         if self.model is None:
             return False
         if guess is None or self.rejection:
@@ -195,29 +192,29 @@ class ProposalRound:
         self.text.append(token)
         self.guesses.append(guesses)
         self.probabilities.append(probabilities)
-        self.product *= self.draft.acceptance.chance(kind, depth)
+        self.product *= self.ledger.acceptance.chance(kind, depth)
         self.expected.append(self.expected[-1] + self.product)
         if self._rate(depth + 1) > self._rate(self.best):
             self.best = depth + 1
         if self.match is not None:
             ahead = depth - self.matched
             if ahead >= len(self.predicted) or self.predicted[ahead] != token:
-                ngrams = self.draft.ngrams
+                ngrams = self.ledger.ngrams
                 self._follow(ngrams.match(self.text[-LONGEST_MATCH:]) if ngrams is not None else None)
         return True
 
     def _model_may_pay(self) -> bool:
         """Whether asking the model for the next token is expected to save more than it takes, where nothing else says
         anything."""
-        draft = self.draft
-        if draft.refused > 0 and not self.guesses:
-            draft.refused -= 1  # nothing has changed since it was not worth it
+        ledger = self.ledger
+        if ledger.refused > 0 and not self.guesses:
+            ledger.refused -= 1  # nothing has changed since it was not worth it
             return False
         step = self.step_ms()
-        worth, rate = self._worth(draft.spread.groups, step)
-        if worth * draft.trust.factor <= step:
+        worth, rate = self._worth(ledger.spread.groups, step)
+        if worth * ledger.trust.factor <= step:
             if not self.guesses:
-                draft.refused = REFUSED
+                ledger.refused = REFUSED
             return False
         if self.asked is None:
             self.asked = Asked(len(self.guesses), worth * rate, rate, self.costs)
@@ -230,13 +227,13 @@ class ProposalRound:
         reach = min(depth + 5, LONGEST)
         row = max(0.0, (self.costs[reach] - self.costs[depth + 1]) / max(1, reach - depth - 1))
         token_ms = 1 / self._rate(self.best)
-        saved = (1 - chance) * (_SEES * row + self.draft.spread.mean * max(0.0, token_ms - row))
+        saved = (1 - chance) * (_SEES * row + self.ledger.spread.mean * max(0.0, token_ms - row))
         return self.product * saved > self.step_ms()
 
     def step_ms(self) -> float:
         """The model's next token; bringing it in step first is paid for over some rounds."""
         if not self._model_costs:
-            self._model_costs = self.draft.model_costs.at(self.start)
+            self._model_costs = self.ledger.model_costs.at(self.start)
         costs, missing = self._model_costs, len(self.text) - self.kept
         if missing <= 3:
             return costs[missing]
@@ -268,8 +265,8 @@ class ProposalRound:
         return worth, rate
 
     def _ask_model(self, guess: Guess | None) -> bool:
-        draft = self.draft
-        draft.rounds_without_model = 0
+        ledger = self.ledger
+        ledger.rounds_without_model = 0
         pick = self._pick()
         if pick is None:
             return False
@@ -280,7 +277,7 @@ class ProposalRound:
             return self._append([(token, ("both", place)), guess], probabilities)
         own, other = (token, ("contested", place)), (guess[0], ("ngram-contested", guess[1][1]))
         depth = len(self.guesses)
-        if draft.acceptance.chance(other[1], depth) > draft.acceptance.chance(own[1], depth):
+        if ledger.acceptance.chance(other[1], depth) > ledger.acceptance.chance(own[1], depth):
             return self._append([other, own])
         return self._append([own, other], probabilities)
 
@@ -290,10 +287,10 @@ class ProposalRound:
             return False
         self.asked_foreign = True
         depth = len(self.guesses)
-        wanted = self._length_at(self.draft.acceptance.chance(_FOREIGN, depth))
-        if wanted == 0 and self.draft.rounds_without_model < PROBE:
+        wanted = self._length_at(self.ledger.acceptance.chance(_FOREIGN, depth))
+        if wanted == 0 and self.ledger.rounds_without_model < PROBE:
             return False
-        self.draft.rounds_without_model = 0
+        self.ledger.rounds_without_model = 0
         try:
             proposal = foreign.propose(self.text, self.grammar, self.sampler, FixedLength(LONGEST).more(max(1, wanted)))
         except CodespecError:
@@ -317,18 +314,18 @@ class ProposalRound:
     def _pick(self) -> Pick | None:
         """The model's next token."""
         assert self.model is not None
-        began = self.draft.clock()
+        began = self.ledger.clock()
         kept = min(self.kept, len(self.text) - 1)
         try:
             pick = self.model.next(self.text, kept, self.grammar, self.sampler)
         except CodespecError:
             self.model = None  # its context is full, say; the other sources go on
             return None
-        took = (self.draft.clock() - began) * 1e3
+        took = (self.ledger.clock() - began) * 1e3
         self.spent = (began - self.began) * 1e3 + took
         missing = len(self.text) - kept
         if not self.passes or self.passes[-1][0] != missing:
-            self._model_costs = self.draft.model_costs.at(self.start, missing)
+            self._model_costs = self.ledger.model_costs.at(self.start, missing)
         self.passes.append((missing, took))
         self._kept = len(self.text)
         if self.asked is not None and len(self.guesses) > self.asked.depth:
@@ -337,7 +334,7 @@ class ProposalRound:
 
     def _probe_is_cheap(self) -> bool:
         """Whether it takes less than a hundredth of what the target took since the model was last in step."""
-        costs = self.draft.model_costs.at(self.start)
+        costs = self.ledger.model_costs.at(self.start)
         if costs[LONGEST] >= 0.01 * LONGEST * self.costs[1]:
             return False  # whatever is missing
         missing = len(self.text) - self.kept
@@ -345,7 +342,7 @@ class ProposalRound:
 
     def _probe(self) -> None:
         """Ask the model what it would say, and propose nothing for it."""
-        self.draft.rounds_without_model = 0
+        self.ledger.rounds_without_model = 0
         pick = self._pick()
         if pick is not None:
             self.shadow = [(pick.token, ("model", model_bin(pick.confidence)))]

@@ -1,0 +1,66 @@
+"""The sources of drafts and what is expected of each: a round reads this ledger, and its outcome is entered in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import perf_counter
+
+from codespec.draft.acceptance import Acceptance
+from codespec.draft.costs import RunningCosts
+from codespec.draft.draft_budget import Guard, Spread, Trust
+from codespec.draft.forced import ForcedDraft
+from codespec.draft.model import ModelDraft
+from codespec.draft.ngram import NgramDraft
+from codespec.protocols import Draft
+
+
+class Ledger:
+    """What rounds have in common.
+
+    Attributes:
+        spread: of the model's chances.
+        trust: how much of what the model is expected to save came true.
+        guard: what rounds have saved and cost.
+        rounds_without_model: since it was asked last.
+        refused: rounds for which it stays so that the model is not worth asking at their beginning.
+
+    Args:
+        costs: of the target, including what the choice of its tokens takes.
+        acceptance: how often each kind of guess is right.
+        ngrams, model, forced: None leaves a source out.
+        foreign: a draft that cannot be asked token by token, instead of a model: proposes where n-grams do not.
+        model_costs: of the model's passes.
+        end_tokens: tokens after which there is nothing to propose.
+        clock: in seconds.
+    """
+
+    def __init__(
+        self,
+        costs: RunningCosts,
+        acceptance: Acceptance,
+        ngrams: NgramDraft | None = None,
+        model: ModelDraft | None = None,
+        forced: ForcedDraft | None = None,
+        foreign: Draft | None = None,
+        model_costs: RunningCosts | None = None,
+        end_tokens: frozenset[int] = frozenset(),
+        clock: Callable[[], float] = perf_counter,
+    ) -> None:
+        self.costs, self.acceptance = costs, acceptance
+        self.ngrams, self.model, self.forced, self.foreign = ngrams, model, forced, foreign
+        self.model_costs = model_costs or RunningCosts()
+        self.end_tokens = end_tokens
+        self.clock = clock
+        self.spread = Spread()
+        self.rounds_without_model = 0
+        self.refused = 0
+        self.trust = Trust()
+        self.guard = Guard()
+
+    def begin_round(self) -> int:
+        """Count a round; how many have passed since the model was asked."""
+        before = self.rounds_without_model
+        self.rounds_without_model += 1
+        if before:
+            self.trust.forget()
+        return before
