@@ -221,3 +221,9 @@ def test_threads_follow_the_models_size(tmp_path):
     (folder / SIMPLE).touch()
     line = peers.command(PeerSetting("simple", "x", SIMPLE), folder, EMBEDDED_TARGET, None, PeerOptions())
     assert line[line.index("--threads-batch") + 1] == "1"
+
+
+def test_every_kind_of_n_grams_is_tried():
+    kinds = {setting.arguments[setting.arguments.index("--spec-type") + 1] for setting in peers.default_settings(draft=False)
+             if "--spec-type" in setting.arguments}  # fmt: skip
+    assert kinds == {"ngram-mod", "ngram-simple", "ngram-map-k", "ngram-map-k4v", "ngram-cache"}

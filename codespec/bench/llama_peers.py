@@ -172,6 +172,7 @@ def _with_ngrams(program: str, mode: str) -> Iterable[PeerSetting]:
     for key, value in ((12, 48), (4, 7)):
         yield _ngram(program, mode, "ngram-simple", {"size-n": key, "size-m": value})
         yield _ngram(program, mode, "ngram-map-k", {"size-n": key, "size-m": value})
+        yield _ngram(program, mode, "ngram-map-k4v", {"size-n": key, "size-m": value})
     yield _ngram(program, mode, "ngram-cache", {})
 
 
