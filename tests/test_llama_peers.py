@@ -224,6 +224,6 @@ def test_threads_follow_the_models_size(tmp_path):
 
 
 def test_every_kind_of_n_grams_is_tried():
-    kinds = {setting.arguments[setting.arguments.index("--spec-type") + 1] for setting in peers.default_settings(draft=False)
-             if "--spec-type" in setting.arguments}  # fmt: skip
+    lines = [each.arguments for each in peers.default_settings(draft=False) if "--spec-type" in each.arguments]
+    kinds = {line[line.index("--spec-type") + 1] for line in lines}
     assert kinds == {"ngram-mod", "ngram-simple", "ngram-map-k", "ngram-map-k4v", "ngram-cache"}
