@@ -170,8 +170,8 @@ def _with_ngrams(program: str, mode: str) -> Iterable[PeerSetting]:
         values = {"n-match": match, "n-min": least, "n-max": most}
         yield _ngram(program, mode, "ngram-mod", values)
     for key, value in ((12, 48), (4, 7)):
-        yield _ngram(program, mode, "ngram-simple", {"size-n": key, "size-m": value})
-        yield _ngram(program, mode, "ngram-map-k", {"size-n": key, "size-m": value})
+        for kind in ("ngram-simple", "ngram-map-k", "ngram-map-k4v"):
+            yield _ngram(program, mode, kind, {"size-n": key, "size-m": value})
     yield _ngram(program, mode, "ngram-cache", {})
 
 

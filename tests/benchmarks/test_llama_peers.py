@@ -221,3 +221,9 @@ def test_threads_follow_the_models_size(tmp_path):
     (folder / SIMPLE).touch()
     line = peers.command(PeerSetting("simple", "x", SIMPLE), folder, EMBEDDED_TARGET, None, PeerOptions())
     assert line[line.index("--threads-batch") + 1] == "1"
+
+
+def test_every_kind_of_n_grams_is_tried():
+    lines = [each.arguments for each in peers.default_settings(draft=False) if "--spec-type" in each.arguments]
+    kinds = {line[line.index("--spec-type") + 1] for line in lines}
+    assert kinds == {"ngram-mod", "ngram-simple", "ngram-map-k", "ngram-map-k4v", "ngram-cache"}

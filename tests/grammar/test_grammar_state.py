@@ -306,7 +306,7 @@ def test_threads_share_a_grammar() -> None:
 
 def test_vocabulary_of_a_model(tmp_path: Path) -> None:
     model = Model(byte_vocabulary.write(tmp_path / "bytes.gguf"), vocabulary_only=True)
-    tokenizer = tokenizer_from_vocab(model.vocabulary.pointer)
+    tokenizer = tokenizer_from_vocab(model.vocabulary)
     assert (tokenizer.size, tokenizer.end_tokens, tokenizer.barred) == (257, (256,), frozenset({256}))
     state = Grammar.from_gbnf('root ::= "é" [0-9]').state(tokenizer)
     assert state.forced() == "é".encode()

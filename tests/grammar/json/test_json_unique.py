@@ -118,7 +118,7 @@ def test_mask_and_accept_say_the_same_of_every_token(schema: dict[str, Any]) -> 
     """Along texts with items twice, in a real vocabulary; and copies and steps back change nothing."""
     check, chooser = jsonschema.Draft202012Validator(schema), random.Random(7)
     with Model(EMBEDDED_TARGET, vocabulary_only=True) as model:
-        tokenizer = tokenizer_from_vocab(model.vocabulary.pointer)
+        tokenizer = tokenizer_from_vocab(model.vocabulary)
         grammar, steps, ended = Grammar.from_json_schema(json.dumps(schema)), 0, 0
         while steps < 120:
             state, taken = grammar.state(tokenizer), []
