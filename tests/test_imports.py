@@ -98,11 +98,13 @@ def test_every_layer_exists():
     assert {part_of(path) for path in FILES} == set(LEVEL)
 
 
+def module_of(path: Path) -> str:
+    return ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__")
+
+
 def modules_of(path: Path) -> set[str]:
     """The modules that a file imports, types alone included."""
-    known = {
-        ".".join(each.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__") for each in FILES
-    }
+    known = {module_of(each) for each in FILES}
     found = set()
     for name in imports_of(path):
         while name and name not in known:

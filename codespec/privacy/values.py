@@ -204,12 +204,16 @@ _PUBLIC = re.compile(
 )
 
 
+_PUBLISHED_WORDS = frozenset(word for each in PUBLISHED for word in re.split(r"[+/=.]+", each))
+
+
 def holds_random(text: str) -> bool:
     """Whether a text holds a long word of both cases and digits that looks drawn at random."""
     for match in _LONG.finditer(text):
         word = match[1]
         if (
             is_drawn(word)
+            and word not in _PUBLISHED_WORDS
             and word.lower() != word != word.upper()
             and entropy(word) > RANDOM_BITS
             and sum(map(str.isdigit, word)) > 2

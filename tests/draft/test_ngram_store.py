@@ -187,6 +187,7 @@ def test_what_stands_behind_the_cursor_is_no_guess() -> None:
 
 
 KEY = "-----BEGIN RSA " + "PRIVATE KEY-----"
+BODY = "MIIEpAIBAAKCAQEAu1SU1LfVLPHCozMxH2Mo" + "4lgOEePzNm0tRgeLezV6ffAt0gun"
 RANDOM = "aB3dE5fG7hI9jK1lM2nO4pQ6rS8tU0vWxYz"
 
 
@@ -195,8 +196,8 @@ RANDOM = "aB3dE5fG7hI9jK1lM2nO4pQ6rS8tU0vWxYz"
     [
         *((path, "x = 1") for path in ("/w/.env", ".env.local", "prod.env", "C:\\w\\server.pem", "file:///w/site.KEY")),
         *((path, "") for path in ("id_rsa", "id_ed25519.pub", "a/credentials.json", "x.p12", ".npmrc", "~/.netrc")),
-        ("a.py", f"KEY = '''{KEY}\nabc'''"),
-        ("a.py", "aws = 'AKIA" + "ABCDEFGH12345678'"),
+        ("a.py", f"KEY = '''{KEY}\n{BODY}'''"),
+        ("a.py", "aws = 'AKIA" + "Q3JX7TM2ZRWPL5VN'"),
         ("a.py", f"call('{RANDOM}')"),
         ("a.py", f"call('{RANDOM[:14]}-{RANDOM[14:20]}_{RANDOM[20:]}')"),
         ("a.toml", 'db_password = "hunter2-hunter3x"'),
@@ -323,8 +324,8 @@ def test_secrets_and_what_belongs_to_no_workspace_are_not_written(engine: LocalE
     assert base is not None
     before = set(base.rglob("*.log"))
     learner.learn(CODE, "/w/.env", "dotenv", "/w")
-    learner.learn(f"{KEY}\n{CODE}", "/w/a.py", "python", "/w")
-    learner.accepted(KEY, CODE, "/w/a.py", "python", "/w")
+    learner.learn(f"{KEY}\n{BODY}\n{CODE}", "/w/a.py", "python", "/w")
+    learner.accepted(f"{KEY}\n{BODY}\n", CODE, "/w/a.py", "python", "/w")
     learner.learn(CODE, "/tmp/a.py", "python", "")
     assert set(base.rglob("*.log")) == before
     assert CODE in held(engine, "")
