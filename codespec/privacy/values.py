@@ -204,7 +204,7 @@ _PUBLIC = re.compile(
 )
 
 
-_PUBLISHED_WORDS = frozenset(word for each in PUBLISHED for word in re.split(r"[+/=.]+", each))
+_PUBLISHED_WORDS = frozenset(each.rstrip("=") for each in PUBLISHED)
 
 
 def holds_random(text: str) -> bool:
