@@ -210,14 +210,15 @@ class Generator:
 
     def _rounds(self, run: Run) -> Iterator[Round]:
         # The KV cache is rolled back before every yield, so a consumer may leave at any of them.
-        current = self._first_round(run)
+        current = self._read_prompt(run) or self._next_round(run)
         yield current
         while current.finish_reason is None:
             current = self._next_round(run)
             yield current
 
-    def _first_round(self, run: Run) -> Round:
-        """Read the prompt but for its last token, with which the first pass over a proposal begins."""
+    def _read_prompt(self, run: Run) -> Round | None:
+        """Read the prompt but for its last token, with which the first pass over a proposal begins; the last round
+        where it ends there."""
         self._check_turn(run)
         reason = run.interrupted() or run.over_from_the_start()
         if reason is not None:
@@ -229,9 +230,8 @@ class Generator:
         statistics.reused_tokens = kept
         statistics.prefill_tokens = len(self._sequence.tokens) + 1 - kept
         statistics.prefill_ms = since(began)
-        if len(self._sequence.tokens) < len(run.tokens) - 1:  # stopped in between
-            return run.ended("cancelled")
-        return self._next_round(run)
+        stopped = len(self._sequence.tokens) < len(run.tokens) - 1
+        return run.ended("cancelled") if stopped else None
 
     def _next_round(self, run: Run) -> Round:
         """Draft, one pass of the target, accept, roll back."""

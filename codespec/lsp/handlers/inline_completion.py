@@ -7,7 +7,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from lsprotocol import types
 
@@ -20,6 +20,7 @@ from codespec.protocols import CodespecError
 
 if TYPE_CHECKING:
     from codespec.completion.request import Completion, Request
+    from codespec.worker.jobs import Job
 
 logger = logging.getLogger(__name__)
 
@@ -111,11 +112,15 @@ async def _decode(ls: CodespecServer, uri: str, request: Request) -> list[Comple
     config = ls.settings.config
     ls.usage.decoding += 1
     ls.reporter.touch()
+    job = ls.completions.ahead.get(uri)
+    # The thread may be done with it before it is in the cache.
+    if job is None or job.key != request or not job.succeeded:
+        job = ls.decode.submit(uri, completing(request), key=request)
     try:
-        completions, superseded = await _wait(ls, uri, request)
-        if completions is None and not superseded:
+        completions = await _result(ls, job)
+        if completions is None and not job.cancel.is_set() and ls.decode.accepts_jobs:
             # It was begun ahead, and gave way to another window's request.
-            completions, _ = await _wait(ls, uri, request)
+            completions = await _result(ls, ls.decode.submit(uri, completing(request), key=request))
     finally:
         ls.usage.decoding -= 1
         ls.reporter.touch()
@@ -124,15 +129,11 @@ async def _decode(ls: CodespecServer, uri: str, request: Request) -> list[Comple
     return completions
 
 
-async def _wait(ls: CodespecServer, uri: str, request: Request) -> tuple[list[Completion] | None, bool]:
-    """Completions, and whether nobody wants them any more."""
-    job = ls.completions.ahead.get(uri)
-    # The thread may be done with it before it is in memory.
-    if job is None or job.key != request or not job.succeeded:
-        job = ls.decode.submit(uri, completing(request), key=request)
+async def _result(ls: CodespecServer, job: Job) -> list[Completion] | None:
+    """What a job comes to; it is cancelled with the request that waits for it."""
     give_up = asyncio.get_running_loop().call_later(START_WITHIN_S, ls.decode.give_up, job)
     try:
-        return await asyncio.wrap_future(job.future), job.cancel.is_set() or not ls.decode.accepts_jobs
+        return cast("list[Completion] | None", await asyncio.wrap_future(job.future))
     except asyncio.CancelledError:
         ls.decode.cancel(job)
         raise
