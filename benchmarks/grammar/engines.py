@@ -131,7 +131,7 @@ class StockConverter:
 
         from codespec.llama.llguidance_tokenizer import tokenizer_from_vocab
 
-        tokenizer = tokenizer_from_vocab(model.vocabulary.pointer)
+        tokenizer = tokenizer_from_vocab(model.vocabulary)
         began = thread_time()
         self.matcher = llguidance.LLMatcher(tokenizer.raw, any_to_lark(source), log_level=0)
         self.compile_ms = (thread_time() - began) * 1e3

@@ -72,7 +72,7 @@ def run(names: Sequence[str], vocabularies: Sequence[Path], out: Path | None, pe
     rows: list[Row] = []
     for path in vocabularies or [default_vocabulary()]:
         with Model(path, vocabulary_only=True) as model:
-            tokenizer = tokenizer_from_vocab(model.vocabulary.pointer)
+            tokenizer = tokenizer_from_vocab(model.vocabulary)
             for name in names or list(shipped()):
                 rows += measure_all(name, path, model, tokenizer, peers)
     print(table(rows))

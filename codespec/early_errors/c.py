@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from codespec.early_errors.c_types import is_for_a_macro, is_listed, is_type_as_a_value, is_value_as_a_type
+from codespec.early_errors.c_types import is_for_a_macro, is_listed, is_type_as_a_value, is_used, is_value_as_a_type
 from codespec.early_errors.walk import Handler, Node, Walk, has_token, named, repeated
 
 _STATEMENTS = frozenset(
@@ -31,6 +31,7 @@ _COMPLETE = frozenset(
 
 _SIZED = (b"int", b"char", b"double")
 
+_JOINED = re.compile(rb"\s*#\s*define\s+[A-Za-z_]\w*[^\s\w(\\]")
 _PARAMETERS = re.compile(rb"\s*#\s*define\s+\w+\(([^()\\/\n]*)\)")
 _PARAMETER = re.compile(rb"\s*(?:[A-Za-z_]\w*)?\s*(?:\.\.\.)?\s*")
 
@@ -251,6 +252,8 @@ def _macro(walk: Walk, node: Node, context: Context) -> None:
 def _identifier(walk: Walk, node: Node, context: Context) -> None:
     if walk.text(node) in _KEYWORDS and not is_for_a_macro(walk, node):
         walk.report("keyword as a name", node)
+    elif node.type == "type_identifier" and walk.text(node) == b"NULL":
+        walk.report("value as a type", node)
     elif node.type == "identifier" and walk.is_touched(node) and is_type_as_a_value(walk, node):
         walk.report("type as a value", node)
 
@@ -312,6 +315,15 @@ def _define(walk: Walk, node: Node, context: Context) -> None:
     found = _PARAMETERS.match(walk.text(node))
     if found and not all(map(_PARAMETER.fullmatch, found[1].split(b","))):
         walk.report("macro parameter without a name", node)
+    if not walk.is_touched(node):
+        return
+    if _JOINED.match(walk.text(node)):
+        walk.report("macro without a blank behind its name", node)
+    name = node.child_by_field_name("name")
+    # In a file as it is, a macro of nothing may be there for what uses it.
+    added = walk.touched is not None and node.child_by_field_name("value") is None
+    if name is not None and added and is_used(walk, name):
+        walk.report("macro of nothing that the file uses", node)
 
 
 def _include(walk: Walk, node: Node, context: Context) -> None:

@@ -51,6 +51,11 @@ def is_listed(walk: Walk, name: Node) -> bool:
     return re.search(rb"[,{]\s*%b\s*[,=}]" % re.escape(walk.text(name)), _rest(walk, name)) is not None
 
 
+def is_used(walk: Walk, name: Node) -> bool:
+    """Whether the rest of the file has a name in a line that is no directive: a macro of nothing would remove it."""
+    return re.search(rb"^(?![ \t]*#).*\b%b\b" % re.escape(walk.text(name)), _rest(walk, name), re.MULTILINE) is not None
+
+
 def _is_value(walk: Walk, name: Node) -> bool:
     parent = name.parent
     if parent is None or parent.type not in _VALUES:

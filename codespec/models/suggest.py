@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -13,6 +15,11 @@ from codespec.llama.defaults import memory
 from codespec.llama.devices import MARGIN, Gpu, devices, gpus
 from codespec.llama.threads import own_cpus
 from codespec.models.catalogue import CATALOGUE, Known, known_model
+from codespec.protocols import CodespecError
+
+SPEED = "CODESPEC_MACHINE_SPEED"
+"""The environment variable that says how fast memory and processor are, where other programs are in the way of
+measuring that: gigabytes, and billions of operations on floats, a second, such as ``24,400``."""
 
 CONTEXT = 8192
 """The context length of the estimate, in tokens: the most that the settings choose by themselves."""
@@ -103,8 +110,26 @@ class Fit:
 
 
 def this_machine() -> Machine:
-    """This machine, measured in a tenth of a second or two."""
-    return Machine(memory(), _bandwidth(), _compute(), devices(), tuple(each for each in gpus() if not each.shared))
+    """This machine, measured in a tenth of a second or two, or as ``SPEED`` says.
+
+    Raises:
+        CodespecError: the variable does not hold two positive numbers.
+    """
+    bandwidth, compute = _told() or (_bandwidth(), _compute())
+    return Machine(memory(), bandwidth, compute, devices(), tuple(each for each in gpus() if not each.shared))
+
+
+def _told() -> tuple[float, float] | None:
+    text = os.environ.get(SPEED, "")
+    if not text:
+        return None
+    try:
+        bandwidth, compute = (float(each) for each in text.split(","))
+        if not (0 < bandwidth < math.inf and 0 < compute < math.inf):
+            raise ValueError
+    except ValueError:
+        raise CodespecError(f"{SPEED} must be GB/s and GFLOP/s, such as 24,400, not {text!r}") from None
+    return bandwidth * 1e9, compute * 1e9
 
 
 def fits(machine: Machine) -> list[Fit]:

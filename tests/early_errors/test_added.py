@@ -49,6 +49,10 @@ def added(language, before, text, after, strict=True, path=""):
         ("javascript", "", "await a;", "\nrequire('b');", [AWAIT]),
         ("javascript", "import 'b';\n", "return;", "\n", ["return outside a function"]),
         ("javascript", "require('b');\n", "return;", "\n", []),
+        # A macro of nothing removes the uses of its name.
+        ("c", "", "#define LESS\n", "int f(LESS a);\n", ["macro of nothing that the file uses"]),
+        ("c", "#ifndef LESS\n", "#define LESS\n", "#endif\nint a;\n", []),
+        ("c", "", "#define LESS int\n", "int f(LESS a);\n", []),
     ],
 )  # fmt: skip
 def test_added(language, before, text, after, expected):

@@ -50,7 +50,8 @@ def answers(monkeypatch):
 
 
 def soon(hub) -> dict[str, str]:
-    return {"CODESPEC_OFFER_AFTER_S": "0.1", "HF_ENDPOINT": hub.url}
+    # Other tests run beside these, so that measuring would find nothing fast enough.
+    return {"CODESPEC_OFFER_AFTER_S": "0.1", "CODESPEC_MACHINE_SPEED": "60,1000", "HF_ENDPOINT": hub.url}
 
 
 async def test_a_yes_fetches_and_uses_it(tmp_path, hub, answers):
@@ -104,7 +105,7 @@ async def test_who_has_chosen_is_not_asked(tmp_path, hub, answers, options):
 
 async def test_without_a_network_the_user_is_told_and_nothing_changes(tmp_path, answers):
     answers[1].append("Download")
-    env = {"CODESPEC_OFFER_AFTER_S": "0.1", "HF_ENDPOINT": "http://127.0.0.1:9"}
+    env = {"CODESPEC_OFFER_AFTER_S": "0.1", "CODESPEC_MACHINE_SPEED": "60,1000", "HF_ENDPOINT": "http://127.0.0.1:9"}
     async with running(tmp_path, env=env, client_name=CODE) as server:
         await until(lambda: any("cannot be reached" in each for each in server.shown), 60)
         server.open("x = 1\n")

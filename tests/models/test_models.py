@@ -21,7 +21,7 @@ from codespec.models.choose import choose
 from codespec.models.index import SHIPPED, best_draft, look_beforehand, look_through
 from codespec.models.info import LANGUAGES_KEY, inspect
 from codespec.models.registry import EMBEDDED, EMBEDDED_TARGET, models_folder
-from codespec.models.suggest import Machine, best, fits, table, this_machine
+from codespec.models.suggest import SPEED, Machine, best, fits, table, this_machine
 from codespec.protocols import CodespecError
 
 VOCABULARIES = Path(os.environ.get("CODESPEC_VOCABULARIES", ""))
@@ -161,6 +161,16 @@ def test_a_settings_file_that_cannot_be_read_stays_as_it_is(tmp_path, content):
     with pytest.raises(CodespecError, match=r"codespec\.toml: "):
         choose(file, "draft", "x", "go") if content.startswith(b"lang") else choose(file, "target", "x")
     assert file.read_bytes() == content
+
+
+def test_a_speed_that_is_told_is_not_measured(monkeypatch):
+    monkeypatch.setenv(SPEED, "60,1000")
+    machine = this_machine()
+    assert (machine.bandwidth, machine.compute) == (60e9, 1e12)
+    for text in ("60", "fast,1", "-1,2", "nan,1", "1,inf"):
+        monkeypatch.setenv(SPEED, text)
+        with pytest.raises(CodespecError, match="must be GB/s and GFLOP/s"):
+            this_machine()
 
 
 def test_commands(tmp_path, capsys, monkeypatch):

@@ -117,7 +117,7 @@ def main() -> None:
     rules = {name: Grammar.load(name).rules for name in shipped()}
     rules |= {path.name: Grammar.from_gbnf(path.read_text("utf-8"), path.name).rules for path in options.grammars}
     with Model(options.vocabulary, vocabulary_only=True) as model:
-        tokenizer = tokenizer_from_vocab(model.vocabulary.pointer)
+        tokenizer = tokenizer_from_vocab(model.vocabulary)
         for name, those in rules.items():
             assert those is not None
             *states, short = both(those, tokenizer)

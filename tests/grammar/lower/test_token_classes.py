@@ -130,7 +130,7 @@ def model() -> Model:
 
 @pytest.mark.parametrize("name", [*shipped(), *UPSTREAM])
 def test_grammars_keep_their_masks(name: str, model: Model) -> None:
-    tokenizer = tokenizer_from_vocab(model.vocabulary.pointer)
+    tokenizer = tokenizer_from_vocab(model.vocabulary)
     rules = parse(UPSTREAM[name]) if name in UPSTREAM else Grammar.load(name).rules
     assert rules is not None
     *states, found = both(rules, tokenizer)
