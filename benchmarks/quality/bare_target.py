@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from codespec.completion.ending.suffix_gate import FittedState, FreeState
+from codespec.completion.ending.fitted_state import FittedState, FreeState
 from codespec.engine.local import LocalEngine
 from codespec.protocols import Chunk, Limits, Sampling
 

@@ -10,10 +10,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
 from codespec.completion.ending.brackets import closer_of
+from codespec.completion.ending.fitted_state import FittedState, FreeState
 from codespec.completion.ending.json_spacing import SpacedState, Spacing, prepare
 from codespec.completion.ending.lexical import LexicalCheck
 from codespec.completion.ending.stop_rule import StopRule
-from codespec.completion.ending.suffix_gate import FittedState, FreeState, SuffixGate, window
+from codespec.completion.ending.suffix_gate import SuffixGate, window
 from codespec.completion.ending.tidy import Tidy
 from codespec.completion.trees import Trees
 from codespec.early_errors import EarlyErrors

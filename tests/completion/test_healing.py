@@ -9,7 +9,7 @@ from drafting import drafting_engine
 from fakes import FakeVocabulary
 
 from codespec import Completer, Config, Request, Sampling
-from codespec.completion.ending.suffix_gate import FittedState, FreeState
+from codespec.completion.ending.fitted_state import FittedState, FreeState
 from codespec.completion.ending.token_prefixes import keep_leading
 from codespec.completion.open_documents import LONGEST_LEAD, OpenDocuments, lead_of
 from codespec.languages import by_id

@@ -9,8 +9,8 @@ import llguidance
 import pytest
 from test_suffix_gate import END, Bytes, allowed, json_grammar, masked
 
+from codespec.completion.ending.fitted_state import FittedState
 from codespec.completion.ending.json_spacing import SpacedState, Spacing
-from codespec.completion.ending.suffix_gate import FittedState
 from codespec.grammar.tokenizer import Tokenizer
 
 EXTRA = (b'": ', b'":', b'"  ', b'",\n', b",\n", b'"\n', b"  ", b", ", b"\n    ", b'":"', b" :")

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from codespec.completion.ending.ending import Ending, places
+from codespec.completion.ending.fitted_state import FittedState, FreeState
 from codespec.completion.ending.stop_rule import StopRule
-from codespec.completion.ending.suffix_gate import LONGEST_WINDOW, WINDOW, FittedState, FreeState, SuffixGate, window
+from codespec.completion.ending.suffix_gate import LONGEST_WINDOW, WINDOW, SuffixGate, window
 from codespec.completion.ending.tidy import Tidy
 from codespec.grammar import Grammar, byte_tokenizer
 from codespec.languages import by_id
