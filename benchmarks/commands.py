@@ -11,6 +11,7 @@ from typing import Any
 from benchmarks.options import build_parser
 from codespec.cli import show
 from codespec.cli.main import run_command
+from codespec.errors import CodespecError
 
 
 def run_latency(options: argparse.Namespace) -> int:
@@ -123,8 +124,10 @@ def run_grammar(options: argparse.Namespace) -> int:
 
 def run_compare(options: argparse.Namespace) -> int:
     """``python -m benchmarks compare``."""
-    from benchmarks.training.compare import run
-
+    try:
+        from benchmarks.training.compare import run
+    except ImportError as error:
+        raise CodespecError(f"this needs pip install 'codespec[train]' ({error.name} is missing)") from None
     return run(options)
 
 

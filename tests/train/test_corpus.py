@@ -11,8 +11,8 @@ pytest.importorskip(
     "datasketch", reason="datasketch is not installed; `make test-train` installs it and runs this file"
 )
 
+from benchmarks.commands import main as benchmark
 from benchmarks.training import fetch
-from codespec.cli.main import main
 from codespec.privacy.secrets import SECRET, holds_key
 from codespec.train import corpus
 
@@ -123,7 +123,7 @@ def test_what_looks_first_for_parts_of_keys_finds_all_of_them(key):
 def test_fetching_leaves_the_running_interpreter_s_library_alone(tmp_path, capsys):
     manifest = tmp_path / "manifest.json.gz"
     manifest.write_bytes(gzip.compress(b'[{"package": "cpython/json", "version": "3.11"}]'))
-    assert main(["train", "fetch", "--manifest", str(manifest), "--out", str(tmp_path / "out")]) == 0
+    assert benchmark(["fetch", "--manifest", str(manifest), "--out", str(tmp_path / "out")]) == 0
     assert capsys.readouterr().out.startswith("1 of 1 packages")
     assert not (tmp_path / "out").exists()
 
@@ -143,7 +143,7 @@ def test_a_program_s_package_is_not_its_source(tmp_path):
 def test_what_is_no_manifest_is_refused(tmp_path, capsys, content):
     manifest = tmp_path / "manifest.json.gz"
     manifest.write_bytes(content)
-    assert main(["train", "fetch", "--manifest", str(manifest), "--out", str(tmp_path)]) == 2
+    assert benchmark(["fetch", "--manifest", str(manifest), "--out", str(tmp_path)]) == 2
     assert "no manifest of a corpus" in capsys.readouterr().err
 
 
