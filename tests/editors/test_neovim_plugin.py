@@ -295,7 +295,7 @@ def test_every_option_is_in_the_help_and_the_readme(kind, folder):
     from neovim_editor import PLUGIN
 
     with editing(kind, folder, STUB, "abc\n") as editor:
-        defaults = editor.lua("return require('codespec.cli.options').defaults")
+        defaults = editor.lua("return require('codespec.options').defaults")
     for text in ((PLUGIN / "doc" / "codespec.txt").read_text(), (PLUGIN / "README.md").read_text()):
         assert [name for name in [*defaults, *defaults["keys"], "native"] if name not in text] == []
         assert json.dumps(defaults["debounce_ms"]) in text

@@ -37,7 +37,7 @@ function M.setup(user)
     return
   end
   local messages
-  options, messages = require('codespec.cli.options').read(user)
+  options, messages = require('codespec.options').read(user)
   if #messages > 0 then
     tell.warn(table.concat(messages, '; ') .. ' (:help codespec-options)')
   end
