@@ -139,18 +139,6 @@ def test_drafts_are_compared(run_folder, tmp_path, capsys):
     assert "no files are held out in sql, markdown" in capsys.readouterr().err
 
 
-def test_heads_are_compared_with_the_draft(run_folder, capsys):
-    heads = ["train", "heads", "--out", str(run_folder), "--heads", "2"]
-    assert main([*heads, "--minutes", "9", "--max-steps", "20", "--positions", "6"]) == 0
-    summary = json.loads(capsys.readouterr().out)
-    assert summary == json.loads((run_folder / "heads.json").read_text())
-    assert set(summary["sources"]) == {"medusa", "hydra", "draft"}
-    for figures in summary["sources"].values():
-        assert len(figures["speed"]) == 2
-        assert all(0 <= share <= 1 for share in figures["acceptance"])
-    assert summary["verdict"] in {"medusa", "hydra", "draft", "target alone"}
-
-
 def test_a_target_goes_on_from_a_gguf_file(run_folder, tmp_path):
     out = tmp_path / "more"
     out.mkdir()
