@@ -9,6 +9,7 @@ room in the context for 64 tokens more, or ``ngram-mod`` with its defaults abort
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import subprocess
@@ -45,7 +46,8 @@ class PeerOptions:
         context: in tokens; 0 is what the model was trained with.
         threads, draft_threads: 0 is one for models below 50 MB, else all CPUs.
         spin_count: ``GOMP_SPINCOUNT`` of the tools, None for their own default, which spins without bound.
-        cache_prompt: whether the server may keep the KV cache of the request before.
+        states: a folder where the server's KV caches of prompts are kept, so that a prompt is read once for all its
+            settings (reading is not in the figures); None: it is read each time.
         timeout: seconds for one prompt, and for the server to load.
     """
 
@@ -61,7 +63,7 @@ class PeerOptions:
     threads: int = 0
     draft_threads: int = 0
     spin_count: int | None = 20_000
-    cache_prompt: bool = False
+    states: Path | None = None
     timeout: float = 300.0
 
 
@@ -270,15 +272,31 @@ def _on_server(
 ) -> list[PeerResult]:  # fmt: skip
     line = command(setting, folder, target, draft, options)
     line += ["--parallel", "1", "--cache-ram", "0", "--no-ui", "--no-warmup"]
+    if options.states is not None:
+        layout = options.states / ("flash" if "--flash-attn" in setting.arguments else "plain")
+        layout.mkdir(exist_ok=True)
+        line += ["--slot-save-path", str(layout)]
     with Server(line, environment(options.spin_count), options.timeout) as server:
         return [_ask(server, prompt, options) for prompt in prompts]
 
 
 def _ask(server: Server, prompt: PeerPrompt, options: PeerOptions) -> PeerResult:
     try:
+        if options.states is not None:
+            _bring_to(server, prompt, options)
         return parse_answer(server.ask("/completion", request(prompt, options)), prompt)
     except Exception as error:
         return PeerResult(error=f"{type(error).__name__}: {str(error)[:300]}")
+
+
+def _bring_to(server: Server, prompt: PeerPrompt, options: PeerOptions) -> None:
+    """Fill the server's KV cache with a prompt, from a file if it was read before."""
+    name = {"filename": hashlib.sha256(repr(prompt.tokens).encode()).hexdigest()}
+    try:
+        server.ask("/slots/0?action=restore", name)
+    except RuntimeError:  # not read yet
+        server.ask("/completion", {**request(prompt, options), "n_predict": 0})
+        server.ask("/slots/0?action=save", name)
 
 
 def request(prompt: PeerPrompt, options: PeerOptions) -> dict[str, Any]:
@@ -293,7 +311,7 @@ def request(prompt: PeerPrompt, options: PeerOptions) -> dict[str, Any]:
         "min_p": options.min_p,
         "seed": options.seed,
         "ignore_eos": options.ignore_eos,
-        "cache_prompt": options.cache_prompt,
+        "cache_prompt": options.states is not None,
         "return_tokens": True,
     }
     return body if options.grammar is None else {**body, "grammar": options.grammar}

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import statistics
+import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -98,9 +99,16 @@ def compare(bench: Bench, measured: Measured, peers: Peers, say: Callable[[str],
     reason = why_not(measured)
     if reason is not None:
         return {"skipped": reason}
+    with tempfile.TemporaryDirectory(prefix="codespec-peers-") as states:
+        return _compare(bench, measured, peers, replace(peer_options(bench, measured), states=Path(states)), say)
+
+
+def _compare(
+    bench: Bench, measured: Measured, peers: Peers, options: PeerOptions, say: Callable[[str], None]
+) -> dict[str, Any]:
     own, title = bench.options, f"{measured.set}, T = {measured.temperature:g}"
     prompts = [prompt_of(bench.engine.model.vocabulary, prompt.tokens) for prompt in measured.prompts]
-    options, disturbance, ours = peer_options(bench, measured), Disturbance(), _Ours(bench, measured)
+    disturbance, ours = Disturbance(), _Ours(bench, measured)
 
     def run(setting: PeerSetting) -> SettingResult:
         say(f"{title}: llama.cpp, {setting.mode}: {setting.name}")
@@ -127,6 +135,7 @@ def compare(bench: Bench, measured: Measured, peers: Peers, say: Callable[[str],
         "failed": sum(not each.complete for each in results),
         "fastest": None if first is None else _alternately(ours, lambda: run(first.setting), first.setting, say, title),
         "between": [round(statistics.median(times), 3) for times in brackets],
+        "without": sorted(_unread(measured)),
         "disturbance": disturbance.as_json(),
         "settings": figures,
     }
@@ -192,16 +201,18 @@ def why_not(measured: Measured) -> str | None:
     """Why a set is none for llama.cpp's tools; None where it is."""
     if any(prompt.known is not None for prompt in measured.prompts):
         return "its text is replayed, which llama.cpp's tools cannot do"
-    names = {prompt.grammar for prompt in measured.prompts} - {None}
-    if names - PLAIN_GBNF:
-        return f"its grammar ({', '.join(sorted(map(str, names)))}) is none that llama.cpp reads"
     return None
+
+
+def _unread(measured: Measured) -> set[str]:
+    """The grammars of a set that llama.cpp does not read; it writes without them, which costs it less."""
+    return {prompt.grammar for prompt in measured.prompts if prompt.grammar} - PLAIN_GBNF
 
 
 def peer_options(bench: Bench, measured: Measured) -> PeerOptions:
     """The same as ours: end tokens are out, so that all write as much."""
     own = bench.options
-    grammar = next((prompt.grammar for prompt in measured.prompts if prompt.grammar), None)
+    grammar = next((prompt.grammar for prompt in measured.prompts if prompt.grammar in PLAIN_GBNF), None)
     return PeerOptions(
         n_predict=own.tokens,
         temperature=measured.temperature,
@@ -291,6 +302,8 @@ def table(peers: dict[str, Any], aligned: Callable[[Sequence[Sequence[str]]], li
                 f"{arm} is {first[f'{arm}_over_it']:.2f}x ({low:.2f}–{high:.2f}) as fast as the fastest of them "
                 f"({first['mode']}, {first['name']}), both run again in alternation, {first['rounds']} times"
             )
+    if peers["without"]:
+        lines.append(f"llama.cpp wrote without the grammar {' and '.join(peers['without'])}, which it cannot read")
     nothing = peers["idle"]["settings"]
     if nothing:
         line = f"{len(nothing)} of {len(peers['settings'])} settings proposed nothing and are left out"
