@@ -38,6 +38,7 @@ class Options:
         sets: of ``prompts.SETS``.
         arms: see ``Arm``.
         curve: the target's time is taken from this cost curve, not from the clock.
+        as_text: only prompts whose text a tokenizer makes the same tokens of: some of llama.cpp's tools read texts.
     """
 
     target: Path = EMBEDDED_TARGET
@@ -52,6 +53,7 @@ class Options:
     threads: int = 0
     seed: int = 1
     curve: CostCurve | None = None
+    as_text: bool = False
 
 
 @dataclass
@@ -223,7 +225,13 @@ def measure_all(bench: Bench, say: Callable[[str], None]) -> list[Measured]:
     for name in options.sets:
         say(f"{name}: choosing prompts")
         chosen = prompts(
-            bench.engine, name, options.files or default_files(), options.count, options.tokens, options.seed
+            bench.engine,
+            name,
+            options.files or default_files(),
+            options.count,
+            options.tokens,
+            options.seed,
+            options.as_text,
         )
         for temperature in options.temperatures:
             measured.append(measure_set(bench, name, chosen, temperature, say))

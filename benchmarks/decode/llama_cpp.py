@@ -276,8 +276,13 @@ def _on_server(
         layout = options.states / ("flash" if "--flash-attn" in setting.arguments else "plain")
         layout.mkdir(exist_ok=True)
         line += ["--slot-save-path", str(layout)]
-    with Server(line, environment(options.spin_count), options.timeout) as server:
-        return [_ask(server, prompt, options) for prompt in prompts]
+    # The draft model's KV cache does not follow where the target's is restored: a server for each prompt then.
+    groups = [[each] for each in prompts] if setting.needs_draft and options.states is not None else [prompts]
+    found = []
+    for group in groups:
+        with Server(line, environment(options.spin_count), options.timeout) as server:
+            found += [_ask(server, prompt, options) for prompt in group]
+    return found
 
 
 def _ask(server: Server, prompt: PeerPrompt, options: PeerOptions) -> PeerResult:

@@ -54,7 +54,9 @@ class Prompt:
         return state
 
 
-def prompts(engine: LocalEngine, name: str, files: Sequence[Path], count: int, tokens: int, seed: int) -> list[Prompt]:
+def prompts(
+    engine: LocalEngine, name: str, files: Sequence[Path], count: int, tokens: int, seed: int, as_text: bool = False
+) -> list[Prompt]:
     """``count`` prompts of a set, the same ones for the same arguments.
 
     * ``code``: the cursor at a line's end of a Python file, with what follows (FIM).
@@ -69,10 +71,20 @@ def prompts(engine: LocalEngine, name: str, files: Sequence[Path], count: int, t
     maker = _MAKERS[name]
     chooser = random.Random(f"{name} {seed}")
     texts = [(path.name, path.read_text("utf-8")) for path in files]
-    found = list(islice(maker(_Context(engine, tokens, chooser), texts), count))
+    made = maker(_Context(engine, tokens, chooser), texts)
+    found = list(islice((each for each in made if not as_text or _is_as_text(engine, each)), count))
     if len(found) < count:
         raise CodespecError(f"the files give only {len(found)} of {count} prompts of the set {name!r}; name more files")
     return found
+
+
+def _is_as_text(engine: LocalEngine, prompt: Prompt) -> bool:
+    """Whether the tokenizer makes the prompt's tokens of its text, markers included."""
+    texts = engine.vocabulary.texts
+    text = b"".join(texts[token] for token in prompt.tokens if token != engine.vocabulary.beginning)
+    beginning = engine.vocabulary.beginning
+    read = engine.vocabulary.tokenize(text.decode("utf-8", "replace"), special=True)
+    return [*([] if beginning is None else [beginning]), *read] == list(prompt.tokens)
 
 
 class _Context:

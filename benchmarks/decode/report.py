@@ -85,6 +85,7 @@ def options_of(arguments: argparse.Namespace) -> Options:
         tokens=arguments.tokens,
         threads=arguments.threads,
         curve=None if arguments.costs is None else load_curve(arguments.costs),
+        as_text=arguments.peers is not None,
     )
 
 
