@@ -13,7 +13,7 @@ from typing import Any
 from codespec.completion.completer import Completer
 from codespec.completion.load import load_engine
 from codespec.config import Config
-from codespec.engine.local import LocalEngine
+from codespec.engine.engine import Engine
 from codespec.models.registry import find_target
 from codespec.protocols import Cancel, CodespecError
 
@@ -27,7 +27,7 @@ KEPT_S = 60.0
 class _Loaded:
     """An engine and the completers of those who use it."""
 
-    engine: LocalEngine
+    engine: Engine
     users: dict[object, Completer] = field(default_factory=dict)
     unused_since: float = 0.0
 
@@ -38,7 +38,7 @@ class Models:
     Only ``release``, ``abort``, ``count`` and ``overdue`` may be called from other threads.
     """
 
-    def __init__(self, load: Callable[[Config, Callable[[str, int], None] | None], LocalEngine] = load_engine) -> None:
+    def __init__(self, load: Callable[[Config, Callable[[str, int], None] | None], Engine] = load_engine) -> None:
         self._load = load
         self._lock = threading.Lock()
         self._loaded: dict[tuple[Any, ...], _Loaded] = {}
