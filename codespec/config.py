@@ -106,7 +106,7 @@ class RemoteConfig:
     context: int = option(0, Workspace.NEVER, maximum=1 << 20)
     key_env: str = option("CODESPEC_API_KEY", Workspace.NEVER)
     certificate: str = option("", Workspace.NEVER)
-    silence_s: float = option(30.0, Workspace.NEVER, minimum=0.1, maximum=600)
+    silence_s: float = option(10.0, Workspace.NEVER, minimum=0.1, maximum=600)
     fallback: str = option("local", Workspace.NEVER, choices=("local", "none"))
 
 

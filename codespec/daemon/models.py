@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from codespec.completion.completer import Completer
-from codespec.completion.load import load_engine
+from codespec.completion.fallback import FallbackCompleter
+from codespec.completion.load import falls_back, load_engine, on_this_machine
 from codespec.config import Config
 from codespec.engine.engine import Engine
 from codespec.models.registry import find_target
@@ -49,7 +50,9 @@ class Models:
         """How many targets are loaded."""
         return len(self._loaded)
 
-    def completer(self, user: object, config: Config, progress: Callable[[str, int], None]) -> Completer:
+    def completer(
+        self, user: object, config: Config, progress: Callable[[str, int], None]
+    ) -> Completer | FallbackCompleter:
         """A completer with these settings; its engine is loaded unless it is there.
 
         Args:
@@ -59,6 +62,14 @@ class Models:
             CodespecError: the model cannot be loaded.
         """
         self.release(user)
+        if not falls_back(config):
+            return self._completer(user, config, progress)
+        return FallbackCompleter(
+            lambda: self._completer(user, config, progress),
+            lambda: self._completer(user, on_this_machine(config), progress),
+        )
+
+    def _completer(self, user: object, config: Config, progress: Callable[[str, int], None]) -> Completer:
         loaded = self._engine(config, progress)
         completer = Completer(loaded.engine, config, patient=False)
         with self._lock:
@@ -162,6 +173,8 @@ def engine_key(config: Config) -> tuple[Any, ...]:
     Raises:
         CodespecError: there is no such model.
     """
+    if config.remote.kind:
+        return config.remote, config.draft_length
     path = find_target(config.target.path)
     try:
         status = path.stat()

@@ -20,12 +20,12 @@ import httpx
 
 from codespec.protocols import Aborted, Cancel
 from codespec.remote.address import Address
-from codespec.remote.errors import Away, Refused
+from codespec.remote.errors import Away, Refused, Unreachable
 from codespec.terminal import printable
 
 CONNECT_S = 3.0
 """Seconds until a connection must stand."""
-SILENCE_S = 30.0
+SILENCE_S = 10.0
 """Seconds that the engine may be silent within a request: a long prompt takes its time."""
 LONGEST_WAIT_S = 2.0
 """Seconds that an engine may ask to be left alone (429) for the request to wait and be sent again."""
@@ -183,8 +183,8 @@ class Connection:
             await asyncio.sleep(max(0.0, self._wait_until - time.monotonic()))
             try:
                 return await self._once(method, path, body)
-            except Away:
-                if last or self._away:
+            except Away as error:
+                if last or self._away or isinstance(error, Unreachable):
                     raise
                 # Nothing was shown yet; with others that failed at the same time it must not come in step.
                 await asyncio.sleep(random.uniform(0.02, 0.1))
@@ -264,7 +264,7 @@ class Connection:
                     raise
             except (httpx.HTTPError, httpx.InvalidURL, ssl.SSLError) as error:
                 failure = self._failure(error)
-                if last or self._away or isinstance(failure, Refused):
+                if last or self._away or isinstance(failure, (Refused, Unreachable)):
                     raise failure from error
             await asyncio.sleep(random.uniform(0.02, 0.1))
         raise AssertionError("unreachable")
@@ -282,7 +282,7 @@ class Connection:
             self._lose(f"{host} does not answer")
             return Away(f"{host} did not answer in time; is it overloaded, or a firewall in between?")
         if isinstance(error, httpx.ConnectError):
-            return Away(f"{self.address.url} cannot be reached ({printable(text)[:80]}); is the engine running?")
+            return Unreachable(f"{self.address.url} cannot be reached ({printable(text)[:80]}); is the engine running?")
         return Away(f"{host}: the connection broke ({type(error).__name__})")
 
     def _refusal(self, response: httpx.Response, path: str, data: bytes) -> Away | Refused:
