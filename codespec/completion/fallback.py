@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator
+from time import monotonic
 from typing import Any, TypeVar
 
 from codespec.completion.completer import Completer
@@ -11,9 +12,13 @@ from codespec.completion.request import Completion, Request
 from codespec.engine.engine import Engine
 from codespec.grammar import Grammar
 from codespec.protocols import Cancel, CodespecError, Limits
-from codespec.remote.errors import RemoteError
+from codespec.remote.errors import Away, RemoteError
 
 T = TypeVar("T")
+
+PATIENCE = 20
+"""A connection that failed is tried again after this many times as long as that took: at once where nothing listened, not
+with every request where nothing answered."""
 
 _log = logging.getLogger("codespec")
 
@@ -40,6 +45,7 @@ class FallbackCompleter:
         self._remote: Completer | None = None
         self._local: Completer | None = None
         self._away = ""
+        self._next_try = 0.0
         self.problems: list[str] = []
         self._running: Completer = self._either(lambda completer: completer)
         self.problems += self._running.problems
@@ -75,10 +81,8 @@ class FallbackCompleter:
 
     def _either(self, work: Callable[[Completer], T]) -> T:
         try:
-            if self._remote is None:
-                self._remote = self._connect()
-            self._running = self._remote
-            result = work(self._remote)
+            self._running = self._connected()
+            result = work(self._running)
         except RemoteError as error:
             self._lost(str(error))
         else:
@@ -86,6 +90,18 @@ class FallbackCompleter:
             return result
         self._running = self._loaded()
         return work(self._running)
+
+    def _connected(self) -> Completer:
+        if self._remote is None:
+            began = monotonic()
+            if began < self._next_try:
+                raise Away(self._away)
+            try:
+                self._remote = self._connect()
+            except RemoteError:
+                self._next_try = monotonic() + PATIENCE * (monotonic() - began)
+                raise
+        return self._remote
 
     def _lost(self, why: str) -> None:
         if not self._away:

@@ -92,6 +92,15 @@ class Connection:
         """Why requests fail at once; empty where they are sent. From any thread."""
         return self._away
 
+    def look(self) -> None:
+        """Whether anything answers there, whatever it says.
+
+        Raises:
+            Away: nothing does.
+            Refused: the connection cannot be trusted.
+        """
+        self._wait(self._seen(), None)
+
     def get(self, path: str) -> Any:
         """The JSON at a path; the text where it is none.
 
@@ -149,6 +158,8 @@ class Connection:
         self._closed = True
         asyncio.run_coroutine_threadsafe(self._end(), self._loop)
         self._thread.join(2.0)
+        if not self._thread.is_alive():
+            self._loop.close()
 
     async def _end(self) -> None:
         others = [each for each in asyncio.all_tasks() if each is not asyncio.current_task()]
@@ -176,6 +187,12 @@ class Connection:
         left = self._wait_until - time.monotonic()
         if left > LONGEST_WAIT_S:
             raise Away(f"{self.address.host} is too busy: it wants to be left alone for {left:.0f} s more")
+
+    async def _seen(self) -> None:
+        try:
+            await self._client.get(self._probe, timeout=CONNECT_S)
+        except (httpx.HTTPError, httpx.InvalidURL, ssl.SSLError) as error:
+            raise self._failure(error) from error
 
     async def _ask(self, method: str, path: str, body: Mapping[str, Any] | None) -> Any:
         for last in (False, True):

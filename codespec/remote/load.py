@@ -46,8 +46,10 @@ def connect(
     if mode == "score" and not scores:
         why = "wants the target's tokens: set `remote.vocabulary`" if kind in SCORING else f"is none of {kind}'s"
         raise Refused(f'`remote.mode` = "score" {why}')
-    connection = Connection(Address.checked(url, key_env, certificate), silence_s, PROBES.get(kind, "/v1/models"))
+    probe = PROBES.get(kind, "/v1/models")
+    connection = Connection(Address.checked(url, key_env, certificate), silence_s, probe)
     try:
+        connection.look()  # before anything is loaded for it
         if scores:
             assert vocabulary is not None
             engine: Engine = ScoringEngine(
