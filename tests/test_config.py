@@ -68,7 +68,7 @@ def test_every_key_is_read():
     [
         ({"max_token": 5}, 'unknown key "max_token"; did you mean "max_tokens"?'),
         ({"target": {"thread": 5}}, 'unknown key "target.thread"; did you mean "threads"?'),
-        ({"zzzz": 5}, 'unknown key "zzzz"; known are target, draft, '),
+        ({"zzzz": 5}, 'unknown key "zzzz"; known are target, remote, draft, '),
         ({"max_tokens": "many"}, '"max_tokens" must be a whole number from 1 to 8192, not "many"; keeping 128'),
         ({"max_tokens": 0}, '"max_tokens" must be a whole number from 1 to 8192, not 0; keeping 128'),
         ({"max_tokens": 1.5}, '"max_tokens" must be a whole number from 1 to 8192, not 1.5; keeping 128'),
