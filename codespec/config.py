@@ -28,8 +28,11 @@ else:
 
 FILE_NAME = "codespec.toml"
 
-USER_ONLY = frozenset({"remote"})
-"""Sections that a workspace may not set: they could send code away or start a program."""
+REMOTE_KINDS = (
+    *("", "llama-server", "vllm", "sglang", "llama-cpp-python"),
+    *("ollama", "lmstudio", "mistral", "deepseek", "openai"),
+)
+"""Engines that a target may run on; empty: in this process."""
 
 LARGEST_FILE, LONGEST_LINE = 1 << 16, 1024
 """Bytes: the parser takes time that grows with the square of a key's length."""
@@ -74,6 +77,37 @@ class TargetConfig:
     def set_threads(self) -> int:
         """0 where they are chosen."""
         return 0 if isinstance(self.threads, str) else self.threads
+
+
+@dataclass(frozen=True)
+class RemoteConfig:
+    """An engine elsewhere that the target runs on. Nothing of it can be set by a workspace: it sends code away.
+
+    Attributes:
+        kind: of the engine; ``openai`` is any that answers ``/v1/completions``; empty: the target runs here.
+        url: such as ``http://127.0.0.1:8080``.
+        model: the name that the engine knows it by; empty: the only or first one that it has.
+        vocabulary: a GGUF file, or the name of one in the models folder, with the target's tokens (it needs no
+            weights). Needed where tokens are verified here; without it texts are sent.
+        mode: whether tokens are proposed here and the engine only ``score``s them, or its text is a ``stream``;
+            ``auto`` takes what is faster here.
+        context: tokens of prompt and text; 0 asks the engine, or is 4,096.
+        key_env: the environment variable with the key; without it the system's keyring is asked.
+        certificate: a file with the certificates that may sign the engine's; empty: those of the system.
+        silence_s: seconds without an answer after which a request is given up.
+        fallback: ``local``: the model of ``target`` answers while the engine is away.
+    """
+
+    kind: str = option("", Workspace.NEVER, choices=REMOTE_KINDS)
+    url: str = option("", Workspace.NEVER)
+    model: str = option("", Workspace.NEVER)
+    vocabulary: str = option("", Workspace.NEVER, file="model")
+    mode: str = option("auto", Workspace.NEVER, choices=("auto", "score", "stream"))
+    context: int = option(0, Workspace.NEVER, maximum=1 << 20)
+    key_env: str = option("CODESPEC_API_KEY", Workspace.NEVER)
+    certificate: str = option("", Workspace.NEVER)
+    silence_s: float = option(10.0, Workspace.NEVER, minimum=0.1, maximum=600)
+    fallback: str = option("local", Workspace.NEVER, choices=("local", "none"))
 
 
 @dataclass(frozen=True)
@@ -138,6 +172,7 @@ class Config:
 
     Attributes:
         target: the large model.
+        remote: the engine elsewhere that it runs on, if it does.
         draft: ``auto`` (the language's own), ``none``, a GGUF file or a name.
         target_lora, draft_lora: what changes the target, and the draft model that is in use.
         grammar: ``auto`` (the language's own), ``none``, a grammar file or a name.
@@ -168,6 +203,7 @@ class Config:
     """
 
     target: TargetConfig = field(default_factory=TargetConfig)
+    remote: RemoteConfig = field(default_factory=RemoteConfig)
     draft: str = option("auto", Workspace.ANY, file="model")
     target_lora: LoraConfig = field(default_factory=LoraConfig)
     draft_lora: LoraConfig = field(default_factory=LoraConfig)
@@ -281,13 +317,9 @@ class _Reader:
         self.messages: list[str] = []
 
     def config(self, config: Config, options: Mapping[str, Any]) -> Config:
-        options = dict(options)
-        for section in USER_ONLY & options.keys():
-            remedy = "not supported by this version" if self._trusted else "a workspace may not set it"
-            self._say(f'"{section}" is ignored: {remedy}')
-            del options[section]
         nested = {
             "target": partial(self._table, config.target),
+            "remote": partial(self._table, config.remote),
             "target_lora": partial(self._lora, config.target_lora),
             "draft_lora": partial(self._lora, config.draft_lora),
             "cache": partial(self._table, config.cache),

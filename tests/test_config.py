@@ -68,7 +68,7 @@ def test_every_key_is_read():
     [
         ({"max_token": 5}, 'unknown key "max_token"; did you mean "max_tokens"?'),
         ({"target": {"thread": 5}}, 'unknown key "target.thread"; did you mean "threads"?'),
-        ({"zzzz": 5}, 'unknown key "zzzz"; known are target, draft, '),
+        ({"zzzz": 5}, 'unknown key "zzzz"; known are target, remote, draft, '),
         ({"max_tokens": "many"}, '"max_tokens" must be a whole number from 1 to 8192, not "many"; keeping 128'),
         ({"max_tokens": 0}, '"max_tokens" must be a whole number from 1 to 8192, not 0; keeping 128'),
         ({"max_tokens": 1.5}, '"max_tokens" must be a whole number from 1 to 8192, not 1.5; keeping 128'),
@@ -84,14 +84,12 @@ def test_every_key_is_read():
         ({"language": {"c": {"enabled": 3}}}, '"language.c.enabled" must be true or false, not 3; keeping the general'),
         ({"language": {"c": {"on": True}}}, 'unknown key "language.c.on"; '),
         ({"language": {"pyton": {}}}, 'unknown language "pyton"; did you mean "python"?'),
-        ({"remote": {"url": "x"}}, '"remote" is ignored: not supported by this version'),
+        ({"remote": {"url": "x"}}, '"remote.url" is ignored: a workspace may not set it'),
         ({"draft": "a\0b.gguf"}, '"draft" = "a\\u0000b.gguf" is ignored: not a file name; keeping "auto"'),
     ],
 )
 def test_a_bad_option_gives_a_message_and_keeps_the_value(options, message):
     config, messages = Config().apply({**options, "draft_length": 5}, "here", Path.cwd(), trusted=False)
-    if "remote" in options:
-        message = '"remote" is ignored: a workspace may not set it'
     assert len(messages) == 1
     assert messages[0].startswith(f"here: {message}")
     assert config.draft_length == 5
@@ -139,7 +137,8 @@ def test_files_apply_in_order(home):
     config, messages = load(home / "w")
     assert (config.max_tokens, config.temperature) == (4, 0.5)
     assert not config.for_language("go").enabled
-    assert messages == [f'{user_file()}: "remote" is ignored: not supported by this version']
+    assert config.remote.url == "x"
+    assert messages == []
 
 
 def test_no_files(home):

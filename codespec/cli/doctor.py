@@ -27,6 +27,8 @@ def report() -> bool:
         well = False
         print(f"  {message}")
     _show_statistics()
+    if config.remote.kind:
+        well &= _check_remote(config)
     return _check_models(config) and well
 
 
@@ -44,6 +46,27 @@ def _version(package: str) -> str:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
         return "missing"
+
+
+def _check_remote(config: Config) -> bool:
+    """The engine elsewhere: whether it answers, what it is, and what is sent to it how."""
+    from codespec.completion.load import load_engine
+
+    try:
+        engine = load_engine(config)
+    except CodespecError as error:
+        print(f"  {error}", file=sys.stderr)
+        return False
+    try:
+        print(f"remote     {config.remote.kind} at {config.remote.url}: {engine.name}, context {engine.context_length:,}")
+        for name, value in engine.about.items():
+            for key, each in value.items() if isinstance(value, dict) else ((name, value),):
+                print(f"  {key} = {each}")
+        for note in engine.notes:
+            print(f"  {note}")
+    finally:
+        engine.close()
+    return True
 
 
 def _check_models(config: Config) -> bool:

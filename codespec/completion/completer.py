@@ -21,11 +21,11 @@ from codespec.completion.report import draft_name, report_of
 from codespec.completion.request import Completion, Request
 from codespec.completion.trace import passes
 from codespec.config import Config
-from codespec.engine.local import LocalEngine
+from codespec.engine.engine import Engine
 from codespec.engine.parallel import TOGETHER
 from codespec.grammar import Grammar
 from codespec.languages import by_id
-from codespec.models.fim import FimFormat, Order, fim_format
+from codespec.models.fim import FimFormat, Order
 from codespec.protocols import Aborted, Cancel, CodespecError, Limits, Sampling, Statistics
 
 # The first alternative has the temperature of the settings; the others are sampled at this one or a higher one.
@@ -66,7 +66,7 @@ class Completer:
     """
 
     def __init__(
-        self, engine: LocalEngine, config: Config, sampling: Sampling | None = None, patient: bool = True
+        self, engine: Engine, config: Config, sampling: Sampling | None = None, patient: bool = True
     ) -> None:
         self._patient = patient
         self.engine = engine
@@ -88,11 +88,11 @@ class Completer:
 
     def _layout_of(self, wanted: str) -> FimFormat | None:
         orders: dict[str, Order] = {"psm": "psm", "spm": "spm"}
-        model, order = self.engine.model, orders.get(wanted)
-        layout = fim_format(model, order)
+        order = orders.get(wanted)
+        layout = self.engine.fim_format(order)
         if order is not None and (layout is None or layout.order != order):
             own = f"keeping {layout.order}" if layout is not None else "it cannot fill in the middle"
-            self.engine.drafts.note(f"{model.path.name} was not trained on {order} prompts (`target.fim`): {own}")
+            self.engine.note(f"{self.engine.name} was not trained on {order} prompts (`target.fim`): {own}")
         return layout
 
     def complete(self, request: Request, cancel: Cancel | None = None) -> list[Completion]:
@@ -248,7 +248,7 @@ class Completer:
         totals, draft = self._totals, self._draft
         decoding_s = (totals.total_ms - totals.prefill_ms) / 1e3
         return {
-            "target": self.engine.model.path.stem,
+            "target": self.engine.name,
             "draft": draft_name(draft),
             "drafts": {each: draft_name(self.engine.find_draft("auto", by_id(each))) for each in languages},
             "grammar": self._config.grammar,
@@ -265,9 +265,10 @@ class Completer:
             "kept_mib": round(self.engine.prompt_cache.kept_bytes / 2**20, 3),
             "context": self.engine.context_length,
             "threads": self.engine.threads,
+            **self.engine.about,
             **self._adapters.told,
             "settings": {name: asdict(choice) for name, choice in self.engine.choices.items()},
-            "draft_settings": {name: asdict(choice) for name, choice in self.engine.drafts.choices.items()},
+            "draft_settings": {name: asdict(choice) for name, choice in self.engine.draft_choices.items()},
         }
 
     def _limits(self, request: Request) -> Limits:
@@ -349,13 +350,13 @@ class Completer:
         latest = self.engine.statistics
         spent.add(latest)
         self._totals.add(latest)
-        self._pass_ms = self.engine.costs.kept(latest.prefill_tokens + latest.reused_tokens)[1]
+        self._pass_ms = self.engine.pass_ms(latest.prefill_tokens + latest.reused_tokens)
         self._generated += 1
         spent.grammar_ms += gate_ms
         spent.total_ms += gate_ms
 
     def _completion(self, ended: Ended, stream: TextStream, grammar: str, spent: Statistics) -> Completion:
-        report = report_of(spent, grammar, ended.gate, self.engine.draft, self.engine.model.path)
+        report = report_of(spent, grammar, ended.gate, self.engine.draft, self.engine.name)
         told = passes(stream.rounds, stream.times_ms, self.engine.vocabulary)
         return Completion(ended.text, ended.reason, tuple(stream.rounds), report, passes=told)
 
@@ -404,7 +405,7 @@ class Completer:
         """Nothing: it runs as fast as it can."""
 
     def abort(self) -> None:
-        """Stop the running request, see ``LocalEngine.abort``; from any thread."""
+        """Stop the running request, see ``Engine.abort``; from any thread."""
         self.engine.abort()
 
     def close(self) -> None:

@@ -8,7 +8,7 @@ from time import monotonic
 
 from codespec.draft.ngram import BREAK
 from codespec.draft.ngram_store import CONTEXT
-from codespec.engine.local import LocalEngine
+from codespec.engine.engine import Engine
 from codespec.paths import folder_of
 from codespec.privacy.public_files import PublicFiles
 from codespec.protocols import CodespecError
@@ -32,7 +32,7 @@ class WorkspaceLearner:
         enabled: False: nothing is learnt, and n-grams learnt earlier are not used.
     """
 
-    def __init__(self, engine: LocalEngine, enabled: bool = True) -> None:
+    def __init__(self, engine: Engine, enabled: bool = True) -> None:
         self._engine = engine
         self._enabled = enabled
         self._learnt_at: dict[tuple[str, str], float] = {}

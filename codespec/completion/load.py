@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from codespec.completion.completer import Completer
 from codespec.completion.ending.token_prefixes import prepare
-from codespec.config import Config
+from codespec.completion.fallback import FallbackCompleter
+from codespec.config import Config, RemoteConfig
 from codespec.draft.storage.profiles import Profiles, default_folder
+from codespec.engine.engine import Engine
 from codespec.engine.local import LocalEngine
 from codespec.engine.prompt_cache import MIB, PromptCacheSettings
 from codespec.models.index import look_through
-from codespec.models.registry import find_target
+from codespec.models.registry import find_model, find_target
 from codespec.paths import kv_folder
 from codespec.protocols import CodespecError, Sampling
+from codespec.remote.errors import Refused
 
 
 def load_completer(
@@ -24,8 +28,8 @@ def load_completer(
     exact: bool = False,
     sampling: Sampling | None = None,
     patient: bool = True,
-) -> Completer:
-    """Load the target of the settings; takes seconds for a large one.
+) -> Completer | FallbackCompleter:
+    """Load the target of the settings, or connect to the engine that it runs on; takes seconds for a large one.
 
     Args:
         progress: called with a message and percent.
@@ -36,20 +40,37 @@ def load_completer(
     """
     if exact and sampling is not None and sampling.verify == "rejection" and sampling.temperature > 0:
         raise CodespecError("exact decoding gives one text with any draft, rejection sampling does not; choose one")
-    return Completer(load_engine(config, progress, exact=exact), config, sampling, patient)
+
+    def load(config: Config) -> Completer:
+        return Completer(load_engine(config, progress, exact=exact), config, sampling, patient)
+
+    if falls_back(config):
+        return FallbackCompleter(lambda: load(config), lambda: load(on_this_machine(config)))
+    return load(config)
 
 
-def load_engine(
-    config: Config, progress: Callable[[str, int], None] | None = None, *, exact: bool = False
-) -> LocalEngine:
-    """Load the target of the settings. Several completers may use it, one at a time.
+def falls_back(config: Config) -> bool:
+    """Whether a model on this machine answers while the engine elsewhere is away."""
+    return bool(config.remote.kind) and config.remote.fallback == "local"
+
+
+def on_this_machine(config: Config) -> Config:
+    """The same settings without an engine elsewhere."""
+    return replace(config, remote=RemoteConfig())
+
+
+def load_engine(config: Config, progress: Callable[[str, int], None] | None = None, *, exact: bool = False) -> Engine:
+    """Load the target of the settings, or connect to its engine. Several completers may use it, one at a time.
 
     Args:
         progress: called with a message and percent.
 
     Raises:
         CodespecError: the model cannot be loaded; names the file and the remedy.
+        RemoteError: the engine elsewhere is away or refuses.
     """
+    if config.remote.kind:
+        return _connect(config, exact)
     target = find_target(config.target.path)
     told = -1
 
@@ -87,3 +108,27 @@ def load_engine(
     prepare(engine.vocabulary)  # while nobody waits for a completion
     look_through()
     return engine
+
+
+def _connect(config: Config, exact: bool) -> Engine:
+    if exact:
+        raise CodespecError("exact decoding works on this machine only; leave `remote.kind` empty")
+    try:
+        from codespec.remote.load import connect
+    except ImportError as error:
+        raise Refused(f"engines elsewhere need more packages ({error}): pip install 'codespec[remote]'") from error
+    remote = config.remote
+    return connect(
+        remote.kind,
+        remote.url,
+        model=remote.model,
+        vocabulary=find_model(remote.vocabulary) if remote.vocabulary else None,
+        mode=remote.mode,
+        context_length=remote.context,
+        key_env=remote.key_env,
+        certificate=remote.certificate,
+        silence_s=remote.silence_s,
+        draft_length=config.draft_length,
+        drafts_bytes=config.draft_memory_mib * MIB,
+        profiles=Profiles(default_folder()),
+    )

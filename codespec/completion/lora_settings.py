@@ -6,7 +6,7 @@ from typing import Any
 
 from codespec.config import Config, LoraConfig
 from codespec.engine.adapters import LoraRequest
-from codespec.engine.local import LocalEngine
+from codespec.engine.engine import Engine
 from codespec.models.registry import find_adapter
 from codespec.protocols import CodespecError
 
@@ -22,7 +22,7 @@ class LoraSelection:
             adapter from use.
     """
 
-    def __init__(self, engine: LocalEngine, config: Config, problems: list[str]) -> None:
+    def __init__(self, engine: Engine, config: Config, problems: list[str]) -> None:
         self._engine = engine
         self._problems = problems
         self._target = self._found(config.target_lora)
@@ -42,7 +42,7 @@ class LoraSelection:
         engine.use_adapters(self._target, self._draft)
         roles = {
             "target_lora": (self._target, engine.adapter_problem),
-            "draft_lora": (self._draft, engine.drafts.adapter_problem),
+            "draft_lora": (self._draft, engine.draft_adapter_problem),
         }
         self.told = {
             role: {"path": str(lora.path), "scale": lora.scale, "problem": problem}

@@ -18,7 +18,7 @@ from codespec.completion.ending.suffix_gate import SuffixGate, window
 from codespec.completion.ending.tidy import Tidy
 from codespec.completion.trees import Trees
 from codespec.early_errors import EarlyErrors
-from codespec.engine.local import LocalEngine
+from codespec.engine.engine import Engine
 from codespec.grammar import Grammar, GrammarError
 from codespec.grammar.document import ROOT, GrammarDocument, GrammarPosition
 from codespec.languages import Language
@@ -63,7 +63,7 @@ class CursorContext:
     tidy: Tidy
     spacing: Spacing | None = None
 
-    def state(self, engine: LocalEngine, attempt: int = 0, beginning: str = "") -> FittedState | None:
+    def state(self, engine: Engine, attempt: int = 0, beginning: str = "") -> FittedState | None:
         """A fresh grammar state for one generation; None where any text is allowed.
 
         Args:
@@ -84,7 +84,7 @@ class CursorContext:
 class OpenDocuments:
     """The documents of recent completions, with their grammar states and syntax trees."""
 
-    def __init__(self, engine: LocalEngine) -> None:
+    def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._grammars = Grammars(engine)
         self._documents: OrderedDict[tuple[str, str, str], GrammarDocument] = OrderedDict()
@@ -206,7 +206,7 @@ def lead_of(prefix: str) -> str:
 class Grammars:
     """Compiled grammars by name, start symbol and levels."""
 
-    def __init__(self, engine: LocalEngine) -> None:
+    def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._loaded: OrderedDict[tuple[str, str, tuple[str, ...] | None], Grammar | None] = OrderedDict()
         self._refused: dict[str, tuple[float, GrammarError]] = {}  # until when, and why

@@ -9,7 +9,7 @@ from typing import Any
 from codespec.protocols import Statistics
 
 
-def report_of(s: Statistics, grammar: str, gate: str, draft: Path | None, target: Path) -> dict[str, Any]:
+def report_of(s: Statistics, grammar: str, gate: str, draft: Path | None, target: str) -> dict[str, Any]:
     """The fields of ``--json`` other than text and finish reason."""
     return {
         "tokens": s.tokens,
@@ -22,7 +22,7 @@ def report_of(s: Statistics, grammar: str, gate: str, draft: Path | None, target
         "grammar": grammar,
         "gate": gate,
         "draft": draft_name(draft),
-        "target": target.stem,
+        "target": target,
         "timings_ms": {
             name: round(getattr(s, f"{name}_ms"), 3) for name in ("prefill", "draft", "verify", "grammar", "total")
         },

@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from codespec.completion.completer import Completer
-from codespec.completion.load import load_engine
+from codespec.completion.fallback import FallbackCompleter
+from codespec.completion.load import falls_back, load_engine, on_this_machine
 from codespec.config import Config
-from codespec.engine.local import LocalEngine
+from codespec.engine.engine import Engine
 from codespec.models.registry import find_target
 from codespec.protocols import Cancel, CodespecError
 
@@ -27,7 +28,7 @@ KEPT_S = 60.0
 class _Loaded:
     """An engine and the completers of those who use it."""
 
-    engine: LocalEngine
+    engine: Engine
     users: dict[object, Completer] = field(default_factory=dict)
     unused_since: float = 0.0
 
@@ -38,7 +39,7 @@ class Models:
     Only ``release``, ``abort``, ``count`` and ``overdue`` may be called from other threads.
     """
 
-    def __init__(self, load: Callable[[Config, Callable[[str, int], None] | None], LocalEngine] = load_engine) -> None:
+    def __init__(self, load: Callable[[Config, Callable[[str, int], None] | None], Engine] = load_engine) -> None:
         self._load = load
         self._lock = threading.Lock()
         self._loaded: dict[tuple[Any, ...], _Loaded] = {}
@@ -49,7 +50,9 @@ class Models:
         """How many targets are loaded."""
         return len(self._loaded)
 
-    def completer(self, user: object, config: Config, progress: Callable[[str, int], None]) -> Completer:
+    def completer(
+        self, user: object, config: Config, progress: Callable[[str, int], None]
+    ) -> Completer | FallbackCompleter:
         """A completer with these settings; its engine is loaded unless it is there.
 
         Args:
@@ -59,6 +62,14 @@ class Models:
             CodespecError: the model cannot be loaded.
         """
         self.release(user)
+        if not falls_back(config):
+            return self._completer(user, config, progress)
+        return FallbackCompleter(
+            lambda: self._completer(user, config, progress),
+            lambda: self._completer(user, on_this_machine(config), progress),
+        )
+
+    def _completer(self, user: object, config: Config, progress: Callable[[str, int], None]) -> Completer:
         loaded = self._engine(config, progress)
         completer = Completer(loaded.engine, config, patient=False)
         with self._lock:
@@ -162,6 +173,8 @@ def engine_key(config: Config) -> tuple[Any, ...]:
     Raises:
         CodespecError: there is no such model.
     """
+    if config.remote.kind:
+        return config.remote, config.draft_length
     path = find_target(config.target.path)
     try:
         status = path.stat()

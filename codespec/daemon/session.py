@@ -7,11 +7,11 @@ import logging
 import queue
 import threading
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
 from codespec.completion.completer import Completer
+from codespec.completion.fallback import FallbackCompleter
 from codespec.daemon.models import Models
 from codespec.daemon.wire import (
     BEAT_S,
@@ -59,7 +59,7 @@ class Session:
         self._about = about
         self._stop = stop
         self._texts = DocumentTexts()
-        self._completer: Completer | None = None
+        self._completer: Completer | FallbackCompleter | None = None
         self._jobs: dict[Any, Job] = {}
         self._outgoing: queue.Queue[Mapping[str, Any] | None] = queue.Queue(MOST_UNSENT)
         self._sender = threading.Thread(target=self._send_all, name=f"{self._name} sends", daemon=True)
@@ -136,22 +136,25 @@ class Session:
         def progress(text: str, percent: int) -> None:
             self.say({"id": number, "progress": [text, percent]})
 
-        def work(cancel: Cancel) -> list[str]:
+        def work(models: Models, cancel: Cancel) -> list[str]:
+            self._say_begun(number)
             if cancel.is_set():  # the language server has ended while this waited
                 return []
             self._completer = None
-            completer = self._completer = self._models.completer(self, config, progress)
+            completer = self._completer = models.completer(self, config, progress)
             if cancel.is_set():
-                self._models.release(self)
+                models.release(self)
             return completer.problems
 
-        self._submit(number, f"{self._name} opens", work, stops=False)
+        self._submit(number, f"{self._name} opens", work)
 
     def _complete(self, number: Any, message: dict[str, Any]) -> None:
         request = unpack_request(message["request"], self._texts)
 
-        def work(cancel: Cancel) -> Any:
-            return pack_completions(self._opened.complete(request, cancel))
+        def work(models: Models, cancel: Cancel) -> Any:
+            self._say_begun(number)
+            with models.running(cancel):
+                return pack_completions(self._opened.complete(request, cancel))
 
         self._submit(number, self._name, work, ahead=bool(message["ahead"]))
 
@@ -177,11 +180,23 @@ class Session:
 
     def _accepted(self, number: Any, message: dict[str, Any]) -> None:
         request, text = unpack_request(message["request"], self._texts), message["completion"]
-        self._submit(number, f"{self._name} learns", lambda cancel: self._opened.accepted(request, text))
+
+        def work(models: Models, cancel: Cancel) -> None:
+            self._say_begun(number)
+            with models.running(cancel):
+                self._opened.accepted(request, text)
+
+        self._submit(number, f"{self._name} learns", work)
 
     def _forget(self, number: Any, message: dict[str, Any]) -> None:
         folder = message["workspace"]
-        self._submit(number, f"{self._name} learns", lambda cancel: self._opened.forget(folder))
+
+        def work(models: Models, cancel: Cancel) -> None:
+            self._say_begun(number)
+            with models.running(cancel):
+                self._opened.forget(folder)
+
+        self._submit(number, f"{self._name} learns", work)
 
     def _status(self, number: Any, message: dict[str, Any]) -> None:
         completer = self._completer
@@ -199,20 +214,16 @@ class Session:
             self._decode.hasten(job)
 
     @property
-    def _opened(self) -> Completer:
+    def _opened(self) -> Completer | FallbackCompleter:
         if self._completer is None:
             raise CodespecError("no model is loaded")
         return self._completer
 
-    def _submit(
-        self, number: Any, document: str, work: Callable[[Cancel], Any], ahead: bool = False, stops: bool = True
-    ) -> None:
-        def begin(models: Models, cancel: Cancel) -> Any:
-            self.say({"id": number, "begun": True})
-            with models.running(cancel) if stops else nullcontext():
-                return work(cancel)
+    def _say_begun(self, number: Any) -> None:
+        self.say({"id": number, "begun": True})
 
-        job = self._decode.submit(document, begin, ahead=ahead)
+    def _submit(self, number: Any, document: str, work: Callable[[Models, Cancel], Any], ahead: bool = False) -> None:
+        job = self._decode.submit(document, work, ahead=ahead)
         self._jobs[number] = job
         job.future.add_done_callback(partial(self._answer, number))
 

@@ -93,7 +93,7 @@ class Drafts:
         self._combined: dict[tuple[str, Path | None, tuple[str, str], tuple[str, ...]], Combined] = {}
 
     def find(self, name: StrPath, language: Language) -> Path | None:
-        """See ``LocalEngine.find_draft``."""
+        """See ``SpeculativeEngine.find_draft``."""
         if name != "auto":
             return find_draft(name, language)
         looked, found = self._best.get(language.id, (-BEST_KEPT_S, None))
@@ -239,7 +239,7 @@ class Drafts:
         return self._models[self.chosen].context.cancellable(cancellation) if self.chosen is not None else nullcontext()
 
     def measure(self, go_on: Callable[[], bool], cancellation: Cancellation) -> bool:
-        """Measure the costs of the loaded models' forward passes, the target's too, see ``LocalEngine.measure``."""
+        """Measure the costs of the loaded models' forward passes, the target's too, see ``SpeculativeEngine.measure``."""
         every = [self._target_costs, *(each.costs for each in self._models if each.costs is not None)]
         return all(costs.measure(go_on, cancellation) for costs in every)
 

@@ -53,6 +53,9 @@ class Settings:
             if not isinstance(options, Mapping):
                 messages.append(f"{source}: must be an object; ignored")
                 continue
+            if "remote" in options:  # an editor's settings may come from a workspace, and these send code away
+                messages.append(f'{source}: "remote" is ignored: only {config.user_file()} may set it')
+                options = {key: value for key, value in options.items() if key != "remote"}
             self.config, more = self.config.apply(options, source, self.workspace)
             messages += more
         for key, chosen in self._chosen.items():

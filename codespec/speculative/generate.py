@@ -28,7 +28,7 @@ from codespec.speculative.parallel import decode_together
 from codespec.speculative.run import NOTHING, Run, since
 from codespec.speculative.sampling import LogitSampler
 from codespec.speculative.timed import TimedGrammar
-from codespec.speculative.verify import Verdict
+from codespec.speculative.verify import Verdict, verification
 
 
 class Generator:
@@ -250,7 +250,13 @@ class Generator:
             if len(run.tokens) == self._prompt:  # not even the prompt fits
                 raise
             return run.ended("length")
-        return self._settle(run, proposal, logits)
+        began, before, verify = perf_counter(), len(run.tokens), verification(run.sampler)
+        verdict = verify(logits, proposal, run.tokens, run.grammar, run.sampler, self._end_tokens, run.room)
+        # The target's own token is not in the KV cache yet; an accepted end token is, and leaves it.
+        self._sequence.rollback(before + min(verdict.accepted, len(verdict.tokens)))
+        if verdict.finish_reason is None:
+            _bring_along_draft_grammar(run, verdict)
+        return self._counted(run, proposal, verdict, before, began)
 
     def _check_turn(self, run: Run) -> None:
         if run.statistics is not self.statistics:
@@ -308,15 +314,8 @@ class Generator:
         run.statistics.target_ms += run.pass_ms
         return proposal, logits
 
-    def _settle(self, run: Run, proposal: Proposal, logits: Logits) -> Round:
-        """Accept what the target agrees to, roll everything else back, and count."""
-        began = perf_counter()
-        before = len(run.tokens)
-        verdict = run.verify(proposal, logits, self._end_tokens)
-        # The target's own token is not in the KV cache yet; an accepted end token is, and leaves it.
-        self._sequence.rollback(before + min(verdict.accepted, len(verdict.tokens)))
-        if verdict.finish_reason is None:
-            _bring_along_draft_grammar(run, verdict)
+    def _counted(self, run: Run, proposal: Proposal, verdict: Verdict, before: int, began: float) -> Round:
+        """The round of a verdict that took the time since ``began``, when the text had ``before`` tokens."""
         statistics = run.statistics
         sources = proposal.every_source
         for source in set(sources):

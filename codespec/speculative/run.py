@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from time import perf_counter
 
-from codespec.protocols import Cancel, Draft, FinishReason, Logits, Proposal, Round, Statistics
+from codespec.protocols import Cancel, Draft, FinishReason, Proposal, Round, Statistics
 from codespec.speculative.sampling import LogitSampler
 from codespec.speculative.timed import TimedGrammar
-from codespec.speculative.verify import Verdict, verify_coupled, verify_rejection
 
 NOTHING = Proposal(())
 
@@ -52,24 +51,6 @@ class Run:
         if self.grammar is not None and self.grammar.finished:
             return "stop"
         return "length" if self.room < 1 else None
-
-    def verify(self, proposal: Proposal, logits: Logits, end_tokens: frozenset[int]) -> Verdict:
-        """What the target makes of a proposal, given its logits after the text and after each proposed token."""
-        proposed, sampler = proposal.tokens, self.sampler
-        if sampler.rejection:
-            return verify_rejection(
-                logits, proposed, proposal.probabilities, self.tokens, self.grammar, sampler, end_tokens, self.room
-            )
-        return verify_coupled(
-            logits,
-            proposed,
-            self.tokens,
-            self.grammar,
-            sampler.choose_closely,
-            end_tokens,
-            self.room,
-            sampler.only_choice,
-        )
 
     def ended(self, reason: FinishReason) -> Round:
         """The last round, of no tokens."""

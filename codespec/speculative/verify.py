@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from codespec.protocols import CodespecError, Distribution, FinishReason, GrammarState, Logits
+from codespec.protocols import CodespecError, Distribution, FinishReason, GrammarState, Logits, Proposal
 from codespec.speculative.noise import Purpose
 from codespec.speculative.sampling import LogitSampler, certain
-
-Choose = Callable[[npt.NDArray[np.float32], Sequence[int], GrammarState | None], int | None]
-"""Like ``Sampler.pick``, without the confidence: (logits [V], tokens, grammar) to a token or None."""
-
-OnlyChoice = Callable[[npt.NDArray[np.float32]], int | None]
-"""What a ``Choose`` gives from logits [V] wherever the grammar allows it, or None: not known without it."""
 
 
 @dataclass(frozen=True)
@@ -34,15 +27,25 @@ class Verdict:
     finish_reason: FinishReason | None
 
 
+Verify = Callable[
+    [Logits, Proposal, "list[int]", "GrammarState | None", LogitSampler, "frozenset[int]", int], Verdict
+]
+"""``verify_coupled`` or ``verify_rejection``."""
+
+
+def verification(sampler: LogitSampler) -> Verify:
+    """How the proposals of a sampler are verified."""
+    return verify_rejection if sampler.rejection else verify_coupled
+
+
 def verify_coupled(
     target_logits: Logits,
-    proposal: Sequence[int],
+    proposal: Proposal,
     tokens: list[int],
     grammar: GrammarState | None,
-    choose: Choose,
+    sampler: LogitSampler,
     end_tokens: frozenset[int],
     room: int,
-    only_choice: OnlyChoice | None = None,
 ) -> Verdict:
     """Choose the target's own tokens one after the other, for as long as the proposal foresaw them.
 
@@ -51,43 +54,54 @@ def verify_coupled(
     proposal decides only how many rows of ``target_logits`` can be used.
 
     Args:
-        target_logits: float32 [1 + len(proposal), V]; row i follows ``tokens`` and ``proposal[:i]``.
-        proposal: the draft's tokens.
+        target_logits: float32 [1 + proposed, V]; row i follows ``tokens`` and the first i proposed ones.
         tokens: the text so far, prompt included; grows by the verdict's tokens.
-        grammar: the target's; advances over the verdict's tokens.
-        choose: ``LogitSampler.choose`` of the sampler that the draft used; with ``only_choice``, its
-            ``choose_closely``.
+        grammar: the target's; advances over the verdict's tokens, over many at once where the sampler has only one
+            choice of each.
+        sampler: the one that the draft used.
         end_tokens: tokens that end the text and are not part of it.
         room: how many tokens the text may still grow by, at least 1.
-        only_choice: of the same sampler; the grammar is then asked for many tokens at once.
 
     Raises:
         CodespecError: the logits are not numbers, or the grammar contradicted itself.
     """
-
-    def next_token(row: int) -> tuple[int | None, bool]:
-        token = choose(target_logits[row], tokens, grammar)
-        return token, row < len(proposal) and proposal[row] == token
-
-    def glance(row: int) -> tuple[list[int], bool]:
-        assert only_choice is not None
+    proposed, before, accepted = proposal.tokens, len(tokens), 0
+    end = before + room
+    reason: FinishReason | None = None
+    while True:
         likely: list[int] = []
-        for place in range(row, min(len(proposal) + 1, room)):
-            token = only_choice(target_logits[place])
-            if token is None or token in end_tokens:
+        agreed = True
+        for place in range(accepted, min(len(proposed) + 1, room)):
+            only = sampler.only_choice(target_logits[place])
+            if only is None or only in end_tokens:
                 break
-            likely.append(token)
-            if place == len(proposal) or token != proposal[place]:
-                return likely, False
-        return likely, True
-
-    return _grow(next_token, tokens, grammar, end_tokens, room, None if only_choice is None else glance)
+            likely.append(only)
+            if place == len(proposed) or only != proposed[place]:
+                agreed = False
+                break
+        if likely:
+            taken = len(likely) if grammar is None else grammar.accept(likely)
+            tokens += likely[:taken]
+            agreed = agreed or taken < len(likely)
+            accepted += taken if agreed else taken - 1
+            reason = _over(tokens, grammar, end) if taken else None
+            if reason is not None or not agreed:
+                break
+        token = sampler.choose_closely(target_logits[accepted], tokens, grammar)
+        if token is None:
+            reason = "grammar"
+            break
+        agreed = accepted < len(proposed) and proposed[accepted] == token
+        accepted += agreed
+        reason = _append(token, tokens, grammar, end_tokens, end)
+        if reason is not None or not agreed:
+            break
+    return Verdict(tuple(tokens[before:]), accepted, reason)
 
 
 def verify_rejection(
     target_logits: Logits,
-    proposal: Sequence[int],
-    probabilities: Sequence[Distribution | None] | None,
+    proposal: Proposal,
     tokens: list[int],
     grammar: GrammarState | None,
     sampler: LogitSampler,
@@ -98,32 +112,33 @@ def verify_rejection(
 
     Speculative sampling (Leviathan, Kalman, Matias, arXiv 2211.17192, algorithm 1; Chen et al., arXiv 2302.01318,
     algorithm 2): the text follows the law of ``sampler.distribution`` whatever the draft proposes, provided that each
-    token was drawn from its entry of ``probabilities``. The first rejection gives a token from the residual; a
-    proposal accepted to its end is followed by one of the target's own.
+    token was drawn from its entry of ``proposal.probabilities`` (one without is certain to be proposed: its
+    distribution is 1 there and 0 elsewhere). Filters and grammar apply before any ratio is taken. The first rejection
+    gives a token from the residual; a proposal accepted to its end is followed by one of the target's own.
 
-    Args:
-        target_logits, proposal, tokens, grammar, end_tokens, room: as in ``verify_coupled``.
-        probabilities: ``Proposal.probabilities``; a token without is certain to be proposed: its distribution is 1
-            there and 0 elsewhere.
-        sampler: the one that the draft used; filters and grammar apply before any ratio is taken.
+    The arguments are those of ``verify_coupled``.
 
     Raises:
         CodespecError: as ``verify_coupled``, or a proposed token has probability 0 in its own entry.
     """
-
-    def next_token(row: int) -> tuple[int | None, bool]:
-        target_probs = sampler.distribution(target_logits[row], tokens, grammar)
+    proposed, before, accepted = proposal.tokens, len(tokens), 0
+    while True:
+        target_probs = sampler.distribution(target_logits[accepted], tokens, grammar)
         if target_probs is None:
-            return None, False
-        if row == len(proposal):
-            return sampler.draw(target_probs, tokens, Purpose.TARGET), False
-        draft_probs = None if probabilities is None else probabilities[row]
-        accept, residual = acceptance(target_probs, draft_probs or certain(proposal[row]), proposal[row])
-        if sampler.accepts(accept, tokens):
-            return proposal[row], True
-        return sampler.draw(residual, tokens, Purpose.TARGET), False
-
-    return _grow(next_token, tokens, grammar, end_tokens, room)
+            return Verdict(tuple(tokens[before:]), accepted, "grammar")
+        if accepted == len(proposed):
+            token, agreed = sampler.draw(target_probs, tokens, Purpose.TARGET), False
+        else:
+            draft_probs = None if proposal.probabilities is None else proposal.probabilities[accepted]
+            token = proposed[accepted]
+            accept, residual = acceptance(target_probs, draft_probs or certain(token), token)
+            agreed = sampler.accepts(accept, tokens)
+            if not agreed:
+                token = sampler.draw(residual, tokens, Purpose.TARGET)
+        accepted += agreed
+        reason = _append(token, tokens, grammar, end_tokens, before + room)
+        if reason is not None or not agreed:
+            return Verdict(tuple(tokens[before:]), accepted, reason)
 
 
 def acceptance(target_probs: Distribution, draft_probs: Distribution, token: int) -> tuple[float, Distribution]:
@@ -154,50 +169,20 @@ def _probability(distribution: Distribution, token: int) -> float:
     return float(probs[ids == token].sum())
 
 
-def _grow(
-    next_token: Callable[[int], tuple[int | None, bool]],
-    tokens: list[int],
-    grammar: GrammarState | None,
-    end_tokens: frozenset[int],
-    room: int,
-    glance: Callable[[int], tuple[list[int], bool]] | None = None,
-) -> Verdict:
-    """Let ``tokens`` grow for as long as ``next_token(row)`` says that its token is the proposed one.
+def _append(
+    token: int, tokens: list[int], grammar: GrammarState | None, end_tokens: frozenset[int], end: int
+) -> FinishReason | None:
+    """Let the text grow by a token that the grammar allowed; why it ends there, or None."""
+    if token in end_tokens:
+        return "stop"
+    tokens.append(token)
+    if grammar is not None and grammar.accept((token,)) != 1:
+        raise CodespecError(f"the grammar allowed token {token} and then refused it; please report this")
+    return _over(tokens, grammar, end)
 
-    ``glance(row)`` gives the tokens from there on where the grammar allows them, as far as that is easily told, and
-    whether all of them were proposed.
-    """
-    before = len(tokens)
-    accepted = 0
-    reason: FinishReason | None = None
 
-    def over() -> FinishReason | None:
-        if grammar is not None and grammar.finished:
-            return "stop"
-        return "length" if len(tokens) - before == room else None
-
-    while True:
-        if glance is not None:
-            likely, agreed = glance(accepted)
-            taken = grammar.accept(likely) if likely and grammar is not None else len(likely)
-            tokens += likely[:taken]
-            agreed = agreed or taken < len(likely)
-            accepted += taken if agreed else taken - 1
-            reason = over() if taken else None
-            if reason is not None or not agreed:
-                break
-        token, agreed = next_token(accepted)
-        if token is None:
-            reason = "grammar"
-            break
-        accepted += agreed
-        if token in end_tokens:
-            reason = "stop"
-            break
-        tokens.append(token)
-        if grammar is not None and grammar.accept((token,)) != 1:
-            raise CodespecError(f"the grammar allowed token {token} and then refused it; please report this")
-        reason = over()
-        if reason is not None or not agreed:
-            break
-    return Verdict(tuple(tokens[before:]), accepted, reason)
+def _over(tokens: list[int], grammar: GrammarState | None, end: int) -> FinishReason | None:
+    """Why the text ends where it is: the grammar wants no more, or it has the ``end`` tokens that it may have."""
+    if grammar is not None and grammar.finished:
+        return "stop"
+    return "length" if len(tokens) == end else None

@@ -20,7 +20,7 @@ from fakes import (
 )
 from reference import target_only
 
-import codespec.speculative.run as run_module
+import codespec.speculative.verify as verify_module
 from codespec.draft.acceptance import Acceptance
 from codespec.draft.combined import Combined
 from codespec.draft.costs import RunningCosts
@@ -173,20 +173,29 @@ def test_equal_to_the_target_alone(chunk: int) -> None:
     assert min(reasons.count(r) for r in set(reasons)) > len(reasons) // 20
 
 
-def accept_everything(target_logits, proposal, tokens, grammar, choose, end_tokens, room, only_choice=None) -> Verdict:
-    tokens.extend(proposal)
-    own = choose(target_logits[len(proposal)], tokens, None)
+def accept_everything(target_logits, proposal, tokens, grammar, sampler, end_tokens, room) -> Verdict:
+    proposed = proposal.tokens
+    tokens.extend(proposed)
+    own = sampler.choose(target_logits[len(proposed)], tokens, None)
     tokens.append(own)
-    return Verdict((*proposal, own), len(proposal), "length" if len(proposal) + 1 >= room else None)
+    return Verdict((*proposed, own), len(proposed), "length" if len(proposed) + 1 >= room else None)
 
 
-def forgetful_verify(target_logits, proposal, tokens, grammar, choose, end_tokens, room, only_choice=None) -> Verdict:
+class Forgetful:
     """Every row is drawn with the history before the proposal: noise and penalties of the wrong place."""
-    before = tuple(tokens)
 
-    def forgetful(logits, tokens, grammar):
-        return choose(logits, before, grammar)
+    def __init__(self, sampler, before) -> None:
+        self._sampler, self._before = sampler, before
 
+    def only_choice(self, logits):
+        return None
+
+    def choose_closely(self, logits, tokens, grammar):
+        return self._sampler.choose(logits, self._before, grammar)
+
+
+def forgetful_verify(target_logits, proposal, tokens, grammar, sampler, end_tokens, room) -> Verdict:
+    forgetful = Forgetful(sampler, tuple(tokens))
     return verify(target_logits, proposal, tokens, grammar, forgetful, end_tokens, room)
 
 
@@ -194,10 +203,10 @@ def keep_the_kv_cache(self: HeldSequence, count: int) -> None:
     del self.tokens[count:]
 
 
-verify = run_module.verify_coupled
+verify = verify_module.verify_coupled
 MUTANTS = [
-    (run_module, "verify_coupled", accept_everything),
-    (run_module, "verify_coupled", forgetful_verify),
+    (verify_module, "verify_coupled", accept_everything),
+    (verify_module, "verify_coupled", forgetful_verify),
     (HeldSequence, "rollback", keep_the_kv_cache),
 ]
 

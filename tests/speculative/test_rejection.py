@@ -223,9 +223,7 @@ def law_of_verdict(tree: Tree, case: Case) -> Law:
             proposal = Proposal(())
         proposed = proposal.tokens
         rows = np.stack([case.table.row([*tokens, *proposed[:i]]) for i in range(len(proposed) + 1)])
-        verdict = verify_rejection(
-            rows, proposed, proposal.probabilities, tokens, grammar, sampler, END, case.max_tokens
-        )
+        verdict = verify_rejection(rows, proposal, tokens, grammar, sampler, END, case.max_tokens)
         if verdict.finish_reason is not None:
             return {(verdict.tokens, verdict.finish_reason): 1.0}
         return case.rest(verdict.tokens, grammar)
@@ -376,6 +374,6 @@ def test_a_banned_token_is_never_accepted() -> None:
     for sample in range(50):
         tokens = [3]
         sampler = LogitSampler(replace(sampling, sample=sample), 1)
-        verdict = verify_rejection(rows, (1,), None, tokens, None, sampler, END, 5)
+        verdict = verify_rejection(rows, Proposal((1,)), tokens, None, sampler, END, 5)
         assert verdict.accepted == 0
         assert 1 not in verdict.tokens

@@ -17,11 +17,11 @@ from test_sampling import random_case as random_logits
 from codespec.draft.draft_length import FixedLength
 from codespec.draft.model import ModelDraft
 from codespec.draft.vocabulary_mapping import OfTokens
-from codespec.protocols import Limits, Sampling
+from codespec.protocols import Limits, Proposal, Sampling
 from codespec.speculative.generate import Generator
 from codespec.speculative.noise import Purpose, uniform
 from codespec.speculative.sampling import LogitSampler
-from codespec.speculative.verify import verify_coupled, verify_rejection
+from codespec.speculative.verify import verification, verify_rejection
 
 END = frozenset({0})
 DRAWS = 100_000
@@ -78,10 +78,7 @@ def draw_text(draft: ModelDraft, sampler: LogitSampler, grammar: SetGrammar, cou
         grammar.rollback(len(grammar.history) - before)
         proposed = proposal.tokens
         rows = np.stack([TABLE.row([*tokens, *proposed[:i]]) for i in range(len(proposed) + 1)])
-        if sampler.rejection:
-            verdict = verify_rejection(rows, proposed, proposal.probabilities, tokens, grammar, sampler, END, room)
-        else:
-            verdict = verify_coupled(rows, proposed, tokens, grammar, sampler.choose, END, room)
+        verdict = verification(sampler)(rows, proposal, tokens, grammar, sampler, END, room)
         reason = verdict.finish_reason
         counts["drafted"] += len(proposed)
         counts["accepted"] += verdict.accepted
@@ -208,5 +205,5 @@ def test_a_draft_that_is_certain_is_accepted_with_the_targets_probability() -> N
     accepted = 0
     for sample in range(2_000):
         sampler = LogitSampler(replace(sampling, sample=sample), 2)
-        accepted += verify_rejection(rows, proposal.tokens, None, list(prompt), None, sampler, END, 9).accepted
+        accepted += verify_rejection(rows, Proposal(proposal.tokens), list(prompt), None, sampler, END, 9).accepted
     assert abs(accepted / 2_000 - wanted) < 4 * math.sqrt(wanted * (1 - wanted) / 2_000)

@@ -8,11 +8,18 @@ import numpy as np
 import pytest
 from fakes import SetGrammar
 
-from codespec.protocols import CodespecError, Sampling
+from codespec.protocols import CodespecError, Proposal, Sampling
 from codespec.speculative.sampling import LogitSampler
 from codespec.speculative.verify import Verdict, verify_coupled
 
 END = frozenset({0})
+
+
+class OneByOne(LogitSampler):
+    """Asks the grammar for every token by itself."""
+
+    def only_choice(self, logits):
+        return None
 
 
 def verdict_on(
@@ -20,12 +27,12 @@ def verdict_on(
 ) -> Verdict:
     logits = np.zeros((len(choices), 10), np.float32)
     logits[np.arange(len(choices)), choices] = 9
-    sampler = LogitSampler(Sampling(), 2)
-    tokens, again, before = [7, 7], [7, 7], None if grammar is None else grammar.copy()
-    verdict = verify_coupled(logits, proposal, tokens, grammar, sampler.choose, END, room)
+    tokens, before = [7, 7], None if grammar is None else grammar.copy()
+    verdict = verify_coupled(logits, Proposal(proposal), tokens, grammar, LogitSampler(Sampling(), 2), END, room)
     assert tokens == [7, 7, *verdict.tokens]
-    quick = verify_coupled(logits, proposal, again, before, sampler.choose, END, room, sampler.only_choice)
-    assert (quick, again) == (verdict, tokens)
+    again = [7, 7]
+    one_by_one = verify_coupled(logits, Proposal(proposal), again, before, OneByOne(Sampling(), 2), END, room)
+    assert (one_by_one, again) == (verdict, tokens)
     return verdict
 
 

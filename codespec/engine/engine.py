@@ -1,0 +1,283 @@
+"""What the rest of codespec sees of a target, wherever it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from codespec.draft.ngram_store import NgramStore
+from codespec.engine.adapters import LoraRequest
+from codespec.files import StrPath
+from codespec.grammar import Grammar
+from codespec.languages import Language
+from codespec.llama.devices import ResolvedSetting
+from codespec.models.fim import FimFormat, Order
+from codespec.protocols import Cancel, Chunk, GrammarState, Limits, Sampling, Statistics, Vocabulary
+
+
+class TextVocabulary(Vocabulary, Protocol):
+    """A vocabulary that prompts are made with."""
+
+    @property
+    def beginning(self) -> int | None:
+        """The token that every text begins with, None if the model was trained without."""
+        ...
+
+    def __hash__(self) -> int: ...
+
+
+class KeptPrompts(Protocol):
+    """What is kept of prompts that were read, by workspace."""
+
+    @property
+    def kept_bytes(self) -> int:
+        """Bytes of main memory that it takes; from any thread."""
+        ...
+
+    @property
+    def lasting(self) -> bool:
+        """Whether any of it is kept on the disk for the next run."""
+        ...
+
+    def enter(self, workspace: str) -> None:
+        """Prompts from now on belong to this workspace; empty: nothing of them may be kept on the disk."""
+        ...
+
+    def forget(self, workspace: str) -> None:
+        """Drop what is kept of a workspace.
+
+        Raises:
+            OSError: a file cannot be deleted.
+        """
+        ...
+
+
+class NothingKept:
+    """No prompts kept here: a remote engine keeps its own."""
+
+    kept_bytes = 0
+    lasting = False
+
+    def enter(self, workspace: str) -> None:
+        """Nothing."""
+
+    def forget(self, workspace: str) -> None:
+        """Nothing."""
+
+
+class Engine(Protocol):
+    """A target, what drafts for it, and what is kept of prompts. One generation at a time, from one thread at a time.
+
+    Attributes:
+        prompt_cache: what is kept of earlier prompts.
+        learnt: the n-grams of workspaces; ``use_learnt`` chooses among them.
+        notes: messages for the user about what is in use, a sentence or two each.
+    """
+
+    prompt_cache: KeptPrompts
+    learnt: NgramStore
+    notes: list[str]
+
+    @property
+    def name(self) -> str:
+        """The target's, for people."""
+        ...
+
+    @property
+    def vocabulary(self) -> TextVocabulary:
+        """The target's tokens, or bytes where an engine takes texts alone."""
+        ...
+
+    @property
+    def context_length(self) -> int:
+        """Tokens of prompt and text."""
+        ...
+
+    @property
+    def threads(self) -> int:
+        """Threads of this machine that the target decodes with; 0 for an engine elsewhere."""
+        ...
+
+    @property
+    def choices(self) -> Mapping[str, ResolvedSetting]:
+        """The settings of the target that are in force."""
+        ...
+
+    @property
+    def draft_choices(self) -> Mapping[str, ResolvedSetting]:
+        """The settings in force of the draft model in use; empty without one. From any thread."""
+        ...
+
+    @property
+    def draft(self) -> Path | None:
+        """The draft model in use."""
+        ...
+
+    @property
+    def reading(self) -> bool:
+        """Whether a prompt is being read, a step of which always runs to its end; from any thread."""
+        ...
+
+    @property
+    def statistics(self) -> Statistics:
+        """The counts of the current or last generation."""
+        ...
+
+    @property
+    def about(self) -> Mapping[str, object]:
+        """What else the status says of it, as plain data; from any thread."""
+        ...
+
+    def fim_format(self, order: Order | None = None) -> FimFormat | None:
+        """The layout of fill-in-the-middle prompts, None if the target cannot fill in the middle.
+
+        Args:
+            order: overrides the target's preferred one, if it was trained on this one as well.
+        """
+        ...
+
+    def pass_ms(self, context: int) -> float:
+        """About what a target call over one token takes after so many tokens, in milliseconds."""
+        ...
+
+    def note(self, text: str) -> None:
+        """Add a message to ``notes``, unless it is there already."""
+        ...
+
+    def use_draft(self, path: StrPath | None, wait: bool = True) -> None:
+        """Draft with this model from the next generation on; None for no draft model. Loads it the first time.
+
+        Args:
+            wait: False returns at once: while the model loads, the previous one serves.
+
+        Raises:
+            CodespecError: it cannot be loaded; the draft stays what it was.
+        """
+        ...
+
+    def find_draft(self, name: StrPath, language: Language) -> Path | None:
+        """The file of a draft for this target; None where no draft model is wanted, known or of use.
+
+        Raises:
+            CodespecError: there is no draft of this name or path.
+        """
+        ...
+
+    def use_adapters(self, target: LoraRequest | None, draft: LoraRequest | None) -> None:
+        """Decode from the next generation on with these LoRA adapters; one that cannot be used is left out."""
+        ...
+
+    @property
+    def adapter_problem(self) -> str:
+        """Why the target decodes without the LoRA adapter that it was to have; empty where it has it."""
+        ...
+
+    @property
+    def draft_adapter_problem(self) -> str:
+        """The same of the draft model in use."""
+        ...
+
+    def use_learnt(self, folder: StrPath | None, language: str, following: Sequence[int] = ()) -> object:
+        """Draft from the next generation on with the n-grams of a workspace and language, too."""
+        ...
+
+    def use_nothing_learnt(self) -> None:
+        """Draft without n-grams of workspaces from the next generation on, until the next ``use_learnt``."""
+        ...
+
+    def remember(self, prompt: Sequence[int], generated: Sequence[int]) -> None:
+        """Add the text generated after a prompt to the n-grams: the next prompt mostly differs by a key."""
+        ...
+
+    def forget_generated(self) -> None:
+        """Forget the texts of ``remember``."""
+        ...
+
+    def warm_up(self) -> None:
+        """Prepare the vocabulary for grammars, which the first request would wait for.
+
+        Raises:
+            CodespecError: no grammar can be used with this vocabulary.
+        """
+        ...
+
+    def grammar_state(self, grammar: Grammar) -> GrammarState:
+        """The start state of a grammar over this target's vocabulary."""
+        ...
+
+    def generate(
+        self,
+        prompt: Sequence[int],
+        grammar: GrammarState | None = None,
+        sampling: Sampling | None = None,
+        limits: Limits | None = None,
+        cancel: Cancel | None = None,
+        *,
+        language: str = "",
+    ) -> Iterator[Chunk]:
+        """Generate text in chunks of whole characters; close the iterator to stop early.
+
+        Args:
+            prompt: token ids.
+            grammar: constrains the text, starting from this state, which is advanced.
+            language: of the text; acceptance rates are learnt for each language apart.
+
+        Raises:
+            CodespecError: the prompt is too long, or decoding failed.
+        """
+        ...
+
+    def generate_together(
+        self,
+        prompt: Sequence[int],
+        grammars: Sequence[GrammarState | None],
+        samplings: Sequence[Sampling],
+        limits: Limits | None = None,
+        cancel: Cancel | None = None,
+        stopped: Collection[int] = (),
+    ) -> Iterator[tuple[int, Chunk]]:
+        """Generate at most ``TOGETHER`` texts for one prompt in chunks, each with the index of its text.
+
+        Args:
+            grammars, samplings: one for each text.
+            stopped: indices of texts that are to end; the caller may add to it meanwhile.
+
+        Raises:
+            CodespecError: as ``generate``.
+        """
+        ...
+
+    def prefill(self, prompt: Sequence[int], cancel: Cancel | None = None) -> int:
+        """Have the target read a prompt, for a later ``generate``; ends a running generation.
+
+        Returns:
+            How many tokens were decoded.
+
+        Raises:
+            CodespecError: the prompt is too long, or decoding failed.
+        """
+        ...
+
+    def measure(self, go_on: Callable[[], bool]) -> bool:
+        """Measure the costs of forward passes, where no earlier run has.
+
+        Args:
+            go_on: asked before every forward pass; False stops.
+
+        Returns:
+            Whether all is measured; False where ``go_on`` or ``abort`` stopped it: the next call goes on.
+        """
+        ...
+
+    def save(self, every_s: float = 0.0) -> None:
+        """Save the drafts' acceptance rates, unless that was done less than ``every_s`` seconds ago."""
+        ...
+
+    def abort(self) -> None:
+        """Stop the running generation or measurement, from any thread."""
+        ...
+
+    def close(self) -> None:
+        """Save what was learnt, free everything; a second call does nothing."""
+        ...

@@ -1,0 +1,295 @@
+"""What engines have in common whose target is verified in this process: drafts, n-grams, grammars, and the loop."""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, closing
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from time import monotonic
+
+from codespec.draft.ngram_store import NgramStore, WorkspaceNgrams
+from codespec.engine.drafts import Drafts
+from codespec.engine.engine import KeptPrompts
+from codespec.files import StrPath
+from codespec.grammar import Grammar, Tokenizer
+from codespec.languages import Language
+from codespec.llama.devices import ResolvedSetting
+from codespec.llama.llguidance_tokenizer import tokenizer_from_vocab
+from codespec.llama.model import Model
+from codespec.llama.runtime import Cancellation, Either
+from codespec.models.fim import FimFormat, Order, fim_format
+from codespec.protocols import Cancel, Chunk, Draft, GrammarState, Limits, Round, Sampling, Statistics
+from codespec.speculative.generate import Generator
+
+
+class SpeculativeEngine:
+    """A target that a ``Generator`` verifies proposals with; see ``Engine``.
+
+    Args:
+        model: with the target's vocabulary; closed by the subclass.
+        learnt_folder: where the n-grams of workspaces are kept, instead of the user's data folder.
+
+    Attributes:
+        drafts: the draft sources; ``costs`` and ``notes`` are its own.
+        learnt: the n-grams of workspaces; ``use_learnt`` chooses among them.
+        prompt_cache: the KV caches of earlier prompts; ``enter`` names the workspace.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        drafts: Drafts,
+        generator: Generator,
+        prompt_cache: KeptPrompts,
+        learnt_folder: StrPath | None,
+    ) -> None:
+        self.model, self.vocabulary = model, model.vocabulary
+        self.drafts, self.costs, self.notes = drafts, drafts.costs, drafts.notes
+        self.learnt = NgramStore(drafts.vocabulary_hash, Path(learnt_folder) if learnt_folder is not None else None)
+        self.prompt_cache = prompt_cache
+        self._generator = generator
+        self._saved = monotonic()
+        # FIM markers and the like are no text; the end tokens among the control tokens stay possible.
+        self._banned = dict.fromkeys(self.vocabulary.control_tokens - self.vocabulary.end_tokens, float("-inf"))
+        self._cancellation = Cancellation()
+
+    @property
+    def name(self) -> str:
+        """The target's."""
+        return self.model.path.stem
+
+    @property
+    def about(self) -> dict[str, object]:
+        """Nothing more."""
+        return {}
+
+    @property
+    def draft(self) -> Path | None:
+        """The draft model in use."""
+        return self.drafts.chosen
+
+    @property
+    def draft_choices(self) -> dict[str, ResolvedSetting]:
+        """The settings in force of the draft model in use; empty without one. From any thread."""
+        return self.drafts.choices
+
+    @property
+    def draft_adapter_problem(self) -> str:
+        """Why the draft model in use decodes without the LoRA adapter that it was to have."""
+        return self.drafts.adapter_problem
+
+    @property
+    def reading(self) -> bool:
+        """Whether a prompt is being decoded; from any thread."""
+        return self._generator.reading
+
+    @property
+    def statistics(self) -> Statistics:
+        """The counts of the current or last generation."""
+        return self._generator.statistics
+
+    def fim_format(self, order: Order | None = None) -> FimFormat | None:
+        """The layout that the target was trained with, see ``fim_format``."""
+        return fim_format(self.model, order)
+
+    def pass_ms(self, context: int) -> float:
+        """About what a target call over one token takes after so many tokens, in milliseconds."""
+        return self.costs.kept(context)[1]
+
+    def note(self, text: str) -> None:
+        """Add a message for the user, unless it is there already."""
+        self.drafts.note(text)
+
+    def use_draft(self, path: StrPath | None, wait: bool = True) -> None:
+        """Draft with this model from the next generation on; None for no draft model. Loads it the first time.
+
+        A draft with another vocabulary than the target's works at a price, which ``notes`` then names.
+
+        Args:
+            wait: False returns at once: while the model loads, the previous one serves.
+
+        Raises:
+            CodespecError: it cannot be loaded; the draft stays what it was.
+        """
+        self.drafts.choose(Path(path) if path is not None else None, wait)
+
+    def find_draft(self, name: StrPath, language: Language) -> Path | None:
+        """The file of a draft for this target; None where no draft model is wanted or known.
+
+        Args:
+            name: ``none``, a name, a path, or ``auto``: the best installed one with the target's vocabulary, see
+                ``best_draft``, else the embedded one of the language.
+
+        Raises:
+            CodespecError: there is no draft of this name or path.
+        """
+        return self.drafts.find(name, language)
+
+    def use_learnt(self, folder: StrPath | None, language: str, following: Sequence[int] = ()) -> WorkspaceNgrams:
+        """Draft from the next generation on with the n-grams of a workspace and language, too.
+
+        Args:
+            folder: of the workspace; None: the n-grams learnt in this session outside any workspace.
+            following: tokens after the cursor, which n-grams must not propose again.
+        """
+        learnt = self.learnt.of(Path(folder) if folder is not None else None, language)
+        self.drafts.ngrams.learnt = learnt.index
+        self.drafts.ngrams.following = list(following)
+        return learnt
+
+    def use_nothing_learnt(self) -> None:
+        """Draft without n-grams of workspaces from the next generation on, until the next ``use_learnt``."""
+        self.drafts.ngrams.learnt = None
+
+    def remember(self, prompt: Sequence[int], generated: Sequence[int]) -> None:
+        """Add the text generated after a prompt to the n-grams: the next prompt mostly differs by a key."""
+        self.drafts.ngrams.remember(prompt, generated)
+
+    def forget_generated(self) -> None:
+        """Forget the texts of ``remember``."""
+        self.drafts.ngrams.forget_generated()
+
+    def warm_up(self) -> None:
+        """Prepare the vocabulary for grammars, which the first request would wait for.
+
+        Raises:
+            CodespecError: no grammar can be used with this vocabulary.
+        """
+        _ = self._grammar_tokenizer
+
+    def grammar_state(self, grammar: Grammar) -> GrammarState:
+        """The start state of a grammar over this model's vocabulary."""
+        return grammar.state(self._grammar_tokenizer)
+
+    @cached_property
+    def _grammar_tokenizer(self) -> Tokenizer:
+        return tokenizer_from_vocab(self.vocabulary)
+
+    def generate(
+        self,
+        prompt: Sequence[int],
+        grammar: GrammarState | None = None,
+        sampling: Sampling | None = None,
+        limits: Limits | None = None,
+        cancel: Cancel | None = None,
+        speculate: bool | Draft = True,
+        language: str = "",
+    ) -> Iterator[Chunk]:
+        """Generate text in chunks of whole characters; close the iterator to stop early.
+
+        Args:
+            prompt: token ids.
+            grammar: constrains the text, starting from this state, which is advanced.
+            speculate: False decodes one token at a time with the target alone; a draft replaces the engine's own.
+            language: of the text; acceptance rates are learnt for each language apart.
+
+        Raises:
+            CodespecError: the prompt is too long, or decoding failed.
+        """
+        sampling = self._without_markers(sampling or Sampling())
+        kind = f"{language}/{'greedy' if sampling.temperature == 0 else 'sampled'}/{'grammar' if grammar else 'free'}"
+        if isinstance(speculate, bool):
+            self._generator.draft = self.drafts.combined(kind) if speculate else None
+        else:
+            self._generator.draft = speculate
+        self._cancellation = Cancellation()
+        self._turn_to(prompt)
+        decode = self._decoder()
+        with self._cancellable(self._cancellation), self.drafts.cancellable(self._cancellation):
+            for step in self._generator.generate(prompt, sampling, limits or Limits(), grammar, self._stopped(cancel)):
+                yield decode(step)
+
+    def generate_together(
+        self,
+        prompt: Sequence[int],
+        grammars: Sequence[GrammarState | None],
+        samplings: Sequence[Sampling],
+        limits: Limits | None = None,
+        cancel: Cancel | None = None,
+        stopped: Collection[int] = (),
+    ) -> Iterator[tuple[int, Chunk]]:
+        """Generate texts for one prompt one after the other, in chunks, each with the index of its text.
+
+        Args:
+            grammars, samplings: one for each text.
+            stopped: indices of texts that are to end; the caller may add to it meanwhile.
+
+        Raises:
+            CodespecError: as ``generate``.
+        """
+        spent = Statistics()
+        for index, (grammar, sampling) in enumerate(zip(grammars, samplings, strict=True)):
+            with closing(self.generate(prompt, grammar, sampling, limits, cancel)) as chunks:  # type: ignore[type-var]
+                for chunk in chunks:
+                    yield index, chunk
+                    if index in stopped:
+                        break
+            if index + 1 < len(samplings):
+                spent.add(self.statistics)
+        self.statistics.add(spent)
+
+    def prefill(self, prompt: Sequence[int], cancel: Cancel | None = None) -> int:
+        """Decode the tokens of a prompt that the KV cache lacks, for a later ``generate``; ends a running generation.
+
+        Tokens decoded before ``cancel`` is set, or ``abort`` is called, stay in the KV cache.
+
+        Returns:
+            How many tokens were decoded.
+
+        Raises:
+            CodespecError: the prompt is too long, or decoding failed.
+        """
+        self._cancellation = Cancellation()
+        self._turn_to(prompt)
+        with self._cancellable(self._cancellation):
+            return self._generator.prefill(prompt, self._stopped(cancel))
+
+    def measure(self, go_on: Callable[[], bool]) -> bool:
+        """Measure the costs of the loaded models' forward passes, where no earlier run has; seconds for each model.
+
+        Args:
+            go_on: asked before every forward pass; False stops.
+
+        Returns:
+            Whether all is measured; False where ``go_on`` or ``abort`` stopped it: the next call goes on.
+        """
+        self._cancellation = Cancellation()
+        return self.drafts.measure(go_on, self._cancellation)
+
+    def save(self, every_s: float = 0.0) -> None:
+        """Save the drafts' acceptance rates, unless that was done less than ``every_s`` seconds ago."""
+        if monotonic() - self._saved >= every_s:
+            self.drafts.save()
+            self._saved = monotonic()
+
+    def abort(self) -> None:
+        """Stop the running generation or measurement, from any thread: within one node of llama.cpp's graph, or, during
+        a prefill, at the end of a step."""
+        self._cancellation.set()
+
+    def _turn_to(self, prompt: Sequence[int]) -> None:
+        """Prepare for a prompt to come."""
+
+    def _cancellable(self, cancellation: Cancellation) -> AbstractContextManager[object]:
+        """Target calls inside the block raise ``Aborted`` soon after ``cancellation`` is set."""
+        return ExitStack()
+
+    def _stopped(self, cancel: Cancel | None) -> Cancel:
+        """``cancel``, or ``abort``."""
+        return Either(self._cancellation, cancel)
+
+    def _without_markers(self, sampling: Sampling) -> Sampling:
+        return replace(sampling, logit_bias={**self._banned, **sampling.logit_bias})
+
+    def _decoder(self) -> Callable[[Round], Chunk]:
+        """A function that turns the rounds of one text into chunks."""
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+
+        def decode(step: Round) -> Chunk:
+            data = b"".join(self.vocabulary.token_bytes(token) for token in step.tokens)
+            return Chunk(decoder.decode(data, final=step.finish_reason is not None), step, step.finish_reason)
+
+        return decode
