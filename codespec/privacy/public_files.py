@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections import OrderedDict
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
@@ -11,6 +10,7 @@ from time import monotonic
 from codespec.paths import folder_of
 from codespec.privacy.ignore_files import GIT, OWN, IgnoreFiles
 from codespec.privacy.secrets import holds_manifest, is_secret
+from codespec.recent import Recent
 from codespec.text_difference import common_ends
 
 WHOLE = 16_000
@@ -37,7 +37,7 @@ class PublicFiles:
 
     def __init__(self) -> None:
         self._ignored = IgnoreFiles(GIT), IgnoreFiles(OWN)
-        self._searched: OrderedDict[str, _Searched] = OrderedDict()
+        self._searched: Recent[str, _Searched] = Recent(DOCUMENTS)
 
     def may_keep(self, path: str, workspace: str, text: str) -> bool:
         """Whether a text holds no secrets, and its workspace does not ignore the file.
@@ -65,9 +65,6 @@ class PublicFiles:
         names = (real,) if Path(real).name == Path(path).name else (path, real)
         found = any(is_secret(name, changed) or holds_manifest(name, text) for name in names)
         self._searched[path] = _Searched(text, found, now)
-        self._searched.move_to_end(path)
-        if len(self._searched) > DOCUMENTS:
-            self._searched.popitem(last=False)
         return found
 
 
