@@ -28,7 +28,8 @@ class Ledger:
         costs: of the target, including what the choice of its tokens takes.
         acceptance: how often each kind of guess is right.
         ngrams, model, forced: None leaves a source out.
-        foreign: a draft that cannot be asked token by token, instead of a model: proposes where n-grams do not.
+        other_vocabulary: a draft that cannot be asked token by token, in place of `model`; it proposes where n-grams do
+            not.
         model_costs: of the model's passes.
         end_tokens: tokens after which there is nothing to propose.
         clock: in seconds.
@@ -41,13 +42,13 @@ class Ledger:
         ngrams: NgramDraft | None = None,
         model: ModelDraft | None = None,
         forced: ForcedDraft | None = None,
-        foreign: Draft | None = None,
+        other_vocabulary: Draft | None = None,
         model_costs: RunningCosts | None = None,
         end_tokens: frozenset[int] = frozenset(),
         clock: Callable[[], float] = perf_counter,
     ) -> None:
         self.costs, self.acceptance = costs, acceptance
-        self.ngrams, self.model, self.forced, self.foreign = ngrams, model, forced, foreign
+        self.ngrams, self.model, self.forced, self.other_vocabulary = ngrams, model, forced, other_vocabulary
         self.model_costs = model_costs or RunningCosts()
         self.end_tokens = end_tokens
         self.clock = clock

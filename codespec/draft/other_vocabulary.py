@@ -19,7 +19,7 @@ ALIKE = 0.9
 """Share of ends that are cut alike (``cut_alike``) from which on a proposal's last token is worth verifying."""
 
 
-class ForeignDraft:
+class OtherVocabularyDraft:
     """Proposes the text that a smaller model with a vocabulary of its own would write, in the target's tokens.
 
     The model reads the same text in its own tokens, and what it writes is tokenized as the target would have met it.
@@ -224,7 +224,7 @@ def _best(logits: Logits) -> tuple[int, float]:
     return token, 1 / float(np.exp(row - top).sum())
 
 
-def foreign_note(draft: str, target: str, alike: float, difference: str = "") -> str:
+def other_vocabulary_note(draft: str, target: str, alike: float, difference: str = "") -> str:
     """What it costs that a draft has another vocabulary; ``alike`` is ``cut_alike`` of the two.
 
     Args:

@@ -26,7 +26,7 @@ HORIZON = 16
 
 _HOPELESS = 0.02
 _SEES = 0.5  # of an n-gram's errors a model is assumed to see
-_FOREIGN: Kind = ("foreign", 4)
+_OTHER_VOCABULARY: Kind = ("foreign", 4)  # the name under which profiles on disks have it
 _FORCED: Kind = ("forced", 0)
 
 Guess = tuple[int, Kind]
@@ -68,7 +68,7 @@ class ProposalRound:
         self._follow(match)
         self.forced: list[int] = []
         self.asked: Asked | None = None
-        self.asked_foreign = False
+        self.asked_other_vocabulary = False
         # Once it is over:
         self.length = 0  # what is proposed, or would have been
         self.asleep = False
@@ -162,8 +162,8 @@ class ProposalRound:
                 return True
             if self.grammar is not None and not self.grammar.allows(guess[0]):
                 guess, chance = None, 0.0
-        if guess is None and self.ledger.foreign is not None:
-            return not self._agreed() or self._ask_foreign(self.ledger.foreign)
+        if guess is None and self.ledger.other_vocabulary is not None:
+            return not self._agreed() or self._ask_other_vocabulary(self.ledger.other_vocabulary)
         if self.model is None:
             return False
         if guess is None or self.rejection:
@@ -281,22 +281,22 @@ class ProposalRound:
             return self._append([other, own])
         return self._append([own, other], probabilities)
 
-    def _ask_foreign(self, foreign: Draft) -> bool:
+    def _ask_other_vocabulary(self, draft: Draft) -> bool:
         """Append as much of a draft with a pace of its own as is expected to pay; its time is counted afterwards."""
-        if self.asked_foreign:
+        if self.asked_other_vocabulary:
             return False
-        self.asked_foreign = True
+        self.asked_other_vocabulary = True
         depth = len(self.guesses)
-        wanted = self._length_at(self.ledger.acceptance.chance(_FOREIGN, depth))
+        wanted = self._length_at(self.ledger.acceptance.chance(_OTHER_VOCABULARY, depth))
         if wanted == 0 and self.ledger.rounds_without_model < PROBE:
             return False
         self.ledger.rounds_without_model = 0
         try:
-            proposal = foreign.propose(self.text, self.grammar, self.sampler, FixedLength(LONGEST).more(max(1, wanted)))
+            proposal = draft.propose(self.text, self.grammar, self.sampler, FixedLength(LONGEST).more(max(1, wanted)))
         except CodespecError:
             return False
         for token in proposal.tokens:
-            self._append([(token, _FOREIGN)])
+            self._append([(token, _OTHER_VOCABULARY)])
         self.taken = len(self.guesses)  # the draft has advanced the grammar over them
         return bool(proposal.tokens)
 

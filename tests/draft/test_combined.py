@@ -9,7 +9,7 @@ import pytest
 from fakes import SetGrammar, Table, TableTarget
 
 from codespec.draft.acceptance import Acceptance
-from codespec.draft.combined import Combined
+from codespec.draft.combined import CombinedDraft
 from codespec.draft.costs import LONGEST, CostCurve, RunningCosts
 from codespec.draft.draft_budget import Asked, Guard, Spread, Trust
 from codespec.draft.model import ModelDraft
@@ -32,14 +32,14 @@ STEEP = curve(*(20.0 * n for n in range(1, LONGEST + 1)))
 JUMP = curve(*(20 + 0.1 * n for n in range(8)), *(100 + 0.1 * n for n in range(LONGEST - 8)))
 
 
-def propose(draft: Combined, tokens: Sequence[int], limit: int = LONGEST) -> Proposal:
+def propose(draft: CombinedDraft, tokens: Sequence[int], limit: int = LONGEST) -> Proposal:
     left = [True] * limit
     return draft.propose(tokens, None, SAMPLER, lambda _: bool(left) and left.pop())
 
 
 def walked(costs: CostCurve, text: Sequence[int], start: int = 12) -> list[int]:
     """Lengths of the proposals along a text that is decoded as proposed and accepted."""
-    draft = Combined(RunningCosts(costs), Acceptance(), NgramDraft(), clock=lambda: 0.0)
+    draft = CombinedDraft(RunningCosts(costs), Acceptance(), NgramDraft(), clock=lambda: 0.0)
     lengths, at = [], start
     while at < len(text) - LONGEST:
         proposal = propose(draft, text[:at])
@@ -78,7 +78,7 @@ def test_text_that_never_repeats_as_it_did_is_left_alone() -> None:
 
 def test_learning_stops_at_the_first_wrong_guess() -> None:
     acceptance = Acceptance()
-    draft = Combined(RunningCosts(FLAT), acceptance, NgramDraft(), clock=lambda: 0.0)
+    draft = CombinedDraft(RunningCosts(FLAT), acceptance, NgramDraft(), clock=lambda: 0.0)
     text = [1, 2, 3, 4, 5, 6, 1, 2]
     assert propose(draft, text).tokens[:4] == (3, 4, 5, 6)
     draft.learn([*text, 3, 9, 5, 6])
@@ -88,7 +88,7 @@ def test_learning_stops_at_the_first_wrong_guess() -> None:
 
 def test_another_text_teaches_nothing() -> None:
     acceptance = Acceptance()
-    draft = Combined(RunningCosts(FLAT), acceptance, NgramDraft(), clock=lambda: 0.0)
+    draft = CombinedDraft(RunningCosts(FLAT), acceptance, NgramDraft(), clock=lambda: 0.0)
     propose(draft, [1, 2, 3, 4, 5, 6, 1, 2])
     draft.learn([7, 7, 7, 7, 7, 7, 7, 7, 3, 4])
     assert acceptance.as_json() == []
@@ -98,7 +98,7 @@ def test_another_text_teaches_nothing() -> None:
 def test_a_model_is_asked_if_its_time_is_worth_it(price: float, asked: bool) -> None:
     table = Table(50, seed=1, scale=6)
     model = TableTarget(table)
-    draft = Combined(
+    draft = CombinedDraft(
         RunningCosts(curve(*(20 + 2.0 * n for n in range(LONGEST)))),
         Acceptance(),
         model=ModelDraft(model, END),
@@ -206,7 +206,7 @@ class CountedGrammar(SetGrammar):
 
 def test_a_run_of_tokens_is_one_question_to_the_grammar() -> None:
     grammar = CountedGrammar([dict.fromkeys(range(9), 0)], frozenset(), END)
-    draft = Combined(RunningCosts(FLAT), Acceptance(), NgramDraft(), clock=lambda: 0.0)
+    draft = CombinedDraft(RunningCosts(FLAT), Acceptance(), NgramDraft(), clock=lambda: 0.0)
     proposal = draft.propose([1, 2, 3, 4, 5, 6, 1, 2], grammar, SAMPLER, lambda _: True)
     assert proposal.tokens[:4] == (3, 4, 5, 6)
     assert grammar.accepts == 1
@@ -222,7 +222,7 @@ def test_where_the_grammar_refuses_an_ngram_the_model_goes_on(sampler: LogitSamp
     text = [1, 2, 3, 4, 5, 6, 1, 2]
     for own in (None, ModelDraft(TableTarget(Table(50, seed=1, scale=6)), END)):
         grammar = SetGrammar(transitions, frozenset(), END)
-        draft = Combined(
+        draft = CombinedDraft(
             RunningCosts(FLAT),
             Acceptance({("ngram", 0, -1): (900.0, 900.0), ("ngram", 1, -1): (900.0, 900.0)}),
             NgramDraft(),
@@ -242,7 +242,7 @@ def test_a_grammar_that_contradicts_itself_ends_a_proposal() -> None:
     grammar = SetGrammar([dict.fromkeys(range(1, 50), 0)], frozenset(), END)
     grammar.accept = lambda tokens: 0  # type: ignore[method-assign]
     table = Table(50, seed=1, scale=6)
-    draft = Combined(
+    draft = CombinedDraft(
         RunningCosts(FLAT),
         Acceptance(),
         model=ModelDraft(TableTarget(table), END),
