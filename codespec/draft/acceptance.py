@@ -21,7 +21,7 @@ _BOTH_WRONG = 0.3  # how often a token that two sources propose is wrong, to one
 _NGRAM_PRIOR = (0.2, 0.35, 0.5, 0.65, 0.8, 0.92)
 NGRAM_EDGES = (3, 4, 6, 9, 16)
 
-Kind = tuple[str, int]
+GuessKind = tuple[str, int]
 """A source of tokens and the bin of its confidence."""
 
 
@@ -36,7 +36,7 @@ def ngram_bin(length: int) -> int:
 
 
 @cache
-def prior(kind: Kind) -> float:
+def prior(kind: GuessKind) -> float:
     """What is assumed before anything was seen."""
     source, place = kind
     if source == "forced":
@@ -60,19 +60,19 @@ class Acceptance:
 
     def __init__(self, counts: Mapping[tuple[str, int, int], tuple[float, float]] | None = None) -> None:
         # For each kind: [accepted, seen] over all depths, then at each depth.
-        self._cells: dict[Kind, list[list[float]]] = {}
-        self._chances: dict[Kind, list[float]] = {}  # at each depth, until more is learnt
+        self._cells: dict[GuessKind, list[list[float]]] = {}
+        self._chances: dict[GuessKind, list[float]] = {}  # at each depth, until more is learnt
         for (source, place, depth), (accepted, seen) in (counts or {}).items():
             if -1 <= depth < DEPTHS:
                 self._of((source, place))[depth + 1] = [accepted, seen]
 
-    def _of(self, kind: Kind) -> list[list[float]]:
+    def _of(self, kind: GuessKind) -> list[list[float]]:
         cells = self._cells.get(kind)
         if cells is None:
             cells = self._cells[kind] = [[0.0, 0.0] for _ in range(DEPTHS + 1)]
         return cells
 
-    def chance(self, kind: Kind, depth: int) -> float:
+    def chance(self, kind: GuessKind, depth: int) -> float:
         """The expected chance that a token at ``depth`` (0 is the first) is taken, if all before it were."""
         chances = self._chances.get(kind)
         if chances is None:
@@ -82,7 +82,7 @@ class Acceptance:
             self._chances[kind] = chances
         return chances[depth if depth < DEPTHS else DEPTHS - 1]
 
-    def learn(self, kind: Kind, depth: int, accepted: bool) -> None:
+    def learn(self, kind: GuessKind, depth: int, accepted: bool) -> None:
         """A token was taken or refused, and all proposed before it were taken."""
         self._chances.pop(kind, None)
         cells = self._of(kind)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from codespec.draft.ledger import Ledger
-from codespec.draft.ngram import LONGEST_MATCH, Match
+from codespec.draft.ngram import LONGEST_MATCH, NgramMatch
 from codespec.draft.proposal_round import PROBE, ProposalRound
 from codespec.protocols import GrammarState, Proposal, Sampler
 
@@ -100,7 +100,7 @@ class CombinedDraft(Ledger):
             sources=tuple([_SOURCE.get(source, source) for source in sources]),
         )
 
-    def _match(self, tokens: Sequence[int]) -> Match | None:
+    def _match(self, tokens: Sequence[int]) -> NgramMatch | None:
         if self.ngrams is None:
             return None
         self.ngrams.sync(tokens)

@@ -218,7 +218,7 @@ def measure(target: Target, go_on: Callable[[float], bool] = lambda _: True, **o
     return Measurement(**options).run(target, go_on)
 
 
-class Plan(NamedTuple):
+class MeasurementPlan(NamedTuple):
     """What to measure, as arguments of ``Measurement``."""
 
     contexts: tuple[int, ...]
@@ -232,7 +232,7 @@ def plan(
     far: int = 0,
     go_on: Callable[[float], bool] = lambda _: True,
     clock: Callable[[], float] = perf_counter,
-) -> Plan | None:
+) -> MeasurementPlan | None:
     """What to measure in about ``seconds``; a slow model takes somewhat longer.
 
     Args:
@@ -259,8 +259,8 @@ def plan(
     for sizes in (SIZES, FEW_SIZES):
         once = 2 * len(contexts) * sum(one + (longest - one) * (n - 1) / (LONGEST - 1) for n in sizes)
         if once * _LEAST_REPEATS <= seconds:
-            return Plan(contexts, sizes, min(int(seconds / once), _MOST_REPEATS))
-    return Plan(contexts, FEW_SIZES, 2)
+            return MeasurementPlan(contexts, sizes, min(int(seconds / once), _MOST_REPEATS))
+    return MeasurementPlan(contexts, FEW_SIZES, 2)
 
 
 class RunningCosts:

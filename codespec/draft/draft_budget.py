@@ -8,7 +8,7 @@ _CREDIT, _MOST, _ALLOWANCE, _WAKE = 1.5, 2.5, 0.01, 0.3  # passes of the target
 _LOOKS_AFTER, _LOOKS_AT_LEAST = 8, 512  # rounds asleep
 
 
-class Spread:
+class ConfidenceSpread:
     """How the chances of a model's tokens are spread: the value of asking it lies in the good half.
 
     Attributes:
@@ -33,7 +33,7 @@ class Spread:
         self.mean = (sure + doubtful) / (good + bad)
 
 
-class Asked:
+class ExpectedSaving:
     """The first token of a round that the model was asked for, and what that was expected to save.
 
     Args:
@@ -54,13 +54,13 @@ class Asked:
         return max(0, accepted - self.depth) - ms * self.rate
 
 
-class Trust:
+class SavingTrust:
     """How much of what the model was expected to save it did save: the factor for the next expectation."""
 
     def __init__(self) -> None:
         self._expected = self._saved = 4.0
 
-    def learn(self, asked: Asked, accepted: int) -> None:
+    def learn(self, asked: ExpectedSaving, accepted: int) -> None:
         """A round is over in which the model was asked."""
         self._expected = self._expected * 0.98 + asked.worth
         self._saved = self._saved * 0.98 + asked.saved(accepted)
@@ -76,7 +76,7 @@ class Trust:
         return min(1.5, max(0.0, self._saved / max(self._expected, 1e-3)))
 
 
-class Guard:
+class SpendingGuard:
     """Lets drafting cost no more than it saved, but for a small credit, all its own time included.
 
     An account in passes of the target: it starts with a credit, every round adds an allowance and what the round

@@ -7,7 +7,7 @@ from time import perf_counter
 
 from codespec.draft.acceptance import Acceptance
 from codespec.draft.costs import RunningCosts
-from codespec.draft.draft_budget import Guard, Spread, Trust
+from codespec.draft.draft_budget import ConfidenceSpread, SavingTrust, SpendingGuard
 from codespec.draft.forced import ForcedDraft
 from codespec.draft.model import ModelDraft
 from codespec.draft.ngram import NgramDraft
@@ -52,11 +52,11 @@ class Ledger:
         self.model_costs = model_costs or RunningCosts()
         self.end_tokens = end_tokens
         self.clock = clock
-        self.spread = Spread()
+        self.spread = ConfidenceSpread()
         self.rounds_without_model = 0
         self.refused = 0
-        self.trust = Trust()
-        self.guard = Guard()
+        self.trust = SavingTrust()
+        self.guard = SpendingGuard()
 
     def begin_round(self) -> int:
         """Count a round; how many have passed since the model was asked."""

@@ -32,7 +32,7 @@ BREAK = -1
 
 
 @dataclass(frozen=True)
-class Match:
+class NgramMatch:
     """An earlier place like the end of the text.
 
     Attributes:
@@ -189,11 +189,11 @@ class NgramDraft:
             self._synced[before:] = tokens[before:]
         self._text.extend(tokens[before:])
 
-    def match(self, tail: Sequence[int]) -> Match | None:
+    def match(self, tail: Sequence[int]) -> NgramMatch | None:
         """The longest match of the end of ``tail``, the most recent of equals, generated ones before the text's own."""
         if len(tail) < GRAM:
             return None
-        best: Match | None = None
+        best: NgramMatch | None = None
         best_length = 0
         votes: list[tuple[int, int]] = []
         for index in (self._generated, self._text, self.learnt):
@@ -204,13 +204,13 @@ class NgramDraft:
                     continue
                 votes.append((length, index.tokens[place]))
                 if length > best_length:
-                    best_length, best = length, Match(index, place, length, True)
+                    best_length, best = length, NgramMatch(index, place, length, True)
         if best is None:
             return None
         token = best.index.tokens[best.place]
         if all(other == token for length, other in votes if 2 * length >= best_length):
             return best
-        return Match(best.index, best.place, best.length, False)
+        return NgramMatch(best.index, best.place, best.length, False)
 
     def _is_following(self, index: NgramIndex, place: int) -> bool:
         following = self.following

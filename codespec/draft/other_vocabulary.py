@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from codespec.draft.markers import Markers
-from codespec.draft.retokenize import Recoded, cut_alike
+from codespec.draft.retokenize import RetokenizedText, cut_alike
 from codespec.draft.sequence import HeldSequence, common_prefix
 from codespec.draft.text import TAIL, exact_tokens, spelled, tokenize_after, whole_characters
 from codespec.protocols import CodespecError, GrammarState, Logits, Proposal, Sampler, Target, Vocabulary
@@ -65,7 +65,7 @@ class OtherVocabularyDraft:
         self._head = 0
         self._mapped: list[int] | None = []
         self._before = 0
-        self._text = Recoded(self._own, self._target)
+        self._text = RetokenizedText(self._own, self._target)
 
     def forget(self) -> None:
         """Hold nothing: what was decoded is of no use any more."""
@@ -153,7 +153,7 @@ class OtherVocabularyDraft:
         self._mapped = None if plain else self._map(tokens[: self._head])
         before = self._before_cursor(tokens[: self._head]) if self._mapped is None else []
         self._before = len(before)
-        self._text = Recoded(self._own, self._target)
+        self._text = RetokenizedText(self._own, self._target)
         self._text.replace(0, [*before, *tokens[self._head :]])
 
     def _map(self, head: Sequence[int]) -> list[int] | None:

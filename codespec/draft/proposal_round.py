@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from codespec.draft.acceptance import Kind, model_bin, ngram_bin
+from codespec.draft.acceptance import GuessKind, model_bin, ngram_bin
 from codespec.draft.costs import LONGEST
-from codespec.draft.draft_budget import Asked
+from codespec.draft.draft_budget import ExpectedSaving
 from codespec.draft.draft_length import FixedLength
 from codespec.draft.ledger import Ledger
-from codespec.draft.ngram import LONGEST_MATCH, Match
+from codespec.draft.ngram import LONGEST_MATCH, NgramMatch
 from codespec.protocols import CodespecError, Distribution, Draft, GrammarState, Pick, Sampler
 
 AHEAD = 8
@@ -26,10 +26,10 @@ HORIZON = 16
 
 _HOPELESS = 0.02
 _SEES = 0.5  # of an n-gram's errors a model is assumed to see
-_OTHER_VOCABULARY: Kind = ("foreign", 4)  # the name under which profiles on disks have it
-_FORCED: Kind = ("forced", 0)
+_OTHER_VOCABULARY: GuessKind = ("foreign", 4)  # the name under which profiles on disks have it
+_FORCED: GuessKind = ("forced", 0)
 
-Guess = tuple[int, Kind]
+Guess = tuple[int, GuessKind]
 """A token and what kind of guess it is."""
 
 
@@ -42,7 +42,7 @@ class ProposalRound:
         tokens: Sequence[int],
         grammar: GrammarState | None,
         sampler: Sampler,
-        match: Match | None,
+        match: NgramMatch | None,
         began: float,
     ) -> None:
         self.began = began
@@ -67,7 +67,7 @@ class ProposalRound:
         self.passes: list[tuple[int, float]] = []  # of the model: tokens, milliseconds
         self._follow(match)
         self.forced: list[int] = []
-        self.asked: Asked | None = None
+        self.asked: ExpectedSaving | None = None
         self.asked_other_vocabulary = False
         # Once it is over:
         self.length = 0  # what is proposed, or would have been
@@ -179,7 +179,7 @@ class ProposalRound:
         source = "ngram" if self.match.agreed else "ngram-split"
         return self.predicted[ahead], (source, ngram_bin(self.match.length + ahead))
 
-    def _follow(self, match: Match | None) -> None:
+    def _follow(self, match: NgramMatch | None) -> None:
         """Guess from here on what followed at ``match``."""
         self.match = match
         self.matched = len(self.guesses)
@@ -217,7 +217,7 @@ class ProposalRound:
                 ledger.refused = REFUSED
             return False
         if self.asked is None:
-            self.asked = Asked(len(self.guesses), worth * rate, rate, self.costs)
+            self.asked = ExpectedSaving(len(self.guesses), worth * rate, rate, self.costs)
         return True
 
     def _model_may_better(self, chance: float) -> bool:

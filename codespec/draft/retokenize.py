@@ -11,7 +11,7 @@ BEHIND = 4
 """Tokens at the end that are cut anew when text is added, since they may merge with it."""
 
 
-class Recoded:
+class RetokenizedText:
     """The text of the target's tokens in tokens of a draft's own.
 
     What lies further back than ``BEHIND`` tokens never changes, so that a KV cache of it stays good; the price is
@@ -32,7 +32,7 @@ class Recoded:
 
     @property
     def rest(self) -> bytes:
-        """What ``tokens`` lacks: the beginning of a character, up to 3 bytes; more where the text cannot be recoded."""
+        """The bytes that ``tokens`` lacks: the beginning of a character, up to 3; more where the text has no tokens."""
         return bytes(self._data[self._end(len(self.tokens)) :])
 
     def replace(self, kept: int, tokens: Iterable[int]) -> None:

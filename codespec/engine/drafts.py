@@ -19,7 +19,7 @@ from codespec.draft.ngram import NgramDraft
 from codespec.draft.other_vocabulary import OtherVocabularyDraft, other_vocabulary_note
 from codespec.draft.retokenize import cut_alike
 from codespec.draft.storage.profiles import Profiles
-from codespec.draft.vocabulary_mapping import OfTokens, OfWidth
+from codespec.draft.vocabulary_mapping import ResizedVocabularyTarget, TrimmedVocabularyTarget
 from codespec.engine.adapters import Adapters, LoraRequest
 from codespec.engine.calibration import Calibration, ModelCosts
 from codespec.engine.draft_models import DraftModels, Loaded
@@ -150,9 +150,9 @@ class Drafts:
                 context = Context(model, context_length=self._target.length, threads=self._threads)
                 sequence: Target = self._wrap(context.sequence(), "draft")
                 if tokens is not None:
-                    sequence = OfTokens(sequence, tokens, self._vocabulary.size)
+                    sequence = TrimmedVocabularyTarget(sequence, tokens, self._vocabulary.size)
                 elif model.vocabulary.size != self._vocabulary.size:
-                    sequence = OfWidth(sequence, self._vocabulary.size)
+                    sequence = ResizedVocabularyTarget(sequence, self._vocabulary.size)
                 among = np.sort(tokens) if tokens is not None else None
                 own = ModelDraft(sequence, self._vocabulary.end_tokens, among)
                 costs = self._costs_of(context, rows=1)

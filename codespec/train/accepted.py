@@ -13,7 +13,7 @@ from typing import Any
 
 from codespec.completion.open_documents import lead_of
 from codespec.completion.prompt.prompt import Prompts
-from codespec.draft.storage.accepted_texts import Accepted, load, training_folder
+from codespec.draft.storage.accepted_texts import AcceptedText, load, training_folder
 from codespec.models.fim import FimFormat
 from codespec.paths import hold, keep_private
 from codespec.protocols import CodespecError
@@ -68,7 +68,7 @@ class AcceptedPacker:
     target was trained on."""
 
     def __init__(
-        self, records: Sequence[Accepted], vocabulary: Any, layout: FimFormat | None, end: int, seed: int
+        self, records: Sequence[AcceptedText], vocabulary: Any, layout: FimFormat | None, end: int, seed: int
     ) -> None:
         layouts = [replace(layout, order=order) for order in layout.family.orders] if layout is not None else [None]
         self._prompts = [Prompts(vocabulary, each) for each in layouts]
@@ -90,7 +90,7 @@ class AcceptedPacker:
         return [*self._beginning, *prompt, *middle, self._end]
 
 
-def _rows(records: Sequence[Accepted]) -> Callable[[Teacher, int], Iterator[Row]]:
+def _rows(records: Sequence[AcceptedText]) -> Callable[[Teacher, int], Iterator[Row]]:
     def rows(teacher: Teacher, seed: int) -> Iterator[Row]:
         end = min(teacher.vocabulary.end_tokens)
         return AcceptedPacker(records, teacher.vocabulary, teacher.layout, end, seed).rows(teacher.length)
@@ -98,13 +98,13 @@ def _rows(records: Sequence[Accepted]) -> Callable[[Teacher, int], Iterator[Row]
     return rows
 
 
-def _places(records: Sequence[Accepted]) -> list[InfillingExample]:
+def _places(records: Sequence[AcceptedText]) -> list[InfillingExample]:
     """As many as are judged by, spread over all."""
     step = max(1.0, len(records) / PLACES)
     return [_place(records[int(index * step)]) for index in range(min(PLACES, len(records)))]
 
 
-def _place(record: Accepted) -> InfillingExample:
+def _place(record: AcceptedText) -> InfillingExample:
     """With a word that was being typed as a part of the text: the target writes all of it."""
     lead = lead_of(record.prefix)
     text = lead + record.text

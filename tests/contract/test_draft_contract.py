@@ -15,7 +15,7 @@ from codespec.draft.forced import ForcedDraft
 from codespec.draft.model import ModelDraft
 from codespec.draft.ngram import NgramDraft
 from codespec.draft.other_vocabulary import OtherVocabularyDraft
-from codespec.draft.vocabulary_mapping import OfTokens
+from codespec.draft.vocabulary_mapping import TrimmedVocabularyTarget
 from codespec.protocols import Draft, Sampling
 from codespec.speculative.sampling import LogitSampler
 
@@ -48,7 +48,7 @@ def combined(model: ModelDraft | None) -> CombinedDraft:
 def trimmed() -> ModelDraft:
     tokens = range(0, VOCABULARY.size, 2)
     own = TableTarget(Table(len(tokens) + 1, seed=5))
-    return ModelDraft(OfTokens(own, tokens, VOCABULARY.size), VOCABULARY.end_tokens, np.array(tokens))
+    return ModelDraft(TrimmedVocabularyTarget(own, tokens, VOCABULARY.size), VOCABULARY.end_tokens, np.array(tokens))
 
 
 MAKERS: dict[str, Callable[[], Draft]] = {

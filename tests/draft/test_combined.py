@@ -11,7 +11,7 @@ from fakes import SetGrammar, Table, TableTarget
 from codespec.draft.acceptance import Acceptance
 from codespec.draft.combined import CombinedDraft
 from codespec.draft.costs import LONGEST, CostCurve, RunningCosts
-from codespec.draft.draft_budget import Asked, Guard, Spread, Trust
+from codespec.draft.draft_budget import ConfidenceSpread, ExpectedSaving, SavingTrust, SpendingGuard
 from codespec.draft.model import ModelDraft
 from codespec.draft.ngram import NgramDraft
 from codespec.protocols import Limits, Proposal, Sampling
@@ -115,7 +115,7 @@ def test_a_model_is_asked_if_its_time_is_worth_it(price: float, asked: bool) -> 
 def test_a_guard_bounds_what_drafting_may_cost() -> None:
     rng = np.random.default_rng(3)
     for worst in (0.05, 0.3, 1.0, 5.0):
-        guard, lost, rounds = Guard(), 0.0, 5_000
+        guard, lost, rounds = SpendingGuard(), 0.0, 5_000
         for _ in range(rounds):
             if not guard.asleep():
                 cost = float(rng.uniform(0, worst))
@@ -125,7 +125,7 @@ def test_a_guard_bounds_what_drafting_may_cost() -> None:
 
 
 def test_a_sleeping_guard_looks_more_rarely_after_each_failure() -> None:
-    guard = Guard()
+    guard = SpendingGuard()
     for _ in range(100):  # then it is far from waking up by itself
         guard.learn(-2.0)
     tried = []
@@ -142,7 +142,7 @@ def test_a_sleeping_guard_looks_more_rarely_after_each_failure() -> None:
 
 
 def test_a_sleeping_guard_goes_on_where_looking_pays() -> None:
-    guard = Guard()
+    guard = SpendingGuard()
     for _ in range(50):
         guard.learn(-2.0)
     for turn in range(20):
@@ -158,7 +158,7 @@ def test_a_sleeping_guard_goes_on_where_looking_pays() -> None:
 
 
 def test_a_guard_wakes_for_what_it_missed() -> None:
-    guard = Guard()
+    guard = SpendingGuard()
     while not guard.asleep():
         guard.learn(-0.5)
     guard.missed(3.0)
@@ -166,7 +166,7 @@ def test_a_guard_wakes_for_what_it_missed() -> None:
 
 
 def test_a_guard_never_sleeps_while_drafting_pays() -> None:
-    guard = Guard()
+    guard = SpendingGuard()
     for saved in [0.4, -0.1, -0.2] * 300:
         assert not guard.asleep()
         guard.learn(saved)
@@ -174,9 +174,9 @@ def test_a_guard_never_sleeps_while_drafting_pays() -> None:
 
 def test_trust_follows_what_was_saved() -> None:
     costs = [float(n) for n in range(LONGEST + 1)]
-    trust = Trust()
+    trust = SavingTrust()
     for _ in range(200):
-        asked = Asked(0, worth=1.0, rate=0.1, costs=costs)
+        asked = ExpectedSaving(0, worth=1.0, rate=0.1, costs=costs)
         asked.length = 2
         trust.learn(asked, accepted=0)
     assert trust.factor == 0.0
@@ -186,7 +186,7 @@ def test_trust_follows_what_was_saved() -> None:
 
 
 def test_the_spread_of_a_models_chances_sums_to_one() -> None:
-    acceptance, spread = Acceptance(), Spread()
+    acceptance, spread = Acceptance(), ConfidenceSpread()
     for place in (8, 8, 0, 1, 8):
         spread.count(acceptance.chance(("model", place), 0))
     assert sum(share for share, _ in spread.groups) == pytest.approx(1)

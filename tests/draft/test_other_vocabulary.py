@@ -13,7 +13,7 @@ from fakes import FakeVocabulary, SetGrammar, Table, TableTarget, TextGrammar
 from codespec.draft.draft_length import FixedLength
 from codespec.draft.markers import Markers, shared_markers
 from codespec.draft.other_vocabulary import OtherVocabularyDraft
-from codespec.draft.retokenize import BEHIND, Recoded, cut_alike
+from codespec.draft.retokenize import BEHIND, RetokenizedText, cut_alike
 from codespec.draft.sequence import common_prefix
 from codespec.draft.text import exact_tokens, spelled, tokenize_after
 from codespec.protocols import Aborted, CodespecError, Limits, Proposal, Sampling
@@ -97,9 +97,9 @@ def test_text_behind_half_a_character() -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_recoded_follows_any_jump(seed: int) -> None:
+def test_retokenized_text_follows_any_jump(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    recoded = Recoded(OWN, TARGET)
+    retokenized = RetokenizedText(OWN, TARGET)
     seen: list[int] = []
     data = TEXT.encode()
     for _ in range(40):
@@ -115,18 +115,18 @@ def test_recoded_follows_any_jump(seed: int) -> None:
             whole = True
         except UnicodeDecodeError:
             whole = False
-        before = list(recoded.tokens)
+        before = list(retokenized.tokens)
         grew = kept == len(seen)
         seen[kept:] = new
-        recoded.replace(kept, new)
-        assert spelled(OWN, recoded.tokens) + recoded.rest == spelled(TARGET, seen)
+        retokenized.replace(kept, new)
+        assert spelled(OWN, retokenized.tokens) + retokenized.rest == spelled(TARGET, seen)
         if whole:
-            assert recoded.rest == b""
+            assert retokenized.rest == b""
         else:
-            recoded, seen = Recoded(OWN, TARGET), []
+            retokenized, seen = RetokenizedText(OWN, TARGET), []
             continue
         if grew:
-            assert common_prefix(before, recoded.tokens) >= len(before) - BEHIND
+            assert common_prefix(before, retokenized.tokens) >= len(before) - BEHIND
 
 
 def test_cut_alike() -> None:
