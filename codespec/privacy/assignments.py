@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from enum import Enum
 from pathlib import PurePosixPath
 
-from codespec.privacy.names import is_code
-from codespec.privacy.values import Name, holds_random, is_chosen, is_drawn, is_login, is_secret_value, name_kind
+from codespec.privacy.secret_names import is_code
+from codespec.privacy.secret_values import Name, holds_random, is_chosen, is_drawn, is_login, is_secret_value, name_kind
 
 
 class Kind(Enum):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from codespec.privacy.assignments import holds_manifest, holds_value
-from codespec.privacy.names import has_secret_name
-from codespec.privacy.tokens import holds_token
+from codespec.privacy.secret_names import has_secret_name
+from codespec.privacy.token_forms import holds_token
 
 __all__ = ["SECRET", "has_secret_name", "holds_key", "holds_manifest", "holds_token", "is_secret"]
 

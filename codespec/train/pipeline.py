@@ -28,7 +28,7 @@ from codespec.train.load_gguf import load_gguf
 from codespec.train.model import DRAFT, TARGET, TINY, TINY_DRAFT, Llama, Shape
 from codespec.train.student import Student
 from codespec.train.teacher import ROWS, teach
-from codespec.train.teacher_cache import TeacherCacheReader
+from codespec.train.torch_teacher import TeacherCacheReader
 from codespec.train.train import SHARES, SPOKEN_FOR, Learner, Recipe, TrainingRun, bits_per_byte, recipe_of
 
 TOKENIZER_SAMPLES = 12_000

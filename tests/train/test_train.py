@@ -28,7 +28,7 @@ from codespec.train import corpus, data, export, judge, load_gguf, pipeline, tok
 from codespec.train.model import TINY  # noqa: E402
 from codespec.train.own_thread import apart  # noqa: E402
 from codespec.train.teacher import Packer  # noqa: E402
-from codespec.train.teacher_cache import TeacherCacheReader  # noqa: E402
+from codespec.train.torch_teacher import TeacherCacheReader  # noqa: E402
 from codespec.train.train import Recipe, TrainingRun, separators_of  # noqa: E402
 from codespec.train.trim import frequent, trim_of  # noqa: E402
 

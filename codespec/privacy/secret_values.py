@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from enum import Enum
 
-from codespec.privacy.tokens import PLACEHOLDER, PUBLISHED
+from codespec.privacy.token_forms import PLACEHOLDER, PUBLISHED
 
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _NEUTRAL = frozenset(
