@@ -20,7 +20,7 @@ from codespec.protocols import CodespecError
 from codespec.train import data
 from codespec.train.judge import TOKENS, InfillingExample
 from codespec.train.teacher import Row, Teacher, packed
-from codespec.train.texts import Texts
+from codespec.train.texts import DraftTexts
 
 LEAST = 40
 """Completions that there is something to learn from, and to judge by."""
@@ -43,7 +43,7 @@ PASSES = 30
 _LEAST_PROMPT = 64  # tokens
 
 
-def accepted_texts(languages: Sequence[str]) -> Texts:
+def accepted_texts(languages: Sequence[str]) -> DraftTexts:
     """The completions of some languages that were kept.
 
     Raises:
@@ -60,7 +60,7 @@ def accepted_texts(languages: Sequence[str]) -> Texts:
     train, held_out = records[:-latest], records[-latest:]
     characters = sum(len(each.prefix) + len(each.text) + len(each.suffix) for each in train)
     tokens = READINGS * int(characters / data.CHARACTERS_PER_TOKEN)
-    return Texts(_rows(train), _rows(held_out), _places(held_out), tokens=tokens, passes=PASSES)
+    return DraftTexts(_rows(train), _rows(held_out), _places(held_out), tokens=tokens, passes=PASSES)
 
 
 class AcceptedPacker:

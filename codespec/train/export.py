@@ -16,7 +16,7 @@ from codespec.models.info import LANGUAGES_KEY, inspect
 from codespec.models.trimmed import TOKENS_KEY, VOCABULARY_KEY
 from codespec.train import tokenizer as special
 from codespec.train.model import NORM_EPSILON, ROPE_BASE, Llama
-from codespec.train.trim import Trim
+from codespec.train.trim import TrimmedVocabulary
 
 QUANTIZATIONS = {
     "q8_0": gguf.GGMLQuantizationType.Q8_0,
@@ -65,7 +65,7 @@ def write_gguf_like(
     name: str,
     quantization: str = "q8_0",
     languages: Sequence[str] = (),
-    trim: Trim | None = None,
+    trim: TrimmedVocabulary | None = None,
 ) -> None:
     """As ``write_gguf``, with the vocabulary of another GGUF file, of whatever kind that is.
 
@@ -92,7 +92,7 @@ def write_gguf_like(
     _write(model, vocabulary, path, name, quantization, languages)
 
 
-def _trimmed(values: dict[str, Any], trim: Trim) -> dict[str, Any]:
+def _trimmed(values: dict[str, Any], trim: TrimmedVocabulary) -> dict[str, Any]:
     """A tokenizer's metadata with some of its tokens: it cuts no text as the whole one does, but llama.cpp loads it."""
     new = dict(values)
     for key, value in values.items():

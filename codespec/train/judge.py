@@ -22,9 +22,9 @@ from codespec.speculative.sampling import LogitSampler
 from codespec.train.corpus import CorpusDocument
 from codespec.train.load_gguf import load_gguf
 from codespec.train.model import Llama
-from codespec.train.own_thread import apart
+from codespec.train.own_thread import in_own_thread
 from codespec.train.teacher import Lesson
-from codespec.train.trim import Trim, trim_of
+from codespec.train.trim import TrimmedVocabulary, trim_of
 
 PLACES = 12
 TOKENS = 48
@@ -80,7 +80,7 @@ class GreedyAcceptance:
 
 
 @dataclass(frozen=True)
-class Quality:
+class DraftQuality:
     """What a draft is worth on held-out texts.
 
     Attributes:
@@ -112,7 +112,7 @@ def own_weights(path: Path) -> Llama | None:
 
 
 @torch.no_grad()
-def agreement(model: Llama, lesson: Lesson, trim: Trim | None = None) -> float:
+def agreement(model: Llama, lesson: Lesson, trim: TrimmedVocabulary | None = None) -> float:
     """At how many places of a lesson the model's likeliest token is the target's.
 
     Args:
@@ -145,7 +145,7 @@ def _bits_per_byte(model: Llama, lesson: Lesson, sizes: Sequence[int]) -> float:
 
 def judge(
     path: Path, target: Path, lesson: Lesson, places: Sequence[InfillingExample], sizes: Sequence[int]
-) -> Quality:
+) -> DraftQuality:
     """What a draft is worth, on texts that it has not seen.
 
     Args:
@@ -155,8 +155,8 @@ def judge(
     """
     model = own_weights(path)  # as it was exported, on the CPU
     trim = trim_of(path, len(sizes)) if model is not None else None
-    found, exact, ms = apart(lambda: _beside(path, target, places))
-    return Quality(
+    found, exact, ms = in_own_thread(lambda: _beside(path, target, places))
+    return DraftQuality(
         agreement=agreement(model, lesson, trim) if model is not None else None,
         acceptance=round(found.share, 4),
         first=round(found.first_share, 4),

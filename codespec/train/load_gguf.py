@@ -12,7 +12,7 @@ import torch
 from gguf.quants import dequantize
 
 from codespec.protocols import CodespecError
-from codespec.train.model import NORM_EPSILON, ROPE_BASE, Llama, Shape
+from codespec.train.model import NORM_EPSILON, ROPE_BASE, Llama, ModelShape
 
 
 def load_gguf(path: Path) -> Llama:
@@ -34,7 +34,7 @@ def load_gguf(path: Path) -> Llama:
     odd = odd or value("llama.rope.freq_base") != ROPE_BASE
     if odd or abs(value("llama.attention.layer_norm_rms_epsilon") - NORM_EPSILON) > NORM_EPSILON / 100:
         raise CodespecError(f"{path}: no model of `codespec train`, which alone can go on from here")
-    shape = Shape(
+    shape = ModelShape(
         vocabulary=len(reader.fields["tokenizer.ggml.tokens"].data),
         width=int(value("llama.embedding_length")),
         layers=int(value("llama.block_count")),

@@ -10,7 +10,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-def apart(work: Callable[[], T]) -> T:
+def in_own_thread(work: Callable[[], T]) -> T:
     """What ``work`` returns or raises, done in a new thread.
 
     ggml and torch's oneDNN both set up the AMX units of a CPU once in each thread that they compute in, and expect that

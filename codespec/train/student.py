@@ -22,7 +22,7 @@ from codespec.train.model import DRAFT, TINY_DRAFT, Llama
 from codespec.train.progress_bar import ProgressBar
 from codespec.train.teacher import Lesson
 from codespec.train.train import Learner, Recipe, faster, rate_factor, recipe_of
-from codespec.train.trim import Trim, trim_of
+from codespec.train.trim import TrimmedVocabulary, trim_of
 
 GOING_ON = 0.1
 """Of the learning rates, for a draft that goes on from another."""
@@ -48,7 +48,7 @@ class Student(Learner):
         trim: which of the target's tokens it has; None: all.
     """
 
-    def __init__(self, model: Llama, recipe: Recipe, out: Path, trim: Trim | None = None) -> None:
+    def __init__(self, model: Llama, recipe: Recipe, out: Path, trim: TrimmedVocabulary | None = None) -> None:
         self.trim = trim
         super().__init__(model, recipe, out)
 
@@ -108,7 +108,7 @@ class Student(Learner):
 
 
 def begin(
-    options: argparse.Namespace, target: ModelInfo, out: Path, start: Path | None, trim: Trim | None = None
+    options: argparse.Namespace, target: ModelInfo, out: Path, start: Path | None, trim: TrimmedVocabulary | None = None
 ) -> Student:
     """A draft for ``target``, new or going on from ``start``, which has the tokens of ``trim``, or all."""
     recipe = recipe_of(options)

@@ -160,7 +160,7 @@ def packed(sample: Callable[[int], list[int]], length: int) -> Iterator[Row]:
         yield tokens[: length + 1], learnt[1 : length + 1]
 
 
-class Packer:
+class SamplePacker:
     """Rows of samples end to end: half left to right, half with a middle taken out, in every order that the target was
     trained on."""
 

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from codespec.train import data
 from codespec.train.corpus import CorpusDocument
 from codespec.train.judge import InfillingExample, line_ends
-from codespec.train.teacher import Packer, Row, Teacher
+from codespec.train.teacher import Row, SamplePacker, Teacher
 
 HELD_OUT = 0.1
 """Of the files of a corpus that is a single package; of others whole packages are held out."""
 
 
 @dataclass(frozen=True)
-class Texts:
+class DraftTexts:
     """What a draft learns from, and what it is judged by.
 
     Attributes:
@@ -35,13 +35,13 @@ class Texts:
     passes: int | None = None
 
 
-def of_files(train: Sequence[CorpusDocument], held_out: Sequence[CorpusDocument]) -> Texts:
+def of_files(train: Sequence[CorpusDocument], held_out: Sequence[CorpusDocument]) -> DraftTexts:
     """Rows drawn from files."""
 
     def rows(documents: Sequence[CorpusDocument]) -> Callable[[Teacher, int], Iterator[Row]]:
         return lambda teacher, seed: _packer(teacher, documents, seed).rows(teacher.length)
 
-    return Texts(rows(train), rows(held_out), line_ends(held_out), train)
+    return DraftTexts(rows(train), rows(held_out), line_ends(held_out), train)
 
 
 def split(documents: Sequence[CorpusDocument]) -> tuple[list[CorpusDocument], list[CorpusDocument]]:
@@ -54,7 +54,7 @@ def split(documents: Sequence[CorpusDocument]) -> tuple[list[CorpusDocument], li
     return order[count:], order[:count]
 
 
-def _packer(teacher: Teacher, documents: Sequence[CorpusDocument], seed: int) -> Packer:
+def _packer(teacher: Teacher, documents: Sequence[CorpusDocument], seed: int) -> SamplePacker:
     languages = {each.language: 1.0 for each in documents}
     end = min(teacher.vocabulary.end_tokens)
-    return Packer(data.RowSampler(documents, languages, seed), teacher.vocabulary, teacher.layout, end, seed)
+    return SamplePacker(data.RowSampler(documents, languages, seed), teacher.vocabulary, teacher.layout, end, seed)

@@ -22,7 +22,7 @@ one, and these are 82 % of what it says."""
 _TOGETHER = 4  # rows
 
 
-class TeacherCacheReader:
+class TorchTeacher:
     """A target in torch.
 
     Args:

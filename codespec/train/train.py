@@ -24,7 +24,7 @@ from tqdm import tqdm
 from codespec.train import data, loss_plot
 from codespec.train import tokenizer as special
 from codespec.train.corpus import CorpusDocument
-from codespec.train.model import Llama, Shape
+from codespec.train.model import Llama, ModelShape
 from codespec.train.muon import Muon
 
 IGNORED = -100
@@ -236,7 +236,7 @@ class TrainingRun(Learner):
     """
 
     def __init__(
-        self, shape: Shape, recipe: Recipe, tokenizer: Tokenizer, folder: Path, teacher: Llama | None = None
+        self, shape: ModelShape, recipe: Recipe, tokenizer: Tokenizer, folder: Path, teacher: Llama | None = None
     ) -> None:
         self.shape, self.tokenizer = shape, tokenizer
         torch.manual_seed(recipe.seed)

@@ -30,7 +30,7 @@ CHARACTERS = 4_000_000
 
 
 @dataclass(frozen=True)
-class Trim:
+class TrimmedVocabulary:
     """The tokens of a draft.
 
     Attributes:
@@ -65,17 +65,17 @@ class Trim:
         )
 
 
-def trim_of(path: Path, vocabulary_size: int) -> Trim | None:
+def trim_of(path: Path, vocabulary_size: int) -> TrimmedVocabulary | None:
     """Of a draft in a GGUF file; None where it has the target's whole vocabulary.
 
     Args:
         vocabulary_size: of the target.
     """
     field = gguf.GGUFReader(path).fields.get(TOKENS_KEY)
-    return Trim(np.asarray(field.contents(), np.int64), vocabulary_size) if field is not None else None
+    return TrimmedVocabulary(np.asarray(field.contents(), np.int64), vocabulary_size) if field is not None else None
 
 
-def frequent(target: Model, documents: Sequence[CorpusDocument], sizes: Sequence[int]) -> list[Trim]:
+def frequent(target: Model, documents: Sequence[CorpusDocument], sizes: Sequence[int]) -> list[TrimmedVocabulary]:
     """The tokens that texts have most, for draft vocabularies of these ``sizes``; control tokens, single bytes and the
     like are always among them.
 
@@ -91,7 +91,7 @@ def frequent(target: Model, documents: Sequence[CorpusDocument], sizes: Sequence
     found[sorted(always)] = np.iinfo(np.int64).max
     # Tokens that no text has follow in the order of their ids, in which BPE learnt them.
     ranked = np.lexsort((np.arange(vocabulary.used), -found[: vocabulary.used]))
-    return [Trim(np.sort(ranked[: size - 1]), vocabulary.size) for size in sizes]
+    return [TrimmedVocabulary(np.sort(ranked[: size - 1]), vocabulary.size) for size in sizes]
 
 
 def counts(vocabulary: LlamaVocabulary, documents: Sequence[CorpusDocument]) -> npt.NDArray[np.int64]:
