@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from codespec.early_errors.javascript_context import Context, check_binding
-from codespec.early_errors.javascript_names import Name, bound, redeclared
+from codespec.early_errors.javascript_names import DeclaredName, bound, redeclared
 from codespec.early_errors.walk import Handler, Node, Walk, has_token, named, overloaded, repeated
 
 _CONSTRUCTOR = (b"constructor", b'"constructor"', b"'constructor'")
@@ -65,7 +65,7 @@ def _code(walk: Walk, node: Node, inner: Context, unique: bool) -> None:
     strict = uses_strict(walk, body)
     inner = inner._replace(strict=inner.strict or strict)
     parameters = node.child_by_field_name("parameters") or node.child_by_field_name("parameter")
-    names = [Name(walk.text(each), "parameter", each) for each in bound(parameters)]
+    names = [DeclaredName(walk.text(each), "parameter", each) for each in bound(parameters)]
     if parameters is not None:
         _check_parameters(walk, parameters, names, inner, unique, strict)
         walk.visit(parameters, inner)
@@ -75,7 +75,9 @@ def _code(walk: Walk, node: Node, inner: Context, unique: bool) -> None:
         walk.visit(body, inner)
 
 
-def _check_parameters(walk: Walk, node: Node, names: list[Name], inner: Context, unique: bool, directive: bool) -> None:
+def _check_parameters(
+    walk: Walk, node: Node, names: list[DeclaredName], inner: Context, unique: bool, directive: bool
+) -> None:
     listed = list(named(node)) if node.type == "formal_parameters" else [node]
     simple = all(each.type in ("identifier", "required_parameter", "optional_parameter") for each in listed)
     if unique or inner.strict or inner.typescript or not simple:

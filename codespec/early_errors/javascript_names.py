@@ -25,7 +25,7 @@ _NESTING = frozenset(
 _TYPES = {"enum_declaration": "enum", "type_alias_declaration": "type", "interface_declaration": "interface"}
 
 
-class Name(NamedTuple):
+class DeclaredName(NamedTuple):
     """Something that is declared.
 
     Attributes:
@@ -56,7 +56,7 @@ def bound(pattern: Node | None) -> Iterator[Node]:
             yield from bound(child)
 
 
-def declared(walk: Walk, statements: list[Node]) -> Iterator[Name]:
+def declared(walk: Walk, statements: list[Node]) -> Iterator[DeclaredName]:
     """What statements of a block declare in it, other than by ``var``."""
     for statement in statements:
         if statement.type == "export_statement":
@@ -81,8 +81,8 @@ def _identifier(node: Node) -> list[Node]:
     return [] if name is None or name.is_missing else [name]
 
 
-def _names(walk: Walk, kind: str, nodes: Iterator[Node] | list[Node]) -> Iterator[Name]:
-    return (Name(walk.text(node), kind, node) for node in nodes)
+def _names(walk: Walk, kind: str, nodes: Iterator[Node] | list[Node]) -> Iterator[DeclaredName]:
+    return (DeclaredName(walk.text(node), kind, node) for node in nodes)
 
 
 def imported(statement: Node) -> Iterator[Node]:
@@ -104,7 +104,7 @@ def imported(statement: Node) -> Iterator[Node]:
                         yield name
 
 
-def hoisted(walk: Walk, nodes: list[Node]) -> Iterator[Name]:
+def hoisted(walk: Walk, nodes: list[Node]) -> Iterator[DeclaredName]:
     """What is declared by ``var`` in statements, and in those within them."""
     for node in nodes:
         if node.type == "variable_declaration":
@@ -116,7 +116,7 @@ def hoisted(walk: Walk, nodes: list[Node]) -> Iterator[Name]:
             yield from hoisted(walk, node.children)
 
 
-def redeclared(walk: Walk, statements: list[Node], mode: str, outer: list[Name], typescript: bool) -> None:
+def redeclared(walk: Walk, statements: list[Node], mode: str, outer: list[DeclaredName], typescript: bool) -> None:
     """Report names that a block declares more often than it may.
 
     Args:
