@@ -32,7 +32,7 @@ from codespec.protocols import CodespecError
 from codespec.train import corpus
 from codespec.train.accepted import accepted_texts, run_folder
 from codespec.train.corpus import CorpusDocument
-from codespec.train.export import write_gguf_like
+from codespec.train.gguf_file import write_gguf_like
 from codespec.train.judge import LENGTH, DraftQuality, judge, own_weights
 from codespec.train.own_thread import in_own_thread
 from codespec.train.pipeline import say

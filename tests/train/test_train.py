@@ -24,7 +24,7 @@ from codespec.llama.model import Model  # noqa: E402
 from codespec.models.fim import fim_format  # noqa: E402
 from codespec.models.info import inspect  # noqa: E402
 from codespec.protocols import CodespecError, Limits  # noqa: E402
-from codespec.train import corpus, data, export, judge, load_gguf, pipeline, tokenizer  # noqa: E402
+from codespec.train import corpus, data, gguf_file, judge, load_gguf, pipeline, tokenizer  # noqa: E402
 from codespec.train.model import TINY  # noqa: E402
 from codespec.train.own_thread import in_own_thread  # noqa: E402
 from codespec.train.teacher import SamplePacker  # noqa: E402
@@ -199,7 +199,7 @@ def test_an_unfinished_export_leaves_the_old_file(run_folder, monkeypatch, tmp_p
     path.write_bytes(b"old")
     model = pipeline.load_model(run_folder / "target")
     with pytest.raises(KeyError):
-        export.write_gguf(model, tokenizer.load(run_folder / "tokenizer.json"), path, "x", "q3_k")
+        gguf_file.write_gguf(model, tokenizer.load(run_folder / "tokenizer.json"), path, "x", "q3_k")
     assert path.read_bytes() == b"old"
 
 
@@ -263,7 +263,7 @@ def test_weights_come_back_from_a_gguf_file(run_folder, tmp_path):
     tokens = torch.arange(40, 90)[None]
     with torch.no_grad():
         assert torch.allclose(model(tokens), expected(tokens), atol=1e-4)
-    export.write_gguf_like(model, run_folder / "target.gguf", tmp_path / "like.gguf", "x", "f32", ["go"])
+    gguf_file.write_gguf_like(model, run_folder / "target.gguf", tmp_path / "like.gguf", "x", "f32", ["go"])
     assert inspect(tmp_path / "like.gguf").fim == inspect(run_folder / "target.gguf").fim
     assert inspect(tmp_path / "like.gguf").languages == ("go",)
     with pytest.raises(CodespecError, match="no model of `codespec train`"):

@@ -29,7 +29,7 @@ from codespec.paths import hold  # noqa: E402
 from codespec.train import data, tokenizer  # noqa: E402
 from codespec.train.accepted import LEAST, PLACES, AcceptedPacker, accepted_texts  # noqa: E402
 from codespec.train.corpus import CorpusDocument  # noqa: E402
-from codespec.train.export import write_gguf  # noqa: E402
+from codespec.train.gguf_file import write_gguf  # noqa: E402
 from codespec.train.model import TINY, TINY_DRAFT  # noqa: E402
 from codespec.train.train import Recipe, TrainingRun  # noqa: E402
 
