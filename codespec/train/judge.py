@@ -20,7 +20,7 @@ from codespec.models.info import inspect
 from codespec.protocols import CodespecError, Draft, Limits, Sampling
 from codespec.speculative.sampling import LogitSampler
 from codespec.train.corpus import CorpusDocument
-from codespec.train.load_gguf import load_gguf
+from codespec.train.gguf_file import load_gguf
 from codespec.train.model import Llama
 from codespec.train.own_thread import in_own_thread
 from codespec.train.teacher import Lesson

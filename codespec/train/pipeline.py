@@ -23,8 +23,7 @@ from codespec.models.index import GENERAL
 from codespec.models.registry import file_or_model
 from codespec.train import corpus, data, tokenizer
 from codespec.train.corpus import CorpusDocument
-from codespec.train.gguf_file import write_gguf
-from codespec.train.load_gguf import load_gguf
+from codespec.train.gguf_file import load_gguf, write_gguf
 from codespec.train.model import DRAFT, TARGET, TINY, TINY_DRAFT, Llama, ModelShape
 from codespec.train.student import Student
 from codespec.train.teacher import ROWS, teach

@@ -17,7 +17,7 @@ from torch.nn import functional
 from codespec.child_progress import LEARNS
 from codespec.models.info import ModelInfo
 from codespec.train import loss_plot
-from codespec.train.load_gguf import load_gguf, with_tokens
+from codespec.train.gguf_file import load_gguf, with_tokens
 from codespec.train.model import DRAFT, TINY_DRAFT, Llama
 from codespec.train.progress_bar import ProgressBar
 from codespec.train.teacher import Lesson

@@ -24,7 +24,7 @@ from codespec.llama.model import Model  # noqa: E402
 from codespec.models.fim import fim_format  # noqa: E402
 from codespec.models.info import inspect  # noqa: E402
 from codespec.protocols import CodespecError, Limits  # noqa: E402
-from codespec.train import corpus, data, gguf_file, judge, load_gguf, pipeline, tokenizer  # noqa: E402
+from codespec.train import corpus, data, gguf_file, judge, pipeline, tokenizer  # noqa: E402
 from codespec.train.model import TINY  # noqa: E402
 from codespec.train.own_thread import in_own_thread  # noqa: E402
 from codespec.train.teacher import SamplePacker  # noqa: E402
@@ -258,7 +258,7 @@ def test_a_new_draft_goes_on_from_the_old_one(distilled):
 
 
 def test_weights_come_back_from_a_gguf_file(run_folder, tmp_path):
-    model = load_gguf.load_gguf(run_folder / "target.gguf")  # f32
+    model = gguf_file.load_gguf(run_folder / "target.gguf")  # f32
     expected = pipeline.load_model(run_folder / "target")
     tokens = torch.arange(40, 90)[None]
     with torch.no_grad():
@@ -267,7 +267,7 @@ def test_weights_come_back_from_a_gguf_file(run_folder, tmp_path):
     assert inspect(tmp_path / "like.gguf").fim == inspect(run_folder / "target.gguf").fim
     assert inspect(tmp_path / "like.gguf").languages == ("go",)
     with pytest.raises(CodespecError, match="no model of `codespec train`"):
-        load_gguf.load_gguf(marked_vocabulary.write(tmp_path / "odd.gguf", []))
+        gguf_file.load_gguf(marked_vocabulary.write(tmp_path / "odd.gguf", []))
 
 
 def test_the_tokens_of_a_trimmed_draft(run_folder):
@@ -290,7 +290,7 @@ def test_the_tokens_of_a_trimmed_draft(run_folder):
 def test_weights_for_some_of_the_tokens(run_folder):
     whole = pipeline.load_model(run_folder / "target")
     tokens = np.array([2, 40, 41, 300])
-    model = load_gguf.with_tokens(whole, tokens)
+    model = gguf_file.with_tokens(whole, tokens)
     with torch.no_grad():
         assert torch.allclose(
             model(torch.tensor([[1, 3, 2]]))[..., :4], whole(torch.tensor([[40, 300, 41]]))[..., tokens]
