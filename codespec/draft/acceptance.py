@@ -37,7 +37,7 @@ def ngram_bin(length: int) -> int:
 
 @cache
 def prior(kind: GuessKind) -> float:
-    """What is assumed before anything was seen."""
+    """The chance of acceptance that is assumed of a kind of guess before any was seen."""
     source, place = kind
     if source == "forced":
         return 0.98
@@ -83,7 +83,7 @@ class Acceptance:
         return chances[depth if depth < DEPTHS else DEPTHS - 1]
 
     def learn(self, kind: GuessKind, depth: int, accepted: bool) -> None:
-        """A token was taken or refused, and all proposed before it were taken."""
+        """Enter that a token at ``depth`` was accepted or refused, where all proposed before it were accepted."""
         self._chances.pop(kind, None)
         cells = self._of(kind)
         for cell in (cells[0], cells[depth + 1 if depth < DEPTHS else DEPTHS]):
@@ -91,7 +91,7 @@ class Acceptance:
             cell[1] = cell[1] * DISCOUNT + 1
 
     def as_json(self) -> list[list[Any]]:
-        """For ``from_json``."""
+        """The counts as ``from_json`` reads them: lists of source, bin, depth, accepted and seen."""
         return [
             [*kind, depth - 1, round(accepted, 3), round(seen, 3)]
             for kind, cells in self._cells.items()
@@ -101,7 +101,7 @@ class Acceptance:
 
     @classmethod
     def from_json(cls, data: Any) -> Acceptance:
-        """What ``as_json`` described.
+        """The counts that ``as_json`` described.
 
         Raises:
             ValueError: something else.

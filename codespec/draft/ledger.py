@@ -15,14 +15,14 @@ from codespec.protocols import Draft
 
 
 class Ledger:
-    """What rounds have in common.
+    """The sources of drafts, and what is known of each from round to round.
 
     Attributes:
-        spread: of the model's chances.
-        trust: how much of what the model is expected to save came true.
-        guard: what rounds have saved and cost.
-        rounds_without_model: since it was asked last.
-        refused: rounds for which it stays so that the model is not worth asking at their beginning.
+        spread: how sure the draft model is of its tokens.
+        trust: the share of the expected savings that came true.
+        guard: the account of what rounds saved and cost.
+        rounds_without_model: rounds since the draft model was asked last.
+        refused: rounds left in which the model is not asked for the first token, since that did not pay lately.
 
     Args:
         costs: of the target, including what the choice of its tokens takes.
@@ -59,7 +59,7 @@ class Ledger:
         self.guard = SpendingGuard()
 
     def begin_round(self) -> int:
-        """Count a round; how many have passed since the model was asked."""
+        """Count a round; returns how many rounds had passed since the draft model was asked."""
         before = self.rounds_without_model
         self.rounds_without_model += 1
         if before:

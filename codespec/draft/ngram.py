@@ -33,13 +33,13 @@ BREAK = -1
 
 @dataclass(frozen=True)
 class NgramMatch:
-    """An earlier place like the end of the text.
+    """An earlier occurrence of the tokens at the end of the text.
 
     Attributes:
-        index: where it lies.
-        place: of the token that followed there.
+        index: that holds it.
+        place: position in ``index`` of the token that followed.
         length: how many tokens before it are the same.
-        agreed: whether no other place of half that length or more was followed by another token.
+        agreed: whether no other match of half that length or more was followed by another token.
     """
 
     index: NgramIndex
@@ -48,7 +48,7 @@ class NgramMatch:
     agreed: bool
 
     def run(self, count: int) -> list[int]:
-        """The tokens that came there, ``count`` at most; past the end of a text that grows it repeats itself."""
+        """The tokens that followed, ``count`` at most; past the end of a text that grows they repeat themselves."""
         held = self.index.tokens
         found = held[self.place : self.place + count].tolist()
         if BREAK in found:
@@ -60,7 +60,7 @@ class NgramMatch:
 
 
 class NgramIndex:
-    """Every place of a text by the two tokens before it: hash chains, most recent first, as in LZ77 coders.
+    """Every position of a text by the two tokens before it: hash chains, most recent first, as in LZ77 coders.
 
     A token takes 8 bytes; different pairs may share a chain, so the text itself is compared.
 
@@ -99,7 +99,7 @@ class NgramIndex:
                 self._latest[self._chain(held[-2], held[-1])] = before
 
     def forget_oldest(self, kept: int) -> None:
-        """Keep the last ``kept`` tokens only; every place becomes another one."""
+        """Keep the last ``kept`` tokens only; positions change."""
         newest = self.tokens[max(0, len(self.tokens) - kept) :]
         self.tokens, self._earlier = array("i"), array("i")
         self._latest = array("i", [-1]) * len(self._latest)
@@ -128,7 +128,7 @@ class NgramIndex:
         return best
 
     def places(self, tail: Sequence[int]) -> list[tuple[int, int]]:
-        """(length of the match, place) of the most recent places after the last tokens of ``tail``."""
+        """(length of the match, position after it) of the latest occurrences of the end of ``tail``."""
         found: list[tuple[int, int]] = []
         held = self.tokens
         most = min(LONGEST_MATCH, len(tail))
@@ -146,9 +146,8 @@ class NgramIndex:
 
 
 class NgramDraft:
-    """Proposes what followed the last time: in the text itself, in what was generated lately, or in what it was taught.
-
-    With every key a text is wanted again that differs little from the last one, if at all.
+    """Proposes what followed the longest earlier occurrence of the last tokens: in the text itself, in what was
+    generated lately (every key has nearly the same text generated again), or in an index of other texts.
 
     Args:
         learnt: an index of other texts, which may be shared and grow; None: only the text itself.
@@ -169,7 +168,7 @@ class NgramDraft:
         self._generated = NgramIndex()
 
     def remember(self, prompt: Sequence[int], generated: Sequence[int]) -> None:
-        """Learn what was generated behind a prompt, shown or not."""
+        """Learn what was generated after a prompt, shown or not."""
         index = self._generated
         index.extend([*prompt[-LONGEST_MATCH:], *generated, BREAK])
         if len(index.tokens) > GENERATED:

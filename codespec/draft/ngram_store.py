@@ -76,7 +76,7 @@ class WorkspaceNgrams:
         return sum(self._teach(new[a:b], persist) for a, b in unknown(self.index, new, start, end))
 
     def accepted(self, context: Sequence[int], tokens: Sequence[int], persist: bool = True) -> int:
-        """Learn a completion that the user took, known or not, behind the end of the text before it.
+        """Learn a completion that the user took, known or not, after the end of the text before it.
 
         Returns:
             How many tokens were taught.
@@ -150,7 +150,7 @@ class NgramStore:
         return len(self._open)
 
     def of(self, folder: Path | None, language: str) -> WorkspaceNgrams:
-        """Of a workspace's folder and a language; outside any workspace nothing is written to the disk."""
+        """The n-grams of a workspace's folder and a language; None: outside any workspace, never kept on the disk."""
         key = (folder, language)
         learnt = self._open.use(key)
         if learnt is None:
@@ -162,11 +162,11 @@ class NgramStore:
         return learnt
 
     def note(self, folder: Path, document: Path) -> None:
-        """As ``log.note``."""
+        """As ``token_log.note``."""
         note(folder, document, self._base)
 
     def noted(self, folder: Path, document: Path) -> bool:
-        """As ``log.noted``."""
+        """As ``token_log.noted``."""
         return noted(folder, document, self._base)
 
     def forget(self, folder: Path | None) -> None:

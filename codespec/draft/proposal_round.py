@@ -1,4 +1,4 @@
-"""One proposal of all sources in the making."""
+"""One proposal, put together token by token from all sources."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from codespec.draft.ngram import LONGEST_MATCH, NgramMatch
 from codespec.protocols import CodespecError, Distribution, Draft, GrammarState, Pick, Sampler
 
 AHEAD = 8
-"""Further tokens that are thought about before a model is asked for the next one."""
+"""Further tokens that count in the decision whether to ask the draft model for the next one."""
 
 PROBE = 32
 """Rounds without the model after which it is asked for one token, only to see how good it is."""
 
 REFUSED = 7
-"""Rounds for which it stays so that the model is not worth asking at their beginning."""
+"""Rounds in which the model is not asked for the first token after that has turned out not to pay."""
 
 HORIZON = 16
-"""Rounds over which the time to bring a model in step is spread."""
+"""Rounds over which the time to decode what the model has not seen is spread."""
 
 _HOPELESS = 0.02
 _SEES = 0.5  # of an n-gram's errors a model is assumed to see
@@ -34,7 +34,7 @@ Guess = tuple[int, GuessKind]
 
 
 class ProposalRound:
-    """One proposal in the making."""
+    """A proposal while it is put together, and afterwards what is needed to learn from its outcome."""
 
     def __init__(
         self,
@@ -76,18 +76,18 @@ class ProposalRound:
 
     @property
     def tokens(self) -> list[int]:
-        """The proposal."""
+        """The tokens proposed so far."""
         return self.text[self.start :]
 
     @property
     def kept(self) -> int:
-        """Tokens of the text that the model holds; it takes long enough to look only where that matters."""
+        """Tokens of the text that the model holds; computed once, where it matters."""
         if self._kept is None:
             self._kept = self.model.kept(self.text) if self.model is not None else 0
         return self._kept
 
     def said(self) -> list[list[Guess]]:
-        """Every guess at each place, the proposed one first."""
+        """Every guess at each position of the proposal, the proposed one first."""
         if not self.shadow:
             return self.guesses
         return [[*self.guesses[0], *self.shadow], *self.guesses[1:]] if self.guesses else [self.shadow]
@@ -140,7 +140,7 @@ class ProposalRound:
         return self.expected[length] / (self.costs[length + 1] + self.spent)
 
     def spent_ms(self) -> float:
-        """The time of this round so far, milliseconds."""
+        """Milliseconds of this round so far."""
         return (self.ledger.clock() - self.began) * 1e3
 
     def _extend(self) -> bool:

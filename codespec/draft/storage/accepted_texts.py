@@ -26,7 +26,7 @@ PREFIX, SUFFIX, TEXT = 6_144, 3_072, 8_192
 
 @dataclass(frozen=True)
 class AcceptedText:
-    """What was accepted at one place.
+    """A completion that was accepted, and the text around it.
 
     Attributes:
         time: in seconds since 1970.
@@ -47,7 +47,7 @@ class AcceptedText:
 
 
 def around(text: str, offset: int) -> tuple[str, str]:
-    """What is kept of a document before and behind a place: the nearest whole lines, with ``\\n`` as their ends."""
+    """The text that is kept before and after an offset: the nearest whole lines, with ``\\n`` as their ends."""
     before, behind = text[:offset][-2 * PREFIX :].replace("\r\n", "\n"), text[offset:][: 2 * SUFFIX]
     behind = behind.replace("\r\n", "\n")
     if len(before) > PREFIX:
@@ -60,12 +60,12 @@ def around(text: str, offset: int) -> tuple[str, str]:
 
 
 def accepted_folder() -> Path:
-    """Where the files lie; it need not exist."""
+    """The folder of the files; it need not exist."""
     return data_folder() / "accepted"
 
 
 def training_folder() -> Path:
-    """Where training keeps what it makes of them while it runs; it need not exist."""
+    """The folder in which training keeps what it makes of them while it runs; it need not exist."""
     return data_folder() / "training" / "accepted"
 
 
