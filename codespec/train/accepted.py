@@ -1,4 +1,4 @@
-"""What a draft learns from and what it is judged by, made of the completions that the user accepted."""
+"""Training and held-out texts of a draft, made of the completions that the user accepted."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from codespec.train.teacher import Row, Teacher, packed
 from codespec.train.texts import DraftTexts
 
 LEAST = 40
-"""Completions that there is something to learn from, and to judge by."""
+"""Completions that a training needs at least."""
 
 LATEST = 0.2
-"""Of them, by time, are held out: what will be accepted is most like what was accepted last."""
+"""The share of them, the latest, that is held out: what will be accepted is most like what was accepted last."""
 
 PLACES = 36
-"""Of those held out a draft is judged by, at most."""
+"""Held-out completions that a draft is judged by, at most."""
 
 SHORTEST = 8
 """Tokens of a continuation that it is judged by, at least."""
@@ -44,7 +44,7 @@ _LEAST_PROMPT = 64  # tokens
 
 
 def accepted_texts(languages: Sequence[str]) -> DraftTexts:
-    """The completions of some languages that were kept.
+    """The texts of the completions that were kept of some languages.
 
     Raises:
         CodespecError: there are too few of them.
@@ -64,7 +64,7 @@ def accepted_texts(languages: Sequence[str]) -> DraftTexts:
 
 
 class AcceptedPacker:
-    """Rows of completions end to end, each behind the prompt that asks the target for it, in every order that the
+    """Rows of completions end to end, each after the prompt that asks the target for it, in every order that the
     target was trained on."""
 
     def __init__(
@@ -114,7 +114,7 @@ def _place(record: AcceptedText) -> InfillingExample:
 
 @contextlib.contextmanager
 def run_folder() -> Iterator[Path]:
-    """An empty folder for one run, which is deleted behind it: it holds texts of the user's.
+    """An empty folder for one run, which is deleted after it: it holds texts of the user's.
 
     Raises:
         CodespecError: another run is at it, or it cannot be made.

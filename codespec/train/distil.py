@@ -1,4 +1,4 @@
-"""``codespec train draft`` for a target in a GGUF file: texts, what the target says to them, a draft that learns that.
+"""``codespec train draft`` for a target in a GGUF file: texts, the target's lessons on them, a draft that learns those.
 
 A run folder holds ``corpus.jsonl.gz``, ``manifest.json.gz``, ``lessons/``, ``checkpoint.pt``, ``log.jsonl`` and
 ``loss.svg``, and ``tokens.npy`` where the draft is trimmed; an interrupted run goes on.
@@ -42,19 +42,19 @@ from codespec.train.texts import DraftTexts, of_files, split
 from codespec.train.trim import KEPT, LARGE, TrimmedVocabulary, frequent, trim_of
 
 TEACHING = 0.3
-"""Of the time that the target reads; what it said is learnt several times."""
+"""The share of the time in which the target reads; its lessons are learnt several times."""
 
 EVALUATING_S = 40.0
-"""That are left for the end, of short runs less."""
+"""Seconds that are left for evaluation at the end; in short runs fewer."""
 
 LATEST = 0.9
-"""Of the time after which it is too late to begin to learn."""
+"""The share of the time after which it is too late to begin to learn."""
 
 CHANCE = 0.03
-"""Of the tokens that are accepted at a dozen places, by which drafts of the same worth differ."""
+"""The share of accepted tokens by which drafts of the same worth differ at a dozen positions."""
 
 USEFUL = 0.05
-"""Of first tokens that a draft must guess right to be installed at all: one that has learnt nothing guesses none."""
+"""The share of first tokens that a draft must guess right to be installed: one that has learnt nothing guesses none."""
 
 
 def run(options: argparse.Namespace) -> int:

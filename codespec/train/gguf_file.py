@@ -34,7 +34,7 @@ _OF_LACKING = {
     "tokenizer.ggml.token_type": int(gguf.TokenType.UNKNOWN),
     "tokenizer.ggml.scores": 0.0,
 }
-"""What a trimmed vocabulary says of the token that stands for all others."""
+"""Metadata of the token that stands, in a trimmed vocabulary, for all that it lacks."""
 
 
 def write_gguf(

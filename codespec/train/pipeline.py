@@ -36,7 +36,7 @@ EVALUATED = 120
 """Held-out files at most, of all languages together, but ten of each."""
 
 DRAFT_ROWS = 2
-"""Of a step: a small model's steps cost little, and more of them teach it more."""
+"""Rows of a draft's training step: a small model's steps cost little, and more of them teach it more."""
 
 
 def say(message: str) -> None:
@@ -105,7 +105,7 @@ def load_model(folder: Path) -> Llama:
 
 
 def shares(language: str) -> tuple[tuple[str, float], ...]:
-    """Of the languages, in what a draft for one learns from."""
+    """Weights of the languages in the training texts of a draft for ``language``."""
     if language == GENERAL:
         return tuple((each, share * (SPOKEN_FOR if by_id(each).draft else 1)) for each, share in SHARES.items())
     return tuple((each, SHARES.get(each, 1.0)) for each in sharing_a_draft(language))
@@ -133,8 +133,8 @@ def train_draft(
 
     Args:
         start: GGUF file of a draft to begin with, of the same target.
-        passes: how often what the target said to a text is learnt. More than once: it reads first, for so long that
-            the rest of the time is enough for that, and what it said stays on disk.
+        passes: how often the target's distributions over a text are learnt. More than once: the target reads first, for
+            so long that the rest of the time is enough for that, and its lessons stay on the disk.
 
     Raises:
         ValueError: the corpus holds nothing in that language.
@@ -165,7 +165,7 @@ def train_draft(
 
 
 def learn_in_passes(student: Student, teacher: TorchTeacher, passes: int, max_steps: int | None) -> None:
-    """Have the target read first, for so long that the rest of the time is enough for so many passes over it."""
+    """Let the target make lessons first, for so long that the student has time for ``passes`` passes over them."""
     began, seconds = time.monotonic(), student.recipe.minutes * 60
     steps = passes * ROWS // student.recipe.rows  # for a lesson
     most = -(-max_steps // steps) if max_steps else None

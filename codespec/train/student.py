@@ -1,4 +1,4 @@
-"""A draft that learns what a target says to texts."""
+"""A draft that is distilled from the stored lessons of a target."""
 
 from __future__ import annotations
 
@@ -25,12 +25,18 @@ from codespec.train.train import Learner, Recipe, faster, rate_factor, recipe_of
 from codespec.train.trim import TrimmedVocabulary, trim_of
 
 GOING_ON = 0.1
-"""Of the learning rates, for a draft that goes on from another."""
+"""Factor on the learning rates of a draft that goes on from another."""
 
 
 def distilled(logits: Tensor, labels: Tensor, learnt: Tensor, ids: Tensor, shares: Tensor, weight: float) -> Tensor:
-    """Nats per token: ``weight`` × cross entropy with the teacher's likeliest tokens and the rest as one, plus
-    1 - ``weight`` × that with the text."""
+    """The loss in nats per token: ``weight`` × cross entropy with the teacher's likeliest tokens and the rest as one,
+    plus 1 - ``weight`` × cross entropy with the text.
+
+    Args:
+        logits: [rows, length, V].
+        labels: the text's own next tokens, [rows, length].
+        learnt, ids, shares: as in ``Lesson``.
+    """
     log_probs = functional.log_softmax(logits.float(), dim=-1)
     picked = log_probs.gather(-1, ids)
     rest = (1 - shares.sum(-1)).clamp(min=0)
@@ -110,7 +116,7 @@ class Student(Learner):
 def begin(
     options: argparse.Namespace, target: ModelInfo, out: Path, start: Path | None, trim: TrimmedVocabulary | None = None
 ) -> Student:
-    """A draft for ``target``, new or going on from ``start``, which has the tokens of ``trim``, or all."""
+    """A draft for ``target``, new or going on from ``start``, with the tokens of ``trim``; None: with all."""
     recipe = recipe_of(options)
     torch.manual_seed(recipe.seed)
     if start is not None:

@@ -1,4 +1,4 @@
-"""Which of its target's tokens a trimmed draft has, and lessons in those."""
+"""The vocabulary of a trimmed draft, which has only some of its target's tokens."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from codespec.train.corpus import CorpusDocument
 from codespec.train.teacher import Lesson
 
 LARGE = 32_768
-"""Tokens of a vocabulary from which on a draft has only some of them unless it is said how many."""
+"""Tokens of a target's vocabulary from which on its drafts are trimmed unless the options say otherwise."""
 
 KEPT = 16_384
-"""That it has then."""
+"""Tokens of a draft that is trimmed for that reason."""
 
 CHARACTERS = 4_000_000
-"""Of texts by which tokens are counted."""
+"""Characters of the texts in which tokens are counted."""
 
 
 @dataclass(frozen=True)
 class TrimmedVocabulary:
-    """The tokens of a draft.
+    """The tokens of a trimmed draft.
 
     Attributes:
         tokens: the target's ids of the draft's tokens, ascending; one more of the draft's stands for all others.
@@ -43,18 +43,18 @@ class TrimmedVocabulary:
 
     @property
     def size(self) -> int:
-        """Of the draft's vocabulary."""
+        """Tokens of the draft's vocabulary."""
         return len(self.tokens) + 1
 
     @cached_property
     def own(self) -> npt.NDArray[np.int64]:
-        """The draft's id of each token of the target's."""
+        """The draft's id of each of the target's tokens, int64 [V]."""
         own = np.full(self.vocabulary_size, len(self.tokens))
         own[self.tokens] = np.arange(len(self.tokens))
         return own
 
     def lesson(self, lesson: Lesson) -> Lesson:
-        """The same in the draft's tokens: what it lacks is not learnt, and is no likely one."""
+        """A lesson in the draft's token ids; tokens that the draft lacks are not learnt, and have no share."""
         tokens, ids = self.own[lesson.tokens], self.own[lesson.ids]
         lacking = len(self.tokens)
         return Lesson(
@@ -66,7 +66,7 @@ class TrimmedVocabulary:
 
 
 def trim_of(path: Path, vocabulary_size: int) -> TrimmedVocabulary | None:
-    """Of a draft in a GGUF file; None where it has the target's whole vocabulary.
+    """The trimmed vocabulary of a draft in a GGUF file; None where it has the target's whole vocabulary.
 
     Args:
         vocabulary_size: of the target.
@@ -95,7 +95,7 @@ def frequent(target: Model, documents: Sequence[CorpusDocument], sizes: Sequence
 
 
 def counts(vocabulary: LlamaVocabulary, documents: Sequence[CorpusDocument]) -> npt.NDArray[np.int64]:
-    """How often the first ``CHARACTERS`` of texts have each token."""
+    """How often each token occurs in the first ``CHARACTERS`` of the texts, int64 [V]."""
     found = np.zeros(vocabulary.size, np.int64)
     left = CHARACTERS
     for document in documents:
