@@ -270,7 +270,7 @@ def _report_parameters(walk: Walk, nodes: Iterable[Node]) -> None:
 
 
 def _name(declarator: Node) -> Node:
-    """What is declared, without the signs for pointers, arrays and functions."""
+    """The name that a declarator declares, without the signs for pointers, arrays and functions."""
     inner = declarator.child_by_field_name("declarator")
     if inner is None and declarator.type == "parenthesized_declarator":
         inner = next(iter(named(declarator)), None)
@@ -278,7 +278,7 @@ def _name(declarator: Node) -> Node:
 
 
 def _named(walk: Walk, names: Iterable[Node], kind: str) -> Iterator[tuple[bytes, Node]]:
-    """Those that are surely names: what begins with ``__`` is often a macro."""
+    """The names among ``names``, but for those that begin with ``__``: they are often macros."""
     for name in names:
         text = walk.text(name)
         if name.type == kind and not text.startswith(b"__"):

@@ -24,7 +24,7 @@ def uses_strict(walk: Walk, block: Node | None) -> bool:
 
 
 def function(walk: Walk, node: Node, context: Context) -> None:
-    """A function that is no method."""
+    """Check a function that is no method."""
     arrow = node.type == "arrow_function"
     outer = context if arrow else context._replace(super_property=False, super_call=False, new_target=True)
     name = node.child_by_field_name("name")
@@ -39,7 +39,7 @@ def function(walk: Walk, node: Node, context: Context) -> None:
 
 
 def method(walk: Walk, node: Node, context: Context, super_call: bool = False) -> None:
-    """One of a class or an object."""
+    """Check a method of a class or an object."""
     name = node.child_by_field_name("name")
     if name is not None and name.type == "computed_property_name":
         walk.visit(name, context)
@@ -164,7 +164,7 @@ def _is_plain_method(member: Node) -> bool:
 
 
 def _behind(member: Node) -> Node | None:
-    """What comes next, comments aside."""
+    """The node after a member, comments aside."""
     behind: Node | None = member.next_sibling
     while behind is not None and behind.type == "comment":
         behind = behind.next_sibling
@@ -172,7 +172,7 @@ def _behind(member: Node) -> Node | None:
 
 
 def _check_members(walk: Walk, node: Node, members: list[Node], context: Context) -> None:
-    """Names that a class may not have, or not twice."""
+    """Report members whose names a class may not have, or not twice."""
     taken: dict[tuple[bytes, bool], set[str]] = {}
     for member in members:
         name = _name_node(member)

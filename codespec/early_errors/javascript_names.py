@@ -26,7 +26,7 @@ _TYPES = {"enum_declaration": "enum", "type_alias_declaration": "type", "interfa
 
 
 class DeclaredName(NamedTuple):
-    """Something that is declared.
+    """A name that a statement or parameter declares.
 
     Attributes:
         kind: ``let`` (and ``const``), ``var``, ``function``, ``plain`` (a function that is neither async nor a
@@ -57,7 +57,7 @@ def bound(pattern: Node | None) -> Iterator[Node]:
 
 
 def declared(walk: Walk, statements: list[Node]) -> Iterator[DeclaredName]:
-    """What statements of a block declare in it, other than by ``var``."""
+    """The names that statements of a block declare in it, other than by ``var``."""
     for statement in statements:
         if statement.type == "export_statement":
             inner = statement.child_by_field_name("declaration")
@@ -105,7 +105,7 @@ def imported(statement: Node) -> Iterator[Node]:
 
 
 def hoisted(walk: Walk, nodes: list[Node]) -> Iterator[DeclaredName]:
-    """What is declared by ``var`` in statements, and in those within them."""
+    """The names that ``var`` declares in statements and in those within them."""
     for node in nodes:
         if node.type == "variable_declaration":
             for declarator in named(node):

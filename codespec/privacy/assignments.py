@@ -1,4 +1,4 @@
-"""Secrets that no issuer gave a form: what is assigned to a password, a token or a key, in any language."""
+"""Secrets without a form of their own: values assigned to a password, a token or a key, in any language."""
 # ruff: noqa: E501  # forms that are cut in two are read by nobody
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from codespec.privacy.secret_values import (
 
 
 class FileKind(Enum):
-    """What is known of a kind of file.
+    """The kind of a file, which tells how values are written in it.
 
     Attributes:
         CODE: values are quoted.
@@ -156,7 +156,7 @@ _ENTRY = re.compile(r"^[ \t]{1,8}[\w.-]+:[ \t]*[\"']?(?P<value>[^\s\"'|>{][^\n\"
 
 
 def holds_value(path: str, text: str) -> bool:
-    """Whether a text seems to hold a password, a secret token or a key, in the language that ``path`` tells."""
+    """Whether a text seems to hold a password, a secret token or a key; ``path`` tells its language."""
     kind = kind_of(path, text)
     return (
         any(is_secret_value(value, name) for name, value in _assigned(text, kind))

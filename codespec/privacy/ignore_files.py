@@ -78,7 +78,7 @@ class _File:
 
 
 class IgnoreFiles:
-    """Answers for the files of workspaces. Not for two threads at a time.
+    """Tells which files of workspaces one kind of ignore file excludes. Not for two threads at a time.
 
     Args:
         name: of the files of patterns, ``GIT`` or ``OWN``; with the first also git's own lists of what it excludes in

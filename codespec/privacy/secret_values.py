@@ -1,4 +1,4 @@
-"""Which names tell a password, a token or a key, and which values may be one: all of that is a guess."""
+"""Names that tell a password, a token or a key, and values that may be one: heuristics, all of them."""
 # ruff: noqa: SIM905  # a list with a word on each line is read by nobody
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _NO_SECRET_TOKENS = frozenset("next page paging continuation change action start
 
 
 class NameKind(Enum):
-    """What a name says of its value: a password, a token (or a secret key), or any key."""
+    """The kind of value that a name tells: a password, a secret, a token, or any key."""
 
     PASSWORD = "password"
     SECRET = "secret"
@@ -51,7 +51,7 @@ class NameKind(Enum):
 
 
 def name_kind(name: str) -> NameKind | None:
-    """What a name like ``spring.datasource.password``, ``DB_PASS`` or ``clientSecret`` says; None for nothing."""
+    """The kind of value that a name like ``datasource.password``, ``DB_PASS`` or ``clientSecret`` tells; None: none."""
     parts = [part.lower() for part in _PARTS.findall(name)]
     while len(parts) > 1 and (parts[-1] in _NEUTRAL or parts[-1].isdigit()):
         del parts[-1]
