@@ -336,7 +336,7 @@ class RunningCosts:
         return costs
 
     def observe(self, n: int, context: int, ms: float) -> None:
-        """A pass over ``n`` tokens behind ``context`` others took ``ms``."""
+        """A pass over ``n`` tokens after ``context`` others took ``ms``."""
         if not 1 <= n <= LONGEST or ms <= 0:
             return
         if self.fixed:

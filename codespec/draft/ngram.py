@@ -106,7 +106,7 @@ class NgramIndex:
         self.extend(newest)
 
     def _after(self, first: int, second: int) -> Iterator[int]:
-        """The places behind these two tokens, the most recent first; not those far back in a chain."""
+        """The positions after these two tokens, the most recent first; not those far back in a chain."""
         held, earlier = self.tokens, self._earlier
         place = self._latest[self._chain(first, second)]
         for _ in range(LONGEST_CHAIN):

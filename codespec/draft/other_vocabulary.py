@@ -60,7 +60,7 @@ class OtherVocabularyDraft:
 
     def _forget(self) -> None:
         # The text: tokens up to the last control token (`_head` of them) in the draft's tokens (None: read as plain
-        # text), the others as they grow, behind `_before` tokens of the head that are read once more.
+        # text), the others as they grow, after `_before` tokens of the head that are read once more.
         self._seen: list[int] = []
         self._head = 0
         self._mapped: list[int] | None = []
@@ -119,7 +119,7 @@ class OtherVocabularyDraft:
                 return
 
     def _written(self, context: Sequence[int]) -> Iterator[tuple[bytes, float, bool]]:
-        """What the model writes behind the text: all of it so far, the last token's probability, whether it ended."""
+        """What the model writes after the text: all of it so far, the last token's probability, whether it ended."""
         rest = self._text.rest
         written = b""
         logits, _ = self._sequence.bring_to(context)

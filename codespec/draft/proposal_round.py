@@ -222,7 +222,7 @@ class ProposalRound:
 
     def _model_may_better(self, chance: float) -> bool:
         """Whether to ask the model is expected to save more than it takes where an n-gram is right with a chance."""
-        # What the n-gram gets wrong costs a row of the target, and everything behind it.
+        # What the n-gram gets wrong costs a row of the target, and everything after it.
         depth = len(self.guesses)
         reach = min(depth + 5, LONGEST)
         row = max(0.0, (self.costs[reach] - self.costs[depth + 1]) / max(1, reach - depth - 1))

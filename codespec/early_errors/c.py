@@ -125,7 +125,7 @@ def _is_complete(statement: Node | None) -> bool:
 
 def _follows_a_definition(block: Node) -> bool:
     """Whether ``block`` belongs to nothing: what stands before it is complete, or nothing is there. Declarations of
-    parameters may stand between a function's head and its body, and behind no body."""
+    parameters may stand between a function's head and its body, and after no body."""
     before = block.prev_named_sibling
     while before is not None and before.type in ("comment", "declaration"):
         before = before.prev_named_sibling

@@ -224,7 +224,7 @@ _PROSE_VALUE = re.compile(r"(?=[^\n]*\d)(?=[^\n]*[A-Za-z])\S{6,}")
 
 
 def _ended(line: str, kind: FileKind) -> str:
-    """The value that the rest of a line is, without a comment behind it; empty for none."""
+    """The value that the rest of a line is, without a comment after it; empty for none."""
     value = re.split(r"\s[#;]|\s//", line.strip(), maxsplit=1)[0].rstrip(" \t\r,;")
     if "{" not in value:
         value = value.rstrip("}] ")

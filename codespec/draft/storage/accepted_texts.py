@@ -21,7 +21,7 @@ MOST_BYTES = 64 << 20
 """Of one file; beyond them the oldest are dropped until a quarter is free again."""
 
 PREFIX, SUFFIX, TEXT = 6_144, 3_072, 8_192
-"""Characters that are kept before and behind an accepted text, and of the text itself."""
+"""Characters that are kept before and after an accepted text, and of the text itself."""
 
 
 @dataclass(frozen=True)

@@ -194,7 +194,7 @@ class TokenLog:
         return found.segments
 
     def _read(self) -> tuple[bytes, bytes]:
-        """The header of the file, empty if there is none, and the bytes behind what is known."""
+        """The header of the file, empty if there is none, and the bytes after what is known."""
         try:
             with self.path.open("rb") as file:
                 header = file.read(len(new_header(self._vocabulary)))

@@ -41,7 +41,7 @@ HeaderKind = Literal["ours", "torn", "other", "damaged"]
 
 @dataclass(frozen=True)
 class ParsedLog:
-    """The whole records at the beginning of some bytes: ``size`` bytes of them, and what comes behind."""
+    """The whole records at the beginning of some bytes: ``size`` bytes of them, and whether what follows is damage."""
 
     segments: list[array[int]]
     size: int
