@@ -18,6 +18,7 @@ LAYERS = [
         "files",
         "paths",
         "privacy",
+        "recent",
         "terminal",
         "text_difference",
     },

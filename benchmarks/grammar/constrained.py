@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from codespec.grammar import Grammar
-from codespec.llama.context import Context, LlamaSequence
+from codespec.llama.context import Context
 from codespec.llama.llguidance_tokenizer import tokenizer_from_vocab
 from codespec.llama.model import Model
+from codespec.llama.sequence import LlamaSequence
 from codespec.models.registry import EMBEDDED_TARGET
 from codespec.protocols import CodespecError, GrammarState, Sampling
 from codespec.speculative.sampling import LogitSampler

@@ -25,7 +25,7 @@ from codespec.protocols import CodespecError, Limits
 from codespec.train import corpus, data
 from codespec.train.corpus import CorpusDocument
 from codespec.train.judge import LENGTH, GreedyAcceptance, accepted_of, judging_engine, line_ends
-from codespec.train.own_thread import apart
+from codespec.train.own_thread import in_own_thread
 from codespec.train.pipeline import spread
 
 BEGINNING = 1200
@@ -63,7 +63,7 @@ def run(options: argparse.Namespace) -> int:
         speed = {name: _ms_per_token(path) for name, path in drafts.items()}
         return table, speed, {path.stem: bits_per_byte(path, held_out) for path in (target, *options.beside)}
 
-    table, speed, bits = apart(measured)
+    table, speed, bits = in_own_thread(measured)
     summary: dict[str, Any] = {
         "length": LENGTH,
         "places": options.places,

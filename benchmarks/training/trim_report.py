@@ -20,7 +20,7 @@ from codespec.llama.model import Model
 from codespec.protocols import Draft, Sampling
 from codespec.speculative.sampling import LogitSampler
 from codespec.train import corpus
-from codespec.train.export import write_gguf_like
+from codespec.train.gguf_file import write_gguf_like
 from codespec.train.model import DRAFT, Llama
 from codespec.train.texts import split
 from codespec.train.trim import counts, frequent

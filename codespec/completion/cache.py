@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from codespec.completion.ending.brackets import CLOSERS
+from codespec.recent import Recent
 
 if TYPE_CHECKING:
     from codespec.completion.request import Completion, Request
@@ -58,17 +59,16 @@ class CompletionCache:
     """
 
     def __init__(self, documents: int = DOCUMENTS, kept: int = KEPT) -> None:
-        self._documents: OrderedDict[str, deque[_Entry]] = OrderedDict()
-        self._most, self._kept = documents, kept
+        self._documents: Recent[str, deque[_Entry]] = Recent(documents)
+        self._kept = kept
 
     def store(self, document: str, request: Request, completions: Sequence[Completion]) -> None:
         """Keep the answer to ``request``; no text is an answer too, unless it ran out of time."""
         if not any(each.text for each in completions) and any(each.finish_reason == "time" for each in completions):
             return
-        kept = self._documents.setdefault(document, deque(maxlen=self._kept))
-        self._documents.move_to_end(document)
-        if len(self._documents) > self._most:
-            self._documents.popitem(last=False)
+        kept = self._documents.use(document)
+        if kept is None:
+            kept = self._documents[document] = deque(maxlen=self._kept)
         prefix, suffix = request.text[: request.offset], request.text[request.offset :]
         kept.append(
             _Entry(
@@ -85,10 +85,9 @@ class CompletionCache:
     def find(self, document: str, request: Request) -> list[Completion] | None:
         """The rest of completions given before, the latest first; None at a new position, or where fewer completions
         were asked for."""
-        kept = self._documents.get(document)
+        kept = self._documents.use(document)
         if kept is None:
             return None
-        self._documents.move_to_end(document)
         prefix, suffix = request.text[: request.offset], request.text[request.offset :]
         for each in reversed(kept):
             if each.language != request.language or each.count < request.count:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections import OrderedDict
 from time import monotonic
 
 from codespec.draft.ngram import BREAK
@@ -12,6 +11,7 @@ from codespec.engine.engine import Engine
 from codespec.paths import folder_of
 from codespec.privacy.public_files import PublicFiles
 from codespec.protocols import CodespecError
+from codespec.recent import Recent
 
 EVERY_S = 4.0
 """Seconds between two times that a document is learnt while it is edited."""
@@ -36,7 +36,7 @@ class WorkspaceLearner:
         self._engine = engine
         self._enabled = enabled
         self._learnt_at: dict[tuple[str, str], float] = {}
-        self._kept: OrderedDict[tuple[str, str], None] = OrderedDict()
+        self._kept: Recent[tuple[str, str], None] = Recent(MOST_KEPT)
         self._public = PublicFiles()
 
     def use(self, workspace: str, language: str, suffix: str) -> None:
@@ -108,8 +108,6 @@ class WorkspaceLearner:
         if key in self._kept:
             return
         self._kept[key] = None
-        if len(self._kept) > MOST_KEPT:
-            self._kept.popitem(last=False)
         folder, file = folder_of(workspace), folder_of(path)
         if folder is not None and file is not None:
             try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import time
-from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -23,6 +22,7 @@ from codespec.grammar import Grammar, GrammarError
 from codespec.grammar.document import ROOT, GrammarDocument, GrammarPosition
 from codespec.languages import Language
 from codespec.protocols import CodespecError, GrammarState
+from codespec.recent import Recent
 from codespec.syntax.kinds import ITEMS
 from codespec.syntax.tree import Problems, SyntaxContext, SyntaxToken, SyntaxTree, well_formed
 
@@ -87,7 +87,7 @@ class OpenDocuments:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._grammars = Grammars(engine)
-        self._documents: OrderedDict[tuple[str, str, str], GrammarDocument] = OrderedDict()
+        self._documents: Recent[tuple[str, str, str], GrammarDocument] = Recent(MOST_DOCUMENTS)
         self._trees = Trees()
 
     def context_at(
@@ -183,12 +183,10 @@ class OpenDocuments:
         if name == "none":
             return GrammarPosition(None, "none")
         key = (path, language.id, name)
-        if key not in self._documents:
-            self._documents[key] = self._grammars.document(name, language)
-            if len(self._documents) > MOST_DOCUMENTS:
-                self._documents.popitem(last=False)
-        self._documents.move_to_end(key)
-        return self._documents[key].at(text, offset, tree.starts if tree is not None else None, begins, stopped)
+        document = self._documents.use(key)
+        if document is None:
+            document = self._documents[key] = self._grammars.document(name, language)
+        return document.at(text, offset, tree.starts if tree is not None else None, begins, stopped)
 
 
 def lead_of(prefix: str) -> str:
@@ -208,7 +206,7 @@ class Grammars:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._loaded: OrderedDict[tuple[str, str, tuple[str, ...] | None], Grammar | None] = OrderedDict()
+        self._loaded: Recent[tuple[str, str, tuple[str, ...] | None], Grammar | None] = Recent(MOST_GRAMMARS)
         self._refused: dict[str, tuple[float, GrammarError]] = {}  # until when, and why
 
     def document(self, name: str, language: Language) -> GrammarDocument:
@@ -246,10 +244,7 @@ class Grammars:
                     self._refused[name] = now + REST * (now - began), error
                     raise
                 self._loaded[key] = None
-            if len(self._loaded) > MOST_GRAMMARS:
-                self._loaded.popitem(last=False)
-        self._loaded.move_to_end(key)
-        return self._loaded[key]
+        return self._loaded.use(key)
 
 
 def _syntax_context(tree: SyntaxTree | None, offset: int, language: Language) -> tuple[SyntaxContext | None, str]:

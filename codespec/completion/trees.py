@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
 from codespec.completion.ending.lexical import State, read
 from codespec.languages import Language
+from codespec.recent import Recent
 from codespec.syntax.macros import Blanking, Error, default, search
 from codespec.syntax.tree import SyntaxTree, syntax_tree
 
@@ -32,7 +32,7 @@ class Trees:
 
     def __init__(self) -> None:
         self._last: tuple[tuple[str, str, str, int], SyntaxTree | None] | None = None
-        self._found: OrderedDict[tuple[str, str], _Found] = OrderedDict()
+        self._found: Recent[tuple[str, str], _Found] = Recent(MOST_DOCUMENTS)
 
     def at(self, path: str, language: Language, text: str, offset: int) -> SyntaxTree | None:
         """The tree of a version of a document in which the cursor is at ``offset``; None without a parser."""
@@ -56,9 +56,6 @@ class Trees:
             return tree
         blanking = find_blanking(language, text, cursor)
         self._found[path, language.id] = _Found(blanking, lines)
-        self._found.move_to_end((path, language.id))
-        if len(self._found) > MOST_DOCUMENTS:
-            self._found.popitem(last=False)
         return syntax_tree(language, text, _blank(blanking, cursor))
 
 

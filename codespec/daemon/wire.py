@@ -24,7 +24,6 @@ import socket
 import struct
 import sys
 import threading
-from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from multiprocessing.connection import Connection
@@ -36,6 +35,7 @@ from codespec.completion.trace import Pass
 from codespec.config import Config
 from codespec.config_rules import is_path
 from codespec.protocols import Snippet
+from codespec.recent import Recent
 from codespec.text_difference import common_ends
 
 GREETING_S = 10.0
@@ -171,13 +171,13 @@ class DocumentTexts:
     """
 
     def __init__(self) -> None:
-        self._texts: OrderedDict[str, str] = OrderedDict()
+        self._texts: Recent[str, str] = Recent(DOCUMENTS)
 
     def pack(self, document: str, text: str) -> list[Any]:
         """``[document, start, deleted characters, inserted text, length of all]``."""
         old = self._texts.get(document, "")
         start, end = common_ends(old, text)
-        self._keep(document, text)
+        self._texts[document] = text
         return [document, start, len(old) - start - end, text[start : len(text) - end], len(text)]
 
     def unpack(self, packed: Any) -> tuple[str, str]:
@@ -191,14 +191,8 @@ class DocumentTexts:
         text: str = old[:start] + inserted + old[start + deleted :]
         if len(text) != length:
             raise ValueError("the two sides have different texts")
-        self._keep(document, text)
-        return document, text
-
-    def _keep(self, document: str, text: str) -> None:
         self._texts[document] = text
-        self._texts.move_to_end(document)
-        if len(self._texts) > DOCUMENTS:
-            self._texts.popitem(last=False)
+        return document, text
 
 
 def pack_request(request: Request, texts: DocumentTexts) -> dict[str, Any]:

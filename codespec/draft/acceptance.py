@@ -21,7 +21,7 @@ _BOTH_WRONG = 0.3  # how often a token that two sources propose is wrong, to one
 _NGRAM_PRIOR = (0.2, 0.35, 0.5, 0.65, 0.8, 0.92)
 NGRAM_EDGES = (3, 4, 6, 9, 16)
 
-Kind = tuple[str, int]
+GuessKind = tuple[str, int]
 """A source of tokens and the bin of its confidence."""
 
 
@@ -36,8 +36,8 @@ def ngram_bin(length: int) -> int:
 
 
 @cache
-def prior(kind: Kind) -> float:
-    """What is assumed before anything was seen."""
+def prior(kind: GuessKind) -> float:
+    """The chance of acceptance that is assumed of a kind of guess before any was seen."""
     source, place = kind
     if source == "forced":
         return 0.98
@@ -60,19 +60,19 @@ class Acceptance:
 
     def __init__(self, counts: Mapping[tuple[str, int, int], tuple[float, float]] | None = None) -> None:
         # For each kind: [accepted, seen] over all depths, then at each depth.
-        self._cells: dict[Kind, list[list[float]]] = {}
-        self._chances: dict[Kind, list[float]] = {}  # at each depth, until more is learnt
+        self._cells: dict[GuessKind, list[list[float]]] = {}
+        self._chances: dict[GuessKind, list[float]] = {}  # at each depth, until more is learnt
         for (source, place, depth), (accepted, seen) in (counts or {}).items():
             if -1 <= depth < DEPTHS:
                 self._of((source, place))[depth + 1] = [accepted, seen]
 
-    def _of(self, kind: Kind) -> list[list[float]]:
+    def _of(self, kind: GuessKind) -> list[list[float]]:
         cells = self._cells.get(kind)
         if cells is None:
             cells = self._cells[kind] = [[0.0, 0.0] for _ in range(DEPTHS + 1)]
         return cells
 
-    def chance(self, kind: Kind, depth: int) -> float:
+    def chance(self, kind: GuessKind, depth: int) -> float:
         """The expected chance that a token at ``depth`` (0 is the first) is taken, if all before it were."""
         chances = self._chances.get(kind)
         if chances is None:
@@ -82,8 +82,8 @@ class Acceptance:
             self._chances[kind] = chances
         return chances[depth if depth < DEPTHS else DEPTHS - 1]
 
-    def learn(self, kind: Kind, depth: int, accepted: bool) -> None:
-        """A token was taken or refused, and all proposed before it were taken."""
+    def learn(self, kind: GuessKind, depth: int, accepted: bool) -> None:
+        """Enter that a token at ``depth`` was accepted or refused, where all proposed before it were accepted."""
         self._chances.pop(kind, None)
         cells = self._of(kind)
         for cell in (cells[0], cells[depth + 1 if depth < DEPTHS else DEPTHS]):
@@ -91,7 +91,7 @@ class Acceptance:
             cell[1] = cell[1] * DISCOUNT + 1
 
     def as_json(self) -> list[list[Any]]:
-        """For ``from_json``."""
+        """The counts as ``from_json`` reads them: lists of source, bin, depth, accepted and seen."""
         return [
             [*kind, depth - 1, round(accepted, 3), round(seen, 3)]
             for kind, cells in self._cells.items()
@@ -101,7 +101,7 @@ class Acceptance:
 
     @classmethod
     def from_json(cls, data: Any) -> Acceptance:
-        """What ``as_json`` described.
+        """The counts that ``as_json`` described.
 
         Raises:
             ValueError: something else.

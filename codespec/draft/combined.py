@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from codespec.draft.ledger import Ledger
-from codespec.draft.ngram import LONGEST_MATCH, Match
+from codespec.draft.ngram import LONGEST_MATCH, NgramMatch
 from codespec.draft.proposal_round import PROBE, ProposalRound
 from codespec.protocols import GrammarState, Proposal, Sampler
 
@@ -28,7 +28,7 @@ _NOTHING = Proposal(())
 _OF_MODEL = frozenset({"model", "both", "contested"})
 
 
-class Combined(Ledger):
+class CombinedDraft(Ledger):
     """Forced text, n-grams and a small model, chosen token by token by what they are expected to save.
 
     A round begins with the text that the grammar forces. Then, at each token, the n-gram that matched longest is
@@ -100,7 +100,7 @@ class Combined(Ledger):
             sources=tuple([_SOURCE.get(source, source) for source in sources]),
         )
 
-    def _match(self, tokens: Sequence[int]) -> Match | None:
+    def _match(self, tokens: Sequence[int]) -> NgramMatch | None:
         if self.ngrams is None:
             return None
         self.ngrams.sync(tokens)
@@ -108,7 +108,7 @@ class Combined(Ledger):
 
     def _only_ngrams(self, grammar: GrammarState | None) -> bool:
         """Whether nothing else would say anything in this round: then it is over before it has begun."""
-        if self.foreign is not None or (self.forced is not None and grammar is not None):
+        if self.other_vocabulary is not None or (self.forced is not None and grammar is not None):
             return False
         return self.model is None or (self.refused > 0 and self.rounds_without_model < PROBE)
 

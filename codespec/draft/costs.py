@@ -74,7 +74,7 @@ class CostCurve:
         return costs
 
     def as_json(self) -> dict[str, Any]:
-        """For ``from_json``."""
+        """The curve as ``from_json`` reads it."""
         return asdict(self)
 
     @classmethod
@@ -214,11 +214,11 @@ class Measurement:
 
 
 def measure(target: Target, go_on: Callable[[float], bool] = lambda _: True, **options: Any) -> CostCurve | None:
-    """``Measurement(**options).run(target, go_on)``: for those who do not go on later."""
+    """The cost curve of ``Measurement(**options).run(target, go_on)``, where nobody goes on later."""
     return Measurement(**options).run(target, go_on)
 
 
-class Plan(NamedTuple):
+class MeasurementPlan(NamedTuple):
     """What to measure, as arguments of ``Measurement``."""
 
     contexts: tuple[int, ...]
@@ -232,7 +232,7 @@ def plan(
     far: int = 0,
     go_on: Callable[[float], bool] = lambda _: True,
     clock: Callable[[], float] = perf_counter,
-) -> Plan | None:
+) -> MeasurementPlan | None:
     """What to measure in about ``seconds``; a slow model takes somewhat longer.
 
     Args:
@@ -259,8 +259,8 @@ def plan(
     for sizes in (SIZES, FEW_SIZES):
         once = 2 * len(contexts) * sum(one + (longest - one) * (n - 1) / (LONGEST - 1) for n in sizes)
         if once * _LEAST_REPEATS <= seconds:
-            return Plan(contexts, sizes, min(int(seconds / once), _MOST_REPEATS))
-    return Plan(contexts, FEW_SIZES, 2)
+            return MeasurementPlan(contexts, sizes, min(int(seconds / once), _MOST_REPEATS))
+    return MeasurementPlan(contexts, FEW_SIZES, 2)
 
 
 class RunningCosts:
@@ -301,7 +301,7 @@ class RunningCosts:
         self._of_threads: dict[int, tuple[float, bool, list[float], list[float]]] = {}
 
     def use(self, threads: int) -> None:
-        """Passes are decoded with another number of threads from now on: follow those with that number apart."""
+        """Follow passes with another number of threads from now on, apart from those with other numbers."""
         self._of_threads[self._threads] = self._common, self._known, self._own, self._weights
         self._threads = threads
         known = self.measured and threads == self._measured_with
@@ -336,7 +336,7 @@ class RunningCosts:
         return costs
 
     def observe(self, n: int, context: int, ms: float) -> None:
-        """A pass over ``n`` tokens behind ``context`` others took ``ms``."""
+        """A pass over ``n`` tokens after ``context`` others took ``ms``."""
         if not 1 <= n <= LONGEST or ms <= 0:
             return
         if self.fixed:
@@ -361,7 +361,7 @@ class RunningCosts:
             self._forget()
 
     def observe_all(self, passes: Iterable[tuple[int, float]], context: int) -> None:
-        """Passes one after the other, tokens and milliseconds each; those without a new graph as one, on average."""
+        """Observe consecutive passes, (tokens, milliseconds) each; those of one size as one, by their mean time."""
         for n, alike in groupby(passes, itemgetter(0)):
             taken = [ms for _, ms in alike]
             if n != self.last:

@@ -1,4 +1,4 @@
-"""What drafting is worth: what is expected of a model, how far that is to be believed, and when to rest."""
+"""The budget of drafting: what a draft model is expected to save, how far to believe that, and when to rest."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ _CREDIT, _MOST, _ALLOWANCE, _WAKE = 1.5, 2.5, 0.01, 0.3  # passes of the target
 _LOOKS_AFTER, _LOOKS_AT_LEAST = 8, 512  # rounds asleep
 
 
-class Spread:
-    """How the chances of a model's tokens are spread: the value of asking it lies in the good half.
+class ConfidenceSpread:
+    """How sure a draft model is of its tokens, in two groups: asking it pays because of the surer one.
 
     Attributes:
         groups: (share, mean chance) of the tokens with at least an even chance, and of the others.
@@ -21,7 +21,7 @@ class Spread:
         self._sums = [[2.0, 1.7], [2.0, 0.7]]
 
     def count(self, chance: float) -> None:
-        """One more token of the model, of which that was expected."""
+        """Count a token of the model that was expected to be accepted with probability ``chance``."""
         for sums in self._sums:
             sums[0] *= 0.99
             sums[1] *= 0.99
@@ -33,8 +33,8 @@ class Spread:
         self.mean = (sure + doubtful) / (good + bad)
 
 
-class Asked:
-    """The first token of a round that the model was asked for, and what that was expected to save.
+class ExpectedSaving:
+    """What a round expects to save by asking the draft model, from the first token that it is asked for.
 
     Args:
         depth: tokens proposed before.
@@ -49,34 +49,34 @@ class Asked:
         self.further_ms = 0.0  # the model's time after the first token
 
     def saved(self, accepted: int) -> float:
-        """What was saved in the end, like ``worth``."""
+        """Tokens that the round saved in the end, as ``worth`` counts them; negative: it cost more than it gave."""
         ms = self.costs[max(self.length, self.depth) + 1] - self.costs[self.depth + 1] + self.further_ms
         return max(0, accepted - self.depth) - ms * self.rate
 
 
-class Trust:
-    """How much of what the model was expected to save it did save: the factor for the next expectation."""
+class SavingTrust:
+    """The share of the expected savings that came true: a factor for the next expectation."""
 
     def __init__(self) -> None:
         self._expected = self._saved = 4.0
 
-    def learn(self, asked: Asked, accepted: int) -> None:
-        """A round is over in which the model was asked."""
+    def learn(self, asked: ExpectedSaving, accepted: int) -> None:
+        """Enter the outcome of a round in which the model was asked; the target accepted ``accepted`` tokens."""
         self._expected = self._expected * 0.98 + asked.worth
         self._saved = self._saved * 0.98 + asked.saved(accepted)
 
     def forget(self) -> None:
-        """A round without the model: what was known of it is a little older."""
+        """Enter a round without the model, which makes older outcomes count a little less."""
         self._expected += 0.005 * (4.0 - self._expected)
         self._saved += 0.005 * (4.0 - self._saved)
 
     @property
     def factor(self) -> float:
-        """Between 0 and 1.5."""
+        """The factor, between 0 and 1.5."""
         return min(1.5, max(0.0, self._saved / max(self._expected, 1e-3)))
 
 
-class Guard:
+class SpendingGuard:
     """Lets drafting cost no more than it saved, but for a small credit, all its own time included.
 
     An account in passes of the target: it starts with a credit, every round adds an allowance and what the round
@@ -92,7 +92,7 @@ class Guard:
         self._slept, self._pause = 0, _LOOKS_AFTER
 
     def learn(self, saved: float) -> None:
-        """A round is over; it saved so many passes of the target."""
+        """Enter the outcome of a round, in target passes saved; negative: it cost them."""
         self._balance = min(_MOST, self._balance + max(-2.0, saved) + _ALLOWANCE)
         self._sleeps = self._balance < 0
         if self._woken:
@@ -101,12 +101,12 @@ class Guard:
             self._pause = 1 if saved > 0 else min(_LOOKS_AT_LEAST, 4 * self._pause)
 
     def missed(self, saved: float) -> None:
-        """What a round would have saved that was slept through: half of it wakes the sleeper."""
+        """Enter what a skipped round would have saved, in target passes; half of it counts towards waking."""
         if saved > 0:
             self._balance = min(_MOST, self._balance + saved / 2)
 
     def looks(self) -> bool:
-        """Asleep: whether this round may look."""
+        """Whether a sleeping draft may look at this round for something that is nearly sure to pay."""
         self._slept += 1
         if self._slept < self._pause:
             return False
@@ -114,11 +114,11 @@ class Guard:
         return True
 
     def wake(self) -> None:
-        """What was looked for is there: this round drafts, and ``learn`` will say what it saved."""
+        """A look has found something: this round drafts, and ``learn`` enters what it saved."""
         self._woken = True
 
     def asleep(self) -> bool:
-        """Whether to leave this round out."""
+        """Whether this round must not draft; a sleeping draft gets its allowance."""
         if self._sleeps:
             self._balance += _ALLOWANCE
             self._sleeps = self._balance < _WAKE

@@ -9,7 +9,7 @@ from codespec.protocols import Draft, GrammarState, Proposal, Sampler
 
 
 class FixedLength:
-    """Always the same number of tokens."""
+    """A limit on proposals: always the same number of tokens."""
 
     def __init__(self, length: int) -> None:
         if length < 0:

@@ -16,7 +16,7 @@ class ForcedDraft:
     """Proposes the tokens of the text that the grammar forces.
 
     Forced text is not forced tokens: the model may cut it in more than one way. So it is tokenized as the
-    model would have met it, behind the text before it, and its last token is left out, which might merge with
+    model would have met it, after the text before it, and its last token is left out, which might merge with
     what follows. The target verifies the rest like any other proposal.
     """
 
@@ -45,6 +45,6 @@ class ForcedDraft:
         return Proposal(tuple(ids[:taken]), source=self.source)
 
     def tokens(self, tokens: Sequence[int], grammar: GrammarState | None) -> list[int]:
-        """What the grammar forces behind ``tokens``, without its last token."""
+        """Tokens of the text that the grammar forces after ``tokens``, without the last one."""
         text = whole_characters(grammar.forced()) if grammar is not None else ""
         return self._tokenize(tuple(tokens[-TAIL:]), text.encode())[:-1] if text else []

@@ -7,7 +7,7 @@ from time import perf_counter
 
 from codespec.draft.acceptance import Acceptance
 from codespec.draft.costs import RunningCosts
-from codespec.draft.draft_budget import Guard, Spread, Trust
+from codespec.draft.draft_budget import ConfidenceSpread, SavingTrust, SpendingGuard
 from codespec.draft.forced import ForcedDraft
 from codespec.draft.model import ModelDraft
 from codespec.draft.ngram import NgramDraft
@@ -15,20 +15,21 @@ from codespec.protocols import Draft
 
 
 class Ledger:
-    """What rounds have in common.
+    """The sources of drafts, and what is known of each from round to round.
 
     Attributes:
-        spread: of the model's chances.
-        trust: how much of what the model is expected to save came true.
-        guard: what rounds have saved and cost.
-        rounds_without_model: since it was asked last.
-        refused: rounds for which it stays so that the model is not worth asking at their beginning.
+        spread: how sure the draft model is of its tokens.
+        trust: the share of the expected savings that came true.
+        guard: the account of what rounds saved and cost.
+        rounds_without_model: rounds since the draft model was asked last.
+        refused: rounds left in which the model is not asked for the first token, since that did not pay lately.
 
     Args:
         costs: of the target, including what the choice of its tokens takes.
         acceptance: how often each kind of guess is right.
         ngrams, model, forced: None leaves a source out.
-        foreign: a draft that cannot be asked token by token, instead of a model: proposes where n-grams do not.
+        other_vocabulary: a draft that cannot be asked token by token, in place of `model`; it proposes where n-grams do
+            not.
         model_costs: of the model's passes.
         end_tokens: tokens after which there is nothing to propose.
         clock: in seconds.
@@ -41,24 +42,24 @@ class Ledger:
         ngrams: NgramDraft | None = None,
         model: ModelDraft | None = None,
         forced: ForcedDraft | None = None,
-        foreign: Draft | None = None,
+        other_vocabulary: Draft | None = None,
         model_costs: RunningCosts | None = None,
         end_tokens: frozenset[int] = frozenset(),
         clock: Callable[[], float] = perf_counter,
     ) -> None:
         self.costs, self.acceptance = costs, acceptance
-        self.ngrams, self.model, self.forced, self.foreign = ngrams, model, forced, foreign
+        self.ngrams, self.model, self.forced, self.other_vocabulary = ngrams, model, forced, other_vocabulary
         self.model_costs = model_costs or RunningCosts()
         self.end_tokens = end_tokens
         self.clock = clock
-        self.spread = Spread()
+        self.spread = ConfidenceSpread()
         self.rounds_without_model = 0
         self.refused = 0
-        self.trust = Trust()
-        self.guard = Guard()
+        self.trust = SavingTrust()
+        self.guard = SpendingGuard()
 
     def begin_round(self) -> int:
-        """Count a round; how many have passed since the model was asked."""
+        """Count a round; returns how many rounds had passed since the draft model was asked."""
         before = self.rounds_without_model
         self.rounds_without_model += 1
         if before:

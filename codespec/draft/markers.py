@@ -18,7 +18,7 @@ class Markers:
 
     Attributes:
         same: for tokens of the target's the draft's own, or None where one may be left out.
-        fim: the target's tokens before the text in front of the cursor and before the text behind it.
+        fim: the target's tokens before the text before the cursor and before the text after it.
         beginning: the draft's own token that every text begins with.
     """
 

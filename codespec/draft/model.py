@@ -72,7 +72,7 @@ class ModelDraft:
         return Proposal(tuple(proposed), tuple(drawn_from), self.source)
 
     def forget(self) -> None:
-        """Hold nothing: what was decoded is of no use any more."""
+        """Empty the KV cache: what was decoded is of no use any more."""
         self._sequence.rollback(0)
 
     def kept(self, tokens: Sequence[int]) -> int:

@@ -32,14 +32,14 @@ BREAK = -1
 
 
 @dataclass(frozen=True)
-class Match:
-    """An earlier place like the end of the text.
+class NgramMatch:
+    """An earlier occurrence of the tokens at the end of the text.
 
     Attributes:
-        index: where it lies.
-        place: of the token that followed there.
+        index: that holds it.
+        place: position in ``index`` of the token that followed.
         length: how many tokens before it are the same.
-        agreed: whether no other place of half that length or more was followed by another token.
+        agreed: whether no other match of half that length or more was followed by another token.
     """
 
     index: NgramIndex
@@ -48,7 +48,7 @@ class Match:
     agreed: bool
 
     def run(self, count: int) -> list[int]:
-        """The tokens that came there, ``count`` at most; past the end of a text that grows it repeats itself."""
+        """The tokens that followed, ``count`` at most; past the end of a text that grows they repeat themselves."""
         held = self.index.tokens
         found = held[self.place : self.place + count].tolist()
         if BREAK in found:
@@ -60,7 +60,7 @@ class Match:
 
 
 class NgramIndex:
-    """Every place of a text by the two tokens before it: hash chains, most recent first, as in LZ77 coders.
+    """Every position of a text by the two tokens before it: hash chains, most recent first, as in LZ77 coders.
 
     A token takes 8 bytes; different pairs may share a chain, so the text itself is compared.
 
@@ -99,14 +99,14 @@ class NgramIndex:
                 self._latest[self._chain(held[-2], held[-1])] = before
 
     def forget_oldest(self, kept: int) -> None:
-        """Keep the last ``kept`` tokens only; every place becomes another one."""
+        """Keep the last ``kept`` tokens only; positions change."""
         newest = self.tokens[max(0, len(self.tokens) - kept) :]
         self.tokens, self._earlier = array("i"), array("i")
         self._latest = array("i", [-1]) * len(self._latest)
         self.extend(newest)
 
     def _after(self, first: int, second: int) -> Iterator[int]:
-        """The places behind these two tokens, the most recent first; not those far back in a chain."""
+        """The positions after these two tokens, the most recent first; not those far back in a chain."""
         held, earlier = self.tokens, self._earlier
         place = self._latest[self._chain(first, second)]
         for _ in range(LONGEST_CHAIN):
@@ -128,7 +128,7 @@ class NgramIndex:
         return best
 
     def places(self, tail: Sequence[int]) -> list[tuple[int, int]]:
-        """(length of the match, place) of the most recent places after the last tokens of ``tail``."""
+        """(length of the match, position after it) of the latest occurrences of the end of ``tail``."""
         found: list[tuple[int, int]] = []
         held = self.tokens
         most = min(LONGEST_MATCH, len(tail))
@@ -146,9 +146,8 @@ class NgramIndex:
 
 
 class NgramDraft:
-    """Proposes what followed the last time: in the text itself, in what was generated lately, or in what it was taught.
-
-    With every key a text is wanted again that differs little from the last one, if at all.
+    """Proposes what followed the longest earlier occurrence of the last tokens: in the text itself, in what was
+    generated lately (every key has nearly the same text generated again), or in an index of other texts.
 
     Args:
         learnt: an index of other texts, which may be shared and grow; None: only the text itself.
@@ -169,7 +168,7 @@ class NgramDraft:
         self._generated = NgramIndex()
 
     def remember(self, prompt: Sequence[int], generated: Sequence[int]) -> None:
-        """Learn what was generated behind a prompt, shown or not."""
+        """Learn what was generated after a prompt, shown or not."""
         index = self._generated
         index.extend([*prompt[-LONGEST_MATCH:], *generated, BREAK])
         if len(index.tokens) > GENERATED:
@@ -189,11 +188,11 @@ class NgramDraft:
             self._synced[before:] = tokens[before:]
         self._text.extend(tokens[before:])
 
-    def match(self, tail: Sequence[int]) -> Match | None:
+    def match(self, tail: Sequence[int]) -> NgramMatch | None:
         """The longest match of the end of ``tail``, the most recent of equals, generated ones before the text's own."""
         if len(tail) < GRAM:
             return None
-        best: Match | None = None
+        best: NgramMatch | None = None
         best_length = 0
         votes: list[tuple[int, int]] = []
         for index in (self._generated, self._text, self.learnt):
@@ -204,13 +203,13 @@ class NgramDraft:
                     continue
                 votes.append((length, index.tokens[place]))
                 if length > best_length:
-                    best_length, best = length, Match(index, place, length, True)
+                    best_length, best = length, NgramMatch(index, place, length, True)
         if best is None:
             return None
         token = best.index.tokens[best.place]
         if all(other == token for length, other in votes if 2 * length >= best_length):
             return best
-        return Match(best.index, best.place, best.length, False)
+        return NgramMatch(best.index, best.place, best.length, False)
 
     def _is_following(self, index: NgramIndex, place: int) -> bool:
         following = self.following

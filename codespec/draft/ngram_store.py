@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from array import array
-from collections import OrderedDict
 from collections.abc import Sequence
 from pathlib import Path
 
 from codespec.draft.ngram import BREAK, GRAM, NgramIndex
 from codespec.draft.sequence import common_prefix
 from codespec.draft.storage.token_log import TokenLog, clear, note, noted, workspace_log
+from codespec.recent import Recent
 
 CAP = 262_144
 """Tokens that one index holds at most; beyond them the oldest are dropped until a quarter is free again."""
@@ -43,7 +43,7 @@ class WorkspaceNgrams:
         self._log = log
         self._cap = cap
         self._index: NgramIndex | None = None
-        self._documents: OrderedDict[str, array[int]] = OrderedDict()
+        self._documents: Recent[str, array[int]] = Recent(MOST_DOCUMENTS)
 
     @property
     def index(self) -> NgramIndex:
@@ -66,10 +66,8 @@ class WorkspaceNgrams:
             How many tokens were taught.
         """
         new = array("i", tokens[: self._cap // 4])
-        old = self._documents.pop(key, array("i"))
+        old = self._documents.get(key, array("i"))
         self._documents[key] = new
-        if len(self._documents) > MOST_DOCUMENTS:
-            self._documents.popitem(last=False)
         same = common_prefix(old, new)
         if same == len(old) == len(new):
             return 0
@@ -78,7 +76,7 @@ class WorkspaceNgrams:
         return sum(self._teach(new[a:b], persist) for a, b in unknown(self.index, new, start, end))
 
     def accepted(self, context: Sequence[int], tokens: Sequence[int], persist: bool = True) -> int:
-        """Learn a completion that the user took, known or not, behind the end of the text before it.
+        """Learn a completion that the user took, known or not, after the end of the text before it.
 
         Returns:
             How many tokens were taught.
@@ -144,32 +142,31 @@ class NgramStore:
     def __init__(self, vocabulary: str, base: Path | None = None) -> None:
         self._vocabulary = vocabulary
         self._base = base
-        self._open: OrderedDict[tuple[Path | None, str], WorkspaceNgrams] = OrderedDict()
+        self._open: Recent[tuple[Path | None, str], WorkspaceNgrams] = Recent(
+            MOST_OPEN, dropped=lambda _, learnt: learnt.flush()
+        )
 
     def __len__(self) -> int:
         return len(self._open)
 
     def of(self, folder: Path | None, language: str) -> WorkspaceNgrams:
-        """Of a workspace's folder and a language; outside any workspace nothing is written to the disk."""
+        """The n-grams of a workspace's folder and a language; None: outside any workspace, never kept on the disk."""
         key = (folder, language)
-        learnt = self._open.get(key)
+        learnt = self._open.use(key)
         if learnt is None:
             log = None
             if folder is not None:
                 path = workspace_log(folder, language, self._vocabulary, self._base)
                 log = TokenLog(path, self._vocabulary, CAP)
             learnt = self._open[key] = WorkspaceNgrams(log)
-            if len(self._open) > MOST_OPEN:
-                self._open.popitem(last=False)[1].flush()
-        self._open.move_to_end(key)
         return learnt
 
     def note(self, folder: Path, document: Path) -> None:
-        """As ``log.note``."""
+        """As ``token_log.note``."""
         note(folder, document, self._base)
 
     def noted(self, folder: Path, document: Path) -> bool:
-        """As ``log.noted``."""
+        """As ``token_log.noted``."""
         return noted(folder, document, self._base)
 
     def forget(self, folder: Path | None) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from codespec.draft.markers import Markers
-from codespec.draft.retokenize import Recoded, cut_alike
+from codespec.draft.retokenize import RetokenizedText, cut_alike
 from codespec.draft.sequence import HeldSequence, common_prefix
 from codespec.draft.text import TAIL, exact_tokens, spelled, tokenize_after, whole_characters
 from codespec.protocols import CodespecError, GrammarState, Logits, Proposal, Sampler, Target, Vocabulary
@@ -19,7 +19,7 @@ ALIKE = 0.9
 """Share of ends that are cut alike (``cut_alike``) from which on a proposal's last token is worth verifying."""
 
 
-class ForeignDraft:
+class OtherVocabularyDraft:
     """Proposes the text that a smaller model with a vocabulary of its own would write, in the target's tokens.
 
     The model reads the same text in its own tokens, and what it writes is tokenized as the target would have met it.
@@ -60,12 +60,12 @@ class ForeignDraft:
 
     def _forget(self) -> None:
         # The text: tokens up to the last control token (`_head` of them) in the draft's tokens (None: read as plain
-        # text), the others as they grow, behind `_before` tokens of the head that are read once more.
+        # text), the others as they grow, after `_before` tokens of the head that are read once more.
         self._seen: list[int] = []
         self._head = 0
         self._mapped: list[int] | None = []
         self._before = 0
-        self._text = Recoded(self._own, self._target)
+        self._text = RetokenizedText(self._own, self._target)
 
     def forget(self) -> None:
         """Hold nothing: what was decoded is of no use any more."""
@@ -119,7 +119,7 @@ class ForeignDraft:
                 return
 
     def _written(self, context: Sequence[int]) -> Iterator[tuple[bytes, float, bool]]:
-        """What the model writes behind the text: all of it so far, the last token's probability, whether it ended."""
+        """What the model writes after the text: all of it so far, the last token's probability, whether it ended."""
         rest = self._text.rest
         written = b""
         logits, _ = self._sequence.bring_to(context)
@@ -153,7 +153,7 @@ class ForeignDraft:
         self._mapped = None if plain else self._map(tokens[: self._head])
         before = self._before_cursor(tokens[: self._head]) if self._mapped is None else []
         self._before = len(before)
-        self._text = Recoded(self._own, self._target)
+        self._text = RetokenizedText(self._own, self._target)
         self._text.replace(0, [*before, *tokens[self._head :]])
 
     def _map(self, head: Sequence[int]) -> list[int] | None:
@@ -224,7 +224,7 @@ def _best(logits: Logits) -> tuple[int, float]:
     return token, 1 / float(np.exp(row - top).sum())
 
 
-def foreign_note(draft: str, target: str, alike: float, difference: str = "") -> str:
+def other_vocabulary_note(draft: str, target: str, alike: float, difference: str = "") -> str:
     """What it costs that a draft has another vocabulary; ``alike`` is ``cut_alike`` of the two.
 
     Args:

@@ -1,40 +1,40 @@
-"""One proposal of all sources in the making."""
+"""One proposal, put together token by token from all sources."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from codespec.draft.acceptance import Kind, model_bin, ngram_bin
+from codespec.draft.acceptance import GuessKind, model_bin, ngram_bin
 from codespec.draft.costs import LONGEST
-from codespec.draft.draft_budget import Asked
+from codespec.draft.draft_budget import ExpectedSaving
 from codespec.draft.draft_length import FixedLength
 from codespec.draft.ledger import Ledger
-from codespec.draft.ngram import LONGEST_MATCH, Match
+from codespec.draft.ngram import LONGEST_MATCH, NgramMatch
 from codespec.protocols import CodespecError, Distribution, Draft, GrammarState, Pick, Sampler
 
 AHEAD = 8
-"""Further tokens that are thought about before a model is asked for the next one."""
+"""Further tokens that count in the decision whether to ask the draft model for the next one."""
 
 PROBE = 32
 """Rounds without the model after which it is asked for one token, only to see how good it is."""
 
 REFUSED = 7
-"""Rounds for which it stays so that the model is not worth asking at their beginning."""
+"""Rounds in which the model is not asked for the first token after that has turned out not to pay."""
 
 HORIZON = 16
-"""Rounds over which the time to bring a model in step is spread."""
+"""Rounds over which the time to decode what the model has not seen is spread."""
 
 _HOPELESS = 0.02
 _SEES = 0.5  # of an n-gram's errors a model is assumed to see
-_FOREIGN: Kind = ("foreign", 4)
-_FORCED: Kind = ("forced", 0)
+_OTHER_VOCABULARY: GuessKind = ("foreign", 4)  # the name under which profiles on disks have it
+_FORCED: GuessKind = ("forced", 0)
 
-Guess = tuple[int, Kind]
+Guess = tuple[int, GuessKind]
 """A token and what kind of guess it is."""
 
 
 class ProposalRound:
-    """One proposal in the making."""
+    """A proposal while it is put together, and afterwards what is needed to learn from its outcome."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class ProposalRound:
         tokens: Sequence[int],
         grammar: GrammarState | None,
         sampler: Sampler,
-        match: Match | None,
+        match: NgramMatch | None,
         began: float,
     ) -> None:
         self.began = began
@@ -67,8 +67,8 @@ class ProposalRound:
         self.passes: list[tuple[int, float]] = []  # of the model: tokens, milliseconds
         self._follow(match)
         self.forced: list[int] = []
-        self.asked: Asked | None = None
-        self.asked_foreign = False
+        self.asked: ExpectedSaving | None = None
+        self.asked_other_vocabulary = False
         # Once it is over:
         self.length = 0  # what is proposed, or would have been
         self.asleep = False
@@ -76,18 +76,18 @@ class ProposalRound:
 
     @property
     def tokens(self) -> list[int]:
-        """The proposal."""
+        """The tokens proposed so far."""
         return self.text[self.start :]
 
     @property
     def kept(self) -> int:
-        """Tokens of the text that the model holds; it takes long enough to look only where that matters."""
+        """Tokens of the text that the model holds; computed once, where it matters."""
         if self._kept is None:
             self._kept = self.model.kept(self.text) if self.model is not None else 0
         return self._kept
 
     def said(self) -> list[list[Guess]]:
-        """Every guess at each place, the proposed one first."""
+        """Every guess at each position of the proposal, the proposed one first."""
         if not self.shadow:
             return self.guesses
         return [[*self.guesses[0], *self.shadow], *self.guesses[1:]] if self.guesses else [self.shadow]
@@ -140,7 +140,7 @@ class ProposalRound:
         return self.expected[length] / (self.costs[length + 1] + self.spent)
 
     def spent_ms(self) -> float:
-        """The time of this round so far, milliseconds."""
+        """Milliseconds of this round so far."""
         return (self.ledger.clock() - self.began) * 1e3
 
     def _extend(self) -> bool:
@@ -162,8 +162,8 @@ class ProposalRound:
                 return True
             if self.grammar is not None and not self.grammar.allows(guess[0]):
                 guess, chance = None, 0.0
-        if guess is None and self.ledger.foreign is not None:
-            return not self._agreed() or self._ask_foreign(self.ledger.foreign)
+        if guess is None and self.ledger.other_vocabulary is not None:
+            return not self._agreed() or self._ask_other_vocabulary(self.ledger.other_vocabulary)
         if self.model is None:
             return False
         if guess is None or self.rejection:
@@ -179,7 +179,7 @@ class ProposalRound:
         source = "ngram" if self.match.agreed else "ngram-split"
         return self.predicted[ahead], (source, ngram_bin(self.match.length + ahead))
 
-    def _follow(self, match: Match | None) -> None:
+    def _follow(self, match: NgramMatch | None) -> None:
         """Guess from here on what followed at ``match``."""
         self.match = match
         self.matched = len(self.guesses)
@@ -217,12 +217,12 @@ class ProposalRound:
                 ledger.refused = REFUSED
             return False
         if self.asked is None:
-            self.asked = Asked(len(self.guesses), worth * rate, rate, self.costs)
+            self.asked = ExpectedSaving(len(self.guesses), worth * rate, rate, self.costs)
         return True
 
     def _model_may_better(self, chance: float) -> bool:
         """Whether to ask the model is expected to save more than it takes where an n-gram is right with a chance."""
-        # What the n-gram gets wrong costs a row of the target, and everything behind it.
+        # What the n-gram gets wrong costs a row of the target, and everything after it.
         depth = len(self.guesses)
         reach = min(depth + 5, LONGEST)
         row = max(0.0, (self.costs[reach] - self.costs[depth + 1]) / max(1, reach - depth - 1))
@@ -281,22 +281,22 @@ class ProposalRound:
             return self._append([other, own])
         return self._append([own, other], probabilities)
 
-    def _ask_foreign(self, foreign: Draft) -> bool:
+    def _ask_other_vocabulary(self, draft: Draft) -> bool:
         """Append as much of a draft with a pace of its own as is expected to pay; its time is counted afterwards."""
-        if self.asked_foreign:
+        if self.asked_other_vocabulary:
             return False
-        self.asked_foreign = True
+        self.asked_other_vocabulary = True
         depth = len(self.guesses)
-        wanted = self._length_at(self.ledger.acceptance.chance(_FOREIGN, depth))
+        wanted = self._length_at(self.ledger.acceptance.chance(_OTHER_VOCABULARY, depth))
         if wanted == 0 and self.ledger.rounds_without_model < PROBE:
             return False
         self.ledger.rounds_without_model = 0
         try:
-            proposal = foreign.propose(self.text, self.grammar, self.sampler, FixedLength(LONGEST).more(max(1, wanted)))
+            proposal = draft.propose(self.text, self.grammar, self.sampler, FixedLength(LONGEST).more(max(1, wanted)))
         except CodespecError:
             return False
         for token in proposal.tokens:
-            self._append([(token, _FOREIGN)])
+            self._append([(token, _OTHER_VOCABULARY)])
         self.taken = len(self.guesses)  # the draft has advanced the grammar over them
         return bool(proposal.tokens)
 

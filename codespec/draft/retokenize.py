@@ -1,4 +1,4 @@
-"""One vocabulary's tokens of a text that another's tokens spell, kept as the text grows and shrinks at its end."""
+"""The target's text in the tokens of a draft's own vocabulary, kept in step as it grows and shrinks at its end."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from codespec.draft.text import TAIL, exact_tokens, tokenize_after, whole_charac
 from codespec.protocols import Vocabulary
 
 BEHIND = 4
-"""Tokens at the end that are cut anew when text is added, since they may merge with it."""
+"""Tokens at the end that are tokenized anew when text is added, since they may merge with it."""
 
 
-class Recoded:
+class RetokenizedText:
     """The text of the target's tokens in tokens of a draft's own.
 
     What lies further back than ``BEHIND`` tokens never changes, so that a KV cache of it stays good; the price is
@@ -32,11 +32,11 @@ class Recoded:
 
     @property
     def rest(self) -> bytes:
-        """What ``tokens`` lacks: the beginning of a character, up to 3 bytes; more where the text cannot be recoded."""
+        """The bytes that ``tokens`` lacks: the beginning of a character, up to 3; more where the text has no tokens."""
         return bytes(self._data[self._end(len(self.tokens)) :])
 
     def replace(self, kept: int, tokens: Iterable[int]) -> None:
-        """Follow the text: its first ``kept`` tokens of the target's stay, ``tokens`` come behind them."""
+        """Follow a change of the text: its first ``kept`` target tokens stay, the target's ``tokens`` follow them."""
         del self._target_ends[kept:]
         del self._data[self._target_ends[-1] if kept else 0 :]
         while self._own_ends and self._own_ends[-1] > len(self._data):
@@ -103,7 +103,7 @@ func (s *Server) Close() error {
 
 
 def cut_alike(own: Vocabulary, target: Vocabulary) -> float:
-    """Where ``own`` ends a token in some code, how often ``target`` ends one, however the text goes on.
+    """The share of token ends of ``own`` in a sample of code that are token ends of ``target``, however it goes on.
 
     1 for vocabularies that differ in their ids only; 0.7 to 1 between those of code models.
     """

@@ -1,4 +1,4 @@
-"""Between text and tokens: a text is cut as a model would have met it, behind the tokens before it."""
+"""Between text and tokens: a text is tokenized as a model would have met it, after the tokens before it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ TAIL = 4
 
 
 def tokenize_after(vocabulary: Vocabulary, tail: Sequence[int], data: bytes) -> list[int]:
-    """Tokens of ``data`` as it is cut behind ``tail``; on its own where the two would merge.
+    """Tokens of ``data`` as it is tokenized after ``tail``; on its own where the two would merge.
 
     Empty where ``data`` is not UTF-8, begun in ``tail`` or not, or the vocabulary does not give it back.
     """
@@ -48,7 +48,7 @@ def exact_tokens(vocabulary: Vocabulary, text: str) -> list[int]:
 
 
 def spelled(vocabulary: Vocabulary, ids: Sequence[int]) -> bytes:
-    """The text of several tokens."""
+    """The bytes of several tokens."""
     return b"".join(map(vocabulary.token_bytes, ids))
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from codespec.protocols import Logits, Target
 
 
-class OfWidth:
+class ResizedVocabularyTarget:
     """A sequence whose logits have ``width`` columns: what is missing is impossible, what is too much is cut off.
 
     Models of one family pad their vocabularies to different sizes: Qwen2.5-Coder 0.5B to 151,936 tokens, 7B to 152,064.
@@ -33,11 +33,11 @@ class OfWidth:
 
     def fork(self) -> Target:
         """``Target.fork``."""
-        return OfWidth(self._sequence.fork(), self._width)
+        return ResizedVocabularyTarget(self._sequence.fork(), self._width)
 
     def decode_each(self, forks: Sequence[Target], tokens: Sequence[int]) -> Logits:
         """``Target.decode_each``."""
-        inner = [each._sequence if isinstance(each, OfWidth) else each for each in forks]
+        inner = [each._sequence if isinstance(each, ResizedVocabularyTarget) else each for each in forks]
         return self._fitted(self._sequence.decode_each(inner, tokens))
 
     def close(self) -> None:
@@ -53,7 +53,7 @@ class OfWidth:
         return fitted
 
 
-class OfTokens(OfWidth):
+class TrimmedVocabularyTarget(ResizedVocabularyTarget):
     """A sequence of a model that has only some of the target's tokens: what it lacks is impossible.
 
     Args:
@@ -76,7 +76,7 @@ class OfTokens(OfWidth):
 
     def fork(self) -> Target:
         """``Target.fork``."""
-        return OfTokens(self._sequence.fork(), self._tokens.tolist(), self._width)
+        return TrimmedVocabularyTarget(self._sequence.fork(), self._tokens.tolist(), self._width)
 
     def decode_each(self, forks: Sequence[Target], tokens: Sequence[int]) -> Logits:
         """``Target.decode_each``."""

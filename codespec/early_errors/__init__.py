@@ -1,5 +1,5 @@
-"""What a language's own compiler refuses early, although a parser takes it: names declared twice, ``await`` outside an
-async function, ``break`` outside a loop.
+"""Early errors: text that a parser takes and the language's own compiler refuses before it runs anything, such as names
+declared twice, ``await`` outside an async function, ``break`` outside a loop.
 
 Only what a file alone tells is judged, and what is in doubt is taken. The nodes are those of tree-sitter, which is not
 imported here.
@@ -31,10 +31,10 @@ _CHECKERS: dict[str, tuple[dict[str, Handler], Start]] = {
 
 
 def early_errors(language_id: str, root: Node, data: bytes, path: str = "") -> set[EarlyError]:
-    """Those of a whole document; none where its nesting is too deep.
+    """The early errors of a whole document; none where its nesting is too deep.
 
     Args:
-        root: of its tree.
+        root: of the document's tree.
         path: of the file, where its name tells more of the language (``.mjs``).
     """
     try:
@@ -45,13 +45,13 @@ def early_errors(language_id: str, root: Node, data: bytes, path: str = "") -> s
 
 
 class EarlyErrors:
-    """Those that texts put in at one place of a document bring with them."""
+    """The early errors that a text brings into a document, inserted at one position; for any number of texts."""
 
     def __init__(self, language_id: str, root: Node, data: bytes, place: int, path: str = "") -> None:
         """
         Args:
             root: of the tree of the document as it is.
-            place: where texts are put in, in bytes.
+            place: byte offset at which texts are inserted.
         """
         self._language_id, self._place, self._path = language_id, place, path
         self._root, self._data = root, data
@@ -61,7 +61,8 @@ class EarlyErrors:
 
         Args:
             root: of the tree of the document with the text.
-            strict: whether those count, too, that were there before, if the text touches them.
+            data: the document with the text, UTF-8.
+            strict: whether errors that were there before count, too, if the text touches them.
         """
         try:
             return self._added(root, data, strict)

@@ -125,7 +125,7 @@ def _is_complete(statement: Node | None) -> bool:
 
 def _follows_a_definition(block: Node) -> bool:
     """Whether ``block`` belongs to nothing: what stands before it is complete, or nothing is there. Declarations of
-    parameters may stand between a function's head and its body, and behind no body."""
+    parameters may stand between a function's head and its body, and after no body."""
     before = block.prev_named_sibling
     while before is not None and before.type in ("comment", "declaration"):
         before = before.prev_named_sibling
@@ -270,7 +270,7 @@ def _report_parameters(walk: Walk, nodes: Iterable[Node]) -> None:
 
 
 def _name(declarator: Node) -> Node:
-    """What is declared, without the signs for pointers, arrays and functions."""
+    """The name that a declarator declares, without the signs for pointers, arrays and functions."""
     inner = declarator.child_by_field_name("declarator")
     if inner is None and declarator.type == "parenthesized_declarator":
         inner = next(iter(named(declarator)), None)
@@ -278,7 +278,7 @@ def _name(declarator: Node) -> Node:
 
 
 def _named(walk: Walk, names: Iterable[Node], kind: str) -> Iterator[tuple[bytes, Node]]:
-    """Those that are surely names: what begins with ``__`` is often a macro."""
+    """The names among ``names``, but for those that begin with ``__``: they are often macros."""
     for name in names:
         text = walk.text(name)
         if name.type == kind and not text.startswith(b"__"):

@@ -84,14 +84,14 @@ def _check_parameters(walk: Walk, parameters: Node, variadic: bool) -> None:
 
 
 def statements(block: Node | None) -> Iterator[Node]:
-    """Those of a block or of a case."""
+    """The statements of a block or of a case."""
     for child in named(block) if block is not None else ():
         if child.type == "statement_list":
             yield from named(child)
 
 
 def _check_labels(walk: Walk, body: Node) -> frozenset[bytes]:
-    """The labels of a function; those are reported that are there twice, or that nothing goes to."""
+    """The labels of a function; reports those that are defined twice or not used."""
     if not _LABEL.search(walk.text(body)):
         return frozenset()
     labels: list[tuple[bytes, Node]] = []

@@ -16,7 +16,7 @@ _LISTS = frozenset(
     }
 )  # fmt: skip
 _WORD = re.compile(rb"\w+\Z")
-# The keywords behind which no statement ends.
+# The keywords after which no statement ends.
 _KEYWORDS = frozenset(
     b"case chan const default defer else for func go goto if import interface map package range select struct switch "
     b"type var".split()

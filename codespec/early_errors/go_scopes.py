@@ -114,7 +114,7 @@ def _field_names(walk: Walk, spec: Node) -> Iterator[tuple[bytes, Node]]:
 
 
 def fields(walk: Walk, structure: Node) -> Iterator[tuple[bytes, Node]]:
-    """The names of a struct's fields; of an embedded type its own."""
+    """The names of a struct's fields, with their nodes; an embedded type has its own name."""
     for members in named(structure):
         for member in named(members):
             names = [each for each in member.children_by_field_name("name") if each.is_named]

@@ -11,7 +11,7 @@ from codespec.early_errors.javascript_context import Context, check_binding, che
 from codespec.early_errors.javascript_expressions import check_target
 from codespec.early_errors.javascript_functions import BODIES, uses_strict
 from codespec.early_errors.javascript_modules import brought_to_commonjs, check_exports, check_specifiers, is_commonjs
-from codespec.early_errors.javascript_names import CLASSES, FUNCTIONS, LEXICAL, Name, bound, redeclared
+from codespec.early_errors.javascript_names import CLASSES, FUNCTIONS, LEXICAL, DeclaredName, bound, redeclared
 from codespec.early_errors.walk import Handler, Node, Walk, has_token, named, overloaded
 
 _LOOPS = frozenset({"for_statement", "for_in_statement", "while_statement", "do_statement"})
@@ -98,7 +98,7 @@ def _loop(walk: Walk, node: Node, context: Context) -> None:
     if first is not None and first.type in LEXICAL and body is not None:
         redeclared(walk, [first, body], "block", [], context.typescript)
     if left is not None and body is not None and has_token(node, "let", "const"):
-        names = [Name(walk.text(each), "let", each) for each in bound(left)]
+        names = [DeclaredName(walk.text(each), "let", each) for each in bound(left)]
         redeclared(walk, [body], "block", names, context.typescript)
     elif left is not None and not has_token(node, "var"):
         check_target(walk, left, context)
@@ -158,7 +158,7 @@ def _catch(walk: Walk, node: Node, context: Context) -> None:
     if parameter is not None:
         # A plain name may be declared again by ``var`` (ECMA-262, B.3.4).
         kind = "parameter" if parameter.type == "identifier" else "let"
-        names = [Name(walk.text(each), kind, each) for each in bound(parameter)]
+        names = [DeclaredName(walk.text(each), kind, each) for each in bound(parameter)]
     if body is not None:
         mode = "strict" if context.strict else "block"
         redeclared(walk, body.children, mode, names if parameter is not None else [], context.typescript)

@@ -198,7 +198,7 @@ def _readonly(walk: Walk, node: Node, context: Context) -> None:
 
 
 def _object(walk: Walk, node: Node, context: Context) -> None:
-    """Of an object literal, or of its type."""
+    """Check the properties of an object literal, or of its type."""
     if context.typescript:
         _check_properties(walk, node)
     walk.visit_children(node, context)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from codespec.early_errors.javascript_context import Context, check_binding
-from codespec.early_errors.javascript_names import Name, bound, redeclared
+from codespec.early_errors.javascript_names import DeclaredName, bound, redeclared
 from codespec.early_errors.walk import Handler, Node, Walk, has_token, named, overloaded, repeated
 
 _CONSTRUCTOR = (b"constructor", b'"constructor"', b"'constructor'")
@@ -24,7 +24,7 @@ def uses_strict(walk: Walk, block: Node | None) -> bool:
 
 
 def function(walk: Walk, node: Node, context: Context) -> None:
-    """A function that is no method."""
+    """Check a function that is no method."""
     arrow = node.type == "arrow_function"
     outer = context if arrow else context._replace(super_property=False, super_call=False, new_target=True)
     name = node.child_by_field_name("name")
@@ -39,7 +39,7 @@ def function(walk: Walk, node: Node, context: Context) -> None:
 
 
 def method(walk: Walk, node: Node, context: Context, super_call: bool = False) -> None:
-    """One of a class or an object."""
+    """Check a method of a class or an object."""
     name = node.child_by_field_name("name")
     if name is not None and name.type == "computed_property_name":
         walk.visit(name, context)
@@ -65,7 +65,7 @@ def _code(walk: Walk, node: Node, inner: Context, unique: bool) -> None:
     strict = uses_strict(walk, body)
     inner = inner._replace(strict=inner.strict or strict)
     parameters = node.child_by_field_name("parameters") or node.child_by_field_name("parameter")
-    names = [Name(walk.text(each), "parameter", each) for each in bound(parameters)]
+    names = [DeclaredName(walk.text(each), "parameter", each) for each in bound(parameters)]
     if parameters is not None:
         _check_parameters(walk, parameters, names, inner, unique, strict)
         walk.visit(parameters, inner)
@@ -75,7 +75,9 @@ def _code(walk: Walk, node: Node, inner: Context, unique: bool) -> None:
         walk.visit(body, inner)
 
 
-def _check_parameters(walk: Walk, node: Node, names: list[Name], inner: Context, unique: bool, directive: bool) -> None:
+def _check_parameters(
+    walk: Walk, node: Node, names: list[DeclaredName], inner: Context, unique: bool, directive: bool
+) -> None:
     listed = list(named(node)) if node.type == "formal_parameters" else [node]
     simple = all(each.type in ("identifier", "required_parameter", "optional_parameter") for each in listed)
     if unique or inner.strict or inner.typescript or not simple:
@@ -162,7 +164,7 @@ def _is_plain_method(member: Node) -> bool:
 
 
 def _behind(member: Node) -> Node | None:
-    """What comes next, comments aside."""
+    """The node after a member, comments aside."""
     behind: Node | None = member.next_sibling
     while behind is not None and behind.type == "comment":
         behind = behind.next_sibling
@@ -170,7 +172,7 @@ def _behind(member: Node) -> Node | None:
 
 
 def _check_members(walk: Walk, node: Node, members: list[Node], context: Context) -> None:
-    """Names that a class may not have, or not twice."""
+    """Report members whose names a class may not have, or not twice."""
     taken: dict[tuple[bytes, bool], set[str]] = {}
     for member in members:
         name = _name_node(member)

@@ -25,8 +25,8 @@ _NESTING = frozenset(
 _TYPES = {"enum_declaration": "enum", "type_alias_declaration": "type", "interface_declaration": "interface"}
 
 
-class Name(NamedTuple):
-    """Something that is declared.
+class DeclaredName(NamedTuple):
+    """A name that a statement or parameter declares.
 
     Attributes:
         kind: ``let`` (and ``const``), ``var``, ``function``, ``plain`` (a function that is neither async nor a
@@ -56,8 +56,8 @@ def bound(pattern: Node | None) -> Iterator[Node]:
             yield from bound(child)
 
 
-def declared(walk: Walk, statements: list[Node]) -> Iterator[Name]:
-    """What statements of a block declare in it, other than by ``var``."""
+def declared(walk: Walk, statements: list[Node]) -> Iterator[DeclaredName]:
+    """The names that statements of a block declare in it, other than by ``var``."""
     for statement in statements:
         if statement.type == "export_statement":
             inner = statement.child_by_field_name("declaration")
@@ -81,8 +81,8 @@ def _identifier(node: Node) -> list[Node]:
     return [] if name is None or name.is_missing else [name]
 
 
-def _names(walk: Walk, kind: str, nodes: Iterator[Node] | list[Node]) -> Iterator[Name]:
-    return (Name(walk.text(node), kind, node) for node in nodes)
+def _names(walk: Walk, kind: str, nodes: Iterator[Node] | list[Node]) -> Iterator[DeclaredName]:
+    return (DeclaredName(walk.text(node), kind, node) for node in nodes)
 
 
 def imported(statement: Node) -> Iterator[Node]:
@@ -104,8 +104,8 @@ def imported(statement: Node) -> Iterator[Node]:
                         yield name
 
 
-def hoisted(walk: Walk, nodes: list[Node]) -> Iterator[Name]:
-    """What is declared by ``var`` in statements, and in those within them."""
+def hoisted(walk: Walk, nodes: list[Node]) -> Iterator[DeclaredName]:
+    """The names that ``var`` declares in statements and in those within them."""
     for node in nodes:
         if node.type == "variable_declaration":
             for declarator in named(node):
@@ -116,7 +116,7 @@ def hoisted(walk: Walk, nodes: list[Node]) -> Iterator[Name]:
             yield from hoisted(walk, node.children)
 
 
-def redeclared(walk: Walk, statements: list[Node], mode: str, outer: list[Name], typescript: bool) -> None:
+def redeclared(walk: Walk, statements: list[Node], mode: str, outer: list[DeclaredName], typescript: bool) -> None:
     """Report names that a block declares more often than it may.
 
     Args:

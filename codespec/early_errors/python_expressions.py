@@ -129,7 +129,7 @@ def _yield(walk: Walk, node: Node, context: Context) -> None:
 
 
 def _comprehension(walk: Walk, node: Node, context: Context) -> None:
-    """Its first iterable is evaluated outside of it."""
+    """Visit a comprehension, whose first iterable is evaluated outside of it."""
     generator = node.type == "generator_expression"
     awaits = context.awaits or generator or (context.comprehension and context.awaits)
     inner = context._replace(comprehension=True, awaits=awaits)

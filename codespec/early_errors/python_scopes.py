@@ -56,7 +56,7 @@ def _kind(parameter: Node) -> str:
 
 
 def _is_followed(parameters: list[Node]) -> bool:
-    """Whether there is a parameter to give by its name behind ``*``."""
+    """Whether there is a parameter to give by its name after ``*``."""
     return bool(parameters) and _kind(parameters[0]) not in ("dictionary_splat_pattern", "positional_separator")
 
 

@@ -105,7 +105,7 @@ def _check_list(walk: Walk, children: list[Node]) -> None:
 
 
 def _role(node: Node) -> str:
-    """Of a part of a list: an attribute of the list (``inner``) or of what follows (``outer``), or something else."""
+    """The role of a part of a list: an attribute of the list (``inner``) or of what follows (``outer``), or another."""
     if not node.is_named or node.type in ("shebang", "empty_statement"):
         return "nothing"
     if node.type in _COMMENTS:

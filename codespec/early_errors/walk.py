@@ -1,9 +1,9 @@
-"""The walk over a tree that all languages share: what a completion cannot have changed is put off, not looked into.
+"""The walk over a tree that all languages share: nodes that a completion cannot have changed are deferred.
 
 A checker of one language visits the nodes that a range touches, with a context that says what surrounds them (in a
 loop, in an async function, …). Every other node is recorded by its place and context. Two walks, of a document without
 a completion and with it, record the same for what the completion left alone; only where they do not is a node that
-was put off visited after all.
+was deferred visited after all.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _EXTRAS = frozenset({"comment", "html_comment", "line_comment", "block_comment",
 
 
 class Node(Protocol):
-    """What is needed of a ``tree_sitter.Node``."""
+    """The part of ``tree_sitter.Node`` that checkers need."""
 
     @property
     def type(self) -> str: ...
@@ -50,12 +50,11 @@ class Node(Protocol):
 
 
 class EarlyError(NamedTuple):
-    """Something that a compiler refuses before it runs anything.
+    """An error that a compiler reports before it runs anything.
 
     Attributes:
         kind: such as ``redeclared``.
-        start: in bytes of the document.
-        end: in bytes of the document.
+        start, end: byte offsets in the document.
     """
 
     kind: str
@@ -75,14 +74,16 @@ Handler = Callable[["Walk", Any, Any], None]
 
 @dataclass
 class Walk:
-    """One pass over a tree.
+    """One walk over a tree.
 
     Attributes:
-        data: the document.
-        handlers: what is done with a node, by its type; the children of all others are visited.
-        touched: start and end of the range of interest; None looks into everything.
-        inspect: what is done with every node.
+        data: the document, UTF-8.
+        handlers: by type of node, called with the walk, the node and its context; of others the children are visited.
+        touched: byte offsets of the start and end of the completion; None visits all nodes.
+        inspect: called with the walk and every visited node.
         errors: found so far.
+        deferred: the nodes that the completion does not touch, by place and context as they are without it.
+        settled: those of them that were visited after all.
     """
 
     data: bytes
@@ -95,12 +96,12 @@ class Walk:
 
     @cached_property
     def reach(self) -> int:
-        """Where the text before the range ends, white space aside: a block may be waiting for it there."""
+        """The byte offset of the end of the text before the completion, white space aside: a block may wait there."""
         assert self.touched is not None
         return len(self.data[: self.touched[0]].rstrip())
 
     def visit(self, node: Node, context: Any) -> None:
-        """Look into a node, or put that off where the range does not touch it."""
+        """Enter a node, or defer it where the completion does not touch it."""
         if self.is_touched(node):
             self.enter(node, context)
         elif node.is_named:
@@ -108,11 +109,11 @@ class Walk:
             self.deferred[_Deferred(*place, node.type, context)] = node
 
     def is_touched(self, node: Node) -> bool:
-        """Whether the range touches a node."""
+        """Whether the completion touches a node."""
         return self.touched is None or (node.end_byte >= self.reach and node.start_byte <= self.touched[1])
 
     def enter(self, node: Node, context: Any) -> None:
-        """Look into a node. Nothing is said about what the parser did not understand."""
+        """Check a node and visit what is in it; what the parser did not understand is left out."""
         if node.is_error or node.is_missing:
             return
         if self.inspect is not None:
@@ -124,21 +125,21 @@ class Walk:
             self.visit_children(node, context)
 
     def visit_children(self, node: Node, context: Any) -> None:
-        """Visit all of them."""
+        """Visit all named children of a node."""
         for child in node.children:
             if child.is_named:
                 self.visit(child, context)
 
     def report(self, kind: str, node: Node, end: Node | None = None) -> None:
-        """An error at ``node``, or from there to ``end``."""
+        """Add an error at ``node``, or from there to the end of ``end``."""
         self.errors.add(EarlyError(kind, node.start_byte, (end or node).end_byte))
 
     def text(self, node: Node) -> bytes:
-        """What the document has there."""
+        """The bytes of a node."""
         return self.data[node.start_byte : node.end_byte]
 
     def _before(self, byte: int) -> int:
-        """The byte without what was put in; below zero within that."""
+        """A byte offset as it is without the completion; below zero within it."""
         assert self.touched is not None
         start, end = self.touched
         if byte >= end:
@@ -146,7 +147,7 @@ class Walk:
         return byte if byte <= start else -byte
 
     def settle(self, other: Walk) -> None:
-        """Look into what only this walk has put off."""
+        """Enter the nodes that this walk has deferred and ``other`` has not."""
         self.touched, touched = None, self.touched
         for key, node in self.deferred.items():
             if key not in other.deferred and key not in self.settled:
@@ -155,7 +156,7 @@ class Walk:
         self.touched = touched
 
     def placed(self) -> Iterator[tuple[EarlyError, tuple[str, int]]]:
-        """Each error, with its kind and place as they are without what was put in."""
+        """Each error, with its kind and its position without the completion."""
         assert self.touched is not None
         start, end = self.touched
         for error in self.errors:
@@ -163,23 +164,23 @@ class Walk:
             yield error, (error.kind, -1 - error.start if inside else self._before(error.start))
 
     def touches(self, error: EarlyError) -> bool:
-        """Whether the range touches where an error is."""
+        """Whether the completion touches an error."""
         assert self.touched is not None
         return error.start <= self.touched[1] and error.end >= self.touched[0]
 
 
 def named(node: Node) -> Iterable[Node]:
-    """The children that are no signs, keywords or comments."""
+    """The children of a node other than signs, keywords and comments."""
     return (child for child in node.children if child.is_named and child.type not in _EXTRAS)
 
 
 def has_token(node: Node, *types: str) -> bool:
-    """Whether one of the children is such a keyword or sign."""
+    """Whether a node has a child of one of these types, which are keywords or signs."""
     return any(child.type in types for child in node.children)
 
 
 def repeated(names: Iterable[tuple[bytes, Node]]) -> Iterator[Node]:
-    """The nodes whose names were there before."""
+    """The nodes whose names occurred before."""
     seen = set()
     for name, node in names:
         if name in seen:
@@ -188,7 +189,7 @@ def repeated(names: Iterable[tuple[bytes, Node]]) -> Iterator[Node]:
 
 
 def overloaded(walk: Walk, siblings: list[Node], signature: str, definition: str) -> Iterator[Node]:
-    """Signatures behind which neither another one nor a definition of the same name comes."""
+    """Signatures that neither another signature nor a definition of the same name follows."""
     for index, node in enumerate(siblings):
         if node.type == signature:
             name = node.child_by_field_name("name")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from dataclasses import dataclass
 from pathlib import Path
 
 from codespec.llama.adapter import Adapter
 from codespec.llama.context import Context
 from codespec.protocols import CodespecError
+from codespec.recent import Recent
 
 MOST_HELD = 4
 """Adapters of one model that stay in memory: workspaces take turns."""
@@ -35,7 +35,9 @@ class Adapters:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._held: OrderedDict[Path, tuple[object, Adapter | CodespecError]] = OrderedDict()
+        self._held: Recent[Path, tuple[object, Adapter | CodespecError]] = Recent(
+            MOST_HELD, dropped=lambda _, held: _free(held[1])
+        )
         self.problem = ""
 
     def use(self, lora: LoraRequest | None) -> bool:
@@ -56,29 +58,28 @@ class Adapters:
         return self._context.adapter_key != before
 
     def _get(self, path: Path) -> Adapter | CodespecError:
-        state = file_state(path)
-        if path in self._held and self._held[path][0] != state:
-            self._let_go(path)
-        if path not in self._held:
+        state, held = file_state(path), self._held.use(path)
+        if held is not None and held[0] != state:
+            _free(self._held.pop(path)[1])
+            held = None
+        if held is None:
             try:
-                found: Adapter | CodespecError = Adapter(self._context.model, path)
+                held = state, Adapter(self._context.model, path)
             except CodespecError as error:
-                found = error
-            self._held[path] = state, found
-        self._held.move_to_end(path)
-        while len(self._held) > MOST_HELD:
-            self._let_go(next(iter(self._held)))
-        return self._held[path][1]
-
-    def _let_go(self, path: Path) -> None:
-        _, found = self._held.pop(path)
-        if isinstance(found, Adapter):
-            found.close()
+                held = state, error
+            self._held[path] = held
+        return held[1]
 
     def close(self) -> None:
         """Free all adapters; to be called before the model is freed."""
-        while self._held:
-            self._let_go(next(iter(self._held)))
+        for _, found in self._held.values():
+            _free(found)
+        self._held.clear()
+
+
+def _free(found: Adapter | CodespecError) -> None:
+    if isinstance(found, Adapter):
+        found.close()
 
 
 def file_state(path: Path) -> object:

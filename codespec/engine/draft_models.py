@@ -12,7 +12,7 @@ from pathlib import Path
 
 from codespec.draft.costs import RunningCosts
 from codespec.draft.model import ModelDraft
-from codespec.draft.other_vocabulary import ForeignDraft
+from codespec.draft.other_vocabulary import OtherVocabularyDraft
 from codespec.engine.adapters import Adapters, file_state
 from codespec.engine.calibration import ModelCosts
 from codespec.llama.context import Context
@@ -37,7 +37,7 @@ class Loaded:
 
     model: Model
     context: Context
-    draft: ModelDraft | ForeignDraft
+    draft: ModelDraft | OtherVocabularyDraft
     running: RunningCosts
     placed: ResolvedSetting
     adapters: Adapters

@@ -10,16 +10,16 @@ from time import monotonic
 
 import numpy as np
 
-from codespec.draft.combined import Combined
+from codespec.draft.combined import CombinedDraft
 from codespec.draft.costs import RunningCosts
 from codespec.draft.forced import ForcedDraft
 from codespec.draft.markers import shared_markers
 from codespec.draft.model import ModelDraft
 from codespec.draft.ngram import NgramDraft
-from codespec.draft.other_vocabulary import ForeignDraft, foreign_note
+from codespec.draft.other_vocabulary import OtherVocabularyDraft, other_vocabulary_note
 from codespec.draft.retokenize import cut_alike
 from codespec.draft.storage.profiles import Profiles
-from codespec.draft.vocabulary_mapping import OfTokens, OfWidth
+from codespec.draft.vocabulary_mapping import ResizedVocabularyTarget, TrimmedVocabularyTarget
 from codespec.engine.adapters import Adapters, LoraRequest
 from codespec.engine.calibration import Calibration, ModelCosts
 from codespec.engine.draft_models import DraftModels, Loaded
@@ -90,7 +90,7 @@ class Drafts:
         self._lora: LoraRequest | None = None
         # By draft, and the keys of the target's and its LoRA adapters.
         self._calibrations: dict[tuple[Path | None, tuple[str, str]], Calibration] = {}
-        self._combined: dict[tuple[str, Path | None, tuple[str, str], tuple[str, ...]], Combined] = {}
+        self._combined: dict[tuple[str, Path | None, tuple[str, str], tuple[str, ...]], CombinedDraft] = {}
 
     def find(self, name: StrPath, language: Language) -> Path | None:
         """See ``SpeculativeEngine.find_draft``."""
@@ -150,9 +150,9 @@ class Drafts:
                 context = Context(model, context_length=self._target.length, threads=self._threads)
                 sequence: Target = self._wrap(context.sequence(), "draft")
                 if tokens is not None:
-                    sequence = OfTokens(sequence, tokens, self._vocabulary.size)
+                    sequence = TrimmedVocabularyTarget(sequence, tokens, self._vocabulary.size)
                 elif model.vocabulary.size != self._vocabulary.size:
-                    sequence = OfWidth(sequence, self._vocabulary.size)
+                    sequence = ResizedVocabularyTarget(sequence, self._vocabulary.size)
                 among = np.sort(tokens) if tokens is not None else None
                 own = ModelDraft(sequence, self._vocabulary.end_tokens, among)
                 costs = self._costs_of(context, rows=1)
@@ -164,7 +164,7 @@ class Drafts:
             model.close()
             raise
         alike = cut_alike(model.vocabulary, self._vocabulary)
-        draft = ForeignDraft(
+        draft = OtherVocabularyDraft(
             self._wrap(context.sequence(), "draft"),
             model.vocabulary,
             self._vocabulary,
@@ -174,7 +174,7 @@ class Drafts:
         )
         names = [_named(each, different) for each in (model.vocabulary, self._vocabulary)]
         difference = f"token {different:,} is {names[0]} in the one and {names[1]} in the other"
-        note = foreign_note(path.name, self._target.model.path.name, alike, difference)
+        note = other_vocabulary_note(path.name, self._target.model.path.name, alike, difference)
         return Loaded(model, context, draft, RunningCosts(), placed, Adapters(context), note=note)
 
     def _let_go(self, path: Path, loaded: Loaded) -> None:
@@ -210,12 +210,12 @@ class Drafts:
         key = kind, self.chosen, self._adapter_keys, sources
         found = self._combined.get(key)
         if found is None:
-            found = self._combined[key] = Combined(
+            found = self._combined[key] = CombinedDraft(
                 self.costs,
                 self._calibration().of(kind),
                 ngrams=self.ngrams if "ngram" in sources else None,
                 model=model if "model" in sources and isinstance(model, ModelDraft) else None,
-                foreign=model if "model" in sources and isinstance(model, ForeignDraft) else None,
+                other_vocabulary=model if "model" in sources and isinstance(model, OtherVocabularyDraft) else None,
                 forced=self._forced if "forced" in sources else None,
                 model_costs=loaded.running if loaded is not None else None,
                 end_tokens=self._vocabulary.end_tokens,

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 
-from codespec.llama.context import Context, LlamaSequence
+from codespec.llama.context import Context
 from codespec.llama.runtime import Cancellation
+from codespec.llama.sequence import LlamaSequence
 
 TOGETHER = 3
 """Texts that are decoded in one batch at most."""

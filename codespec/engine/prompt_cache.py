@@ -10,7 +10,7 @@ from typing import Any
 
 from codespec.draft.sequence import common_prefix
 from codespec.engine.prompt_store import PromptStore, PromptStoreFiles, StoredPrompt
-from codespec.llama.context import LlamaSequence
+from codespec.llama.sequence import LlamaSequence
 from codespec.paths import name_of
 from codespec.protocols import CodespecError
 from codespec.speculative.generate import Generator

@@ -8,7 +8,7 @@ import time
 from typing import TYPE_CHECKING
 
 from codespec.completion.prompt.prompt import file_name
-from codespec.draft.storage.accepted_texts import TEXT, Accepted, accepted_folder, around, forget, keep
+from codespec.draft.storage.accepted_texts import TEXT, AcceptedText, accepted_folder, around, forget, keep
 from codespec.draft.storage.token_log import workspace_key
 from codespec.errors import CodespecError
 from codespec.paths import folder_of
@@ -50,7 +50,7 @@ class AcceptedLog:
         offer = f"{self._session}-{identifier}"
         key, name = workspace_key(folder), file_name(request.path)
         try:
-            keep(Accepted(time.time(), offer, key, request.language, name, prefix, text[:TEXT], suffix))
+            keep(AcceptedText(time.time(), offer, key, request.language, name, prefix, text[:TEXT], suffix))
         except UnicodeEncodeError:
             pass  # half a character, which no model reads
         except OSError as error:

@@ -5,7 +5,6 @@ Learning runs in the decode thread, after the requests.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING
 from codespec.draft.storage.token_log import clear, noted
 from codespec.paths import folder_of
 from codespec.protocols import CodespecError
+from codespec.recent import Recent
 
 if TYPE_CHECKING:
     from codespec.completion.request import Request
@@ -58,7 +58,7 @@ class Feedback:
         self._decode = decode
         self.statistics = statistics
         self._accepted = accepted
-        self._offers: OrderedDict[str, ShownCompletion] = OrderedDict()
+        self._offers: Recent[str, ShownCompletion] = Recent(MOST_OFFERS)
         self._latest: dict[str, Showing] = {}  # by document
         self._numbers = count(1)
 
@@ -81,8 +81,6 @@ class Feedback:
         for text in texts:
             identifier = str(next(self._numbers))
             self._offers[identifier] = ShownCompletion(request, text, showing)
-            if len(self._offers) > MOST_OFFERS:
-                self._offers.popitem(last=False)
             identifiers.append(identifier)
         return identifiers
 

@@ -1,4 +1,4 @@
-"""Secrets that no issuer gave a form: what is assigned to a password, a token or a key, in any language."""
+"""Secrets without a form of their own: values assigned to a password, a token or a key, in any language."""
 # ruff: noqa: E501  # forms that are cut in two are read by nobody
 
 from __future__ import annotations
@@ -8,12 +8,20 @@ from collections.abc import Callable, Iterator
 from enum import Enum
 from pathlib import PurePosixPath
 
-from codespec.privacy.names import is_code
-from codespec.privacy.values import Name, holds_random, is_chosen, is_drawn, is_login, is_secret_value, name_kind
+from codespec.privacy.secret_names import is_code
+from codespec.privacy.secret_values import (
+    NameKind,
+    holds_random,
+    is_chosen,
+    is_drawn,
+    is_login,
+    is_secret_value,
+    name_kind,
+)
 
 
-class Kind(Enum):
-    """What is known of a kind of file.
+class FileKind(Enum):
+    """The kind of a file, which tells how values are written in it.
 
     Attributes:
         CODE: values are quoted.
@@ -31,27 +39,27 @@ class Kind(Enum):
 
 
 _KINDS = {
-    Kind.CONFIG: "yaml yml properties ini cfg conf cnf config toml tf hcl reg service netrc desktop dist",
-    Kind.SHELL: "sh bash zsh fish ksh bat cmd ps1 psm1 mk makefile dockerfile containerfile env envrc",
-    Kind.MARKUP: "xml csproj plist xaml resx pom xsd wsdl",
-    Kind.PROSE: "md rst txt adoc log http rest csv html htm tex org",
-    Kind.CODE: "json",
+    FileKind.CONFIG: "yaml yml properties ini cfg conf cnf config toml tf hcl reg service netrc desktop dist",
+    FileKind.SHELL: "sh bash zsh fish ksh bat cmd ps1 psm1 mk makefile dockerfile containerfile env envrc",
+    FileKind.MARKUP: "xml csproj plist xaml resx pom xsd wsdl",
+    FileKind.PROSE: "md rst txt adoc log http rest csv html htm tex org",
+    FileKind.CODE: "json",
 }
 _KIND_OF = {suffix: kind for kind, suffixes in _KINDS.items() for suffix in suffixes.split()}
 
 
-def kind_of(path: str, text: str) -> Kind:
+def kind_of(path: str, text: str) -> FileKind:
     """The kind of a file, by the last part of its name that tells one."""
     name = PurePosixPath(path.replace("\\", "/")).name.lower()
     if name.endswith((".config", ".conf")) and text.lstrip()[:1] == "<":
-        return Kind.MARKUP
+        return FileKind.MARKUP
     for part in reversed(name.split(".")[1:] or [name]):
         if part in _KIND_OF:
             return _KIND_OF[part]
     stem = name.split(".")[0]
     if (stem in ("dockerfile", "makefile", "env", "containerfile") and not is_code(name)) or text.startswith("#!/"):
-        return Kind.CODE if re.match(r"#!.*(python|node|perl|ruby)", text) else Kind.SHELL
-    return Kind.CODE if "." in name else Kind.PROSE
+        return FileKind.CODE if re.match(r"#!.*(python|node|perl|ruby)", text) else FileKind.SHELL
+    return FileKind.CODE if "." in name else FileKind.PROSE
 
 
 _STEMS = [
@@ -148,18 +156,18 @@ _ENTRY = re.compile(r"^[ \t]{1,8}[\w.-]+:[ \t]*[\"']?(?P<value>[^\s\"'|>{][^\n\"
 
 
 def holds_value(path: str, text: str) -> bool:
-    """Whether a text seems to hold a password, a secret token or a key, in the language that ``path`` tells."""
+    """Whether a text seems to hold a password, a secret token or a key; ``path`` tells its language."""
     kind = kind_of(path, text)
     return (
         any(is_secret_value(value, name) for name, value in _assigned(text, kind))
         or any(part in text and any(judge(found[1]) for found in form.finditer(text)) for part, form, judge in _ALWAYS)
         or holds_manifest(path, text)
         or _holds_hex_key(text)
-        or (kind is not Kind.PROSE and holds_random(text))
+        or (kind is not FileKind.PROSE and holds_random(text))
     )
 
 
-def _assigned(text: str, kind: Kind) -> Iterator[tuple[Name, str]]:
+def _assigned(text: str, kind: FileKind) -> Iterator[tuple[NameKind, str]]:
     """What is assigned to names that tell a secret."""
     seen = set()
     for stem in _STEMS:
@@ -172,13 +180,15 @@ def _assigned(text: str, kind: Kind) -> Iterator[tuple[Name, str]]:
                 before = _BEFORE.search(text, max(0, at - 48), at)
                 start = before.start() if before else at
                 name = name_kind(text[start:end])
-                if name is not None and not (kind is Kind.PROSE and (name is Name.KEY or text[at:end] == "pass")):
+                if name is not None and not (
+                    kind is FileKind.PROSE and (name is NameKind.KEY or text[at:end] == "pass")
+                ):
                     for value in _values(text, start, end, kind):
                         yield name, value
             at = text.find(stem, at + len(stem))
 
 
-def _values(text: str, start: int, end: int, kind: Kind) -> Iterator[str]:
+def _values(text: str, start: int, end: int, kind: FileKind) -> Iterator[str]:
     """What may be the value of the name at ``text[start:end]``."""
     for pattern in _PATTERNS[kind]:
         found = pattern.match(text, end)
@@ -192,10 +202,10 @@ def _values(text: str, start: int, end: int, kind: Kind) -> Iterator[str]:
         found = _AFTER_CONNECTION.match(text, end)
         if found:
             yield found["value"]
-    if kind is not Kind.CODE and kind is not Kind.MARKUP:
+    if kind is not FileKind.CODE and kind is not FileKind.MARKUP:
         line = text.rfind("\n", 0, start) + 1
         lead = text[max(line, start - 60) : start]
-        if kind in (Kind.CONFIG, Kind.PROSE) or not lead.strip():
+        if kind in (FileKind.CONFIG, FileKind.PROSE) or not lead.strip():
             found = _AFTER_LINE.match(text, end)
             if found and (value := _ended(found["value"], kind)):
                 yield value
@@ -203,7 +213,7 @@ def _values(text: str, start: int, end: int, kind: Kind) -> Iterator[str]:
             found = _AFTER_ARGUMENT.match(text, end)
             if found:
                 yield found["value"]
-        if (kind is Kind.CONFIG and not lead.strip()) or _COMMAND.match(lead):
+        if (kind is FileKind.CONFIG and not lead.strip()) or _COMMAND.match(lead):
             found = _AFTER_BLANK.match(text, end)
             if found:
                 yield found["value"]
@@ -213,22 +223,22 @@ _COMMAND = re.compile(r"\s{0,20}(?:ENV|ARG|set(?:env| -\w+)?|export|-x)\s{1,8}\Z
 _PROSE_VALUE = re.compile(r"(?=[^\n]*\d)(?=[^\n]*[A-Za-z])\S{6,}")
 
 
-def _ended(line: str, kind: Kind) -> str:
-    """The value that the rest of a line is, without a comment behind it; empty for none."""
+def _ended(line: str, kind: FileKind) -> str:
+    """The value that the rest of a line is, without a comment after it; empty for none."""
     value = re.split(r"\s[#;]|\s//", line.strip(), maxsplit=1)[0].rstrip(" \t\r,;")
     if "{" not in value:
         value = value.rstrip("}] ")
-    if kind is Kind.PROSE:
+    if kind is FileKind.PROSE:
         value = value.strip("`*\"'")
         return value if _PROSE_VALUE.fullmatch(value) else ""
-    if kind is Kind.SHELL:
+    if kind is FileKind.SHELL:
         return value.split()[0].rstrip(",") if value else ""
     return value
 
 
 def holds_manifest(path: str, text: str) -> bool:
     """Whether a text is a Secret of Kubernetes with data, which may stand far from the line that says so."""
-    if "Secret" not in text or kind_of(path, text) is not Kind.CONFIG or not _MANIFEST.search(text):
+    if "Secret" not in text or kind_of(path, text) is not FileKind.CONFIG or not _MANIFEST.search(text):
         return False
     for block in _DATA.finditer(text):
         if any(is_drawn(each["value"]) or is_chosen(each["value"]) for each in _ENTRY.finditer(block[0])):
@@ -248,9 +258,9 @@ def _holds_hex_key(text: str) -> bool:
 
 
 _PATTERNS = {
-    Kind.CODE: (_AFTER_QUOTED, _AFTER_NAME),
-    Kind.CONFIG: (_AFTER_QUOTED, _AFTER_NAME, _AFTER_VARIABLE, _AFTER_WORD),
-    Kind.SHELL: (_AFTER_QUOTED, _AFTER_WORD),
-    Kind.MARKUP: (_AFTER_QUOTED, _AFTER_TAG, _AFTER_ATTRIBUTE),
-    Kind.PROSE: (_AFTER_SIGN, _AFTER_EXACT),
+    FileKind.CODE: (_AFTER_QUOTED, _AFTER_NAME),
+    FileKind.CONFIG: (_AFTER_QUOTED, _AFTER_NAME, _AFTER_VARIABLE, _AFTER_WORD),
+    FileKind.SHELL: (_AFTER_QUOTED, _AFTER_WORD),
+    FileKind.MARKUP: (_AFTER_QUOTED, _AFTER_TAG, _AFTER_ATTRIBUTE),
+    FileKind.PROSE: (_AFTER_SIGN, _AFTER_EXACT),
 }

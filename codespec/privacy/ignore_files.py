@@ -22,13 +22,13 @@ CHECK_S = 3.0
 """After which a change of a file of patterns counts."""
 HOLD_S = CHECK_S / 3
 """How long what is known of such a file holds, how long an answer that was found from it, and how long what was made of
-that answer: one behind the other."""
+that answer: one after the other."""
 LARGEST = 1 << 16
 """Bytes of a file of patterns; a larger one excludes everything beside and below it."""
 DEEPEST = 64
 """Folders that a file may lie in; one that lies deeper is excluded."""
 MOST_STARS = 3
-"""In one part of a pattern, and ``**`` in all of it. What is behind the last one does not count then: matching more
+"""In one part of a pattern, and ``**`` in all of it. What follows the last one does not count then: matching more
 takes time that grows with a power of their number, and whoever wrote the file may be a stranger."""
 MOST_PATTERNS = 2_000
 """On the way to a file; where there are more, it is excluded. Reading one takes 40 µs."""
@@ -78,7 +78,7 @@ class _File:
 
 
 class IgnoreFiles:
-    """Answers for the files of workspaces. Not for two threads at a time.
+    """Tells which files of workspaces one kind of ignore file excludes. Not for two threads at a time.
 
     Args:
         name: of the files of patterns, ``GIT`` or ``OWN``; with the first also git's own lists of what it excludes in

@@ -1,22 +1,22 @@
-"""What must stay where it is: files that hold secrets, by their names and by their texts; see ``docs/privacy.md``."""
+"""Files that hold secrets, told by their names and by their texts; see ``docs/privacy.md``."""
 
 from __future__ import annotations
 
 import re
 
 from codespec.privacy.assignments import holds_manifest, holds_value
-from codespec.privacy.names import has_secret_name
-from codespec.privacy.tokens import holds_token
+from codespec.privacy.secret_names import has_secret_name
+from codespec.privacy.token_forms import holds_token
 
 __all__ = ["SECRET", "has_secret_name", "holds_key", "holds_manifest", "holds_token", "is_secret"]
 
 SECRET = re.compile(
     r"-----BEGIN [A-Z ]*PRIVATE KEY-----|\bAKIA[0-9A-Z]{16}\b|\bghp_[A-Za-z0-9]{36}\b|\bxox[bp]-[0-9A-Za-z-]{20,}"
 )
-"""What no text that models are trained on may hold: fixed, so that the same texts are chosen again."""
+"""Keys that no training text may hold. The forms are fixed, so that the same texts are chosen again."""
 
 _MARKS = ("PRIVATE KEY-----", "AKIA", "ghp_", "xox")
-"""One of which is in all that ``SECRET`` finds; looking for them first is twenty times as fast."""
+"""All that ``SECRET`` finds holds one of these; looking for them first is twenty times as fast."""
 
 
 def is_secret(path: str, text: str) -> bool:
@@ -26,5 +26,5 @@ def is_secret(path: str, text: str) -> bool:
 
 
 def holds_key(text: str) -> bool:
-    """Whether ``SECRET`` is in it."""
+    """Whether a text holds a key of the forms of ``SECRET``."""
     return any(mark in text for mark in _MARKS) and bool(SECRET.search(text))

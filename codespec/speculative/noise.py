@@ -1,4 +1,4 @@
-"""Pseudo-random numbers, each a pure function of the place in a generation where it is needed.
+"""Pseudo-random numbers, each a pure function of the position in a generation at which it is needed.
 
 The stream of splitmix64 (Steele, Lea, Flood, OOPSLA 2014), started at a key mixed from the place and read at a
 position. Nothing is stored, so a draft, a repeated round or another machine sees the same numbers.
@@ -51,7 +51,7 @@ def _gumbel(steps: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
 
 def uniform(seed: int, sample: int, index: int, purpose: Purpose) -> float:
-    """A number above 0 and below 1."""
+    """A number above 0 and below 1, uniformly distributed."""
     return ((_key(seed, sample, index, purpose) >> 12) + 0.5) * 2.0**-52
 
 

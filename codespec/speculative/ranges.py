@@ -8,7 +8,7 @@ from codespec.protocols import CodespecError, Sampling
 
 
 def check(sampling: Sampling) -> None:
-    """Refuses settings that mean nothing.
+    """Check that every setting is in its range.
 
     Raises:
         CodespecError: a setting is out of its range.

@@ -1,4 +1,4 @@
-"""One text in the making: what the loops of speculative decoding pass on from round to round."""
+"""The state of one generation, which the loops of speculative decoding pass on from round to round."""
 
 from __future__ import annotations
 
@@ -14,10 +14,15 @@ NOTHING = Proposal(())
 
 @dataclass
 class Run:
-    """One generation.
+    """The state of one generation.
 
-    ``tokens`` is the text, prompt included; the target's KV cache holds all of it but the last generated token.
-    ``ahead`` is by how many tokens ``draft_grammar`` has run ahead of it, ``pass_ms`` what the last pass took.
+    Attributes:
+        tokens: the text, prompt included; the target's KV cache holds all of it but the last generated token.
+        end: tokens that the text may have, prompt included.
+        grammar: at the end of ``tokens``; None where any token is allowed.
+        draft_grammar: the draft's state, ``ahead`` tokens further than ``grammar``.
+        began: in seconds of ``perf_counter``; ``time_budget_ms`` counts from then.
+        pass_ms: of the latest target pass.
     """
 
     tokens: list[int]
@@ -35,12 +40,15 @@ class Run:
 
     @property
     def room(self) -> int:
+        """Tokens that may still be generated."""
         return self.end - len(self.tokens)
 
     def cancelled(self) -> bool:
+        """Whether the caller asked for the stop."""
         return self.cancel is not None and self.cancel.is_set()
 
     def interrupted(self) -> FinishReason | None:
+        """Why to stop before the next pass, cancelled or out of time; None to go on."""
         if self.cancelled():
             return "cancelled"
         if self.time_budget_ms is not None and since(self.began) >= self.time_budget_ms:
@@ -48,6 +56,7 @@ class Run:
         return None
 
     def over_from_the_start(self) -> FinishReason | None:
+        """Why nothing can be generated at all; None where something can."""
         if self.grammar is not None and self.grammar.finished:
             return "stop"
         return "length" if self.room < 1 else None
@@ -59,5 +68,5 @@ class Run:
 
 
 def since(began: float) -> float:
-    """Milliseconds."""
+    """Milliseconds since ``began``, in seconds of ``perf_counter``."""
     return (perf_counter() - began) * 1e3

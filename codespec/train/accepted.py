@@ -1,4 +1,4 @@
-"""What a draft learns from and what it is judged by, made of the completions that the user accepted."""
+"""Training and held-out texts of a draft, made of the completions that the user accepted."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from typing import Any
 
 from codespec.completion.open_documents import lead_of
 from codespec.completion.prompt.prompt import Prompts
-from codespec.draft.storage.accepted_texts import Accepted, load, training_folder
+from codespec.draft.storage.accepted_texts import AcceptedText, load, training_folder
 from codespec.models.fim import FimFormat
 from codespec.paths import hold, keep_private
 from codespec.protocols import CodespecError
 from codespec.train import data
 from codespec.train.judge import TOKENS, InfillingExample
 from codespec.train.teacher import Row, Teacher, packed
-from codespec.train.texts import Texts
+from codespec.train.texts import DraftTexts
 
 LEAST = 40
-"""Completions that there is something to learn from, and to judge by."""
+"""Completions that a training needs at least."""
 
 LATEST = 0.2
-"""Of them, by time, are held out: what will be accepted is most like what was accepted last."""
+"""The share of them, the latest, that is held out: what will be accepted is most like what was accepted last."""
 
 PLACES = 36
-"""Of those held out a draft is judged by, at most."""
+"""Held-out completions that a draft is judged by, at most."""
 
 SHORTEST = 8
 """Tokens of a continuation that it is judged by, at least."""
@@ -43,8 +43,8 @@ PASSES = 30
 _LEAST_PROMPT = 64  # tokens
 
 
-def accepted_texts(languages: Sequence[str]) -> Texts:
-    """The completions of some languages that were kept.
+def accepted_texts(languages: Sequence[str]) -> DraftTexts:
+    """The texts of the completions that were kept of some languages.
 
     Raises:
         CodespecError: there are too few of them.
@@ -60,15 +60,15 @@ def accepted_texts(languages: Sequence[str]) -> Texts:
     train, held_out = records[:-latest], records[-latest:]
     characters = sum(len(each.prefix) + len(each.text) + len(each.suffix) for each in train)
     tokens = READINGS * int(characters / data.CHARACTERS_PER_TOKEN)
-    return Texts(_rows(train), _rows(held_out), _places(held_out), tokens=tokens, passes=PASSES)
+    return DraftTexts(_rows(train), _rows(held_out), _places(held_out), tokens=tokens, passes=PASSES)
 
 
 class AcceptedPacker:
-    """Rows of completions end to end, each behind the prompt that asks the target for it, in every order that the
+    """Rows of completions end to end, each after the prompt that asks the target for it, in every order that the
     target was trained on."""
 
     def __init__(
-        self, records: Sequence[Accepted], vocabulary: Any, layout: FimFormat | None, end: int, seed: int
+        self, records: Sequence[AcceptedText], vocabulary: Any, layout: FimFormat | None, end: int, seed: int
     ) -> None:
         layouts = [replace(layout, order=order) for order in layout.family.orders] if layout is not None else [None]
         self._prompts = [Prompts(vocabulary, each) for each in layouts]
@@ -90,7 +90,7 @@ class AcceptedPacker:
         return [*self._beginning, *prompt, *middle, self._end]
 
 
-def _rows(records: Sequence[Accepted]) -> Callable[[Teacher, int], Iterator[Row]]:
+def _rows(records: Sequence[AcceptedText]) -> Callable[[Teacher, int], Iterator[Row]]:
     def rows(teacher: Teacher, seed: int) -> Iterator[Row]:
         end = min(teacher.vocabulary.end_tokens)
         return AcceptedPacker(records, teacher.vocabulary, teacher.layout, end, seed).rows(teacher.length)
@@ -98,13 +98,13 @@ def _rows(records: Sequence[Accepted]) -> Callable[[Teacher, int], Iterator[Row]
     return rows
 
 
-def _places(records: Sequence[Accepted]) -> list[InfillingExample]:
+def _places(records: Sequence[AcceptedText]) -> list[InfillingExample]:
     """As many as are judged by, spread over all."""
     step = max(1.0, len(records) / PLACES)
     return [_place(records[int(index * step)]) for index in range(min(PLACES, len(records)))]
 
 
-def _place(record: Accepted) -> InfillingExample:
+def _place(record: AcceptedText) -> InfillingExample:
     """With a word that was being typed as a part of the text: the target writes all of it."""
     lead = lead_of(record.prefix)
     text = lead + record.text
@@ -114,7 +114,7 @@ def _place(record: Accepted) -> InfillingExample:
 
 @contextlib.contextmanager
 def run_folder() -> Iterator[Path]:
-    """An empty folder for one run, which is deleted behind it: it holds texts of the user's.
+    """An empty folder for one run, which is deleted after it: it holds texts of the user's.
 
     Raises:
         CodespecError: another run is at it, or it cannot be made.

@@ -49,7 +49,7 @@ class RowSampler:
             self._cumulative.append(cumulative)
 
     def document(self) -> CorpusDocument:
-        """One document."""
+        """A document, drawn at random by its weight."""
         return self._random.choices(self._documents, cum_weights=self._cumulative)[0]
 
     def sample(self, max_tokens: int) -> tuple[list[str], bool]:

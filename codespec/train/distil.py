@@ -1,4 +1,4 @@
-"""``codespec train draft`` for a target in a GGUF file: texts, what the target says to them, a draft that learns that.
+"""``codespec train draft`` for a target in a GGUF file: texts, the target's lessons on them, a draft that learns those.
 
 A run folder holds ``corpus.jsonl.gz``, ``manifest.json.gz``, ``lessons/``, ``checkpoint.pt``, ``log.jsonl`` and
 ``loss.svg``, and ``tokens.npy`` where the draft is trimmed; an interrupted run goes on.
@@ -32,29 +32,29 @@ from codespec.protocols import CodespecError
 from codespec.train import corpus
 from codespec.train.accepted import accepted_texts, run_folder
 from codespec.train.corpus import CorpusDocument
-from codespec.train.export import write_gguf_like
-from codespec.train.judge import LENGTH, Quality, judge, own_weights
-from codespec.train.own_thread import apart
+from codespec.train.gguf_file import write_gguf_like
+from codespec.train.judge import LENGTH, DraftQuality, judge, own_weights
+from codespec.train.own_thread import in_own_thread
 from codespec.train.pipeline import say
 from codespec.train.student import Student, begin
 from codespec.train.teacher import ROWS, Lesson, Teacher, teach
-from codespec.train.texts import Texts, of_files, split
-from codespec.train.trim import KEPT, LARGE, Trim, frequent, trim_of
+from codespec.train.texts import DraftTexts, of_files, split
+from codespec.train.trim import KEPT, LARGE, TrimmedVocabulary, frequent, trim_of
 
 TEACHING = 0.3
-"""Of the time that the target reads; what it said is learnt several times."""
+"""The share of the time in which the target reads; its lessons are learnt several times."""
 
 EVALUATING_S = 40.0
-"""That are left for the end, of short runs less."""
+"""Seconds that are left for evaluation at the end; in short runs fewer."""
 
 LATEST = 0.9
-"""Of the time after which it is too late to begin to learn."""
+"""The share of the time after which it is too late to begin to learn."""
 
 CHANCE = 0.03
-"""Of the tokens that are accepted at a dozen places, by which drafts of the same worth differ."""
+"""The share of accepted tokens by which drafts of the same worth differ at a dozen positions."""
 
 USEFUL = 0.05
-"""Of first tokens that a draft must guess right to be installed at all: one that has learnt nothing guesses none."""
+"""The share of first tokens that a draft must guess right to be installed: one that has learnt nothing guesses none."""
 
 
 def run(options: argparse.Namespace) -> int:
@@ -86,7 +86,7 @@ def run(options: argparse.Namespace) -> int:
     return _train(options, target, out, of_files(train, held_out), began)
 
 
-def _train(options: argparse.Namespace, target: Path, out: Path, texts: Texts, began: float) -> int:
+def _train(options: argparse.Namespace, target: Path, out: Path, texts: DraftTexts, began: float) -> int:
     info = inspect(target)
     rival = best_draft(by_id(options.language), info.vocabulary, info.parameters)
     start = _start(options, info, rival)
@@ -98,7 +98,7 @@ def _train(options: argparse.Namespace, target: Path, out: Path, texts: Texts, b
     rival = rival or start
     student = begin(options, info, out, start, trim)
     budget = max(1.0, options.minutes * 60 - min(EVALUATING_S, options.minutes * 6))
-    lessons, judged, sizes = apart(lambda: _taught(options, target, texts, student, out, began, budget))
+    lessons, judged, sizes = in_own_thread(lambda: _taught(options, target, texts, student, out, began, budget))
     steps = texts.passes and texts.passes * len(lessons) * ROWS // student.recipe.rows
     student.train(lessons, began + budget, _least(options.max_steps, steps))
     name = options.name or f"draft-{language_stem(options.language)}-{target.stem}"
@@ -134,7 +134,13 @@ def _train(options: argparse.Namespace, target: Path, out: Path, texts: Texts, b
 
 
 def _taught(
-    options: argparse.Namespace, target: Path, texts: Texts, student: Student, out: Path, began: float, budget: float
+    options: argparse.Namespace,
+    target: Path,
+    texts: DraftTexts,
+    student: Student,
+    out: Path,
+    began: float,
+    budget: float,
 ) -> tuple[list[Path], Lesson, list[int]]:
     """Lessons to learn from, one to judge by, and the sizes of all tokens in bytes."""
     with Teacher(target, student.model.shape.context) as teacher:
@@ -154,7 +160,7 @@ def _least(*limits: int | None) -> int | None:
     return min((each for each in limits if each is not None), default=None)
 
 
-def _is_better(found: Quality, old: Quality, from_logs: bool) -> bool:
+def _is_better(found: DraftQuality, old: DraftQuality, from_logs: bool) -> bool:
     """Whether to use the new draft.
 
     On texts like those that a draft was made for, the one before is as good if nothing is gained. Of other files it has
@@ -185,7 +191,7 @@ def _install(path: Path) -> Path:
     raise CodespecError(f"{place}: cannot be written ({problem.strerror}); the draft is {path}") from problem
 
 
-def _tell(found: Quality, old: Quality | None) -> None:
+def _tell(found: DraftQuality, old: DraftQuality | None) -> None:
     rows = [("now", found), *([("before", old)] if old is not None else [])]
     print(f"{'':8} agrees  accepted of {LENGTH}  first  tokens a pass  bits a byte  lines right  ms a token")
     for name, each in rows:
@@ -204,7 +210,7 @@ def _number(value: float | None) -> str:
     return "–" if value is None else f"{value:.2f}"
 
 
-def _in_short(language: str, found: Quality, old: Quality, better: bool) -> str:
+def _in_short(language: str, found: DraftQuality, old: DraftQuality, better: bool) -> str:
     shares = f"at what you accepted last the target takes {found.acceptance:.1%} of the new {language} draft's tokens"
     end = "`auto` drafts with the new one" if better else "the old one stays"
     return f"{shares}, {old.acceptance:.1%} of the old one's: {end}"
@@ -290,12 +296,12 @@ def _start(options: argparse.Namespace, target: ModelInfo, rival: Path | None) -
 
 def _trim(
     options: argparse.Namespace, info: ModelInfo, out: Path, start: Path | None, documents: Sequence[CorpusDocument]
-) -> Trim | None:
+) -> TrimmedVocabulary | None:
     """The tokens of the draft, which stay the same for a run folder: those of the draft that it begins with, or the
     most frequent ones; None: all."""
     file = out / "tokens.npy"
     if file.exists():
-        return Trim(np.load(file), info.vocabulary_size)
+        return TrimmedVocabulary(np.load(file), info.vocabulary_size)
     if (out / "checkpoint.pt").exists():
         return None
     trim = trim_of(start, info.vocabulary_size) if start is not None and options.trim is None else None
@@ -311,7 +317,7 @@ def _trim(
     return trim
 
 
-def _can_have(start: Path, trim: Trim | None, info: ModelInfo) -> bool:
+def _can_have(start: Path, trim: TrimmedVocabulary | None, info: ModelInfo) -> bool:
     """Whether a draft has these tokens, or all."""
     own = trim_of(start, info.vocabulary_size)
     return own is None or (trim is not None and np.array_equal(own.tokens, trim.tokens))

@@ -20,26 +20,27 @@ from codespec.models.info import inspect
 from codespec.protocols import CodespecError, Draft, Limits, Sampling
 from codespec.speculative.sampling import LogitSampler
 from codespec.train.corpus import CorpusDocument
-from codespec.train.load_gguf import load_gguf
+from codespec.train.gguf_file import load_gguf
 from codespec.train.model import Llama
-from codespec.train.own_thread import apart
+from codespec.train.own_thread import in_own_thread
 from codespec.train.teacher import Lesson
-from codespec.train.trim import Trim, trim_of
+from codespec.train.trim import TrimmedVocabulary, trim_of
 
 PLACES = 12
 TOKENS = 48
 LENGTH = 4
-"""The draft is judged by that many continuations of held-out texts, of so many tokens, proposing so many at a time."""
+"""A draft is judged by ``PLACES`` continuations of held-out texts, of ``TOKENS`` tokens, and proposes ``LENGTH`` at a
+time."""
 
 
 @dataclass(frozen=True)
 class InfillingExample:
-    """Where a draft is judged.
+    """A position in a held-out text at which a draft is judged.
 
     Attributes:
         path: of the file.
-        text: what stands there, between ``prefix`` and ``suffix``.
-        tokens: of the continuation.
+        text: that stands there, between ``prefix`` and ``suffix``.
+        tokens: to generate there.
     """
 
     path: str
@@ -67,7 +68,7 @@ class GreedyAcceptance:
 
     @property
     def share(self) -> float:
-        """Of the proposed tokens, how many were accepted."""
+        """The share of the proposed tokens that were accepted."""
         return sum(accepted for _, accepted in self.at_places) / max(1, sum(proposed for proposed, _ in self.at_places))
 
     @property
@@ -80,7 +81,7 @@ class GreedyAcceptance:
 
 
 @dataclass(frozen=True)
-class Quality:
+class DraftQuality:
     """What a draft is worth on held-out texts.
 
     Attributes:
@@ -112,11 +113,11 @@ def own_weights(path: Path) -> Llama | None:
 
 
 @torch.no_grad()
-def agreement(model: Llama, lesson: Lesson, trim: Trim | None = None) -> float:
-    """At how many places of a lesson the model's likeliest token is the target's.
+def agreement(model: Llama, lesson: Lesson, trim: TrimmedVocabulary | None = None) -> float:
+    """The share of a lesson's positions at which the model's likeliest token is the target's.
 
     Args:
-        trim: of the model's tokens.
+        trim: the tokens that the model has; None: all.
     """
     same = count = 0
     read = lesson if trim is None else trim.lesson(lesson)
@@ -145,7 +146,7 @@ def _bits_per_byte(model: Llama, lesson: Lesson, sizes: Sequence[int]) -> float:
 
 def judge(
     path: Path, target: Path, lesson: Lesson, places: Sequence[InfillingExample], sizes: Sequence[int]
-) -> Quality:
+) -> DraftQuality:
     """What a draft is worth, on texts that it has not seen.
 
     Args:
@@ -155,8 +156,8 @@ def judge(
     """
     model = own_weights(path)  # as it was exported, on the CPU
     trim = trim_of(path, len(sizes)) if model is not None else None
-    found, exact, ms = apart(lambda: _beside(path, target, places))
-    return Quality(
+    found, exact, ms = in_own_thread(lambda: _beside(path, target, places))
+    return DraftQuality(
         agreement=agreement(model, lesson, trim) if model is not None else None,
         acceptance=round(found.share, 4),
         first=round(found.first_share, 4),
@@ -179,12 +180,12 @@ def _beside(path: Path, target: Path, places: Sequence[InfillingExample]) -> tup
 
 
 def judging_engine(target: Path) -> LocalEngine:
-    """The target, to judge drafts by; close it after use."""
+    """An engine of the target to judge drafts by; close it after use."""
     return LocalEngine(target, context_length=min(1024, inspect(target).context or 1024))
 
 
 def accepted_of(path: Path, engine: LocalEngine, places: Sequence[InfillingExample]) -> GreedyAcceptance:
-    """How much of a draft the target accepts in what it writes at some places."""
+    """How many of a draft's tokens the target accepts while it generates at some positions."""
     engine.use_draft(path)
     draft = engine.drafts.model
     assert draft is not None
@@ -201,7 +202,7 @@ def accepted_of(path: Path, engine: LocalEngine, places: Sequence[InfillingExamp
 
 
 def line_ends(documents: Sequence[CorpusDocument], count: int = PLACES) -> list[InfillingExample]:
-    """Places in lines of held-out texts, up to the end of the line; the same ones for the same texts."""
+    """Positions within lines of held-out texts, with the rest of the line as the text; always the same ones."""
     return list(islice(_line_ends(documents, count), count))
 
 

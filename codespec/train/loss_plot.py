@@ -1,4 +1,4 @@
-"""The loss of a run as a chart, from its log."""
+"""The loss of a training run as a chart, drawn from its log."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ NORM_EPSILON = 1e-5
 
 
 @dataclass(frozen=True)
-class Shape:
+class ModelShape:
     """Sizes of a model. Widths are multiples of 32, as Q8_0 needs, and two of them at least: where a row is one block
     ggml's AMX kernel (``tinygemm_kernel_amx``) adds the product to what lies in memory."""
 
@@ -30,10 +30,10 @@ class Shape:
         return self.width // self.heads
 
 
-TARGET = Shape(vocabulary=8192, width=320, layers=7, heads=5, kv_heads=1, feed_forward=896, context=1024)
-DRAFT = Shape(vocabulary=8192, width=128, layers=2, heads=4, kv_heads=2, feed_forward=256, context=1024)
-TINY = Shape(vocabulary=512, width=96, layers=2, heads=3, kv_heads=1, feed_forward=128, context=128)
-TINY_DRAFT = Shape(vocabulary=512, width=64, layers=1, heads=2, kv_heads=1, feed_forward=64, context=128)
+TARGET = ModelShape(vocabulary=8192, width=320, layers=7, heads=5, kv_heads=1, feed_forward=896, context=1024)
+DRAFT = ModelShape(vocabulary=8192, width=128, layers=2, heads=4, kv_heads=2, feed_forward=256, context=1024)
+TINY = ModelShape(vocabulary=512, width=96, layers=2, heads=3, kv_heads=1, feed_forward=128, context=128)
+TINY_DRAFT = ModelShape(vocabulary=512, width=64, layers=1, heads=2, kv_heads=1, feed_forward=64, context=128)
 
 
 class Norm(nn.Module):
@@ -63,7 +63,7 @@ def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
 class Block(nn.Module):
     """Attention with grouped keys and values, then a SwiGLU feed-forward."""
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: ModelShape) -> None:
         super().__init__()
         self.shape = shape
         kv_width = shape.kv_heads * shape.head_width
@@ -102,7 +102,7 @@ class Llama(nn.Module):
     holds the product as its weight.
     """
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: ModelShape) -> None:
         super().__init__()
         self.shape = shape
         self.token_embd = nn.Embedding(shape.vocabulary, shape.width)

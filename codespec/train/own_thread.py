@@ -10,8 +10,8 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-def apart(work: Callable[[], T]) -> T:
-    """What ``work`` returns or raises, done in a new thread.
+def in_own_thread(work: Callable[[], T]) -> T:
+    """The result of ``work``, computed in a new thread; what it raises is raised.
 
     ggml and torch's oneDNN both set up the AMX units of a CPU once in each thread that they compute in, and expect that
     nobody else does so: in a thread that both use the next matrix product ends the process (SIGILL), or is wrong.

@@ -23,12 +23,11 @@ from codespec.models.index import GENERAL
 from codespec.models.registry import file_or_model
 from codespec.train import corpus, data, tokenizer
 from codespec.train.corpus import CorpusDocument
-from codespec.train.export import write_gguf
-from codespec.train.load_gguf import load_gguf
-from codespec.train.model import DRAFT, TARGET, TINY, TINY_DRAFT, Llama, Shape
+from codespec.train.gguf_file import load_gguf, write_gguf
+from codespec.train.model import DRAFT, TARGET, TINY, TINY_DRAFT, Llama, ModelShape
 from codespec.train.student import Student
 from codespec.train.teacher import ROWS, teach
-from codespec.train.teacher_cache import TeacherCacheReader
+from codespec.train.torch_teacher import TorchTeacher
 from codespec.train.train import SHARES, SPOKEN_FOR, Learner, Recipe, TrainingRun, bits_per_byte, recipe_of
 
 TOKENIZER_SAMPLES = 12_000
@@ -37,7 +36,7 @@ EVALUATED = 120
 """Held-out files at most, of all languages together, but ten of each."""
 
 DRAFT_ROWS = 2
-"""Of a step: a small model's steps cost little, and more of them teach it more."""
+"""Rows of a draft's training step: a small model's steps cost little, and more of them teach it more."""
 
 
 def say(message: str) -> None:
@@ -46,7 +45,7 @@ def say(message: str) -> None:
 
 
 def prepare(
-    out: Path, folders: Sequence[Path], shape: Shape, recipe: Recipe, start: Path | None = None
+    out: Path, folders: Sequence[Path], shape: ModelShape, recipe: Recipe, start: Path | None = None
 ) -> tuple[list[CorpusDocument], Tokenizer]:
     """The corpus and the vocabulary of a run folder, made on the first call and loaded on later ones.
 
@@ -72,7 +71,7 @@ def train_target(
     out: Path,
     folders: Sequence[Path] = (),
     recipe: Recipe | None = None,
-    shape: Shape = TARGET,
+    shape: ModelShape = TARGET,
     max_steps: int | None = None,
     start: Path | None = None,
 ) -> TrainingRun:
@@ -100,13 +99,13 @@ def load_model(folder: Path) -> Llama:
         FileNotFoundError: there is no checkpoint.
     """
     state = torch.load(folder / "checkpoint.pt", map_location="cpu", weights_only=True)
-    model = Llama(Shape(**state["shape"]))
+    model = Llama(ModelShape(**state["shape"]))
     model.load_state_dict(state["model"])
     return model.eval().requires_grad_(False)
 
 
 def shares(language: str) -> tuple[tuple[str, float], ...]:
-    """Of the languages, in what a draft for one learns from."""
+    """Weights of the languages in the training texts of a draft for ``language``."""
     if language == GENERAL:
         return tuple((each, share * (SPOKEN_FOR if by_id(each).draft else 1)) for each, share in SHARES.items())
     return tuple((each, SHARES.get(each, 1.0)) for each in sharing_a_draft(language))
@@ -125,7 +124,7 @@ def train_draft(
     out: Path,
     language: str,
     recipe: Recipe | None = None,
-    shape: Shape = DRAFT,
+    shape: ModelShape = DRAFT,
     max_steps: int | None = None,
     start: Path | None = None,
     passes: int = 1,
@@ -134,8 +133,8 @@ def train_draft(
 
     Args:
         start: GGUF file of a draft to begin with, of the same target.
-        passes: how often what the target said to a text is learnt. More than once: it reads first, for so long that
-            the rest of the time is enough for that, and what it said stays on disk.
+        passes: how often the target's distributions over a text are learnt. More than once: the target reads first, for
+            so long that the rest of the time is enough for that, and its lessons stay on the disk.
 
     Raises:
         ValueError: the corpus holds nothing in that language.
@@ -159,18 +158,18 @@ def train_draft(
     elif learner.steps == 0:
         inherit_embeddings(learner.model, teacher)
     if isinstance(learner, Student):
-        learn_in_passes(learner, TeacherCacheReader(teacher, vocabulary, train_documents, recipe), passes, max_steps)
+        learn_in_passes(learner, TorchTeacher(teacher, vocabulary, train_documents, recipe), passes, max_steps)
     else:
         learner.train(train_documents, max_steps)
     return learner
 
 
-def learn_in_passes(student: Student, reader: TeacherCacheReader, passes: int, max_steps: int | None) -> None:
-    """Have the target read first, for so long that the rest of the time is enough for so many passes over it."""
+def learn_in_passes(student: Student, teacher: TorchTeacher, passes: int, max_steps: int | None) -> None:
+    """Let the target make lessons first, for so long that the student has time for ``passes`` passes over them."""
     began, seconds = time.monotonic(), student.recipe.minutes * 60
     steps = passes * ROWS // student.recipe.rows  # for a lesson
     most = -(-max_steps // steps) if max_steps else None
-    lessons = teach(reader.lesson, student.folder / "lessons", began + seconds / (1 + passes), most)
+    lessons = teach(teacher.lesson, student.folder / "lessons", began + seconds / (1 + passes), most)
     student.train(lessons, began + seconds, max_steps or student.steps + steps * len(lessons))
 
 

@@ -1,4 +1,4 @@
-"""How far a step of a training is, in seconds of the time that it has."""
+"""Progress of a training step, in seconds of the time that it has."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class ProgressBar:
         self._bar.close()
 
     def at(self, seconds: float) -> None:
-        """So many have passed."""
+        """Show that so many seconds have passed."""
         if self._read:
             percent = min(100, int(100 * seconds / self._seconds))
             if percent > self._told:
@@ -35,5 +35,5 @@ class ProgressBar:
             self._bar.update(min(self._bar.total, round(seconds)) - self._bar.n)
 
     def note(self, text: str) -> None:
-        """Say something beside it."""
+        """Show a text beside the bar; JSON lines have none."""
         self._bar.set_postfix_str(text)

@@ -1,4 +1,4 @@
-"""A draft that learns what a target says to texts."""
+"""A draft that is distilled from the stored lessons of a target."""
 
 from __future__ import annotations
 
@@ -17,20 +17,26 @@ from torch.nn import functional
 from codespec.child_progress import LEARNS
 from codespec.models.info import ModelInfo
 from codespec.train import loss_plot
-from codespec.train.load_gguf import load_gguf, with_tokens
+from codespec.train.gguf_file import load_gguf, with_tokens
 from codespec.train.model import DRAFT, TINY_DRAFT, Llama
 from codespec.train.progress_bar import ProgressBar
 from codespec.train.teacher import Lesson
 from codespec.train.train import Learner, Recipe, faster, rate_factor, recipe_of
-from codespec.train.trim import Trim, trim_of
+from codespec.train.trim import TrimmedVocabulary, trim_of
 
 GOING_ON = 0.1
-"""Of the learning rates, for a draft that goes on from another."""
+"""Factor on the learning rates of a draft that goes on from another."""
 
 
 def distilled(logits: Tensor, labels: Tensor, learnt: Tensor, ids: Tensor, shares: Tensor, weight: float) -> Tensor:
-    """Nats per token: ``weight`` × cross entropy with the teacher's likeliest tokens and the rest as one, plus
-    1 - ``weight`` × that with the text."""
+    """The loss in nats per token: ``weight`` × cross entropy with the teacher's likeliest tokens and the rest as one,
+    plus 1 - ``weight`` × cross entropy with the text.
+
+    Args:
+        logits: [rows, length, V].
+        labels: the text's own next tokens, [rows, length].
+        learnt, ids, shares: as in ``Lesson``.
+    """
     log_probs = functional.log_softmax(logits.float(), dim=-1)
     picked = log_probs.gather(-1, ids)
     rest = (1 - shares.sum(-1)).clamp(min=0)
@@ -48,7 +54,7 @@ class Student(Learner):
         trim: which of the target's tokens it has; None: all.
     """
 
-    def __init__(self, model: Llama, recipe: Recipe, out: Path, trim: Trim | None = None) -> None:
+    def __init__(self, model: Llama, recipe: Recipe, out: Path, trim: TrimmedVocabulary | None = None) -> None:
         self.trim = trim
         super().__init__(model, recipe, out)
 
@@ -108,9 +114,9 @@ class Student(Learner):
 
 
 def begin(
-    options: argparse.Namespace, target: ModelInfo, out: Path, start: Path | None, trim: Trim | None = None
+    options: argparse.Namespace, target: ModelInfo, out: Path, start: Path | None, trim: TrimmedVocabulary | None = None
 ) -> Student:
-    """A draft for ``target``, new or going on from ``start``, which has the tokens of ``trim``, or all."""
+    """A draft for ``target``, new or going on from ``start``, with the tokens of ``trim``; None: with all."""
     recipe = recipe_of(options)
     torch.manual_seed(recipe.seed)
     if start is not None:

@@ -1,4 +1,4 @@
-"""What a target in a GGUF file says to texts: its likeliest tokens at every place, to distil drafts from."""
+"""A target in a GGUF file as the teacher of drafts: its likeliest tokens at every position of texts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from codespec.train import data
 from codespec.train.progress_bar import ProgressBar
 
 LIKELIEST = 16
-"""Tokens whose shares are kept for each place: of code more than 97 % on average."""
+"""Tokens whose probabilities are kept at each position: more than 97 % of all, on average over code."""
 
 ROWS = 32
 """Of a lesson."""
@@ -34,12 +34,12 @@ _CHUNK = 64  # rows of logits at a time: those of a large vocabulary take 600 kB
 
 @dataclass(frozen=True)
 class Lesson:
-    """Rows of text with what the target makes of them.
+    """Rows of text with the target's distribution at each position, cut to its likeliest tokens.
 
     Attributes:
         tokens: int32 [rows, length + 1].
-        learnt: bool [rows, length]: whether the token after this place is to be learnt; where another sample begins is
-            chance.
+        learnt: bool [rows, length]: whether the token after this position is to be learnt; where another sample begins
+            is chance.
         ids: int32 [rows, length, kept], the likeliest first; ``LIKELIEST`` of a target in a GGUF file.
         shares: float16 of the same shape: their probabilities.
     """
@@ -50,14 +50,14 @@ class Lesson:
     shares: npt.NDArray[np.float16]
 
     def save(self, path: Path) -> None:
-        """Write it; an interrupted write leaves no file of this name."""
+        """Write the lesson; an interrupted write leaves no file of this name."""
         temporary = path.with_name("writing.tmp.npz")  # no lesson's name
         np.savez(temporary, tokens=self.tokens, learnt=self.learnt, ids=self.ids, shares=self.shares)
         temporary.replace(path)
 
     @classmethod
     def load(cls, path: Path) -> Lesson:
-        """What ``save`` wrote."""
+        """The lesson that ``save`` wrote."""
         with np.load(path) as found:
             return cls(**{name: found[name] for name in ("tokens", "learnt", "ids", "shares")})
 
@@ -81,7 +81,7 @@ class Teacher:
         self._sequence = self._context.sequence()
 
     def lesson(self, rows: Sequence[Row]) -> Lesson:
-        """What it says to each row, of ``length + 1`` tokens."""
+        """The lesson of ``rows``, each of ``length + 1`` tokens."""
         said = [self._read(tokens[:-1]) for tokens, _ in rows]
         return Lesson(
             np.asarray([tokens for tokens, _ in rows], np.int32),
@@ -101,7 +101,7 @@ class Teacher:
         return np.concatenate(ids), np.concatenate(shares)
 
     def close(self) -> None:
-        """Free it."""
+        """Free the model and its context."""
         self._context.close()
         self.model.close()
 
@@ -160,7 +160,7 @@ def packed(sample: Callable[[int], list[int]], length: int) -> Iterator[Row]:
         yield tokens[: length + 1], learnt[1 : length + 1]
 
 
-class Packer:
+class SamplePacker:
     """Rows of samples end to end: half left to right, half with a middle taken out, in every order that the target was
     trained on."""
 

@@ -1,4 +1,4 @@
-"""What a draft learns from and what it is judged by, made of files."""
+"""Training and held-out texts of a draft, drawn from files."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from dataclasses import dataclass
 from codespec.train import data
 from codespec.train.corpus import CorpusDocument
 from codespec.train.judge import InfillingExample, line_ends
-from codespec.train.teacher import Packer, Row, Teacher
+from codespec.train.teacher import Row, SamplePacker, Teacher
 
 HELD_OUT = 0.1
 """Of the files of a corpus that is a single package; of others whole packages are held out."""
 
 
 @dataclass(frozen=True)
-class Texts:
-    """What a draft learns from, and what it is judged by.
+class DraftTexts:
+    """The training and held-out texts of a draft.
 
     Attributes:
-        train, held_out: rows of their tokens for a target, endless and drawn by a seed.
-        places: in what is held out.
-        files: to learn from, where they are files.
-        tokens: that are worth reading, None for no limit.
-        passes: over what was read that are worth learning, None for no limit.
+        train, held_out: endless rows of tokens for a target, drawn by a seed.
+        places: positions in held-out texts at which the draft is judged.
+        files: the training texts, where they are files.
+        tokens: how many of them the target reads at most; None: no limit.
+        passes: how often the draft learns what the target has read, at most; None: no limit.
     """
 
     train: Callable[[Teacher, int], Iterator[Row]]
@@ -35,17 +35,17 @@ class Texts:
     passes: int | None = None
 
 
-def of_files(train: Sequence[CorpusDocument], held_out: Sequence[CorpusDocument]) -> Texts:
-    """Rows drawn from files."""
+def of_files(train: Sequence[CorpusDocument], held_out: Sequence[CorpusDocument]) -> DraftTexts:
+    """The texts of files, from which rows are drawn by language and length."""
 
     def rows(documents: Sequence[CorpusDocument]) -> Callable[[Teacher, int], Iterator[Row]]:
         return lambda teacher, seed: _packer(teacher, documents, seed).rows(teacher.length)
 
-    return Texts(rows(train), rows(held_out), line_ends(held_out), train)
+    return DraftTexts(rows(train), rows(held_out), line_ends(held_out), train)
 
 
 def split(documents: Sequence[CorpusDocument]) -> tuple[list[CorpusDocument], list[CorpusDocument]]:
-    """Texts to learn from, and others to judge by: whole packages, or files where there are few packages."""
+    """Training and held-out documents: whole packages are held out, or files where there are few packages."""
     train, held_out = data.split(documents)
     if held_out and len({each.package for each in documents}) >= 1 / HELD_OUT:
         return train, held_out
@@ -54,7 +54,7 @@ def split(documents: Sequence[CorpusDocument]) -> tuple[list[CorpusDocument], li
     return order[count:], order[:count]
 
 
-def _packer(teacher: Teacher, documents: Sequence[CorpusDocument], seed: int) -> Packer:
+def _packer(teacher: Teacher, documents: Sequence[CorpusDocument], seed: int) -> SamplePacker:
     languages = {each.language: 1.0 for each in documents}
     end = min(teacher.vocabulary.end_tokens)
-    return Packer(data.RowSampler(documents, languages, seed), teacher.vocabulary, teacher.layout, end, seed)
+    return SamplePacker(data.RowSampler(documents, languages, seed), teacher.vocabulary, teacher.layout, end, seed)

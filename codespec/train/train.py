@@ -24,7 +24,7 @@ from tqdm import tqdm
 from codespec.train import data, loss_plot
 from codespec.train import tokenizer as special
 from codespec.train.corpus import CorpusDocument
-from codespec.train.model import Llama, Shape
+from codespec.train.model import Llama, ModelShape
 from codespec.train.muon import Muon
 
 IGNORED = -100
@@ -34,11 +34,11 @@ SHARES = {
     "go": 10, "rust": 10, "java": 6, "shellscript": 2, "sql": 1.5, "html": 2, "css": 1.5, "scss": 0.5, "json": 2,
     "yaml": 1.5, "toml": 0.5, "markdown": 2,
 }  # fmt: skip
-"""Of the languages, in what a target learns from."""
+"""Percent of the training texts of a target, by language."""
 
 SPOKEN_FOR = 1 / 6
-"""Weight, in what a general draft learns from, of a language that has an embedded draft of its own: it writes them
-where that one is missing, and learns from them what languages have in common."""
+"""Weight, in the training texts of a general draft, of a language that has an embedded draft of its own: the general
+draft serves it where that one is missing, and learns from it what languages have in common."""
 
 WORTH_COMPILING = 5.0
 """Minutes of training from which the compiler's half a minute comes back."""
@@ -46,7 +46,7 @@ WORTH_COMPILING = 5.0
 
 @dataclass(frozen=True)
 class Recipe:
-    """How to train.
+    """The settings of a training run.
 
     Attributes:
         minutes: time budget of the whole run, all its resumed parts together; the schedule follows it.
@@ -67,12 +67,12 @@ class Recipe:
     weights: tuple[tuple[str, float], ...] = tuple(SHARES.items())
 
     def slower(self, factor: float) -> Recipe:
-        """This one with both learning rates times ``factor``."""
+        """The same recipe with both learning rates multiplied by ``factor``."""
         return replace(self, muon_rate=factor * self.muon_rate, adam_rate=factor * self.adam_rate)
 
 
 def recipe_of(options: argparse.Namespace, rows: int = Recipe.rows) -> Recipe:
-    """That of ``codespec train target|draft``, with so many ``rows`` unless the options say how many."""
+    """The recipe for the options of ``codespec train target|draft``; ``rows`` of a step unless they say how many."""
     recipe = Recipe(
         minutes=options.minutes,
         rows=options.rows or rows,
@@ -92,7 +92,7 @@ def rate_factor(progress: float, recipe: Recipe) -> float:
 
 
 def device_and_precision() -> tuple[torch.device, bool]:
-    """Where to train, and whether bfloat16 is faster there."""
+    """The device to train on, and whether bfloat16 is faster on it."""
     if torch.cuda.is_available():
         return torch.device("cuda"), True
     # Without such instructions it is emulated, and slower.
@@ -108,7 +108,7 @@ def faster(function: Callable[..., Tensor], compiled: bool) -> Callable[..., Ten
 
 
 def said_by(teacher: Llama, compiled: bool) -> Callable[[Tensor], Tensor]:
-    """What a teacher says to tokens [rows, length]: the probabilities of all tokens, at every place."""
+    """A function from tokens [rows, length] to the teacher's distributions, float32 [rows, length, V]."""
 
     def said(inputs: Tensor) -> Tensor:
         out: Tensor = teacher(inputs).float().softmax(dim=-1)
@@ -128,12 +128,12 @@ def optimizers(model: Llama, recipe: Recipe, bfloat16: bool) -> list[torch.optim
 
 
 def separators_of(tokenizer: Tokenizer) -> tuple[int, ...]:
-    """The tokens that a sample begins with."""
+    """The ids of the tokens that samples begin with."""
     return tuple(tokenizer.token_to_id(t) for t in (special.FILE_SEPARATOR, special.REPO_NAME, special.FIM_PREFIX))
 
 
 def labels_of(batch: Tensor, separators: tuple[int, ...]) -> Tensor:
-    """Next tokens; where a new sample starts is chance, so nothing is to be learnt from it."""
+    """The next token of each but the last; ``IGNORED`` where a new sample starts, which is chance."""
     labels = batch[:, 1:].clone()
     for token in separators:
         labels[labels == token] = IGNORED
@@ -204,11 +204,11 @@ class Learner:
         loss_plot.draw(self.folder)
 
     def autocast(self) -> contextlib.AbstractContextManager[Any]:
-        """Where the model is to be called."""
+        """The context to call the model in: bfloat16 where that is faster."""
         return torch.autocast(self.device.type, torch.bfloat16, enabled=self.use_bfloat16)
 
     def descend(self, loss: Tensor, factor: float, tokens: int) -> float:
-        """One optimizer step at ``factor`` of the learning rates; the loss."""
+        """Take one optimizer step at ``factor`` of the learning rates, over ``tokens`` tokens; returns the loss."""
         for optimizer in self.optimizers:
             for group in optimizer.param_groups:
                 group["lr"] = factor * (self.recipe.muon_rate if isinstance(optimizer, Muon) else self.recipe.adam_rate)
@@ -236,7 +236,7 @@ class TrainingRun(Learner):
     """
 
     def __init__(
-        self, shape: Shape, recipe: Recipe, tokenizer: Tokenizer, folder: Path, teacher: Llama | None = None
+        self, shape: ModelShape, recipe: Recipe, tokenizer: Tokenizer, folder: Path, teacher: Llama | None = None
     ) -> None:
         self.shape, self.tokenizer = shape, tokenizer
         torch.manual_seed(recipe.seed)

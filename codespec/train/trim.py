@@ -1,4 +1,4 @@
-"""Which of its target's tokens a trimmed draft has, and lessons in those."""
+"""The vocabulary of a trimmed draft, which has only some of its target's tokens."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from codespec.train.corpus import CorpusDocument
 from codespec.train.teacher import Lesson
 
 LARGE = 32_768
-"""Tokens of a vocabulary from which on a draft has only some of them unless it is said how many."""
+"""Tokens of a target's vocabulary from which on its drafts are trimmed unless the options say otherwise."""
 
 KEPT = 16_384
-"""That it has then."""
+"""Tokens of a draft that is trimmed for that reason."""
 
 CHARACTERS = 4_000_000
-"""Of texts by which tokens are counted."""
+"""Characters of the texts in which tokens are counted."""
 
 
 @dataclass(frozen=True)
-class Trim:
-    """The tokens of a draft.
+class TrimmedVocabulary:
+    """The tokens of a trimmed draft.
 
     Attributes:
         tokens: the target's ids of the draft's tokens, ascending; one more of the draft's stands for all others.
@@ -43,18 +43,18 @@ class Trim:
 
     @property
     def size(self) -> int:
-        """Of the draft's vocabulary."""
+        """Tokens of the draft's vocabulary."""
         return len(self.tokens) + 1
 
     @cached_property
     def own(self) -> npt.NDArray[np.int64]:
-        """The draft's id of each token of the target's."""
+        """The draft's id of each of the target's tokens, int64 [V]."""
         own = np.full(self.vocabulary_size, len(self.tokens))
         own[self.tokens] = np.arange(len(self.tokens))
         return own
 
     def lesson(self, lesson: Lesson) -> Lesson:
-        """The same in the draft's tokens: what it lacks is not learnt, and is no likely one."""
+        """A lesson in the draft's token ids; tokens that the draft lacks are not learnt, and have no share."""
         tokens, ids = self.own[lesson.tokens], self.own[lesson.ids]
         lacking = len(self.tokens)
         return Lesson(
@@ -65,17 +65,17 @@ class Trim:
         )
 
 
-def trim_of(path: Path, vocabulary_size: int) -> Trim | None:
-    """Of a draft in a GGUF file; None where it has the target's whole vocabulary.
+def trim_of(path: Path, vocabulary_size: int) -> TrimmedVocabulary | None:
+    """The trimmed vocabulary of a draft in a GGUF file; None where it has the target's whole vocabulary.
 
     Args:
         vocabulary_size: of the target.
     """
     field = gguf.GGUFReader(path).fields.get(TOKENS_KEY)
-    return Trim(np.asarray(field.contents(), np.int64), vocabulary_size) if field is not None else None
+    return TrimmedVocabulary(np.asarray(field.contents(), np.int64), vocabulary_size) if field is not None else None
 
 
-def frequent(target: Model, documents: Sequence[CorpusDocument], sizes: Sequence[int]) -> list[Trim]:
+def frequent(target: Model, documents: Sequence[CorpusDocument], sizes: Sequence[int]) -> list[TrimmedVocabulary]:
     """The tokens that texts have most, for draft vocabularies of these ``sizes``; control tokens, single bytes and the
     like are always among them.
 
@@ -91,11 +91,11 @@ def frequent(target: Model, documents: Sequence[CorpusDocument], sizes: Sequence
     found[sorted(always)] = np.iinfo(np.int64).max
     # Tokens that no text has follow in the order of their ids, in which BPE learnt them.
     ranked = np.lexsort((np.arange(vocabulary.used), -found[: vocabulary.used]))
-    return [Trim(np.sort(ranked[: size - 1]), vocabulary.size) for size in sizes]
+    return [TrimmedVocabulary(np.sort(ranked[: size - 1]), vocabulary.size) for size in sizes]
 
 
 def counts(vocabulary: LlamaVocabulary, documents: Sequence[CorpusDocument]) -> npt.NDArray[np.int64]:
-    """How often the first ``CHARACTERS`` of texts have each token."""
+    """How often each token occurs in the first ``CHARACTERS`` of the texts, int64 [V]."""
     found = np.zeros(vocabulary.size, np.int64)
     left = CHARACTERS
     for document in documents:

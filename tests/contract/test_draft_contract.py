@@ -9,13 +9,13 @@ import pytest
 from fakes import FakeVocabulary, Table, TableTarget, TextGrammar, oracle_draft, random_draft
 
 from codespec.draft.acceptance import Acceptance
-from codespec.draft.combined import Combined
+from codespec.draft.combined import CombinedDraft
 from codespec.draft.costs import RunningCosts
 from codespec.draft.forced import ForcedDraft
 from codespec.draft.model import ModelDraft
 from codespec.draft.ngram import NgramDraft
-from codespec.draft.other_vocabulary import ForeignDraft
-from codespec.draft.vocabulary_mapping import OfTokens
+from codespec.draft.other_vocabulary import OtherVocabularyDraft
+from codespec.draft.vocabulary_mapping import TrimmedVocabularyTarget
 from codespec.protocols import Draft, Sampling
 from codespec.speculative.sampling import LogitSampler
 
@@ -28,13 +28,13 @@ def model() -> ModelDraft:
     return ModelDraft(TableTarget(TABLE), VOCABULARY.end_tokens)
 
 
-def foreign(alike: float) -> ForeignDraft:
+def other_vocabulary(alike: float) -> OtherVocabularyDraft:
     own = FakeVocabulary(["de", "f ", "return ", "(", "x)", " x", "if"])
-    return ForeignDraft(TableTarget(Table(own.size, seed=4)), own, VOCABULARY, context_length=16, alike=alike)
+    return OtherVocabularyDraft(TableTarget(Table(own.size, seed=4)), own, VOCABULARY, context_length=16, alike=alike)
 
 
-def combined(model: ModelDraft | None) -> Combined:
-    return Combined(
+def combined(model: ModelDraft | None) -> CombinedDraft:
+    return CombinedDraft(
         RunningCosts(),
         Acceptance(),
         NgramDraft(),
@@ -48,14 +48,14 @@ def combined(model: ModelDraft | None) -> Combined:
 def trimmed() -> ModelDraft:
     tokens = range(0, VOCABULARY.size, 2)
     own = TableTarget(Table(len(tokens) + 1, seed=5))
-    return ModelDraft(OfTokens(own, tokens, VOCABULARY.size), VOCABULARY.end_tokens, np.array(tokens))
+    return ModelDraft(TrimmedVocabularyTarget(own, tokens, VOCABULARY.size), VOCABULARY.end_tokens, np.array(tokens))
 
 
 MAKERS: dict[str, Callable[[], Draft]] = {
     "model": model,
     "trimmed": trimmed,
-    "foreign": lambda: foreign(0.5),
-    "foreign, cut alike": lambda: foreign(1.0),
+    "other vocabulary": lambda: other_vocabulary(0.5),
+    "other vocabulary, cut alike": lambda: other_vocabulary(1.0),
     "forced": lambda: ForcedDraft(VOCABULARY),
     "ngram": NgramDraft,
     "combined": lambda: combined(model()),

@@ -15,7 +15,7 @@ from codespec.cli.main import main
 from codespec.draft.storage.accepted_texts import (
     PREFIX,
     SUFFIX,
-    Accepted,
+    AcceptedText,
     accepted_folder,
     around,
     forget,
@@ -26,11 +26,11 @@ from codespec.draft.storage.accepted_texts import (
 )
 from codespec.draft.storage.token_log import workspace_key
 
-RECORD = Accepted(1.0, "a-1", "w", "python", "a.py", "def f(", "x):", "\n    return x\n")
+RECORD = AcceptedText(1.0, "a-1", "w", "python", "a.py", "def f(", "x):", "\n    return x\n")
 POSIX = pytest.mark.skipif(os.name == "nt", reason="modes of files are POSIX")
 
 
-def record(number: int, **changes) -> Accepted:
+def record(number: int, **changes) -> AcceptedText:
     return replace(RECORD, time=float(number), offer=f"a-{number}", **changes)
 
 

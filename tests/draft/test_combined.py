@@ -9,9 +9,9 @@ import pytest
 from fakes import SetGrammar, Table, TableTarget
 
 from codespec.draft.acceptance import Acceptance
-from codespec.draft.combined import Combined
+from codespec.draft.combined import CombinedDraft
 from codespec.draft.costs import LONGEST, CostCurve, RunningCosts
-from codespec.draft.draft_budget import Asked, Guard, Spread, Trust
+from codespec.draft.draft_budget import ConfidenceSpread, ExpectedSaving, SavingTrust, SpendingGuard
 from codespec.draft.model import ModelDraft
 from codespec.draft.ngram import NgramDraft
 from codespec.protocols import Limits, Proposal, Sampling
@@ -32,14 +32,14 @@ STEEP = curve(*(20.0 * n for n in range(1, LONGEST + 1)))
 JUMP = curve(*(20 + 0.1 * n for n in range(8)), *(100 + 0.1 * n for n in range(LONGEST - 8)))
 
 
-def propose(draft: Combined, tokens: Sequence[int], limit: int = LONGEST) -> Proposal:
+def propose(draft: CombinedDraft, tokens: Sequence[int], limit: int = LONGEST) -> Proposal:
     left = [True] * limit
     return draft.propose(tokens, None, SAMPLER, lambda _: bool(left) and left.pop())
 
 
 def walked(costs: CostCurve, text: Sequence[int], start: int = 12) -> list[int]:
     """Lengths of the proposals along a text that is decoded as proposed and accepted."""
-    draft = Combined(RunningCosts(costs), Acceptance(), NgramDraft(), clock=lambda: 0.0)
+    draft = CombinedDraft(RunningCosts(costs), Acceptance(), NgramDraft(), clock=lambda: 0.0)
     lengths, at = [], start
     while at < len(text) - LONGEST:
         proposal = propose(draft, text[:at])
@@ -78,7 +78,7 @@ def test_text_that_never_repeats_as_it_did_is_left_alone() -> None:
 
 def test_learning_stops_at_the_first_wrong_guess() -> None:
     acceptance = Acceptance()
-    draft = Combined(RunningCosts(FLAT), acceptance, NgramDraft(), clock=lambda: 0.0)
+    draft = CombinedDraft(RunningCosts(FLAT), acceptance, NgramDraft(), clock=lambda: 0.0)
     text = [1, 2, 3, 4, 5, 6, 1, 2]
     assert propose(draft, text).tokens[:4] == (3, 4, 5, 6)
     draft.learn([*text, 3, 9, 5, 6])
@@ -88,7 +88,7 @@ def test_learning_stops_at_the_first_wrong_guess() -> None:
 
 def test_another_text_teaches_nothing() -> None:
     acceptance = Acceptance()
-    draft = Combined(RunningCosts(FLAT), acceptance, NgramDraft(), clock=lambda: 0.0)
+    draft = CombinedDraft(RunningCosts(FLAT), acceptance, NgramDraft(), clock=lambda: 0.0)
     propose(draft, [1, 2, 3, 4, 5, 6, 1, 2])
     draft.learn([7, 7, 7, 7, 7, 7, 7, 7, 3, 4])
     assert acceptance.as_json() == []
@@ -98,7 +98,7 @@ def test_another_text_teaches_nothing() -> None:
 def test_a_model_is_asked_if_its_time_is_worth_it(price: float, asked: bool) -> None:
     table = Table(50, seed=1, scale=6)
     model = TableTarget(table)
-    draft = Combined(
+    draft = CombinedDraft(
         RunningCosts(curve(*(20 + 2.0 * n for n in range(LONGEST)))),
         Acceptance(),
         model=ModelDraft(model, END),
@@ -115,7 +115,7 @@ def test_a_model_is_asked_if_its_time_is_worth_it(price: float, asked: bool) -> 
 def test_a_guard_bounds_what_drafting_may_cost() -> None:
     rng = np.random.default_rng(3)
     for worst in (0.05, 0.3, 1.0, 5.0):
-        guard, lost, rounds = Guard(), 0.0, 5_000
+        guard, lost, rounds = SpendingGuard(), 0.0, 5_000
         for _ in range(rounds):
             if not guard.asleep():
                 cost = float(rng.uniform(0, worst))
@@ -125,7 +125,7 @@ def test_a_guard_bounds_what_drafting_may_cost() -> None:
 
 
 def test_a_sleeping_guard_looks_more_rarely_after_each_failure() -> None:
-    guard = Guard()
+    guard = SpendingGuard()
     for _ in range(100):  # then it is far from waking up by itself
         guard.learn(-2.0)
     tried = []
@@ -142,7 +142,7 @@ def test_a_sleeping_guard_looks_more_rarely_after_each_failure() -> None:
 
 
 def test_a_sleeping_guard_goes_on_where_looking_pays() -> None:
-    guard = Guard()
+    guard = SpendingGuard()
     for _ in range(50):
         guard.learn(-2.0)
     for turn in range(20):
@@ -158,7 +158,7 @@ def test_a_sleeping_guard_goes_on_where_looking_pays() -> None:
 
 
 def test_a_guard_wakes_for_what_it_missed() -> None:
-    guard = Guard()
+    guard = SpendingGuard()
     while not guard.asleep():
         guard.learn(-0.5)
     guard.missed(3.0)
@@ -166,7 +166,7 @@ def test_a_guard_wakes_for_what_it_missed() -> None:
 
 
 def test_a_guard_never_sleeps_while_drafting_pays() -> None:
-    guard = Guard()
+    guard = SpendingGuard()
     for saved in [0.4, -0.1, -0.2] * 300:
         assert not guard.asleep()
         guard.learn(saved)
@@ -174,9 +174,9 @@ def test_a_guard_never_sleeps_while_drafting_pays() -> None:
 
 def test_trust_follows_what_was_saved() -> None:
     costs = [float(n) for n in range(LONGEST + 1)]
-    trust = Trust()
+    trust = SavingTrust()
     for _ in range(200):
-        asked = Asked(0, worth=1.0, rate=0.1, costs=costs)
+        asked = ExpectedSaving(0, worth=1.0, rate=0.1, costs=costs)
         asked.length = 2
         trust.learn(asked, accepted=0)
     assert trust.factor == 0.0
@@ -186,7 +186,7 @@ def test_trust_follows_what_was_saved() -> None:
 
 
 def test_the_spread_of_a_models_chances_sums_to_one() -> None:
-    acceptance, spread = Acceptance(), Spread()
+    acceptance, spread = Acceptance(), ConfidenceSpread()
     for place in (8, 8, 0, 1, 8):
         spread.count(acceptance.chance(("model", place), 0))
     assert sum(share for share, _ in spread.groups) == pytest.approx(1)
@@ -206,7 +206,7 @@ class CountedGrammar(SetGrammar):
 
 def test_a_run_of_tokens_is_one_question_to_the_grammar() -> None:
     grammar = CountedGrammar([dict.fromkeys(range(9), 0)], frozenset(), END)
-    draft = Combined(RunningCosts(FLAT), Acceptance(), NgramDraft(), clock=lambda: 0.0)
+    draft = CombinedDraft(RunningCosts(FLAT), Acceptance(), NgramDraft(), clock=lambda: 0.0)
     proposal = draft.propose([1, 2, 3, 4, 5, 6, 1, 2], grammar, SAMPLER, lambda _: True)
     assert proposal.tokens[:4] == (3, 4, 5, 6)
     assert grammar.accepts == 1
@@ -222,7 +222,7 @@ def test_where_the_grammar_refuses_an_ngram_the_model_goes_on(sampler: LogitSamp
     text = [1, 2, 3, 4, 5, 6, 1, 2]
     for own in (None, ModelDraft(TableTarget(Table(50, seed=1, scale=6)), END)):
         grammar = SetGrammar(transitions, frozenset(), END)
-        draft = Combined(
+        draft = CombinedDraft(
             RunningCosts(FLAT),
             Acceptance({("ngram", 0, -1): (900.0, 900.0), ("ngram", 1, -1): (900.0, 900.0)}),
             NgramDraft(),
@@ -242,7 +242,7 @@ def test_a_grammar_that_contradicts_itself_ends_a_proposal() -> None:
     grammar = SetGrammar([dict.fromkeys(range(1, 50), 0)], frozenset(), END)
     grammar.accept = lambda tokens: 0  # type: ignore[method-assign]
     table = Table(50, seed=1, scale=6)
-    draft = Combined(
+    draft = CombinedDraft(
         RunningCosts(FLAT),
         Acceptance(),
         model=ModelDraft(TableTarget(table), END),

@@ -12,8 +12,8 @@ from fakes import FakeVocabulary, SetGrammar, Table, TableTarget, TextGrammar
 
 from codespec.draft.draft_length import FixedLength
 from codespec.draft.markers import Markers, shared_markers
-from codespec.draft.other_vocabulary import ForeignDraft
-from codespec.draft.retokenize import BEHIND, Recoded, cut_alike
+from codespec.draft.other_vocabulary import OtherVocabularyDraft
+from codespec.draft.retokenize import BEHIND, RetokenizedText, cut_alike
 from codespec.draft.sequence import common_prefix
 from codespec.draft.text import exact_tokens, spelled, tokenize_after
 from codespec.protocols import Aborted, CodespecError, Limits, Proposal, Sampling
@@ -46,16 +46,16 @@ class Writes(Table):
         return row
 
 
-def writer(text: str = TEXT, **options: object) -> ForeignDraft:
+def writer(text: str = TEXT, **options: object) -> OtherVocabularyDraft:
     options.setdefault("alike", 0.0)
-    return ForeignDraft(TableTarget(Writes(text, OWN)), OWN, TARGET, **options)  # type: ignore[arg-type]
+    return OtherVocabularyDraft(TableTarget(Writes(text, OWN)), OWN, TARGET, **options)  # type: ignore[arg-type]
 
 
-def propose(draft: ForeignDraft, tokens: Sequence[int], grammar=None, count: int = 4) -> Proposal:
+def propose(draft: OtherVocabularyDraft, tokens: Sequence[int], grammar=None, count: int = 4) -> Proposal:
     return draft.propose(tokens, grammar, SAMPLER, FixedLength(count).more(count))
 
 
-def model_of(draft: ForeignDraft) -> TableTarget:
+def model_of(draft: OtherVocabularyDraft) -> TableTarget:
     return draft._sequence._target  # type: ignore[return-value]
 
 
@@ -97,9 +97,9 @@ def test_text_behind_half_a_character() -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_recoded_follows_any_jump(seed: int) -> None:
+def test_retokenized_text_follows_any_jump(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    recoded = Recoded(OWN, TARGET)
+    retokenized = RetokenizedText(OWN, TARGET)
     seen: list[int] = []
     data = TEXT.encode()
     for _ in range(40):
@@ -115,18 +115,18 @@ def test_recoded_follows_any_jump(seed: int) -> None:
             whole = True
         except UnicodeDecodeError:
             whole = False
-        before = list(recoded.tokens)
+        before = list(retokenized.tokens)
         grew = kept == len(seen)
         seen[kept:] = new
-        recoded.replace(kept, new)
-        assert spelled(OWN, recoded.tokens) + recoded.rest == spelled(TARGET, seen)
+        retokenized.replace(kept, new)
+        assert spelled(OWN, retokenized.tokens) + retokenized.rest == spelled(TARGET, seen)
         if whole:
-            assert recoded.rest == b""
+            assert retokenized.rest == b""
         else:
-            recoded, seen = Recoded(OWN, TARGET), []
+            retokenized, seen = RetokenizedText(OWN, TARGET), []
             continue
         if grew:
-            assert common_prefix(before, recoded.tokens) >= len(before) - BEHIND
+            assert common_prefix(before, retokenized.tokens) >= len(before) - BEHIND
 
 
 def test_cut_alike() -> None:
@@ -189,12 +189,12 @@ def test_half_characters_on_either_side() -> None:
     text = "x = 'é€é'\n"
     target = FakeVocabulary(["x ="])  # characters are bytes
     own = FakeVocabulary(["'é", "€"])
-    draft = ForeignDraft(TableTarget(Writes(text, own)), own, target, alike=0.0)
+    draft = OtherVocabularyDraft(TableTarget(Writes(text, own)), own, target, alike=0.0)
     whole = target.tokenize(text)
     for at in range(1, len(whole)):
         tokens = propose(draft, whole[:at], count=30).tokens
         assert list(tokens) == whole[at:], at
-    other_way = ForeignDraft(TableTarget(Writes(text, target)), target, own, alike=0.0)
+    other_way = OtherVocabularyDraft(TableTarget(Writes(text, target)), target, own, alike=0.0)
     assert propose(other_way, own.tokenize("x = "), count=30).tokens == tuple(own.tokenize("'é€é'\n"))
 
 
@@ -209,7 +209,10 @@ def test_a_text_that_cannot_be_cut_comes_to_an_end() -> None:
     target = FakeVocabulary(["a" * n for n in range(2, 200)])
     own = FakeVocabulary()
     model = TableTarget(Writes("a" * 150, own))
-    assert len(ForeignDraft(model, own, target, alike=0.0).propose([98], None, SAMPLER, lambda _: True).tokens) <= 1
+    assert (
+        len(OtherVocabularyDraft(model, own, target, alike=0.0).propose([98], None, SAMPLER, lambda _: True).tokens)
+        <= 1
+    )
     assert len(model.decodes) < 20
 
 
@@ -266,7 +269,11 @@ def test_the_text_is_that_of_the_target_alone(sampling: Sampling, alike: float, 
     for seed in range(10):
         table = Table(TARGET.size, seed, scale=4)
         texts = []
-        drafts = (None, ForeignDraft(TableTarget(Table(OWN.size, seed + 1)), OWN, TARGET, alike=alike), writer())
+        drafts = (
+            None,
+            OtherVocabularyDraft(TableTarget(Table(OWN.size, seed + 1)), OWN, TARGET, alike=alike),
+            writer(),
+        )
         for draft in drafts:
             grammar = TextGrammar([TEXT.encode(), TEXT.encode()[4:]], TARGET) if constrained else None
             generator = Generator(TableTarget(table), draft, TARGET.end_tokens)
@@ -306,7 +313,7 @@ def view(prompt: str, markers: Markers, context_length: int | None = None, gener
     table = Table(OURS.size, seed=1)
     table.row = lambda _: (np.arange(OURS.size) == ord("x") + 1).astype(np.float32)  # type: ignore[method-assign]
     model = TableTarget(table)
-    draft = ForeignDraft(model, OURS, THEIRS, markers, context_length, alike=1.0)
+    draft = OtherVocabularyDraft(model, OURS, THEIRS, markers, context_length, alike=1.0)
     if generated:
         propose(draft, tokens, count=1)
     propose(draft, [*tokens, *THEIRS.tokenize(generated)], count=1)
@@ -349,7 +356,7 @@ def test_a_text_that_is_too_long_loses_its_beginning() -> None:
 def test_a_long_text_keeps_its_kv_cache() -> None:
     whole = TARGET.tokenize(TEXT * 20)
     model = TableTarget(Table(OWN.size, seed=1), n_ctx=64)
-    draft = ForeignDraft(model, OWN, TARGET, context_length=64, alike=1.0)
+    draft = OtherVocabularyDraft(model, OWN, TARGET, context_length=64, alike=1.0)
     for at in range(1, len(whole)):
         propose(draft, whole[:at], count=1)
         assert model.n_past <= 64
@@ -422,7 +429,7 @@ def test_markers_of_real_vocabularies(permuted: Path, engine) -> None:
 
 
 def test_the_note_names_the_price() -> None:
-    from codespec.draft.other_vocabulary import foreign_note
+    from codespec.draft.other_vocabulary import other_vocabulary_note
 
-    assert "only 80% of cases" in foreign_note("a.gguf", "b.gguf", 0.8)
-    assert "about 5% of the last tokens" in foreign_note("a.gguf", "b.gguf", 0.95)
+    assert "only 80% of cases" in other_vocabulary_note("a.gguf", "b.gguf", 0.8)
+    assert "about 5% of the last tokens" in other_vocabulary_note("a.gguf", "b.gguf", 0.95)

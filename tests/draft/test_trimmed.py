@@ -10,7 +10,7 @@ from fakes import Table, TableTarget
 
 from codespec.cli.main import main
 from codespec.draft.draft_length import FixedLengthDraft
-from codespec.draft.vocabulary_mapping import OfTokens
+from codespec.draft.vocabulary_mapping import TrimmedVocabularyTarget
 from codespec.engine.local import LocalEngine
 from codespec.grammar import Grammar
 from codespec.languages import by_id
@@ -33,7 +33,7 @@ def trimmed(tmp_path_factory):
 
 def test_logits_of_some_tokens():
     own = Table(5, seed=3)
-    sequence = OfTokens(TableTarget(own), TOKENS.tolist(), 9)
+    sequence = TrimmedVocabularyTarget(TableTarget(own), TOKENS.tolist(), 9)
     lacking = [0, 2, 5, 6, 8]
     for text in ([3, 1], [7, 0, 5, 4], [1]):  # fewer rows after more
         sequence.rollback(0)

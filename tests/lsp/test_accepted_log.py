@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from lsprotocol import types
 
-from codespec.draft.storage.accepted_texts import Accepted, forget, keep, load
+from codespec.draft.storage.accepted_texts import AcceptedText, forget, keep, load
 
 from .helpers import refused, run_command, running, until
 
@@ -18,7 +18,7 @@ SERVE = [sys.executable, "-m", "codespec", "serve", "--in-process"]
 TORCH = importlib.util.find_spec("torch") is not None
 
 
-def kept(tmp_path) -> list[Accepted]:
+def kept(tmp_path) -> list[AcceptedText]:
     return load(["python"], tmp_path / "data" / "accepted")
 
 
@@ -150,7 +150,8 @@ async def test_a_training_is_cancelled_in_the_editor(tmp_path):
     for number in range(60):
         at = 40 * number + 20
         keep(
-            Accepted(number, str(number), "w", "python", "a.py", text[:at], text[at : at + 30], text[at + 30 :]), folder
+            AcceptedText(number, str(number), "w", "python", "a.py", text[:at], text[at : at + 30], text[at + 30 :]),
+            folder,
         )
     async with running(tmp_path, folder=tmp_path, options={"target": {"path": ""}}) as server:
         assert await run_command(server, "codespec.trainDraft", "python", 5) is True

@@ -22,7 +22,7 @@ from reference import target_only
 
 import codespec.speculative.verify as verify_module
 from codespec.draft.acceptance import Acceptance
-from codespec.draft.combined import Combined
+from codespec.draft.combined import CombinedDraft
 from codespec.draft.costs import RunningCosts
 from codespec.draft.model import ModelDraft
 from codespec.draft.ngram import NgramDraft
@@ -109,8 +109,10 @@ def random_speculator(rng: np.random.Generator, case: Case, text: Sequence[int])
         wrong_draft([*text, 2, 2], vocabulary),
         FakeDraft(lambda tokens: text[len(tokens) :], fail_at={2}),
         # No clock: how much is proposed follows the time, and a case is to be the same each time.
-        Combined(RunningCosts(), Acceptance(), NgramDraft(), model, end_tokens=case.end_tokens, clock=lambda: 0.0),
-        Combined(RunningCosts(), Acceptance(), NgramDraft(), foreign=random_draft(vocabulary, 6), clock=lambda: 0.0),
+        CombinedDraft(RunningCosts(), Acceptance(), NgramDraft(), model, end_tokens=case.end_tokens, clock=lambda: 0.0),
+        CombinedDraft(
+            RunningCosts(), Acceptance(), NgramDraft(), other_vocabulary=random_draft(vocabulary, 6), clock=lambda: 0.0
+        ),
     ]
     return drafts[int(rng.integers(len(drafts)))]
 

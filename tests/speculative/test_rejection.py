@@ -14,7 +14,7 @@ from reference import Law, law_of_texts
 import codespec.speculative.sampling as sampling_module
 import codespec.speculative.verify as verify_module
 from codespec.draft.acceptance import Acceptance
-from codespec.draft.combined import Combined
+from codespec.draft.combined import CombinedDraft
 from codespec.draft.costs import RunningCosts
 from codespec.draft.draft_length import FixedLength
 from codespec.draft.model import ModelDraft
@@ -161,8 +161,8 @@ def random_draft(rng: np.random.Generator, table: Table, n_ctx: int) -> Callable
         lambda: LawDraft(size, seed),
         lambda: LawDraft(size, seed, certain=True),
         # Its decisions must not depend on the time here: every outcome is played again and again.
-        lambda: Combined(RunningCosts(), Acceptance(), NgramDraft(), model(), clock=lambda: 0.0),
-        lambda: Combined(RunningCosts(), Acceptance(), foreign=FakeDraft(guess), clock=lambda: 0.0),
+        lambda: CombinedDraft(RunningCosts(), Acceptance(), NgramDraft(), model(), clock=lambda: 0.0),
+        lambda: CombinedDraft(RunningCosts(), Acceptance(), other_vocabulary=FakeDraft(guess), clock=lambda: 0.0),
         lambda: None,
     ]
     return drafts[int(rng.integers(len(drafts)))]

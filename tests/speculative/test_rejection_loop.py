@@ -16,7 +16,7 @@ from test_sampling import random_case as random_logits
 
 from codespec.draft.draft_length import FixedLength
 from codespec.draft.model import ModelDraft
-from codespec.draft.vocabulary_mapping import OfTokens
+from codespec.draft.vocabulary_mapping import TrimmedVocabularyTarget
 from codespec.protocols import Limits, Proposal, Sampling
 from codespec.speculative.generate import Generator
 from codespec.speculative.noise import Purpose, uniform
@@ -95,7 +95,7 @@ def test_texts_follow_the_law_of_the_target(verify: str, trimmed: bool) -> None:
     law = law_of_texts(TABLE, [1, 2], sampling, TOKENS, grammar, END)
     counts: Counter = Counter()
     kept = np.array([0, 1, 2, 4])
-    model = OfTokens(TableTarget(Table(5, seed=9)), kept.tolist(), 6) if trimmed else TableTarget(NOISY)
+    model = TrimmedVocabularyTarget(TableTarget(Table(5, seed=9)), kept.tolist(), 6) if trimmed else TableTarget(NOISY)
     draft, memory = ModelDraft(model, END, kept if trimmed else None), {}
     for sample in range(DRAWS):
         draw_text(draft, Remembering(replace(sampling, sample=sample), 2, memory), grammar, counts)

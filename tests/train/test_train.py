@@ -24,11 +24,11 @@ from codespec.llama.model import Model  # noqa: E402
 from codespec.models.fim import fim_format  # noqa: E402
 from codespec.models.info import inspect  # noqa: E402
 from codespec.protocols import CodespecError, Limits  # noqa: E402
-from codespec.train import corpus, data, export, judge, load_gguf, pipeline, tokenizer  # noqa: E402
+from codespec.train import corpus, data, gguf_file, judge, pipeline, tokenizer  # noqa: E402
 from codespec.train.model import TINY  # noqa: E402
-from codespec.train.own_thread import apart  # noqa: E402
-from codespec.train.teacher import Packer  # noqa: E402
-from codespec.train.teacher_cache import TeacherCacheReader  # noqa: E402
+from codespec.train.own_thread import in_own_thread  # noqa: E402
+from codespec.train.teacher import SamplePacker  # noqa: E402
+from codespec.train.torch_teacher import TorchTeacher  # noqa: E402
 from codespec.train.train import Recipe, TrainingRun, separators_of  # noqa: E402
 from codespec.train.trim import frequent, trim_of  # noqa: E402
 
@@ -126,7 +126,7 @@ def test_drafts_are_compared(run_folder, tmp_path, capsys):
         shutil.copy(run_folder / name, tmp_path)
     shutil.copytree(run_folder / "target", tmp_path / "target")
     general = ["train", "draft", "--language", "general", "--out", str(tmp_path), "--size", "tiny"]
-    assert apart(lambda: main([*general, "--max-steps", "1"])) == 0  # llama.cpp computes in this thread
+    assert in_own_thread(lambda: main([*general, "--max-steps", "1"])) == 0  # llama.cpp computes in this thread
     capsys.readouterr()
     assert benchmark(["compare", "--out", str(tmp_path), "--places", "20", "--tokens", "8"]) == 0
     summary = json.loads((tmp_path / "acceptance.json").read_text())
@@ -168,7 +168,7 @@ def test_what_the_target_said_is_learnt_several_times(run_folder, tmp_path):
 def test_lessons_hold_what_the_target_said(run_folder):
     target = pipeline.load_model(run_folder / "target")
     vocabulary = tokenizer.load(run_folder / "tokenizer.json")
-    taught = TeacherCacheReader(target, vocabulary, corpus.load(run_folder)[:20], Recipe(weights=(("python", 1.0),)))
+    taught = TorchTeacher(target, vocabulary, corpus.load(run_folder)[:20], Recipe(weights=(("python", 1.0),)))
     lesson, again, other = map(taught.lesson, (0, 0, 1))
     assert (lesson.tokens == again.tokens).all()
     assert (lesson.tokens != other.tokens).any()
@@ -199,7 +199,7 @@ def test_an_unfinished_export_leaves_the_old_file(run_folder, monkeypatch, tmp_p
     path.write_bytes(b"old")
     model = pipeline.load_model(run_folder / "target")
     with pytest.raises(KeyError):
-        export.write_gguf(model, tokenizer.load(run_folder / "tokenizer.json"), path, "x", "q3_k")
+        gguf_file.write_gguf(model, tokenizer.load(run_folder / "tokenizer.json"), path, "x", "q3_k")
     assert path.read_bytes() == b"old"
 
 
@@ -258,16 +258,16 @@ def test_a_new_draft_goes_on_from_the_old_one(distilled):
 
 
 def test_weights_come_back_from_a_gguf_file(run_folder, tmp_path):
-    model = load_gguf.load_gguf(run_folder / "target.gguf")  # f32
+    model = gguf_file.load_gguf(run_folder / "target.gguf")  # f32
     expected = pipeline.load_model(run_folder / "target")
     tokens = torch.arange(40, 90)[None]
     with torch.no_grad():
         assert torch.allclose(model(tokens), expected(tokens), atol=1e-4)
-    export.write_gguf_like(model, run_folder / "target.gguf", tmp_path / "like.gguf", "x", "f32", ["go"])
+    gguf_file.write_gguf_like(model, run_folder / "target.gguf", tmp_path / "like.gguf", "x", "f32", ["go"])
     assert inspect(tmp_path / "like.gguf").fim == inspect(run_folder / "target.gguf").fim
     assert inspect(tmp_path / "like.gguf").languages == ("go",)
     with pytest.raises(CodespecError, match="no model of `codespec train`"):
-        load_gguf.load_gguf(marked_vocabulary.write(tmp_path / "odd.gguf", []))
+        gguf_file.load_gguf(marked_vocabulary.write(tmp_path / "odd.gguf", []))
 
 
 def test_the_tokens_of_a_trimmed_draft(run_folder):
@@ -290,7 +290,7 @@ def test_the_tokens_of_a_trimmed_draft(run_folder):
 def test_weights_for_some_of_the_tokens(run_folder):
     whole = pipeline.load_model(run_folder / "target")
     tokens = np.array([2, 40, 41, 300])
-    model = load_gguf.with_tokens(whole, tokens)
+    model = gguf_file.with_tokens(whole, tokens)
     with torch.no_grad():
         assert torch.allclose(
             model(torch.tensor([[1, 3, 2]]))[..., :4], whole(torch.tensor([[40, 300, 41]]))[..., tokens]
@@ -331,7 +331,7 @@ def test_rows_are_samples_end_to_end(run_folder):
     documents = corpus.load(run_folder)[:20]
     with Model(run_folder / "target.gguf", vocabulary_only=True) as model:
         layout = fim_format(model)
-        packer = Packer(data.RowSampler(documents, {"python": 1.0}, 1), model.vocabulary, layout, 0, 1)
+        packer = SamplePacker(data.RowSampler(documents, {"python": 1.0}, 1), model.vocabulary, layout, 0, 1)
         rows = list(itertools.islice(packer.rows(100), 60))
         texts = "".join(document.text for document in documents)
         orders = set()

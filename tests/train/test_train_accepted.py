@@ -21,7 +21,7 @@ from lsp.test_accepted_log import SERVE  # noqa: E402
 from lsprotocol import types  # noqa: E402
 
 from codespec.cli.main import main  # noqa: E402
-from codespec.draft.storage.accepted_texts import Accepted, accepted_folder, around, keep, training_folder  # noqa: E402
+from codespec.draft.storage.accepted_texts import AcceptedText, accepted_folder, around, keep, training_folder  # noqa: E402
 from codespec.llama.model import Model  # noqa: E402
 from codespec.models.fim import fim_format  # noqa: E402
 from codespec.models.info import inspect  # noqa: E402
@@ -29,7 +29,7 @@ from codespec.paths import hold  # noqa: E402
 from codespec.train import data, tokenizer  # noqa: E402
 from codespec.train.accepted import LEAST, PLACES, AcceptedPacker, accepted_texts  # noqa: E402
 from codespec.train.corpus import CorpusDocument  # noqa: E402
-from codespec.train.export import write_gguf  # noqa: E402
+from codespec.train.gguf_file import write_gguf  # noqa: E402
 from codespec.train.model import TINY, TINY_DRAFT  # noqa: E402
 from codespec.train.train import Recipe, TrainingRun  # noqa: E402
 
@@ -74,7 +74,7 @@ def accept(count: int, language: str = "python") -> None:
         before, text, behind = data.cut(chooser, path.read_text("utf-8"))
         if text.strip():
             prefix, suffix = around(before + behind, len(before))
-            keep(Accepted(1e9 + number, str(number), "w", language, path.name, prefix, text, suffix))
+            keep(AcceptedText(1e9 + number, str(number), "w", language, path.name, prefix, text, suffix))
             number += 1
 
 
@@ -128,7 +128,7 @@ def test_the_latest_are_held_out(home):
 def test_rows_are_prompts_and_what_was_accepted(models, home):
     accept(50)
     lines = (accepted_folder() / "python.jsonl").read_text("utf-8").splitlines()
-    records = [Accepted(**json.loads(line)) for line in lines]
+    records = [AcceptedText(**json.loads(line)) for line in lines]
     with Model(models / "target.gguf", vocabulary_only=True) as model:
         layout, vocabulary = fim_format(model), model.vocabulary
         assert layout is not None

@@ -22,7 +22,7 @@ from codespec.models.registry import EMBEDDED, EMBEDDED_TARGET  # noqa: E402
 from codespec.train import data, distil, judge, loss_plot, muon, pipeline, student  # noqa: E402
 from codespec.train.teacher import Lesson, likeliest  # noqa: E402
 from codespec.train.train import IGNORED, SHARES, Recipe, labels_of, rate_factor, recipe_of  # noqa: E402
-from codespec.train.trim import Trim  # noqa: E402
+from codespec.train.trim import TrimmedVocabulary  # noqa: E402
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 
@@ -108,7 +108,7 @@ def test_the_loss_with_all_tokens_is_the_cross_entropy():
 
 
 def test_what_a_trimmed_draft_lacks_is_part_of_the_rest():
-    trim = Trim(np.array([1, 3, 4]), 6)
+    trim = TrimmedVocabulary(np.array([1, 3, 4]), 6)
     shares = np.array([[[0.5, 0.3, 0.1], [0.6, 0.25, 0.1]]], np.float16)
     ids = np.array([[[3, 2, 5], [0, 4, 1]]], np.int32)
     lesson = trim.lesson(Lesson(np.array([[2, 4, 5]], np.int32), np.array([[True, True]]), ids, shares))
@@ -186,7 +186,7 @@ def test_how_sure_a_ratio_is():
     ],
 )
 def test_which_draft_is_better(agreement, acceptance, better):
-    old = judge.Quality(0.63, 0.66, 0.78, 3.5, 1.5, 0.0, 0.7)
+    old = judge.DraftQuality(0.63, 0.66, 0.78, 3.5, 1.5, 0.0, 0.7)
     found = replace(old, agreement=agreement, acceptance=acceptance)
     assert distil._is_better(found, old, from_logs=False) is better
     assert distil._is_better(found, old, from_logs=True) is (acceptance > old.acceptance)

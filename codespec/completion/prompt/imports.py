@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from pathlib import Path
 from codespec.languages import by_id, by_path
 from codespec.privacy.secrets import is_secret
 from codespec.protocols import Snippet
+from codespec.recent import Recent
 from codespec.syntax.names import DEFAULT, EVERYTHING, Definition, Import, Outline, Outliner
 
 LARGEST = 200_000
@@ -48,7 +48,7 @@ class ImportedSignatures:
     def __init__(self, may_show: Callable[[Path, Path], bool]) -> None:
         self._may_show = may_show
         self._outliner = Outliner()
-        self._modules: OrderedDict[Path, _Module] = OrderedDict()
+        self._modules: Recent[Path, _Module] = Recent(KEPT)
         self._files: dict[tuple[Path, str, int], Path | None] = {}
 
     def snippets(self, text: str, language: str, path: Path, folder: Path) -> tuple[Snippet, ...]:
@@ -136,9 +136,6 @@ class ImportedSignatures:
         except OSError:
             return Outline()
         self._modules[file] = known
-        self._modules.move_to_end(file)
-        if len(self._modules) > KEPT:
-            self._modules.popitem(last=False)
         return known.outline
 
     def _outline(self, file: Path) -> Outline:

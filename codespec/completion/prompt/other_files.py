@@ -7,13 +7,14 @@ nearly all of it again: they are chosen anew seldom, and one that stays keeps it
 from __future__ import annotations
 
 import re
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from time import monotonic
 
 from codespec.protocols import Snippet
+from codespec.recent import Recent
 
 SIMILAR = 0.9
 """A new chunk replaces those that share more than this part of their lines with it."""
@@ -82,9 +83,11 @@ class Ring:
     def __init__(self, size: int) -> None:
         self._size = size
         self._chunks: list[FileChunk] = []
-        self._open: OrderedDict[str, list[FileChunk]] = OrderedDict()
         self._count = 0
         self._changes: Counter[str] = Counter()
+        self._open: Recent[str, list[FileChunk]] = Recent(
+            DOCUMENTS, dropped=lambda document, _: self._changes.update((document,))
+        )
 
     @property
     def chunks(self) -> tuple[FileChunk, ...]:
@@ -136,9 +139,6 @@ class Ring:
                 kept[text] = FileChunk(document, group, path, text, words("\n".join(text)))
         self._changes[document] += kept.keys() != old.keys()
         self._open[document] = list(kept.values())
-        if len(self._open) > DOCUMENTS:
-            dropped, _ = self._open.popitem(last=False)
-            self._changes[dropped] += 1
 
     def close(self, document: str) -> None:
         """A document is not open any more; its latest chunks stay in the ring."""
@@ -194,7 +194,7 @@ class Chooser:
 
     def __init__(self, ring: Ring, budget: int = BUDGET, clock: Callable[[], float] = monotonic) -> None:
         self._ring, self._budget, self._clock = ring, budget, clock
-        self._selections: OrderedDict[str, _Selection] = OrderedDict()
+        self._selections: Recent[str, _Selection] = Recent(DOCUMENTS)
 
     def choose(
         self,
@@ -211,16 +211,13 @@ class Chooser:
             near: the lines around it; called only when the choice is made anew.
         """
         now, version = self._clock(), self._ring.version(document)
-        old = self._selections.get(document)
+        old = self._selections.use(document)
         if old is None or old.version != version or abs(row - old.row) > MOVED_LINES or now - old.at > EVERY_S:
             chunks = self._ring.others(document, group)
             shown = old.chunks if old else ()
             found = select(chunks, shown, near(), self._budget) if chunks else ()
             snippets = old.snippets if old and found == shown else tuple(each.snippet for each in found)
             old = self._selections[document] = _Selection(found, version, row, now, snippets)
-            if len(self._selections) > DOCUMENTS:
-                self._selections.popitem(last=False)
-        self._selections.move_to_end(document)
         return old.snippets
 
     def forget(self, document: str) -> None:

@@ -9,13 +9,13 @@ beginning of a file.
 from __future__ import annotations
 
 import re
-from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 from urllib.parse import unquote
 
 from codespec.models.fim import FimFormat, Snippets
 from codespec.protocols import CodespecError, Snippet, Vocabulary
+from codespec.recent import Recent
 
 SUFFIX_SHARE = 0.3
 """The part of a prompt's room that the text after the cursor gets at most, unless little stands before the cursor."""
@@ -52,8 +52,7 @@ class Prompts:
         self._markers = layout.markers if layout is not None else frozenset()
         names = layout.names if layout is not None else ()
         self._names = re.compile("|".join(map(re.escape, sorted(names, key=len, reverse=True)))) if names else None
-        self._known: OrderedDict[str, list[int]] = OrderedDict()
-        self._characters = 0
+        self._known: Recent[str, list[int]] = Recent(_MOST_KEPT, size=lambda text, _: len(text))
 
     def prompt(
         self,
@@ -212,16 +211,11 @@ class Prompts:
 
     def tokens(self, text: str) -> list[int]:
         """Tokens of ``text``, none of them a marker, whatever stands in it."""
-        found = self._known.get(text)
-        if found is not None:
-            self._known.move_to_end(text)
-            return found
-        found = self._as_plain(text)
-        if len(text) <= _LONGEST_KEPT:
-            self._known[text] = found
-            self._characters += len(text)
-            while self._characters > _MOST_KEPT:
-                self._characters -= len(self._known.popitem(last=False)[0])
+        found = self._known.use(text)
+        if found is None:
+            found = self._as_plain(text)
+            if len(text) <= _LONGEST_KEPT:
+                self._known[text] = found
         return found
 
     def _as_plain(self, text: str) -> list[int]:

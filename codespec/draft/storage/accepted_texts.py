@@ -21,12 +21,12 @@ MOST_BYTES = 64 << 20
 """Of one file; beyond them the oldest are dropped until a quarter is free again."""
 
 PREFIX, SUFFIX, TEXT = 6_144, 3_072, 8_192
-"""Characters that are kept before and behind an accepted text, and of the text itself."""
+"""Characters that are kept before and after an accepted text, and of the text itself."""
 
 
 @dataclass(frozen=True)
-class Accepted:
-    """What was accepted at one place.
+class AcceptedText:
+    """A completion that was accepted, and the text around it.
 
     Attributes:
         time: in seconds since 1970.
@@ -47,7 +47,7 @@ class Accepted:
 
 
 def around(text: str, offset: int) -> tuple[str, str]:
-    """What is kept of a document before and behind a place: the nearest whole lines, with ``\\n`` as their ends."""
+    """The text that is kept before and after an offset: the nearest whole lines, with ``\\n`` as their ends."""
     before, behind = text[:offset][-2 * PREFIX :].replace("\r\n", "\n"), text[offset:][: 2 * SUFFIX]
     behind = behind.replace("\r\n", "\n")
     if len(before) > PREFIX:
@@ -60,16 +60,16 @@ def around(text: str, offset: int) -> tuple[str, str]:
 
 
 def accepted_folder() -> Path:
-    """Where the files lie; it need not exist."""
+    """The folder of the files; it need not exist."""
     return data_folder() / "accepted"
 
 
 def training_folder() -> Path:
-    """Where training keeps what it makes of them while it runs; it need not exist."""
+    """The folder in which training keeps what it makes of them while it runs; it need not exist."""
     return data_folder() / "training" / "accepted"
 
 
-def keep(record: Accepted, folder: Path | None = None, most_bytes: int = MOST_BYTES) -> None:
+def keep(record: AcceptedText, folder: Path | None = None, most_bytes: int = MOST_BYTES) -> None:
     """Add a record. Several processes may do so at a time; a crash leaves the records before it as they were.
 
     Args:
@@ -89,13 +89,13 @@ def keep(record: Accepted, folder: Path | None = None, most_bytes: int = MOST_BY
             append(path, line if _ends_with_line(path) else b"\n" + line)
 
 
-def load(languages: Iterable[str], folder: Path | None = None) -> list[Accepted]:
+def load(languages: Iterable[str], folder: Path | None = None) -> list[AcceptedText]:
     """All that is kept of some languages, the oldest first; what is damaged is left out.
 
     Raises:
         CodespecError: a file cannot be read.
     """
-    found: dict[str, Accepted] = {}
+    found: dict[str, AcceptedText] = {}
     for language in languages:
         for _, record in _records(_file(language, folder)):
             found.pop(record.offer, None)  # a part of it
@@ -146,7 +146,7 @@ def _file(language: str, folder: Path | None) -> Path:
     return (folder or accepted_folder()) / f"{language_stem(language)}.jsonl"
 
 
-def _records(path: Path) -> Iterator[tuple[bytes, Accepted]]:
+def _records(path: Path) -> Iterator[tuple[bytes, AcceptedText]]:
     try:
         with path.open("rb") as file:
             for line in file:
@@ -159,12 +159,12 @@ def _records(path: Path) -> Iterator[tuple[bytes, Accepted]]:
         raise CodespecError(f"{path}: cannot be read ({error.strerror})") from error
 
 
-def _parsed(line: bytes) -> Accepted | None:
+def _parsed(line: bytes) -> AcceptedText | None:
     """None for what a crash has cut off, and whatever else is no record."""
     if not line.endswith(b"\n"):
         return None
     try:
-        record = Accepted(**json.loads(line))
+        record = AcceptedText(**json.loads(line))
     except (ValueError, TypeError, RecursionError):
         return None
     texts = (getattr(record, each.name) for each in fields(record) if each.name != "time")

@@ -41,7 +41,7 @@ T = TypeVar("T")
 
 
 def default_folder() -> Path | None:
-    """Where profiles lie; None where none are kept."""
+    """The folder of the profiles; None where none are kept."""
     chosen = os.environ.get(VARIABLE)
     if chosen is None:
         return cache_folder() / "profiles"
@@ -49,7 +49,7 @@ def default_folder() -> Path | None:
 
 
 def model_hash(path: Path) -> str:
-    """Of a model file's size, first and last MiB: cheap, and different for different models in practice.
+    """A hash of a model file's size, first and last MiB: cheap, and different for different models in practice.
 
     Raises:
         OSError: it cannot be read.
@@ -70,7 +70,7 @@ def _model_hash(path: Path, size: int, _changed: int) -> str:
 
 @dataclass(frozen=True)
 class Setup:
-    """What T(n) of a model depends on besides the model.
+    """What the costs T(n) of a model depend on besides the model.
 
     Attributes:
         library: a hash of the build of llama.cpp and of the CPU's features.
@@ -89,7 +89,7 @@ class Setup:
 
     @classmethod
     def of(cls, context: Context, rows: int | None) -> Setup:
-        """That of a context on this machine."""
+        """The set-up of a context on this machine, for passes that ask for ``rows`` rows of logits; None: all."""
         return cls(
             library=fingerprint(),
             devices=devices(),
@@ -114,7 +114,7 @@ class Profiles:
         self._complained = False
 
     def curve(self, model: Path, setup: Setup) -> CostCurve | None:
-        """What was measured of a model in just this set-up; None where nothing was."""
+        """The cost curve that was measured of a model in just this set-up; None where none was."""
         return self._load("curve", {"model": model, **asdict(setup)}, CostCurve.from_json)
 
     def keep_curve(self, model: Path, setup: Setup, curve: CostCurve) -> None:
@@ -124,7 +124,7 @@ class Profiles:
     def acceptance(
         self, target: Path, draft: Path | None, adapters: tuple[str, str] = ("", "")
     ) -> dict[str, Acceptance]:
-        """How often guesses were right, by kind of text.
+        """How often guesses of a draft were accepted, by kind of text.
 
         Args:
             adapters: keys of the target's and the draft's LoRA adapter.

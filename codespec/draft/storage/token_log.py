@@ -25,7 +25,7 @@ _log = logging.getLogger(__name__)
 
 
 def workspace_log(folder: Path | None, language: str, vocabulary: str, base: Path | None = None) -> Path:
-    """Where the log of a workspace, a language and a vocabulary lies; it need not exist.
+    """The file of the log of a workspace, a language and a vocabulary; it need not exist.
 
     Args:
         folder: of the workspace; None for documents outside any, which have a log of their own.
@@ -43,7 +43,7 @@ def language_stem(language: str) -> str:
 
 
 def workspace_key(folder: Path) -> str:
-    """What stands for a workspace's folder in the names of files, and does not tell it."""
+    """A hash that stands for a workspace's folder in the names of files, and does not tell the folder."""
     return _digest(os.fsencode(os.path.normcase(folder.resolve())), 16)
 
 
@@ -194,7 +194,7 @@ class TokenLog:
         return found.segments
 
     def _read(self) -> tuple[bytes, bytes]:
-        """The header of the file, empty if there is none, and the bytes behind what is known."""
+        """The header of the file, empty if there is none, and the bytes after what is known."""
         try:
             with self.path.open("rb") as file:
                 header = file.read(len(new_header(self._vocabulary)))

@@ -36,12 +36,12 @@ _HEAD = struct.Struct("<III")
 _COUNT = struct.Struct("<I")
 _NONCE = 16
 
-Kind = Literal["ours", "torn", "other", "damaged"]
+HeaderKind = Literal["ours", "torn", "other", "damaged"]
 
 
 @dataclass(frozen=True)
-class Parsed:
-    """The whole records at the beginning of some bytes: ``size`` bytes of them, and what comes behind."""
+class ParsedLog:
+    """The whole records at the beginning of some bytes: ``size`` bytes of them, and whether what follows is damage."""
 
     segments: list[array[int]]
     size: int
@@ -53,7 +53,7 @@ def new_header(vocabulary: str) -> bytes:
     return b"codespec ngrams %d %s %s\n" % (VERSION, vocabulary.encode(), secrets.token_hex(_NONCE // 2).encode())
 
 
-def kind_of(header: bytes, vocabulary: str) -> Kind:
+def kind_of(header: bytes, vocabulary: str) -> HeaderKind:
     """Whose file begins with ``header``, which is as long as one of ours or cut off."""
     own = b"codespec ngrams %d %s " % (VERSION, vocabulary.encode())
     if re.fullmatch(rb"%s[0-9a-f]{%d}\n" % (re.escape(own), _NONCE), header):
@@ -69,7 +69,7 @@ def record(segment: array[int]) -> bytes:
     return _HEAD.pack(len(segment), crc32(_COUNT.pack(len(segment))), crc32(tokens)) + tokens
 
 
-def parse(data: bytes) -> Parsed:
+def parse(data: bytes) -> ParsedLog:
     """The records in ``data``, up to the first that is cut off or damaged.
 
     A record that was cut off by a crash is no damage, nor are the zeros that some file systems leave in its place.
@@ -79,15 +79,15 @@ def parse(data: bytes) -> Parsed:
     while at + _HEAD.size <= len(data):
         count, count_sum, tokens_sum = _HEAD.unpack_from(data, at)
         if crc32(data[at : at + _COUNT.size]) != count_sum:
-            return Parsed(segments, at, damaged=bool(data[at:].strip(b"\0")))
+            return ParsedLog(segments, at, damaged=bool(data[at:].strip(b"\0")))
         start, end = at + _HEAD.size, at + _HEAD.size + 4 * count
         if end > len(data):
             break
         if crc32(data[start:end]) != tokens_sum:
-            return Parsed(segments, at, damaged=True)
+            return ParsedLog(segments, at, damaged=True)
         segments.append(_swapped(array("i", data[start:end])))
         at = end
-    return Parsed(segments, at, damaged=False)
+    return ParsedLog(segments, at, damaged=False)
 
 
 def newest(segments: Sequence[array[int]], room: int) -> list[array[int]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,14 +17,13 @@ from codespec.config import ContextConfig
 from codespec.languages import by_path
 from codespec.lsp.workspace.documents import Document
 from codespec.lsp.workspace.import_reader import ImportReader
-from codespec.privacy.ignore_files import GIT, HOLD_S, OWN, IgnoreFiles
-from codespec.privacy.secrets import has_secret_name, holds_manifest, holds_token, is_secret
+from codespec.privacy.ignore_files import HOLD_S
+from codespec.privacy.public_files import PublicFiles, public_parts
+from codespec.privacy.secrets import holds_token
 from codespec.protocols import Snippet
 
 NEAR_LINES = 128
 """Lines around the cursor whose identifiers decide the relevance of other chunks."""
-AROUND_LINES = 32
-"""Lines around a part of a document that are searched for secrets with it."""
 MOST_CHECKED = 1_000_000
 """Characters of a document that are searched for secrets."""
 IMPORTS_EVERY_S = 10.0
@@ -39,9 +37,6 @@ CELL = "vscode-notebook-cell:"
 def file_uri(uri: str) -> str:
     """The URI of the file that a document is; of a cell that of its notebook, whose cells are shown to each other."""
     return "file:" + uri[len(CELL) :].partition("#")[0] if uri.startswith(CELL) else uri
-
-
-_OPEN_QUOTE = re.compile(r"^([^\n\"'`]*)([\"'`])([^\n\"'`]{3,})$", re.MULTILINE)  # a value that is being typed
 
 
 @dataclass(frozen=True)
@@ -92,8 +87,8 @@ class Surroundings:
         self._settings = ContextConfig()
         self._ring = Ring(self._settings.ring_chunks)
         self._chooser = Chooser(self._ring, clock=clock)
-        self._shared = SharedFiles(clock)
-        self._imports = ImportReader(SharedFiles(clock).may_show)
+        self._public = PublicFiles(clock)
+        self._imports = ImportReader(PublicFiles(clock).may_show)
         self._known: dict[str, _Known] = {}
         self._last: _Known | None = None
 
@@ -155,14 +150,8 @@ class Surroundings:
     def private(self, document: Document, folder: str) -> str:
         """Why a document must not be completed, nor learnt; empty where it may."""
         known = self._of(document, folder)
-        path = _path(known.file)
-        if has_secret_name(known.file) or (path is not None and has_secret_name(path.as_posix())):
-            return "files of that name hold secrets"
-        if self._holds_token(known):
-            return "it holds a private key, an access token or a password"
-        if path is not None and self._shared.excluded(path, _resolved(folder)):
-            return f"{OWN} excludes it"
-        return ""
+        path, place = _path(known.file), _resolved(folder)
+        return self._public.why_private(known.file, path, place, self._holds_token(known))
 
     def holds_secret(self, uri: str) -> bool:
         """Whether a document that is open holds one itself, whatever the other cells of its notebook do."""
@@ -182,7 +171,7 @@ class Surroundings:
         shown = known.shown
         if shown is None or shown.imported is not imported or shown.lately is not lately or now - shown.at >= HOLD_S:
             # Asked again and again: files of patterns may have changed since these were found.
-            allowed = (each for each in (*imported, *lately) if self._shared.may_show(place / each.path, place))
+            allowed = (each for each in (*imported, *lately) if self._public.may_show(place / each.path, place))
             shown = known.shown = _Shown(imported, lately, now, tuple(allowed))
         return shown.allowed
 
@@ -191,12 +180,12 @@ class Surroundings:
         place, path = _resolved(known.folder), _path(known.file)
         if not self._settings.enabled or not self._settings.ring_chunks or place is None or path is None:
             return
-        if self._holds_token(known) or not self._shared.may_show(path, place):
+        if self._holds_token(known) or not self._public.may_show(path, place):
             return
         name, count = path.relative_to(place).as_posix(), self._settings.chunk_lines
         lines = known.document.lines
         own, found = span(lines, known.row, count), piece_spans(lines, known.row, count)
-        shown = _public(path.name, lines, [own, *found])
+        shown = public_parts(path.name, lines, [own, *found])
         if len(shown) <= len(found):  # what was shown before may have been a part of what is a secret now
             self._ring.remove(known.file)
         if own in shown:
@@ -239,39 +228,6 @@ class Surroundings:
         if known.holds_token:
             self._ring.remove(known.file)
         return known
-
-
-def _public(name: str, lines: Sequence[str], parts: Sequence[range]) -> list[range]:
-    """Those parts of a document in which no secret is seen with the lines around them: what tells one may stand before
-    the part that holds it."""
-    if holds_manifest(name, "".join(lines)):
-        return []
-
-    def secret(start: int, stop: int) -> bool:
-        text = "".join(lines[max(0, start - AROUND_LINES) : stop + AROUND_LINES])
-        closed, count = _OPEN_QUOTE.subn(r"\1\2\3\2", text)
-        return is_secret(name, text) or (count > 0 and is_secret(name, closed))
-
-    if not secret(min(each.start for each in parts), max(each.stop for each in parts)):
-        return list(parts)
-    return [each for each in parts if not secret(each.start, each.stop)]
-
-
-class SharedFiles:
-    """Decides which files may be shown in prompts of others. Not for two threads at a time."""
-
-    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
-        self._git, self._own = IgnoreFiles(GIT, clock), IgnoreFiles(OWN, clock)
-
-    def may_show(self, path: Path, folder: Path) -> bool:
-        """Whether text of a file, links resolved, may be shown in prompts of a workspace folder."""
-        if not path.is_relative_to(folder) or has_secret_name(path.as_posix()):
-            return False
-        return not self._git.excludes(path, folder) and not self._own.excludes(path, folder)
-
-    def excluded(self, path: Path, folder: Path | None) -> bool:
-        """Whether ``.codespecignore`` excludes a file."""
-        return self._own.excludes(path, folder)
 
 
 def _path(file: str) -> Path | None:

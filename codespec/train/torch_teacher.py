@@ -1,4 +1,5 @@
-"""What the target of a run folder says to texts, to be learnt several times: to read takes as long as to learn."""
+"""The target of a run folder as the teacher of drafts, in PyTorch. Its lessons are stored and learnt several times,
+since its forward pass takes as long as a training step of a draft."""
 
 from __future__ import annotations
 
@@ -16,17 +17,17 @@ from codespec.train.teacher import ROWS, Lesson
 from codespec.train.train import IGNORED, Recipe, device_and_precision, labels_of, said_by, separators_of
 
 KEPT = 48
-"""Tokens whose shares are kept for each place, 300 MB for a million of text: a small target is less sure than a large
-one, and these are 82 % of what it says."""
+"""Tokens whose probabilities are kept at each position, 300 MB for a million tokens of text: a small target is less
+sure than a large one, and these have 82 % of the probability."""
 
 _TOGETHER = 4  # rows
 
 
-class TeacherCacheReader:
-    """A target in torch.
+class TorchTeacher:
+    """Makes lessons with a target in PyTorch.
 
     Args:
-        documents: to draw texts from, in the shares of ``recipe``.
+        documents: that texts are drawn from, in the shares that ``recipe`` gives to languages.
     """
 
     def __init__(
@@ -40,7 +41,7 @@ class TeacherCacheReader:
 
     @torch.no_grad()
     def lesson(self, number: int) -> Lesson:
-        """One of ``ROWS`` rows; the same for the same number."""
+        """The lesson with that number: ``ROWS`` rows, always the same ones."""
         sampler = data.RowSampler(self._documents, dict(self._recipe.weights), self._recipe.seed * 1_000_003 + number)
         tokens = data.TrainingRows(sampler, self._tokenizer, self._target.shape.context).batch(ROWS)
         said = [self._read(tokens[start : start + _TOGETHER, :-1]) for start in range(0, ROWS, _TOGETHER)]

@@ -1,22 +1,26 @@
-"""A trained model as a GGUF file that llama.cpp loads."""
+"""A trained model as a GGUF file: written for llama.cpp, and read again to go on training from it."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import gguf
 import numpy as np
-from gguf.quants import quantize
+import numpy.typing as npt
+import torch
+from gguf.quants import dequantize, quantize
 from tokenizers import Tokenizer
 
 from codespec.models.info import LANGUAGES_KEY, inspect
 from codespec.models.trimmed import TOKENS_KEY, VOCABULARY_KEY
+from codespec.protocols import CodespecError
 from codespec.train import tokenizer as special
-from codespec.train.model import NORM_EPSILON, ROPE_BASE, Llama
-from codespec.train.trim import Trim
+from codespec.train.model import NORM_EPSILON, ROPE_BASE, Llama, ModelShape
+from codespec.train.trim import TrimmedVocabulary
 
 QUANTIZATIONS = {
     "q8_0": gguf.GGMLQuantizationType.Q8_0,
@@ -30,7 +34,7 @@ _OF_LACKING = {
     "tokenizer.ggml.token_type": int(gguf.TokenType.UNKNOWN),
     "tokenizer.ggml.scores": 0.0,
 }
-"""What a trimmed vocabulary says of the token that stands for all others."""
+"""Metadata of the token that stands, in a trimmed vocabulary, for all that it lacks."""
 
 
 def write_gguf(
@@ -65,7 +69,7 @@ def write_gguf_like(
     name: str,
     quantization: str = "q8_0",
     languages: Sequence[str] = (),
-    trim: Trim | None = None,
+    trim: TrimmedVocabulary | None = None,
 ) -> None:
     """As ``write_gguf``, with the vocabulary of another GGUF file, of whatever kind that is.
 
@@ -92,7 +96,7 @@ def write_gguf_like(
     _write(model, vocabulary, path, name, quantization, languages)
 
 
-def _trimmed(values: dict[str, Any], trim: Trim) -> dict[str, Any]:
+def _trimmed(values: dict[str, Any], trim: TrimmedVocabulary) -> dict[str, Any]:
     """A tokenizer's metadata with some of its tokens: it cuts no text as the whole one does, but llama.cpp loads it."""
     new = dict(values)
     for key, value in values.items():
@@ -191,3 +195,56 @@ def _write_vocabulary(writer: gguf.GGUFWriter, tokenizer: Tokenizer, size: int) 
         ("sep", special.FILE_SEPARATOR),
     ):
         writer.add_uint32(f"tokenizer.ggml.fim_{key}_token_id", tokenizer.token_to_id(token))
+
+
+def load_gguf(path: Path) -> Llama:
+    """A model that ``codespec train`` has exported, as exactly as its quantization kept it.
+
+    Raises:
+        CodespecError: it is of another kind.
+    """
+    reader = gguf.GGUFReader(path)
+
+    def value(key: str) -> float:
+        field = reader.fields.get(key)
+        if field is None:
+            raise CodespecError(f"{path}: no model of `codespec train`: it has no {key}")
+        return float(field.contents())
+
+    architecture = reader.fields["general.architecture"].contents()
+    odd = architecture != "llama" or any(tensor.name == "output.weight" for tensor in reader.tensors)
+    odd = odd or value("llama.rope.freq_base") != ROPE_BASE
+    if odd or abs(value("llama.attention.layer_norm_rms_epsilon") - NORM_EPSILON) > NORM_EPSILON / 100:
+        raise CodespecError(f"{path}: no model of `codespec train`, which alone can go on from here")
+    shape = ModelShape(
+        vocabulary=len(reader.fields["tokenizer.ggml.tokens"].data),
+        width=int(value("llama.embedding_length")),
+        layers=int(value("llama.block_count")),
+        heads=int(value("llama.attention.head_count")),
+        kv_heads=int(value("llama.attention.head_count_kv")),
+        feed_forward=int(value("llama.feed_forward_length")),
+        context=int(value("llama.context_length")),
+    )
+    model = Llama(shape)
+    weights = {
+        tensor.name: torch.from_numpy(np.array(dequantize(tensor.data, tensor.tensor_type), np.float32))
+        for tensor in reader.tensors
+    }
+    weights["output_norm.weight"] /= model.output_scale  # the export multiplies by it
+    try:
+        model.load_state_dict(weights)
+    except RuntimeError as error:
+        raise CodespecError(f"{path}: no model of `codespec train` ({str(error).splitlines()[0]})") from error
+    return model
+
+
+def with_tokens(model: Llama, tokens: npt.NDArray[np.int64]) -> Llama:
+    """The same model with these of its tokens, ascending, and one more that is the mean of the others."""
+    smaller = Llama(replace(model.shape, vocabulary=len(tokens) + 1))
+    weights = dict(model.state_dict())
+    embeddings = weights["token_embd.weight"]
+    others = torch.ones(len(embeddings), dtype=torch.bool)
+    others[tokens] = False
+    weights["token_embd.weight"] = torch.cat([embeddings[tokens], embeddings[others].mean(0, keepdim=True)])
+    smaller.load_state_dict(weights)
+    return smaller

@@ -53,8 +53,8 @@ _SWAP = re.compile(r"\.(.+)\.sw[a-p]")
 
 
 def has_secret_name(path: str) -> bool:
-    """Whether files of this name (or URI) hold secrets: keys, credentials, environments, the like; copies of them that
-    editors and people make count too."""
+    """Whether a file name or URI is that of a file of secrets: keys, credentials, environments and the like, or a copy
+    of one that an editor or a person made."""
     if _SCHEME.match(path):
         path = unquote(path.partition("?")[0].partition("#")[0])
     path = path.replace("\\", "/")

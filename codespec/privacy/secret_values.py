@@ -1,4 +1,4 @@
-"""Which names tell a password, a token or a key, and which values may be one: all of that is a guess."""
+"""Names that tell a password, a token or a key, and values that may be one: heuristics, all of them."""
 # ruff: noqa: SIM905  # a list with a word on each line is read by nobody
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from enum import Enum
 
-from codespec.privacy.tokens import PLACEHOLDER, PUBLISHED
+from codespec.privacy.token_forms import PLACEHOLDER, PUBLISHED
 
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _NEUTRAL = frozenset(
@@ -41,8 +41,8 @@ _NO_SECRET_TOKENS = frozenset("next page paging continuation change action start
 """Of lists and of requests, which are told to everybody who asks for the next part."""
 
 
-class Name(Enum):
-    """What a name says of its value: a password, a token (or a secret key), or any key."""
+class NameKind(Enum):
+    """The kind of value that a name tells: a password, a secret, a token, or any key."""
 
     PASSWORD = "password"
     SECRET = "secret"
@@ -50,8 +50,8 @@ class Name(Enum):
     KEY = "key"
 
 
-def name_kind(name: str) -> Name | None:
-    """What a name like ``spring.datasource.password``, ``DB_PASS`` or ``clientSecret`` says; None for nothing."""
+def name_kind(name: str) -> NameKind | None:
+    """The kind of value that a name like ``datasource.password``, ``DB_PASS`` or ``clientSecret`` tells; None: none."""
     parts = [part.lower() for part in _PARTS.findall(name)]
     while len(parts) > 1 and (parts[-1] in _NEUTRAL or parts[-1].isdigit()):
         del parts[-1]
@@ -61,24 +61,24 @@ def name_kind(name: str) -> Name | None:
     if name == "PW":  # a country
         return None
     if last in ("pass", "pw", "pwd"):
-        return Name.PASSWORD if len(parts) == 1 or before in _OWNERS else None
+        return NameKind.PASSWORD if len(parts) == 1 or before in _OWNERS else None
     if last in _PASSWORDS or last.endswith(("password", "passwd", "passphrase")) or _OWNED.fullmatch(last):
-        return Name.PASSWORD
+        return NameKind.PASSWORD
     if last.endswith("secret"):
-        return Name.SECRET
+        return NameKind.SECRET
     if "public" in parts:
         return None
     if last == "token" and (before in _NO_SECRET_TOKENS or parts[-3:-1] == ["client", "request"]):
         return None
     if last == "key" and before == "secret":
-        return Name.SECRET
+        return NameKind.SECRET
     if last.endswith(("token", "apikey", "secretkey", "accesskey", "privatekey", "authkey")) or (
         last == "key" and before in _KEYS
     ):
-        return Name.TOKEN
+        return NameKind.TOKEN
     if last in ("auth", "authorization", "credential", "credentials") or (last == "salt" and before):
-        return Name.TOKEN
-    return Name.KEY if last in ("key", "login") else None
+        return NameKind.TOKEN
+    return NameKind.KEY if last in ("key", "login") else None
 
 
 # --- the shapes of values -------------------------------------------------------------------------------------------
@@ -181,14 +181,14 @@ def is_login(value: str) -> bool:
     return bool(user) and value not in PUBLISHED and is_chosen(password)
 
 
-def is_secret_value(value: str, name: Name) -> bool:
-    if name is Name.PASSWORD:
+def is_secret_value(value: str, name: NameKind) -> bool:
+    if name is NameKind.PASSWORD:
         return is_chosen(value)
-    if name is Name.KEY:
+    if name is NameKind.KEY:
         return _is_long_key(value)
-    if name is Name.SECRET and " " in value:
+    if name is NameKind.SECRET and " " in value:
         return is_chosen(value)
-    return is_drawn(value) or (name is Name.TOKEN and is_login(value))
+    return is_drawn(value) or (name is NameKind.TOKEN and is_login(value))
 
 
 RANDOM_BITS = 4.3

@@ -1,0 +1,59 @@
+"""The KV cells of a llama.cpp context: the keys and values of the tokens of its sequences."""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from codespec.llama.runtime import library
+
+
+class KvCells:
+    """The cells of all sequences of a native context, each sequence by its number; positions count from 0.
+
+    Args:
+        pointer: of the ``llama_context``.
+    """
+
+    def __init__(self, pointer: Any) -> None:
+        self._api, self._pointer = library(), pointer
+        self._memory = self._api.llama_get_memory(pointer)
+
+    def remove(self, sequence_id: int, start: int = -1, end: int = -1) -> bool:
+        """Drop the tokens ``start..end`` of a sequence, -1 for its ends; False where the architecture cannot."""
+        return bool(self._api.llama_memory_seq_rm(self._memory, sequence_id, start, end))
+
+    def share(self, source: int, target: int) -> None:
+        """Give the sequence ``target`` all tokens of ``source``, in the same cells."""
+        self._api.llama_memory_seq_cp(self._memory, source, target, 0, -1)
+
+    def move(self, sequence_id: int, start: int, end: int, by: int) -> None:
+        """Add ``by`` to the positions of the tokens ``start..end``; their keys are rotated accordingly."""
+        self._api.llama_memory_seq_add(self._memory, sequence_id, start, end, by)
+
+    def save(self, sequence_id: int) -> npt.NDArray[np.uint8]:
+        """A copy of the cells of a sequence, for ``restore``; uint8 [bytes]."""
+        data = _pages(self._api.llama_state_seq_get_size(self._pointer, sequence_id))
+        written = self._api.llama_state_seq_get_data(self._pointer, _bytes(data), data.nbytes, sequence_id)
+        return data[:written]
+
+    def restore(self, sequence_id: int, data: npt.NDArray[np.uint8]) -> bool:
+        """Fill an empty sequence with what ``save`` returned; False, and it stays empty, where there is no room or
+        llama.cpp does not take the data."""
+        if self._api.llama_state_seq_set_data(self._pointer, _bytes(data), data.nbytes, sequence_id):
+            return True
+        self.remove(sequence_id)
+        return False
+
+
+def _bytes(data: npt.NDArray[np.uint8]) -> Any:
+    return data.ctypes.data_as(ctypes.POINTER(ctypes.c_uint8))
+
+
+def _pages(size: int) -> npt.NDArray[np.uint8]:
+    """Memory that returns to the system with the array: caches of all sizes would fragment the heap."""
+    return np.frombuffer(mmap.mmap(-1, size), np.uint8) if size else np.empty(0, np.uint8)

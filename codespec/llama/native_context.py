@@ -1,0 +1,161 @@
+"""A ``llama_context``: it decodes batches of tokens for sequences that it knows by number."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from codespec.llama.kv_cells import KvCells
+from codespec.llama.model import Model
+from codespec.llama.rows import Rows
+from codespec.llama.runtime import Cancellation, abort_callback, decode_failure, library
+from codespec.llama.threads import Threads
+from codespec.protocols import CodespecError, Logits
+
+# In exact mode every decode has at least 2 rows and fewer than 64: CPU kernels differ at 1 row and from 64 on.
+EXACT_MIN_ROWS = 2
+
+
+class NativeContext:
+    """Decodes tokens with so many threads as other programs leave CPUs for, until another thread asks for the stop.
+
+    Not for use from two threads at a time, except ``Cancellation.set``.
+
+    Args:
+        pointer: of the ``llama_context``, this object's own from now on.
+        length: tokens of all sequences together.
+        sequences: how many sequences at most.
+        batch_size: tokens that are decoded at a time at most.
+        threads: at most.
+        follows: chooses their number for each forward pass; None where it stays as it is.
+        exact: at least ``EXACT_MIN_ROWS`` rows are decoded at a time.
+
+    Attributes:
+        cells: the KV cells of all sequences.
+        room: tokens that a sequence may have.
+        threads_now: of the latest forward pass; ``on_threads`` is called with every other number.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        pointer: Any,
+        *,
+        length: int,
+        sequences: int,
+        batch_size: int,
+        threads: int,
+        follows: Threads | None,
+        exact: bool,
+    ) -> None:
+        self._api = library()
+        self.model, self.pointer, self.length, self.exact = model, pointer, length, exact
+        self.batch_size = batch_size
+        # Beside the tokens of a sequence there must be room for the rows that fill a pass up.
+        self.room = length - (EXACT_MIN_ROWS - 1 if exact else 0)
+        self.cells = KvCells(pointer)
+        self.threads = self.threads_now = threads
+        self.follows = follows
+        self.on_threads: Callable[[int], None] = lambda count: None
+        self.abort_data = Cancellation()
+        self._install(self.abort_data)
+        self._free = list(range(sequences - 1, -1, -1))
+        self._rows = Rows(max(batch_size, EXACT_MIN_ROWS), model.vocabulary.size)
+
+    def _install(self, cancellation: Cancellation) -> None:
+        # The reference keeps the flag's memory alive as long as native code may read it.
+        self.abort_data = cancellation
+        self._api.llama_set_abort_callback(self.pointer, abort_callback(), ctypes.c_void_p(cancellation.address))
+
+    @contextmanager
+    def cancellable(self, cancellation: Cancellation) -> Iterator[None]:
+        """Decodes inside the block raise ``Aborted`` soon after ``cancellation`` is set."""
+        self._install(cancellation)
+        try:
+            yield
+        finally:
+            if self.pointer:
+                self._install(Cancellation())
+
+    @contextmanager
+    def whole_steps(self) -> Iterator[None]:
+        """Decodes inside the block are not aborted; the first one after it is, if its cancellation was set."""
+        cancellation = self.abort_data
+        self._install(Cancellation())
+        try:
+            yield
+        finally:
+            if self.pointer:
+                self._install(cancellation)
+
+    def take(self) -> int:
+        """The number of a new, empty sequence; ``release`` gives it back.
+
+        Raises:
+            CodespecError: as many as the context was made for are in use.
+        """
+        if not self._free:
+            raise CodespecError("every sequence of this context is in use; close one or make it with more")
+        return self._free.pop()
+
+    def release(self, sequence_id: int) -> None:
+        """Drop a sequence's tokens and free its slot."""
+        if self.pointer:
+            self.cells.remove(sequence_id)
+            self._free.append(sequence_id)
+
+    def decode_chunk(self, sequence_id: int, position: int, tokens: Sequence[int], last: int) -> Logits:
+        """Decode at most ``batch_size`` tokens at ``position``; logits of the last ``last`` rows.
+
+        Raises:
+            Aborted: the flag was set; nothing of the chunk remains.
+            CodespecError: the context is full (``ContextFull``), or decoding failed; nothing of the chunk remains.
+        """
+        count = rows = len(tokens)
+        if self.exact:
+            rows = max(count, EXACT_MIN_ROWS)
+        batch = self._rows.of_one(tokens, rows, sequence_id, position, last)
+        self._choose_threads()
+        status = self._api.llama_decode(self.pointer, batch)
+        if status != 0:
+            self.cells.remove(sequence_id, position)
+            raise decode_failure(status, self.length)
+        if rows > count:
+            self.cells.remove(sequence_id, position + count)
+        return self._rows.logits(self.pointer, last)
+
+    def decode_rows(self, sequence_ids: Sequence[int], positions: Sequence[int], tokens: Sequence[int]) -> Logits:
+        """Decode one token at a position of each of several sequences, at most ``batch_size``; logits float32 [n, V].
+
+        Raises:
+            Aborted, CodespecError: as ``decode_chunk``.
+        """
+        batch = self._rows.of_each(tokens, sequence_ids, positions)
+        self._choose_threads()
+        status = self._api.llama_decode(self.pointer, batch)
+        if status != 0:
+            for sequence_id, position in zip(sequence_ids, positions, strict=True):
+                self.cells.remove(sequence_id, position)
+            raise decode_failure(status, self.length)
+        return self._rows.logits(self.pointer, len(tokens))
+
+    @property
+    def crowded(self) -> bool:
+        """Whether other programs leave too few CPUs for all threads."""
+        return self.follows is not None and self.follows.count() < self.threads
+
+    def _choose_threads(self) -> None:
+        count = self.follows.count() if self.follows is not None else self.threads_now
+        if count != self.threads_now:
+            self._api.llama_set_n_threads(self.pointer, count, count)
+            self.threads_now = count
+            self.on_threads(count)
+
+    def close(self) -> None:
+        """Free the memory; a second call does nothing."""
+        if self.pointer:
+            self._rows.clear()
+            self._api.llama_free(self.pointer)
+            self.pointer = None
