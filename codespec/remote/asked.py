@@ -41,6 +41,7 @@ class Asked:
         way: how it is put.
         family: whose markers stand in the text.
         grammar: notation and text of what the whole text must match; see ``Grammar.written``.
+        lead: what the text must begin with, where the engine is to generate that again.
         ends: token ids that end the text.
         banned: token ids that are no text.
         context: tokens that the engine is to have room for; 0 leaves it to the engine.
@@ -54,6 +55,7 @@ class Asked:
     prompt: tuple[int, ...] = ()
     family: Family | None = None
     grammar: tuple[str, str] | None = None
+    lead: str = ""
     ends: tuple[int, ...] = ()
     banned: tuple[int, ...] = ()
     context: int = 0
@@ -82,6 +84,8 @@ class Streamer:
         default_model: asked for where the settings name none and the engine is not asked.
         models: the path of the list of models; empty: there is none of use.
         written: notations of grammars that it takes for a whole text.
+        heals: whether it can be held to a beginning, which it then generates itself (token healing); where not, that
+            beginning is a part of its prompt, cut into tokens as it stands.
     """
 
     ways: tuple[Way, ...] = ("fields", "markers", "prefix")
@@ -91,6 +95,7 @@ class Streamer:
     default_model: str = ""
     models: str = "/v1/models"
     written: frozenset[str] = frozenset()
+    heals: bool = False
 
     def request(self, asked: Asked) -> tuple[str, Body]:
         """Path and body of the POST."""

@@ -40,8 +40,12 @@ class Piece:
     token_ms: float | None = None
 
 
+DONE: dict[str, Any] = {}
+"""The event that ends a stream."""
+
+
 def event(line: bytes, host: str) -> dict[str, Any] | None:
-    """The object of a server-sent event; None where a line has none: blank ones, comments, other fields, the end.
+    """The object of a server-sent event; None where a line has none: blank ones, comments, other fields.
 
     Raises:
         Away: it is no event, or one that tells of an error.
@@ -52,7 +56,7 @@ def event(line: bytes, host: str) -> dict[str, Any] | None:
     if not colon or field not in (b"data", b"error"):  # llama.cpp's older servers name a field `error`
         raise Away(f"{host}: the stream holds what is no event")
     value = value.strip()
-    return None if value == b"[DONE]" else record(value, host)
+    return DONE if value == b"[DONE]" else record(value, host)
 
 
 def record(line: bytes, host: str) -> dict[str, Any] | None:

@@ -27,18 +27,23 @@ class StreamedText:
         self._half = ""  # the first half of a character of two UTF-16 units, as JSON may escape it
         self.reason: FinishReason | None = None
 
-    def begin(self) -> str:
+    def forced(self) -> str:
         """The beginning that the grammar state forces, such as the word before the cursor, which the document has
-        already: the state is advanced over it. An engine is not to choose it but to go on from it."""
+        already; in whole characters."""
+        return self._grammar.forced().decode("utf-8", "ignore") if self._grammar is not None else ""
+
+    def begin(self) -> str:
+        """Advance the state over the beginning that it forces, which it returns: an engine is not to choose it but to
+        go on from it."""
         begun: list[int] = []
-        for _ in range(MOST_FORCED if self._grammar is not None else 0):
-            assert self._grammar is not None
-            # Forced text may stop in the middle of a character.
-            forced = self._grammar.forced().decode("utf-8", "ignore")
-            tokens = self._vocabulary.tokenize(forced) if forced else []
+        for _ in range(MOST_FORCED):
+            forced = self.forced()
+            if self._grammar is None or not forced:
+                break
+            tokens = self._vocabulary.tokenize(forced)
             taken = self._grammar.accept(tokens)
             begun += tokens[:taken]
-            if not tokens or taken < len(tokens):
+            if taken < len(tokens):
                 break
         while begun and not _is_text(self._bytes(begun)):
             begun.pop()  # the refused token was in the middle of a character

@@ -8,7 +8,7 @@ from typing import Any
 from codespec.protocols import Sampling
 from codespec.remote.asked import Asked, Body, Streamer, Way
 from codespec.remote.errors import Away
-from codespec.remote.events import Piece, event, number, record, table, text_of, whole
+from codespec.remote.events import DONE, Piece, event, number, record, table, text_of, whole
 
 _SAMPLERS = ["penalties", "top_k", "top_p", "min_p", "temperature"]
 
@@ -20,6 +20,7 @@ class LlamaServer(Streamer):
     snippets = "files"
     prefill = 0
     written = frozenset(("gbnf", "json"))
+    heals = True
 
     def request(self, asked: Asked) -> tuple[str, Body]:
         sampling, parts = asked.sampling, asked.parts
@@ -43,6 +44,8 @@ class LlamaServer(Streamer):
         if asked.grammar is not None:
             notation, text = asked.grammar
             body.update({"grammar": text} if notation == "gbnf" else {"json_schema": json.loads(text)})
+        elif asked.lead:
+            body["grammar"] = f"root ::= {_literal(asked.lead)} .*"
         if asked.way == "ids":
             bias = [[token, False] for token in asked.banned]
             bias += [[token, value] for token, value in sampling.logit_bias.items() if value > float("-inf")]
@@ -55,8 +58,8 @@ class LlamaServer(Streamer):
 
     def piece(self, line: bytes, host: str) -> Piece | None:
         found = event(line, host)
-        if found is None:
-            return None
+        if found is None or found is DONE:
+            return None if found is None else Piece(end="stop")
         timings = table(found.get("timings"))
         tokens = found.get("tokens")
         ended = found.get("stop") is True
@@ -101,8 +104,8 @@ class OpenAi(Streamer):
 
     def piece(self, line: bytes, host: str) -> Piece | None:
         found = event(line, host)
-        if found is None:
-            return None
+        if found is None or found is DONE:
+            return None if found is None else Piece(end="stop")
         usage = table(found.get("usage"))
         choices = found.get("choices")
         choice = table(choices[0]) if isinstance(choices, list) and choices else {}
@@ -273,6 +276,12 @@ class Ollama(Streamer):
             None if read is None else read / 1e6,
             spent / 1e6 / count if spent is not None and count else None,
         )
+
+
+def _literal(text: str) -> str:
+    """A text as GBNF writes it."""
+    signs = (each if each.isalnum() and each.isascii() else f"\\U{ord(each):08X}" for each in text)
+    return f'"{"".join(signs)}"'
 
 
 def _penalties(sampling: Sampling) -> Body:

@@ -45,6 +45,9 @@ INFILL_CONTEXT = 2048
 BYTES_OF_A_TOKEN = 64
 """Bytes of text for each token that was asked for, beyond which an engine is not listened to."""
 
+LONGEST_LEAD = 64
+"""Characters of a forced beginning that an engine is held to."""
+
 
 class StreamingEngine(Undrafted):
     """Texts as an engine elsewhere streams them; see ``Engine``. One generation at a time, from one thread at a time.
@@ -178,7 +181,11 @@ class StreamingEngine(Undrafted):
         text = StreamedText(self.vocabulary, grammar)
         started, self._started = self._started, None
         written = started[1] if started is not None and started[0] is grammar else None
-        begun = text.begin() if written is None else ""
+        begun, lead = "", ""
+        if written is None and self._streamer.heals:
+            lead = text.forced()[:LONGEST_LEAD]
+        elif written is None:
+            begun = text.begin()
         try:
             if begun:
                 chunk = Chunk(begun, Round(tuple(self.vocabulary.tokenize(begun))))
@@ -186,7 +193,8 @@ class StreamingEngine(Undrafted):
                     yield last(chunk, "stop")
                     return
                 yield chunk
-            asked = self._asked(prompt, begun, sampling or Sampling(), limits.max_tokens, written)
+            asked = self._asked(prompt, begun, sampling or Sampling(), limits.max_tokens)
+            asked = replace(asked, grammar=written, lead=lead)
             self._latest = list(prompt)
             yield from self._chunks(asked, text, stop)
         except Aborted:
@@ -245,14 +253,7 @@ class StreamingEngine(Undrafted):
         """FIM markers and the like, which are no text."""
         return tuple(sorted(self._file.vocabulary.control_tokens - self._ends)) if self._file is not None else ()
 
-    def _asked(
-        self,
-        prompt: Sequence[int],
-        begun: str,
-        sampling: Sampling,
-        max_tokens: int,
-        grammar: tuple[str, str] | None = None,
-    ) -> Asked:
+    def _asked(self, prompt: Sequence[int], begun: str, sampling: Sampling, max_tokens: int) -> Asked:
         asked = Asked(
             self._told.asked_for,
             sampling,
@@ -260,7 +261,6 @@ class StreamingEngine(Undrafted):
             Parts(""),
             self._answers.ways[0],
             family=self._family,
-            grammar=grammar,
             context=self._asked_for_context,
         )
         if self._file is not None:
