@@ -27,6 +27,8 @@ class LlamaServer(Streamer):
         body: Body = {
             "stream": True,
             "cache_prompt": True,
+            # While it reads a prompt, it sees that nobody listens any more only when it has something to say.
+            "return_progress": True,
             "n_predict": asked.max_tokens,
             "samplers": _SAMPLERS,
             "temperature": sampling.temperature,
@@ -60,6 +62,8 @@ class LlamaServer(Streamer):
         found = event(line, host)
         if found is None or found is DONE:
             return None if found is None else Piece(end="stop")
+        if "prompt_progress" in found:
+            return None
         timings = table(found.get("timings"))
         tokens = found.get("tokens")
         ended = found.get("stop") is True

@@ -15,6 +15,7 @@ import pytest
 pytest.importorskip("httpx")
 
 from codespec import Completer, Config, Limits, LocalEngine, Request, Sampling
+from codespec.completion.cache import CompletionCache
 from codespec.completion.prompt.prompt import Prompts
 from codespec.engine.engine import Engine
 from codespec.grammar import Grammar
@@ -255,6 +256,26 @@ def test_what_is_typed_along_changes_little(either: StreamingEngine):
         completer.complete(Request(text + suffix, len(text), "python", "main.py"))
         read.append(either.statistics.prefill_tokens)
     assert max(read[1:]) < 60
+
+
+def test_typed_along_and_ahead(either: StreamingEngine):
+    """What is typed along is answered from memory, and what comes behind a completion is read ahead."""
+    completer, cache = Completer(either, BASE), CompletionCache()
+    prefix, suffix = PLACES["python"]
+    request = Request(prefix + suffix, len(prefix), "python", "main.py")
+    found = completer.complete(request)
+    cache.store("main.py", request, found)
+    text = found[0].text
+    assert text
+    for typed in range(1, len(text)):
+        along = Request(prefix + text[:typed] + suffix, len(prefix) + typed, "python", "main.py")
+        [rest] = cache.find("main.py", along)
+        assert rest.text == text[typed:]
+    accepted = prefix + text + "\n"
+    behind = Request(accepted + suffix, len(accepted), "python", "main.py")
+    completer.prefill(behind)
+    completer.complete(behind)
+    assert either.statistics.prefill_tokens <= 4
 
 
 def test_other_files_and_the_path_are_sent(either: StreamingEngine):
