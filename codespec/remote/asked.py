@@ -67,8 +67,9 @@ class Asked:
 
     @property
     def text(self) -> str:
-        """The prompt as one text."""
-        return marked(self.parts, self.family) if self.way == "markers" and self.family else self.parts.before
+        """The prompt as one text; not empty, which engines refuse."""
+        text = marked(self.parts, self.family) if self.way == "markers" and self.family else self.parts.before
+        return text or "\n"
 
 
 class Streamer:

@@ -5,6 +5,7 @@ Prompts are built with it as with any model's tokens; ``split`` turns such a pro
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -17,6 +18,8 @@ CONTROLS = REPOSITORY - END
 """Control tokens other than the end token."""
 BYTES_PER_TOKEN = 3
 """Bytes of code that a token of an engine stands for at least, as a rule: it has room for so many bytes a token."""
+
+_FILE_NAME = re.compile(r"([\w.-]*\w\.\w+)\n")
 
 
 class ByteVocabulary:
@@ -110,8 +113,10 @@ def split(prompt: Sequence[int]) -> Parts:
     texts = [text for marker, text in found if marker == FILE]
     repository = by_marker.get(REPOSITORY, "").strip("\n")
     if PREFIX not in by_marker:  # no more than a file name and the beginning of a text
-        path, _, rest = texts.pop().partition("\n") if texts else ("", "", "")
-        return Parts(rest or by_marker[END], path=path, repository=repository, files=_files(texts))
+        text = texts.pop() if texts else by_marker[END]
+        name = _FILE_NAME.match(text)
+        path, text = (name[1], text[name.end() :]) if name is not None else ("", text)
+        return Parts(text, path=path, repository=repository, files=_files(texts))
     path = texts.pop().strip("\n") if texts else ""
     before, after = by_marker[PREFIX], by_marker.get(MIDDLE, "")
     return Parts(before + after, by_marker.get(SUFFIX, ""), path, repository, _files(texts), fills=True)

@@ -63,12 +63,13 @@ class StreamedText:
         tokens = list(ids) if ids and self._spell(ids, text) else self._vocabulary.tokenize(text)
         taken = self._grammar.accept(tokens) if self._grammar is not None else len(tokens)
         if taken < len(tokens):
-            self.reason = "grammar"
             text = self._bytes(tokens[:taken]).decode("utf-8", "ignore")
+        if self._grammar is not None and self._grammar.finished:
+            self.reason = "stop"
+        elif taken < len(tokens):
+            self.reason = "grammar"
         elif damaged >= 0:
             self.reason = "length"
-        elif self._grammar is not None and self._grammar.finished:
-            self.reason = "stop"
         return Chunk(text, Round(tuple(tokens[:taken])))
 
     def end(self) -> None:

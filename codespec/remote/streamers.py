@@ -56,14 +56,16 @@ class LlamaServer(Streamer):
             files = [{"filename": each.path, "text": each.text} for each in parts.files]
             fill = {"input_prefix": parts.prefix, "input_suffix": parts.suffix, "input_extra": files}
             return "/infill", {**body, **fill, "prompt": parts.begun}
-        return "/completion", {**body, "prompt": parts.before}
+        return "/completion", {**body, "prompt": asked.text}
 
     def piece(self, line: bytes, host: str) -> Piece | None:
         found = event(line, host)
         if found is None or found is DONE:
             return None if found is None else Piece(end="stop")
         if "prompt_progress" in found:
-            return None
+            progress = table(found["prompt_progress"])
+            total, kept = whole(progress.get("total")), whole(progress.get("cache"))
+            return Piece(prompt_tokens=None if total is None else total - min(total, kept or 0), reused_tokens=kept)
         timings = table(found.get("timings"))
         tokens = found.get("tokens")
         ended = found.get("stop") is True

@@ -211,7 +211,7 @@ class StreamingEngine(Undrafted):
                 if self._statistics.tokens > asked.max_tokens or size > BYTES_OF_A_TOKEN * asked.max_tokens:
                     yield last(Chunk(""), "length")  # the engine did not heed its own limit
                     return
-                ids = piece.tokens if not ended else piece.tokens[: _first_of(piece.tokens, self._ends)]
+                ids = piece.tokens[: _first_of(piece.tokens, self._ends)] if self._file is not None else ()
                 chunk = text.take(piece.text, ids)
                 size += len(chunk.text.encode())
                 if text.reason is None and (ended or piece.end == "stop"):
@@ -242,7 +242,7 @@ class StreamingEngine(Undrafted):
         statistics.target_ms = spent
         since = max(0.0, spent - statistics.prefill_ms)
         self._token_ms = piece.token_ms or (since / statistics.tokens if statistics.tokens else self._token_ms)
-        return not self._ends.isdisjoint(piece.tokens)
+        return self._file is not None and not self._ends.isdisjoint(piece.tokens)
 
     @cached_property
     def _ends(self) -> frozenset[int]:

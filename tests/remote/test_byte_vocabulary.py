@@ -37,6 +37,7 @@ def test_a_text_that_only_continues():
     layout = text_layout("files")
     header = file_header(BYTES, layout, "main.py")
     assert split([*header, *BYTES.tokenize("x = 1\ny")]) == Parts("x = 1\ny", path="main.py")
+    assert split([*file_header(BYTES, layout, ""), *BYTES.tokenize("x = 1\ny")]) == Parts("x = 1\ny")
     assert split(BYTES.tokenize("x\n")) == Parts("x\n")
     assert split([END]) == Parts("")
     assert split([]) == Parts("")

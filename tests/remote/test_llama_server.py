@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -32,6 +34,7 @@ pytestmark = needs_server
 TEXT = "import os\n\n\ndef main(argv):\n    if not argv:\n        raise \n    return os.path.join(*argv)\n"
 BASE = replace(Config(), max_tokens=24, time_budget_ms=0, grammar="none", gate="off")
 ROOT = Path(__file__).parents[2]
+COUNT = int(os.environ.get("CODESPEC_COUNT", "12"))
 
 
 @pytest.fixture(scope="module")
@@ -74,23 +77,20 @@ def whole(chunks: list[Chunk]) -> str:
     return "".join(each.text for each in chunks)
 
 
-def prompts(engine: Engine, count: int) -> list[list[int]]:
-    """Prompts at places of this project's own files."""
-    made = Prompts(engine.vocabulary, engine.fim_format())
+def prompt_at(engine: Engine, index: int) -> list[int]:
+    """A prompt at a place of this project's own files."""
     files = sorted((ROOT / "codespec").rglob("*.py"))
-    found = []
-    for index in range(count):
-        text = files[index * 7 % len(files)].read_text("utf-8")
-        lines = text.splitlines(keepends=True)
-        at = sum(map(len, lines[: 3 + index * 13 % max(4, len(lines))]))
-        found.append(made.prompt(text[:at], text[at : at + 2000], "file.py", 900))
-    return found
+    text = files[index * 7 % len(files)].read_text("utf-8")
+    lines = text.splitlines(keepends=True)
+    at = sum(map(len, lines[: 3 + index * 13 % max(4, len(lines))]))
+    return Prompts(engine.vocabulary, engine.fim_format()).prompt(text[:at], text[at : at + 2000], "file.py", 900)
 
 
 def test_the_greedy_text_is_the_local_one(tokens: StreamingEngine, local: LocalEngine):
     limits = Limits(max_tokens=16)
     different = []
-    for prompt in prompts(local, 40):
+    for index in range(COUNT):
+        prompt = prompt_at(local, index)
         here = list(local.generate(prompt, None, Sampling(), limits))
         there = list(tokens.generate(prompt, None, Sampling(), limits))
         if whole(here) != whole(there):
@@ -100,11 +100,12 @@ def test_the_greedy_text_is_the_local_one(tokens: StreamingEngine, local: LocalE
             rounds = [each.round for each in there]
             assert [t for r in rounds for t in r.tokens] == [t for c in here for t in c.round.tokens]
     # Two programs add up in different orders: where two tokens are as good as equal, either may win.
-    assert len(different) <= 2, different
+    print(len(different), "of", COUNT, "differ:", different)
+    assert len(different) <= 1 + COUNT // 20
 
 
 def test_counts_and_times_are_the_engines(tokens: StreamingEngine):
-    [prompt] = prompts(tokens, 1)
+    prompt = prompt_at(tokens, 0)
     chunks = list(tokens.generate(prompt, None, Sampling(), Limits(max_tokens=8)))
     assert tokens.statistics.tokens == sum(len(each.round.tokens) for each in chunks)
     first = tokens.statistics
@@ -115,7 +116,7 @@ def test_counts_and_times_are_the_engines(tokens: StreamingEngine):
 
 
 def test_a_prompt_is_read_ahead(either: StreamingEngine):
-    prompt = prompts(either, 6)[-1]
+    prompt = prompt_at(either, 301)
     assert either.prefill(prompt) > 8
     assert either.prefill(prompt) == 0  # it is there
     list(either.generate(prompt, None, Sampling(), Limits(max_tokens=4)))
@@ -123,7 +124,7 @@ def test_a_prompt_is_read_ahead(either: StreamingEngine):
 
 
 def test_seeds_give_texts_of_their_own(tokens: StreamingEngine):
-    [prompt] = prompts(tokens, 1)
+    prompt = prompt_at(tokens, 0)
     warm = Sampling(temperature=1.0, seed=7)
     several = {sample: whole(list(tokens.generate(prompt, None, replace(warm, sample=sample)))) for sample in range(3)}
     assert len(set(several.values())) > 1
@@ -134,7 +135,7 @@ def test_a_cancelled_text_frees_its_slot(server: RunningServer, either: Streamin
     took = []
     for _ in range(5):
         flag = threading.Event()
-        chunks = either.generate(prompts(either, 3)[-1], None, Sampling(temperature=1.5), Limits(2000), flag)
+        chunks = either.generate(prompt_at(either, 2), None, Sampling(temperature=1.5), Limits(2000), flag)
         next(chunks)
         assert server.busy()
         flag.set()
@@ -147,7 +148,7 @@ def test_a_cancelled_text_frees_its_slot(server: RunningServer, either: Streamin
 
 
 def test_another_thread_aborts(server: RunningServer, either: StreamingEngine):
-    chunks = either.generate(prompts(either, 3)[-1], None, Sampling(temperature=1.5), Limits(2000))
+    chunks = either.generate(prompt_at(either, 2), None, Sampling(temperature=1.5), Limits(2000))
     next(chunks)
     threading.Timer(0.05, either.abort).start()
     assert list(chunks)[-1].finish_reason in ("cancelled", "stop")
@@ -155,14 +156,14 @@ def test_another_thread_aborts(server: RunningServer, either: StreamingEngine):
 
 
 def test_a_closed_text_frees_its_slot(server: RunningServer, either: StreamingEngine):
-    chunks = either.generate(prompts(either, 3)[-1], None, Sampling(temperature=1.5), Limits(2000))
+    chunks = either.generate(prompt_at(either, 2), None, Sampling(temperature=1.5), Limits(2000))
     next(chunks)
     chunks.close()
     until(lambda: not server.busy())
 
 
 def test_the_time_is_over(server: RunningServer, either: StreamingEngine):
-    chunks = list(either.generate(prompts(either, 3)[-1], None, Sampling(temperature=1.5), Limits(3000, 60.0)))
+    chunks = list(either.generate(prompt_at(either, 2), None, Sampling(temperature=1.5), Limits(3000, 60.0)))
     assert chunks[-1].finish_reason in ("time", "stop")
     until(lambda: not server.busy())
 
@@ -203,7 +204,7 @@ def judged(language: str, text: str) -> bool:
 
 PLACES = {
     "python": (
-        "import os\n\n\ndef total(numbers):\n    result = 0\n    for number in numbers:\n        ",
+        "import os\n\n\ndef total(numbers):\n    result = 0\n    for number in numbers:\n        number += 1\n        ",
         "\n    return result\n\n\nprint(total([1, 2, 3]))\n",
     ),
     "javascript": (
@@ -261,7 +262,10 @@ def test_what_is_typed_along_changes_little(either: StreamingEngine):
 def test_typed_along_and_ahead(either: StreamingEngine):
     """What is typed along is answered from memory, and what comes behind a completion is read ahead."""
     completer, cache = Completer(either, BASE), CompletionCache()
-    prefix, suffix = PLACES["python"]
+    prefix, suffix = (
+        "def area(width, height):\n    return width * height\n\n\ndef sides(width, height):\n    return ",
+        "\n",
+    )
     request = Request(prefix + suffix, len(prefix), "python", "main.py")
     found = completer.complete(request)
     cache.store("main.py", request, found)
@@ -278,14 +282,15 @@ def test_typed_along_and_ahead(either: StreamingEngine):
     assert either.statistics.prefill_tokens <= 4
 
 
-def test_other_files_and_the_path_are_sent(either: StreamingEngine):
+def test_other_files_and_the_path_are_sent():
     context = (Snippet("other.py", "def helper(numbers):\n    return sum(numbers)\n"),)
     request = Request("import other\n\nother.\n", 20, "python", "/w/main.py", workspace="/w", context=context)
-    with_files = Completer(either, BASE)
-    with_files.complete(request)
-    more = either.statistics.prefill_tokens + either.statistics.reused_tokens
-    with_files.complete(replace(request, context=()))
-    assert either.statistics.prefill_tokens + either.statistics.reused_tokens < more
+    with running("-b", "256") as server, closing(engine_at(server)) as engine:  # beside a larger batch is no room
+        completer = Completer(engine, BASE)
+        completer.complete(request)
+        more = engine.statistics.prefill_tokens + engine.statistics.reused_tokens
+        completer.complete(replace(request, context=()))
+        assert engine.statistics.prefill_tokens + engine.statistics.reused_tokens < more - 8
 
 
 def test_a_long_document_is_sent_in_part(either: StreamingEngine):
