@@ -49,7 +49,7 @@ class LlamaServer(Streamer):
         elif asked.lead:
             body["grammar"] = f"root ::= {_literal(asked.lead)} .*"
         if asked.way == "ids":
-            bias = [[token, False] for token in asked.banned]
+            bias: list[list[float]] = [[token, False] for token in asked.banned]
             bias += [[token, value] for token, value in sampling.logit_bias.items() if value > float("-inf")]
             return "/completion", {**body, "prompt": list(asked.prompt), "logit_bias": bias}
         if asked.way == "fields" and parts.fills:

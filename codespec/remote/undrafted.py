@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from codespec.draft.ngram_store import NgramStore
 from codespec.engine.adapters import LoraRequest
-from codespec.engine.engine import NothingKept
+from codespec.engine.engine import KeptPrompts, NothingKept
 from codespec.files import StrPath
 from codespec.languages import Language
 from codespec.llama.devices import ResolvedSetting
@@ -28,8 +29,8 @@ class Undrafted:
 
     def __init__(self, learnt_folder: Path | None) -> None:
         self.notes: list[str] = []
-        self.prompt_cache = NothingKept()
-        self.learnt = NothingLearnt(learnt_folder)
+        self.prompt_cache: KeptPrompts = NothingKept()
+        self.learnt: NgramStore = NothingLearnt(learnt_folder)
 
     @property
     def choices(self) -> dict[str, ResolvedSetting]:
