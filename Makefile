@@ -2,6 +2,7 @@
 # make test     run the tests, the files on two processes (WORKERS=0: on one)
 # make test-train  run the tests of training (installs torch)
 # make test-editors  run the tests in VS Code, Neovim, Emacs and Vim, which it installs (REPEAT=10: each of them ten times)
+# make llama-server  build llama.cpp's server of the pinned version, for the tests of engines elsewhere (10 minutes)
 # make judges   what `python -m benchmarks gate` judges by: TypeScript's compiler and libraries; tells of programs that are missing
 # make fuzz     10,000 hostile grammars (half an hour)
 # make lint     ruff and mypy
@@ -22,7 +23,7 @@ endif
 LLAMA := llama-cpp-python==0.3.36
 LLAMA_FLAGS := -DCMAKE_CXX_FLAGS='-fno-tree-dse -fno-dse' -DLLAVA_BUILD=OFF
 
-.PHONY: demo test test-train test-editors judges fuzz attack lint format serve clean
+.PHONY: demo test test-train test-editors llama-server judges fuzz attack lint format serve clean
 
 demo: $(VENV)/installed
 	@echo
@@ -56,6 +57,24 @@ REPEAT ?= 1
 test-editors: $(VENV)/installed-test
 	tests/editors/install.sh $(EDITORS) $(BIN)/python
 	CODESPEC_EDITORS=$(EDITORS) CODESPEC_REPEAT=$(REPEAT) $(BIN)/python -m pytest tests/editors
+
+# Tests of engines elsewhere ask the server of the very llama.cpp that the package is built from; without it they skip.
+TOOLS := $(abspath $(VENV))/llama-tools
+llama-server: $(TOOLS)/build/bin/llama-server
+
+$(TOOLS)/build/bin/llama-server: | $(VENV)/llama
+	rm -rf $(TOOLS)
+	mkdir -p $(TOOLS)/source
+	$(BIN)/python -m pip install --quiet cmake ninja
+	$(BIN)/python -m pip download --quiet --no-deps --no-binary llama-cpp-python --dest $(TOOLS) $(LLAMA)
+	tar -xzf $(TOOLS)/llama_cpp_python-*.tar.gz -C $(TOOLS)/source --strip-components 1
+	$(BIN)/cmake -S $(TOOLS)/source/vendor/llama.cpp -B $(TOOLS)/build -G Ninja \
+		-DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja -DCMAKE_BUILD_TYPE=Release -DBUILD_SHARED_LIBS=ON \
+		-DCMAKE_CXX_FLAGS='-fno-tree-dse -fno-dse' -DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_UI=OFF \
+		-DLLAMA_CURL=OFF -DLLAMA_OPENSSL=OFF
+	@echo "building llama-server: about 10 minutes, once"
+	$(BIN)/cmake --build $(TOOLS)/build --target llama-server
+	rm -rf $(TOOLS)/source $(TOOLS)/*.tar.gz
 
 judges: $(VENV)/installed-test
 	$(BIN)/python -m pip install --quiet --editable ".[judges]"

@@ -102,6 +102,8 @@ class Grammar:
         name: file or name, for messages.
         leveled: whether the language depends on the levels of indentation that it was made with.
         warnings: differences from what the author may expect; for a JSON Schema, keywords that are ignored.
+        written: notation (``gbnf``, ``json``) and text, where an engine elsewhere may understand it: plain GBNF from
+            ``root`` on, or a JSON Schema.
     """
 
     def __init__(self, name: str, source: str | None, rules: Rules | Callable[[], Rules] | None = None) -> None:
@@ -110,6 +112,7 @@ class Grammar:
         self.name, self._rules, self._source = name, rules, source
         self.warnings: tuple[str, ...] = ()
         self.leveled = False
+        self.written: tuple[str, str] | None = None
         self._expanded: Expanded | None = None
         self._places: ValuePositions | None = None
         self._lock = threading.Lock()
@@ -129,6 +132,15 @@ class Grammar:
 
         Arguments and errors as for ``codespec.grammar.gbnf.gbnf.parse``. What it is lowered to is kept on disk.
         """
+        grammar = cls._from_gbnf(text, name, strict, extensions, start, levels)
+        if not extensions and start in (None, "root") and not grammar.leveled:
+            grammar.written = "gbnf", text
+        return grammar
+
+    @classmethod
+    def _from_gbnf(
+        cls, text: str, name: str, strict: bool, extensions: bool, start: str | None, levels: tuple[str, ...] | None
+    ) -> Grammar:
         options = {"strict": strict, "extensions": extensions, "start": start, "levels": levels}
         key = cache.key(text, **options)
         kept = cache.load(key)
@@ -173,7 +185,7 @@ class Grammar:
         compiled = compile_schema(text, name, lenient, unique=True)
         grammar = cls(name, _FREE + compiled.source)
         grammar.warnings = tuple(f"{name}: {warning}" for warning in compiled.warnings)
-        grammar._places = compiled.places
+        grammar._places, grammar.written = compiled.places, ("json", text)
         return grammar._checked()
 
     @classmethod

@@ -47,19 +47,29 @@ def _gaps(holes: list[int], size: int) -> list[tuple[int, int]]:
 
 
 class _Bytes:
-    """A tokenizer for llguidance: 256 one-byte tokens and an end token."""
+    """A tokenizer for llguidance: 256 one-byte tokens, an end token, and control tokens that no grammar produces."""
 
     eos_token_id = 256
     bos_token_id = None
-    tokens = (*(bytes([value]) for value in range(256)), b"<end>")
-    special_token_ids = (256,)
+
+    def __init__(self, controls: int) -> None:
+        names = (f"<control {index}>".encode() for index in range(controls))
+        self.tokens = (*(bytes([value]) for value in range(256)), b"<end>", *names)
+        self.special_token_ids = tuple(range(256, len(self.tokens)))
 
     def __call__(self, text: bytes | str) -> list[int]:
         return list(text.encode() if isinstance(text, str) else text)
 
 
 @functools.cache
-def byte_tokenizer() -> Tokenizer:
-    """A vocabulary without a model: token ``b`` is the byte ``b``, token 256 the end."""
-    raw = llguidance.LLTokenizer(llguidance.TokenizerWrapper(_Bytes()), n_vocab=257, eos_token=[256], slices=[])
-    return Tokenizer(raw, [256], frozenset(), lambda text: [256] if text == "<end>" else list(text.encode()))
+def byte_tokenizer(controls: int = 0) -> Tokenizer:
+    """A vocabulary without a model: token ``b`` is the byte ``b``, token 256 the end; control tokens follow.
+
+    Args:
+        controls: how many.
+    """
+    size = 257 + controls
+    wrapper = llguidance.TokenizerWrapper(_Bytes(controls))
+    raw = llguidance.LLTokenizer(wrapper, n_vocab=size, eos_token=[256], slices=[])
+    barred = frozenset(range(257, size))
+    return Tokenizer(raw, [256], barred, lambda text: [256] if text == "<end>" else list(text.encode()))

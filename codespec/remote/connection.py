@@ -235,9 +235,7 @@ class Connection:
                 raise Away(f"{self.address.host} answered with more than {most >> 20} MiB")
         return bytes(data)
 
-    async def _pump(
-        self, path: str, body: Mapping[str, Any], lines: queue.Queue[bytes | BaseException | None]
-    ) -> None:
+    async def _pump(self, path: str, body: Mapping[str, Any], lines: queue.Queue[bytes | BaseException | None]) -> None:
         try:
             response = await self._open(path, body)
             try:
@@ -310,7 +308,9 @@ class Connection:
             what = "refuses the key" if self.address.key else "wants a key"
             return Refused(f"{host} {what} ({status}){more}; see `remote.key_env` in docs/remote.md")
         if status == 404:
-            return Refused(f"{host} has no {path}, or not this model (404){more}; check `remote.kind` and `remote.model`")
+            return Refused(
+                f"{host} has no {path}, or not this model (404){more}; check `remote.kind` and `remote.model`"
+            )
         if status == 413:
             return Refused(f"{host} takes no request of that size (413){more}; set a smaller `remote.context`")
         if status == 429:
