@@ -90,7 +90,9 @@ class ScoringEngine(SpeculativeEngine):
         self.model = Model(vocabulary, vocabulary_only=True)
         try:
             if self.model.metadata(VOCABULARY_KEY) is not None:
-                raise Refused(f"{vocabulary}: a draft that has only some of its target's tokens; name the target's file")
+                raise Refused(
+                    f"{vocabulary}: a draft that has only some of its target's tokens; name the target's file"
+                )
             self._scorer = SCORERS[kind](connection, model, self.model.vocabulary)
             began = perf_counter()
             connection.get("/v1/models")

@@ -1,4 +1,4 @@
-"""Whether an engine's tokens are those of the vocabulary here: otherwise every token would mean something else there."""
+"""Whether an engine's tokens are those of the vocabulary here: else each would mean something else there."""
 
 from __future__ import annotations
 
@@ -33,7 +33,9 @@ def check_vocabulary(scorer: Scorer, vocabulary: LlamaVocabulary, file: Path, ho
     for text, what in ((PROBE, "text"), (_markers(vocabulary), "markers")):
         there = scorer.tokenize(text) if text else []
         if there is None:
-            raise Refused(f"{host} does not tell how it makes tokens of a text; is `remote.kind` = {scorer.kind} right?")
+            raise Refused(
+                f"{host} does not tell how it makes tokens of a text; is `remote.kind` = {scorer.kind} right?"
+            )
         here = vocabulary.tokenize(text, special=True)
         if there != here:
             place, (own, other) = next(

@@ -17,7 +17,6 @@ from codespec.protocols import CodespecError, Distribution, GrammarState, Sampli
 from codespec.speculative.ranking import top_p_count
 from codespec.speculative.sampling import Floats, Ids, LogitSampler, Scores, certain
 
-
 _MARGIN = 1e-9
 """What a sum must stay away from a limit by, for a sum in another order to be on the same side of it."""
 
@@ -72,7 +71,7 @@ class SparseSampler(LogitSampler):
         super().__init__(sampling, prompt_length)
         if sampling.repeat_penalty != 1 and sampling.penalty_window > 0:
             raise CodespecError(
-                "`repeat_penalty` needs the model's logits, of which an engine elsewhere tells the probabilities alone; "
+                "`repeat_penalty` needs logits, of which an engine elsewhere tells the probabilities alone; "
                 "set it to 1, or use `frequency_penalty` or `presence_penalty`"
             )
 
@@ -146,9 +145,7 @@ class SparseSampler(LogitSampler):
         others = np.where(named, np.float32(-math.inf), np.float32(_lowest(logits)))
         return scores, self._adjusted(others, tokens)
 
-    def _fields(
-        self, logits: Scores, tokens: Sequence[int], grammar: GrammarState | None
-    ) -> Iterator[_Field]:
+    def _fields(self, logits: Scores, tokens: Sequence[int], grammar: GrammarState | None) -> Iterator[_Field]:
         """The field with every hidden token, then with those alone that the grammar allows: its mask costs time."""
         scores, hidden = self._known(logits, tokens)
         ids = self._named(scores, float(hidden.max()), grammar)

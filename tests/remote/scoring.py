@@ -6,7 +6,7 @@ from codespec.protocols import Limits, Sampling
 PROMPTS = {
     "python": "import os\n\n\ndef read(path):\n    with open(path) as file:\n        return ",
     "javascript": "function total(items) {\n  let sum = 0;\n  for (const item of items) {\n    sum += ",
-    "go": "package main\n\nimport \"fmt\"\n\nfunc main() {\n\tfor i := 0; i < 10; i++ {\n\t\tfmt.",
+    "go": 'package main\n\nimport "fmt"\n\nfunc main() {\n\tfor i := 0; i < 10; i++ {\n\t\tfmt.',
     "rust": "fn largest(values: &[i32]) -> i32 {\n    let mut best = values[0];\n    for value in ",
     "c": "#include <stdio.h>\n\nint main(int argc, char **argv) {\n    for (int i = 0; i < argc; i++) {\n        ",
 }

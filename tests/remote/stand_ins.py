@@ -118,7 +118,7 @@ class StandIn:
             }
         if of_prompt:
             choice["prompt_logprobs"] = [None]
-            for row, token in zip(rows, tokens[1:]):
+            for row, token in zip(rows, tokens[1:], strict=False):
                 named = {token: 0} | dict.fromkeys(best_of(row, of_prompt), 0)
                 ranks = {each: 1 + int((row > row[each]).sum()) for each in named}
                 choice["prompt_logprobs"].append(
@@ -153,7 +153,7 @@ class StandIn:
 
             # Of the first token nothing is said; what follows the last one is of the output.
             if start < len(tokens):
-                pairs = zip(rows, tokens[start + 1 :])
+                pairs = zip(rows, tokens[start + 1 :], strict=False)
                 first = [[None, tokens[start], None]]
                 about["input_token_logprobs"] = [*first, *(named(row, [token])[0] for row, token in pairs)]
                 about["input_top_logprobs"] = [None, *(named(row, best_of(row, best)) for row in rows[:-1])]

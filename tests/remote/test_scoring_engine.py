@@ -82,7 +82,7 @@ def test_a_schema_whose_tokens_are_seldom_among_the_best(local, engine):
 @pytest.mark.parametrize("seed", range(4))
 def test_sampled_text_is_the_local_targets_as_far_as_it_is_decided(local, engine, seed):
     sampling = Sampling(temperature=0.7, seed=seed)
-    expected, reason = text_of(local, PROMPTS["python"], sampling=sampling)
+    expected, _ = text_of(local, PROMPTS["python"], sampling=sampling)
     found, ended = text_of(with_drafts(engine), PROMPTS["python"], sampling=sampling)
     assert found == expected[: len(found)]
     # An engine that names as many as are wanted leaves nothing open.
@@ -204,5 +204,8 @@ def test_another_kind_is_refused(stand_in):
 
 
 def test_a_draft_of_a_few_tokens_is_no_vocabulary(stand_in):
-    with pytest.raises(Refused, match="name the target"), connected(stand_in, vocabulary=EMBEDDED / "draft-python.gguf"):
+    with (
+        pytest.raises(Refused, match="name the target"),
+        connected(stand_in, vocabulary=EMBEDDED / "draft-python.gguf"),
+    ):
         pass

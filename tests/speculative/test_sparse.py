@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -177,7 +176,9 @@ def test_texts_are_those_of_a_target_that_tells_everything(seed: int, temperatur
 def test_a_text_ends_where_nothing_more_can_be_found_out() -> None:
     table = Table(30, seed=1)
     prompt, limits = [1, 2, 3], Limits(max_tokens=24)
-    whole = [step.tokens[0] for step in Generator(TableTarget(table), None, frozenset()).generate(prompt, Sampling(), limits)]
+    whole = [
+        step.tokens[0] for step in Generator(TableTarget(table), None, frozenset()).generate(prompt, Sampling(), limits)
+    ]
     reached = []
 
     def closer(tokens, state, sampler):
@@ -196,7 +197,11 @@ def test_a_text_ends_where_nothing_more_can_be_found_out() -> None:
             return rows
 
     draft = oracle_draft([*prompt, *whole])
-    steps = list(Generator(Ending(table), draft, frozenset(), 8, sampler=SparseSampler, closer=closer).generate(prompt, Sampling(), limits))
+    steps = list(
+        Generator(Ending(table), draft, frozenset(), 8, sampler=SparseSampler, closer=closer).generate(
+            prompt, Sampling(), limits
+        )
+    )
     assert [token for step in steps for token in step.tokens] == whole[:5]
     assert steps[-1].finish_reason == "grammar"
     assert reached == [8]
