@@ -211,3 +211,12 @@ def _handler(stand_in):
             pass
 
     return Handler
+
+
+if __name__ == "__main__":
+    import sys
+
+    from codespec.models.registry import EMBEDDED_TARGET
+
+    print(StandIn(sys.argv[1], EMBEDDED_TARGET, length=2048).url, flush=True)
+    threading.Event().wait()
