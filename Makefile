@@ -2,6 +2,7 @@
 # make test     run the tests, the files on two processes (WORKERS=0: on one)
 # make test-train  run the tests of training (installs torch)
 # make test-editors  run the tests in VS Code, Neovim, Emacs and Vim, which it installs (REPEAT=10: each of them ten times)
+# make test-vllm  run the tests with a real vLLM, which it installs (PLACES=20: 200 texts)
 # make judges   what `python -m benchmarks gate` judges by: TypeScript's compiler and libraries; tells of programs that are missing
 # make fuzz     10,000 hostile grammars (half an hour)
 # make lint     ruff and mypy
@@ -22,7 +23,7 @@ endif
 LLAMA := llama-cpp-python==0.3.36
 LLAMA_FLAGS := -DCMAKE_CXX_FLAGS='-fno-tree-dse -fno-dse' -DLLAVA_BUILD=OFF
 
-.PHONY: demo test test-train test-editors judges fuzz attack lint format serve clean
+.PHONY: demo test test-train test-editors test-vllm judges fuzz attack lint format serve clean
 
 demo: $(VENV)/installed
 	@echo
@@ -56,6 +57,13 @@ REPEAT ?= 1
 test-editors: $(VENV)/installed-test
 	tests/editors/install.sh $(EDITORS) $(BIN)/python
 	CODESPEC_EDITORS=$(EDITORS) CODESPEC_REPEAT=$(REPEAT) $(BIN)/python -m pytest tests/editors
+
+# vLLM as a third party builds it for CPUs, 3 GB in an environment of its own; PLACES=20: 200 texts instead of 40.
+VLLM ?= $(abspath $(VENV))/vllm
+PLACES ?= 4
+test-vllm: $(VENV)/installed-test
+	tests/remote/install_vllm.sh $(VLLM) $(PYTHON)
+	CODESPEC_VLLM=$(VLLM) CODESPEC_PLACES=$(PLACES) $(BIN)/python -m pytest -s tests/remote/test_vllm.py
 
 judges: $(VENV)/installed-test
 	$(BIN)/python -m pip install --quiet --editable ".[judges]"

@@ -278,7 +278,7 @@ class Drafts:
         return self._models[self.chosen].context.cancellable(cancellation) if self.chosen is not None else nullcontext()
 
     def measure(self, go_on: Callable[[], bool], cancellation: Cancellation) -> bool:
-        """Measure the costs of the loaded models' forward passes, and the target's, see ``SpeculativeEngine.measure``."""
+        """Measure the costs of target and draft models, see ``SpeculativeEngine.measure``."""
         every = [self._target_costs, *(each.costs for each in self._models if each.costs is not None)]
         return all(costs.measure(go_on, cancellation) for costs in every)
 

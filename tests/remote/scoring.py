@@ -1,6 +1,5 @@
 """What the tests of scoring engines share: prompts, and texts of engines."""
 
-from codespec.grammar import Grammar
 from codespec.protocols import Limits, Sampling
 
 PROMPTS = {
@@ -19,9 +18,15 @@ def tokens_of(engine, text):
     return [*first, *engine.vocabulary.tokenize(text)]
 
 
+def state_of(engine, grammar, text):
+    """The state of a grammar behind a text."""
+    state, tokens = engine.grammar_state(grammar), engine.vocabulary.tokenize(text)
+    assert state.accept(tokens) == len(tokens)
+    return state
+
+
 def text_of(engine, prompt, grammar=None, sampling=None, count=32, **more):
     """The tokens that an engine generates, and why they end."""
-    state = engine.grammar_state(grammar) if isinstance(grammar, Grammar) else grammar
     tokens = tokens_of(engine, prompt) if isinstance(prompt, str) else prompt
-    chunks = list(engine.generate(tokens, state, sampling or Sampling(), Limits(max_tokens=count), **more))
+    chunks = list(engine.generate(tokens, grammar, sampling or Sampling(), Limits(max_tokens=count), **more))
     return [token for chunk in chunks for token in chunk.round.tokens], chunks[-1].finish_reason

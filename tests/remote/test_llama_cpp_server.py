@@ -17,7 +17,7 @@ from codespec.remote.connection import Connection
 from codespec.remote.scoring_engine import ScoringEngine
 from codespec.remote.text_scorer import LlamaCppScorer
 from tests.remote.real_servers import MISSING, llama_cpp_server
-from tests.remote.scoring import PROMPTS, text_of
+from tests.remote.scoring import PROMPTS, state_of, text_of
 
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"llama-cpp-python's server wants {', '.join(MISSING)}")
 
@@ -88,9 +88,10 @@ def test_nothing_is_known_behind_what_it_would_cut_otherwise(scorer, model):
 @pytest.mark.parametrize("language", PROMPTS)
 def test_greedy_text_is_the_local_targets(local, engine, language):
     engine.use_draft(engine.find_draft("auto", by_id(language)))
-    for grammar in (None, Grammar.load(language)):
-        expected = text_of(local, PROMPTS[language], grammar, count=16)
-        found, reason = text_of(engine, PROMPTS[language], grammar, count=16)
+    prompt, grammar = PROMPTS[language], Grammar.load(language)
+    for state in (lambda engine: None, lambda engine: state_of(engine, grammar, prompt)):
+        expected = text_of(local, prompt, state(local), count=16)
+        found, reason = text_of(engine, prompt, state(engine), count=16)
         # It ends where tokens that share a text are among the best, and not before.
         assert found == expected[0][: len(found)]
         assert len(found) == len(expected[0]) or (reason == "grammar" and len(found) > 2)

@@ -18,7 +18,7 @@ from codespec.remote.address import Address
 from codespec.remote.connection import Connection
 from codespec.remote.errors import Refused
 from codespec.remote.scoring_engine import ScoringEngine
-from tests.remote.scoring import CODE, PROMPTS, text_of, tokens_of
+from tests.remote.scoring import CODE, PROMPTS, state_of, text_of, tokens_of
 from tests.remote.stand_ins import StandIn
 
 KINDS = ("vllm", "sglang")
@@ -66,17 +66,18 @@ def with_drafts(engine, language="python"):
 
 @pytest.mark.parametrize("language", PROMPTS)
 def test_greedy_text_is_the_local_targets(local, engine, language):
-    for grammar in (None, Grammar.load(language)):
-        expected = text_of(local, PROMPTS[language], grammar)
-        assert text_of(engine, PROMPTS[language], grammar) == expected
-        assert text_of(with_drafts(engine, language), PROMPTS[language], grammar) == expected
+    prompt, grammar = PROMPTS[language], Grammar.load(language)
+    for state in (lambda engine: None, lambda engine: state_of(engine, grammar, prompt)):
+        expected = text_of(local, prompt, state(local))
+        assert text_of(engine, prompt, state(engine)) == expected
+        assert text_of(with_drafts(engine, language), prompt, state(engine)) == expected
         engine.use_draft(None)
 
 
 def test_a_schema_whose_tokens_are_seldom_among_the_best(local, engine):
     prompt = "def main():\n    return "
-    expected = text_of(local, prompt, JSON)
-    assert text_of(with_drafts(engine), prompt, JSON) == expected
+    expected = text_of(local, prompt, local.grammar_state(JSON))
+    assert text_of(with_drafts(engine), prompt, engine.grammar_state(JSON)) == expected
 
 
 @pytest.mark.parametrize("seed", range(4))
