@@ -12,6 +12,11 @@ from codespec.remote.connection import Connection
 from codespec.remote.errors import Away, Refused
 from codespec.remote.rows import Row, best_of
 
+LONGEST_READ_ANEW = 192
+"""Tokens of a text up to which vLLM reads it anew in less time than it takes for several prompts."""
+
+_Named = list[tuple[int, float]]
+
 
 class Scorer:
     """One engine, with one model.
@@ -108,7 +113,7 @@ class Scorer:
     def _host(self) -> str:
         return self._connection.address.host
 
-    def _row(self, named: list[tuple[int, float]], best: int) -> Row:
+    def _row(self, named: _Named, best: int) -> Row:
         return best_of(named, best, self._vocabulary.size)
 
     def _unread(self, path: str, what: str) -> Away:
@@ -130,8 +135,9 @@ def ids_of(answer: Any) -> list[int]:
 class VllmScorer(Scorer):
     """vLLM: ``/v1/completions`` with token ids (``entrypoints/openai/completion/protocol.py``).
 
-    ``logprobs`` are those of the one token that it generates, from its prefix cache. ``prompt_logprobs`` are those of
-    every token of the prompt, and where they are wanted it reads the whole prompt anew.
+    ``logprobs`` are those of the one token that it generates, and what it has in its prefix cache is not read again. Of
+    a short text ``prompt_logprobs`` tell all rows at once; but where they are wanted it reads the text anew, and tells
+    those of every token. So a longer text is asked about as several prompts of one request, one for each row.
     """
 
     kind = "vllm"
@@ -142,21 +148,30 @@ class VllmScorer(Scorer):
         self.more = (200, 5000)  # its own limit is 20, unless --max-logprobs says otherwise
 
     def score(self, tokens: Sequence[int], last: int, best: int, cancel: Cancel | None = None) -> list[Row]:
-        more: dict[str, Any] = {"prompt_logprobs": best} if last > 1 else {}
-        choice = self._ask(tokens, cancel, logprobs=best, **more)
+        at_once = last > 1 and len(tokens) <= LONGEST_READ_ANEW
         try:
-            places = choice["prompt_logprobs"][len(tokens) - last + 1 :] if last > 1 else []
-            rows = [[(int(token), float(each["logprob"])) for token, each in place.items()] for place in places]
-            rows.append(_of_output(choice))
+            rows = self._at_once(tokens, last, best, cancel) if at_once else self._each(tokens, last, best, cancel)
         except (AttributeError, IndexError, KeyError, TypeError, ValueError):
             raise self._unread(self._PATH, "log-probabilities") from None
         if len(rows) != last:
             raise self._unread(self._PATH, f"{last} places")
         return [self._row(row, best) for row in rows]
 
+    def _at_once(self, tokens: Sequence[int], last: int, best: int, cancel: Cancel | None) -> list[_Named]:
+        [choice] = self._ask(list(tokens), cancel, logprobs=best, prompt_logprobs=best)
+        places = choice["prompt_logprobs"][len(tokens) - last + 1 :]
+        rows = [[(int(token), float(each["logprob"])) for token, each in place.items()] for place in places]
+        return [*rows, _of_output(choice)]
+
+    def _each(self, tokens: Sequence[int], last: int, best: int, cancel: Cancel | None) -> list[_Named]:
+        prompts = [list(tokens[:end]) for end in range(len(tokens) - last + 1, len(tokens) + 1)]
+        choices = self._ask(prompts if last > 1 else prompts[0], cancel, logprobs=best)
+        found = {int(choice["index"]): _of_output(choice) for choice in choices}
+        return [found[place] for place in range(last)]
+
     def best_among(self, tokens: Sequence[int], ids: Sequence[int], cancel: Cancel | None = None) -> int | None:
         try:
-            choice = self._ask(tokens, cancel, logprobs=1, allowed_token_ids=list(ids))
+            [choice] = self._ask(list(tokens), cancel, logprobs=1, allowed_token_ids=list(ids))
             token = _token_of(choice["logprobs"]["tokens"][0])
         except Refused:  # another version, or a proxy that wants short requests
             return None
@@ -165,20 +180,20 @@ class VllmScorer(Scorer):
         return token if token in ids else None
 
     def warm(self, tokens: Sequence[int], cancel: Cancel | None = None) -> None:
-        self._ask(tokens, cancel)
+        self._ask(list(tokens), cancel)
 
     def tokenize(self, text: str) -> list[int] | None:
         body = {"model": self.model, "prompt": text, "add_special_tokens": False}
         with suppress(Refused, ValueError):  # it is no part of the OpenAI API, which proxies may let through alone
             return ids_of(self._connection.ask("/tokenize", body))
-        choice = self._ask(text, None, return_token_ids=True, add_special_tokens=False)
-        found = choice.get("prompt_token_ids")
+        choices = self._ask(text, None, return_token_ids=True, add_special_tokens=False)
+        found = choices[0].get("prompt_token_ids") if choices else None
         return [int(each) for each in found] if isinstance(found, list) else None
 
-    def _ask(self, prompt: Sequence[int] | str, cancel: Cancel | None, **more: Any) -> Any:
+    def _ask(self, prompt: list[int] | list[list[int]] | str, cancel: Cancel | None, **more: Any) -> list[Any]:
         body = {
             "model": self.model,
-            "prompt": prompt if isinstance(prompt, str) else list(prompt),
+            "prompt": prompt,
             "max_tokens": 1,
             # Greedy, whatever the model's own defaults are.
             "temperature": 0,
@@ -189,8 +204,8 @@ class VllmScorer(Scorer):
         }
         answer = self._connection.ask(self._PATH, body, cancel)
         try:
-            return answer["choices"][0]
-        except (IndexError, KeyError, TypeError):
+            return list(answer["choices"])
+        except (KeyError, TypeError):
             raise self._unread(self._PATH, "a choice") from None
 
 
@@ -253,11 +268,11 @@ class SglangScorer(Scorer):
             raise self._unread(self._PATH, "meta_info") from None
 
 
-def _pairs(place: Any) -> list[tuple[int, float]]:
+def _pairs(place: Any) -> _Named:
     return [(int(token), float(logprob)) for logprob, token, *_ in place]
 
 
-def _of_output(choice: Any) -> list[tuple[int, float]]:
+def _of_output(choice: Any) -> _Named:
     """vLLM's log-probabilities of the token that it generated."""
     return [(_token_of(name), float(value)) for name, value in choice["logprobs"]["top_logprobs"][0].items()]
 

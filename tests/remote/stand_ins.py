@@ -99,15 +99,21 @@ class StandIn:
         best, of_prompt = body.get("logprobs"), body.get("prompt_logprobs")
         for asked, what in ((best, "sample"), (of_prompt, "prompt")):
             require((asked or 0) <= self.most, f"Requested {what} logprobs of {asked}, max allowed: {self.most}")
-        tokens = body["prompt"]
-        if isinstance(tokens, str):
-            tokens = self.vocabulary.tokenize(tokens, special=True)
+        prompts = body["prompt"]
+        if isinstance(prompts, str):
+            prompts = self.vocabulary.tokenize(prompts, special=True)
+        prompts = prompts if prompts and isinstance(prompts[0], list) else [prompts]
+        choices = [self._choice(tokens, index, body) for index, tokens in enumerate(prompts)]
+        return {"object": "text_completion", "model": self.name, "choices": choices}
+
+    def _choice(self, tokens, index, body):
+        best, of_prompt = body.get("logprobs"), body.get("prompt_logprobs")
         self._check(tokens, self.length - 1)
         rows = self.logprobs(tokens, len(tokens) if of_prompt else 1)
         allowed = body.get("allowed_token_ids")
         require(allowed is None or len(allowed) > 0, "allowed_token_ids is not None and empty!")
         own = int(rows[-1].argmax()) if allowed is None else max(allowed, key=lambda token: (rows[-1][token], -token))
-        choice = {"index": 0, "text": "", "finish_reason": "length", "logprobs": None, "prompt_logprobs": None}
+        choice = {"index": index, "text": "", "finish_reason": "length", "logprobs": None, "prompt_logprobs": None}
         if best is not None:
             # The sampled token first, then the best ones (``_create_completion_logprobs``).
             named = {own: 0} | dict.fromkeys(best_of(rows[-1], best), 0)
@@ -117,19 +123,10 @@ class StandIn:
                 "top_logprobs": [{f"token_id:{token}": float(rows[-1][token]) for token in named}],
             }
         if of_prompt:
-            choice["prompt_logprobs"] = [None]
-            for row, token in zip(rows, tokens[1:], strict=False):
-                named = {token: 0} | dict.fromkeys(best_of(row, of_prompt), 0)
-                ranks = {each: 1 + int((row > row[each]).sum()) for each in named}
-                choice["prompt_logprobs"].append(
-                    {
-                        str(each): {"logprob": float(row[each]), "rank": ranks[each], "decoded_token": ""}
-                        for each in named
-                    }
-                )
+            choice["prompt_logprobs"] = [None, *map(_of_prompt, rows, tokens[1:], [of_prompt] * len(tokens[1:]))]
         if body.get("return_token_ids"):
             choice["prompt_token_ids"] = tokens
-        return {"object": "text_completion", "model": self.name, "choices": [choice]}
+        return choice
 
     def _generate(self, body):
         require(set(body) <= SGLANG_FIELDS, f"extra fields: {sorted(set(body) - SGLANG_FIELDS)}")
@@ -170,6 +167,13 @@ class StandIn:
         require(tokens, "an empty prompt")
         require(all(isinstance(token, int) and 0 <= token < size for token in tokens), "no token ids")
         require(len(tokens) <= most, f"This model's maximum context length is {self.length} tokens")
+
+
+def _of_prompt(row, token, best):
+    """What vLLM says of one token of a prompt: that token first, then the best ones."""
+    named = {token: 0} | dict.fromkeys(best_of(row, best), 0)
+    rank = {each: 1 + int((row > row[each]).sum()) for each in named}
+    return {str(each): {"logprob": float(row[each]), "rank": rank[each], "decoded_token": ""} for each in named}
 
 
 def best_of(row, count):

@@ -65,6 +65,12 @@ def test_one_row_leaves_the_prefix_cache_in_use(scorer, stand_in, model):
     if stand_in.kind == "vllm":
         assert "prompt_logprobs" not in one
         assert three["prompt_logprobs"] == 5
+        longer = (tokens * 20)[:250]
+        rows = scorer.score(longer, 3, 5)
+        assert "prompt_logprobs" not in stand_in.asked[-1][1]
+        assert stand_in.asked[-1][1]["prompt"] == [longer[:-2], longer[:-1], longer]
+        expected = stand_in.logprobs(longer, 3)
+        assert [row.ids.tolist() for row in rows] == [np.argsort(-row, kind="stable")[:5].tolist() for row in expected]
     else:
         assert (one["logprob_start_len"], three["logprob_start_len"]) == (-1, len(tokens) - 3)
 
