@@ -30,6 +30,7 @@ LAYERS = [
     {"draft"},
     {"speculative"},
     {"engine"},
+    {"remote"},
     {"config", "config_rules"},
     {"completion"},
     {"worker"},
@@ -51,6 +52,9 @@ HOMES = {
     "tokenizers": {"train"},
     "huggingface_hub": {"models"},
     "tomlkit": {"models"},
+    "httpx": {"remote"},
+    "h2": {"remote"},
+    "keyring": {"remote"},
 }
 
 

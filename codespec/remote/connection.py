@@ -20,12 +20,12 @@ import httpx
 
 from codespec.protocols import Aborted, Cancel
 from codespec.remote.address import Address
-from codespec.remote.errors import Away, Refused
+from codespec.remote.errors import Away, Refused, Unreachable
 from codespec.terminal import printable
 
 CONNECT_S = 3.0
 """Seconds until a connection must stand."""
-SILENCE_S = 30.0
+SILENCE_S = 10.0
 """Seconds that the engine may be silent within a request: a long prompt takes its time."""
 LONGEST_WAIT_S = 2.0
 """Seconds that an engine may ask to be left alone (429) for the request to wait and be sent again."""
@@ -92,6 +92,15 @@ class Connection:
         """Why requests fail at once; empty where they are sent. From any thread."""
         return self._away
 
+    def look(self) -> None:
+        """Whether anything answers there, whatever it says.
+
+        Raises:
+            Away: nothing does.
+            Refused: the connection cannot be trusted.
+        """
+        self._wait(self._seen(), None)
+
     def get(self, path: str) -> Any:
         """The JSON at a path; the text where it is none.
 
@@ -149,6 +158,8 @@ class Connection:
         self._closed = True
         asyncio.run_coroutine_threadsafe(self._end(), self._loop)
         self._thread.join(2.0)
+        if not self._thread.is_alive():
+            self._loop.close()
 
     async def _end(self) -> None:
         others = [each for each in asyncio.all_tasks() if each is not asyncio.current_task()]
@@ -177,14 +188,20 @@ class Connection:
         if left > LONGEST_WAIT_S:
             raise Away(f"{self.address.host} is too busy: it wants to be left alone for {left:.0f} s more")
 
+    async def _seen(self) -> None:
+        try:
+            await self._client.get(self._probe, timeout=CONNECT_S)
+        except (httpx.HTTPError, httpx.InvalidURL, ssl.SSLError) as error:
+            raise self._failure(error) from error
+
     async def _ask(self, method: str, path: str, body: Mapping[str, Any] | None) -> Any:
         for last in (False, True):
             self._check()
             await asyncio.sleep(max(0.0, self._wait_until - time.monotonic()))
             try:
                 return await self._once(method, path, body)
-            except Away:
-                if last or self._away:
+            except Away as error:
+                if last or self._away or isinstance(error, Unreachable):
                     raise
                 # Nothing was shown yet; with others that failed at the same time it must not come in step.
                 await asyncio.sleep(random.uniform(0.02, 0.1))
@@ -264,7 +281,7 @@ class Connection:
                     raise
             except (httpx.HTTPError, httpx.InvalidURL, ssl.SSLError) as error:
                 failure = self._failure(error)
-                if last or self._away or isinstance(failure, Refused):
+                if last or self._away or isinstance(failure, (Refused, Unreachable)):
                     raise failure from error
             await asyncio.sleep(random.uniform(0.02, 0.1))
         raise AssertionError("unreachable")
@@ -282,7 +299,7 @@ class Connection:
             self._lose(f"{host} does not answer")
             return Away(f"{host} did not answer in time; is it overloaded, or a firewall in between?")
         if isinstance(error, httpx.ConnectError):
-            return Away(f"{self.address.url} cannot be reached ({printable(text)[:80]}); is the engine running?")
+            return Unreachable(f"{self.address.url} cannot be reached ({printable(text)[:80]}); is the engine running?")
         return Away(f"{host}: the connection broke ({type(error).__name__})")
 
     def _refusal(self, response: httpx.Response, path: str, data: bytes) -> Away | Refused:

@@ -13,5 +13,9 @@ class Away(RemoteError):
     """The engine cannot be reached, is too slow or too busy, or failed: it may do later what it did not do now."""
 
 
+class Unreachable(Away):
+    """Nothing listens there: to ask once more at once is of no use."""
+
+
 class Refused(RemoteError):
     """The engine will not do this, however often it is asked: the settings have to change."""

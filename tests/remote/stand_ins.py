@@ -69,8 +69,10 @@ class StandIn:
         with self._lock:
             start = len(tokens) - last
             self._held.rollback(min(start, self._held.kept(tokens)))
-            kept = len(self._held.tokens)
-            logits = self._held.extend(tokens[kept:], last).astype(np.float64)
+            if len(self._held.tokens) < start:
+                self._held.extend(tokens[len(self._held.tokens) : start], 0)
+            pieces = [tokens[place : place + 16] for place in range(start, len(tokens), 16)]
+            logits = np.concatenate([self._held.extend(piece).astype(np.float64) for piece in pieces])
         top = logits.max(axis=1, keepdims=True)
         return (logits - top - np.log(np.exp(logits - top).sum(axis=1, keepdims=True))).astype(np.float32)
 

@@ -4,6 +4,7 @@ import threading
 import time
 from contextlib import contextmanager
 
+import numpy as np
 import permuted
 import pytest
 
@@ -44,11 +45,15 @@ def stand_in(request):
 
 @contextmanager
 def connected(server, kind=None, vocabulary=EMBEDDED_TARGET, **options):
-    engine = ScoringEngine(Connection(Address(server.url)), kind or server.kind, vocabulary, **options)
+    connection = Connection(Address(server.url))
     try:
-        yield engine
+        engine = ScoringEngine(connection, kind or server.kind, vocabulary, **options)
+        try:
+            yield engine
+        finally:
+            engine.close()
     finally:
-        engine.close()
+        connection.close()
 
 
 @pytest.fixture
@@ -204,9 +209,7 @@ def test_another_kind_is_refused(stand_in):
         pass
 
 
-def test_a_draft_of_a_few_tokens_is_no_vocabulary(stand_in):
-    with (
-        pytest.raises(Refused, match="name the target"),
-        connected(stand_in, vocabulary=EMBEDDED / "draft-python.gguf"),
-    ):
+def test_a_draft_of_a_few_tokens_is_no_vocabulary(stand_in, tmp_path):
+    trimmed = permuted.write_trimmed(EMBEDDED / "draft-c.gguf", tmp_path / "draft.gguf", np.arange(2_000))
+    with pytest.raises(Refused, match="name the target"), connected(stand_in, vocabulary=trimmed):
         pass

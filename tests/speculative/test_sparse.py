@@ -170,7 +170,7 @@ def test_texts_are_those_of_a_target_that_tells_everything(seed: int, temperatur
         steps = list(generator.generate(prompt, sampling, limits, copy()))
         assert [token for step in steps for token in step.tokens] == text
         assert steps[-1].finish_reason == expected[-1].finish_reason
-    assert asked or temperature == 0
+    assert asked or temperature == 0 or len(text) < 8
 
 
 def test_a_text_ends_where_nothing_more_can_be_found_out() -> None:
