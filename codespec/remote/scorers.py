@@ -15,6 +15,9 @@ from codespec.remote.rows import Row, best_of
 LONGEST_READ_ANEW = 192
 """Tokens of a text up to which vLLM reads it anew in less time than it takes for several prompts."""
 
+MOST_ALLOWED = 32_768
+"""Tokens that a request names at most: it has about 200 KB then."""
+
 _Named = list[tuple[int, float]]
 
 
@@ -65,14 +68,6 @@ class Scorer:
 
     def best_among(self, tokens: Sequence[int], ids: Sequence[int], cancel: Cancel | None = None) -> int | None:
         """The likeliest of these tokens after a text; None: the engine does not tell.
-
-        Raises:
-            Aborted, Away, Refused: as ``score``.
-        """
-        return None
-
-    def end_if_best(self, tokens: Sequence[int], cancel: Cancel | None = None) -> int | None:
-        """The end token where it is the likeliest after a text, and rows do not tell; else None.
 
         Raises:
             Aborted, Away, Refused: as ``score``.
@@ -170,6 +165,8 @@ class VllmScorer(Scorer):
         return [found[place] for place in range(last)]
 
     def best_among(self, tokens: Sequence[int], ids: Sequence[int], cancel: Cancel | None = None) -> int | None:
+        if len(ids) > MOST_ALLOWED:
+            return None
         try:
             [choice] = self._ask(list(tokens), cancel, logprobs=1, allowed_token_ids=list(ids))
             token = _token_of(choice["logprobs"]["tokens"][0])
@@ -234,6 +231,8 @@ class SglangScorer(Scorer):
         return [self._row(row, best) for row in rows]
 
     def among(self, tokens: Sequence[int], ids: Sequence[int], cancel: Cancel | None = None) -> Row | None:
+        if len(ids) > MOST_ALLOWED:
+            return None
         more = {"return_logprob": True, "logprob_start_len": -1, "token_ids_logprob": list(ids)}
         try:
             about = self._ask(tokens, cancel, **more)

@@ -13,9 +13,6 @@ from codespec.remote.rows import Row, dense
 from codespec.remote.scorers import Scorer
 from codespec.speculative.sampling import LogitSampler
 
-MOST_ALLOWED = 32_768
-"""Tokens that a grammar may allow for an engine to be asked about all of them: a request of about 200 KB."""
-
 
 class ScoringTarget:
     """One sequence of an engine; implements ``protocols.Target``, without forks.
@@ -58,24 +55,16 @@ class ScoringTarget:
         Raises:
             Aborted, Away: the request was stopped, or there is no answer.
         """
-        scorer, plain = self._scorer, _takes_the_best(sampler)
-        if plain:
-            end = scorer.end_if_best(tokens, self.cancel)
-            if end is not None:
-                yield self._winner(end)
-        yield from self._longer_rows(tokens)
-        if grammar is None:
-            return
         ids = self._allowed(grammar, sampler)
-        if not 0 < len(ids) <= MOST_ALLOWED:
-            return
-        row = scorer.among(tokens, ids, self.cancel)
-        if row is not None:
-            yield dense([row], self._size)
-        elif plain:
-            best = scorer.best_among(tokens, ids, self.cancel)
+        if _takes_the_best(sampler) and ids:
+            best = self._scorer.best_among(tokens, ids, self.cancel)
             if best is not None:
                 yield self._winner(best)
+        if grammar is not None and ids:
+            row = self._scorer.among(tokens, ids, self.cancel)
+            if row is not None:
+                yield dense([row], self._size)
+        yield from self._longer_rows(tokens)
 
     def _longer_rows(self, tokens: Sequence[int]) -> Iterator[Logits]:
         for best in self._scorer.more:
@@ -86,10 +75,11 @@ class ScoringTarget:
                 return
             yield dense(rows, self._size)
 
-    def _allowed(self, grammar: GrammarState, sampler: LogitSampler) -> list[int]:
+    def _allowed(self, grammar: GrammarState | None, sampler: LogitSampler) -> list[int]:
         """The tokens that may come next."""
-        bits = np.zeros((self._size + 31) // 32, np.uint32)
-        grammar.mask_into(bits)
+        bits = np.full((self._size + 31) // 32, 0xFFFFFFFF, np.uint32)
+        if grammar is not None:
+            grammar.mask_into(bits)
         allowed = np.unpackbits(bits.astype("<u4", copy=False).view(np.uint8), count=self._size, bitorder="little")
         banned = [token for token, bias in sampler.sampling.logit_bias.items() if bias == -math.inf]
         allowed[banned] = 0

@@ -11,6 +11,9 @@ from codespec.remote.errors import Refused
 from codespec.remote.rows import UNKNOWN, Row
 from codespec.remote.scorers import Scorer, ids_of
 
+BAN = -1000.0
+"""Added to the logit of a token that must not be generated."""
+
 
 class LlamaCppScorer(Scorer):
     """``python -m llama_cpp.server --logits_all true``: ``/v1/completions`` (``llama.py``, ``_create_completion``).
@@ -43,17 +46,26 @@ class LlamaCppScorer(Scorer):
         # Rows that are not where they should be say nothing.
         return [*rows, *[UNKNOWN] * (last - known)] if len(rows) == known else [UNKNOWN] * last
 
-    def end_if_best(self, tokens: Sequence[int], cancel: Cancel | None = None) -> int | None:
+    def best_among(self, tokens: Sequence[int], ids: Sequence[int], cancel: Cancel | None = None) -> int | None:
         known, text = self._asked(tokens, 1)
-        ends = self._vocabulary.declared_ends
-        if not known or len(ends) != 1:
+        if not known:
             return None
-        answer = self._ask(text, cancel, logit_bias=None)
+        others = sorted(set(range(self._vocabulary.size)).difference(ids))
+        answer = self._ask(text, cancel, logit_bias=dict.fromkeys(map(str, others), BAN))
         try:
-            ended = answer["choices"][0]["finish_reason"] == "stop" and answer["usage"]["completion_tokens"] == 0
-        except (IndexError, KeyError, TypeError):
-            raise self._unread(self._PATH, "an end") from None
-        return next(iter(ends)) if ended else None
+            choice, generated = answer["choices"][0], int(answer["usage"]["completion_tokens"])
+            if generated == 0 and choice["finish_reason"] == "stop":
+                possible = set(self._vocabulary.declared_ends.intersection(ids))
+            elif generated == 1:
+                same = [token for token in ids if self._names[token] == choice["text"]]
+                # It does not stop in the middle of a character.
+                whole = {token for token in same if not _is_cut(self._vocabulary.token_bytes(token))}
+                possible = whole - self._vocabulary.declared_ends
+            else:
+                possible = set()
+        except (IndexError, KeyError, TypeError, ValueError):
+            raise self._unread(self._PATH, "a token") from None
+        return next(iter(possible)) if len(possible) == 1 else None
 
     def warm(self, tokens: Sequence[int], cancel: Cancel | None = None) -> None:
         known, text = self._asked(tokens, 1)
@@ -73,7 +85,7 @@ class LlamaCppScorer(Scorer):
             "temperature": 0.0,
             "repeat_penalty": 1.0,
             # Of a text that ends it says nothing; what it says of the others is from before this.
-            "logit_bias": {str(token): -1000.0 for token in sorted(self._vocabulary.declared_ends)},
+            "logit_bias": {str(token): BAN for token in sorted(self._vocabulary.declared_ends)},
             **more,
         }
         try:
@@ -136,3 +148,10 @@ class LlamaCppScorer(Scorer):
         for token, name in enumerate(self._names):
             found[name] = -1 if name in found else token
         return found
+
+
+def _is_cut(data: bytes) -> bool:
+    """Whether the last character of a text lacks bytes."""
+    return any(
+        data[-place:][:1] >= bytes([least]) for place, least in ((1, 0xC0), (2, 0xE0), (3, 0xF0)) if len(data) >= place
+    )

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import gguf
 import torch
+from safetensors.torch import save_file
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, pre_tokenizers
 from tokenizers.models import BPE
 from transformers import AutoModelForCausalLM
@@ -21,7 +22,10 @@ def write(source, folder):
     fields = {name: field.contents() for name, field in gguf.GGUFReader(source).fields.items() if name[:5] != "GGUF."}
     write_tokenizer(fields, folder)
     model = AutoModelForCausalLM.from_pretrained(source.parent, gguf_file=source.name, dtype=torch.float32)
-    model.save_pretrained(folder)
+    # It is float32 by now, but the library remembers where it came from, and refuses to save it.
+    weights = {name: tensor.contiguous() for name, tensor in model.state_dict().items() if name != "lm_head.weight"}
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    model.config.save_pretrained(folder)
     settings = json.loads((folder / "config.json").read_text())
     settings.pop("quantization_config", None)
     (folder / "config.json").write_text(json.dumps(settings, indent=1))
