@@ -13,7 +13,7 @@ from pathlib import Path
 from codespec.models.registry import EMBEDDED_TARGET
 
 VLLM = "CODESPEC_VLLM"
-"""The environment variable: the folder that ``install_vllm.sh`` made."""
+"""The environment variable: the folder that ``install_vllm.sh`` made, or the address of one that runs."""
 
 MISSING = [
     name
@@ -38,6 +38,9 @@ def llama_cpp_server(length=512, *options):
 @contextlib.contextmanager
 def vllm_server(length=1024, *options):
     """Yields its address; takes most of a minute to start."""
+    if os.environ[VLLM].startswith("http://"):
+        yield os.environ[VLLM]  # one that runs already
+        return
     folder = Path(os.environ[VLLM])
     port = free_port()
     environment = dict(os.environ) | {
@@ -51,7 +54,7 @@ def vllm_server(length=1024, *options):
         *(str(folder / "venv" / "bin" / "python"), "-m", "vllm.entrypoints.openai.api_server"),
         *("--model", str(folder / "model"), "--served-model-name", "target", "--host", "127.0.0.1"),
         *("--port", str(port), "--dtype", "float32", "--enforce-eager", "--max-model-len", str(length)),
-        *("--max-num-seqs", "4", *options),
+        *("--max-num-seqs", "32", *options),
     ]
     with started(command, environment, f"http://127.0.0.1:{port}", "/health", 300) as url:
         yield url

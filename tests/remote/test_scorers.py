@@ -65,7 +65,7 @@ def test_one_row_leaves_the_prefix_cache_in_use(scorer, stand_in, model):
     if stand_in.kind == "vllm":
         assert "prompt_logprobs" not in one
         assert three["prompt_logprobs"] == 5
-        longer = (tokens * 20)[:250]
+        longer = (tokens * 20)[:100]
         rows = scorer.score(longer, 3, 5)
         assert "prompt_logprobs" not in stand_in.asked[-1][1]
         assert stand_in.asked[-1][1]["prompt"] == [longer[:-2], longer[:-1], longer]

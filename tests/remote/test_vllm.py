@@ -43,10 +43,14 @@ def local():
 
 @pytest.fixture(scope="module")
 def engine(url):
-    engine = ScoringEngine(Connection(Address(url)), "vllm", EMBEDDED_TARGET)
-    assert engine.measure(lambda: True)
-    yield engine
-    engine.close()
+    connection = Connection(Address(url), silence_s=60.0)
+    try:
+        engine = ScoringEngine(connection, "vllm", EMBEDDED_TARGET)
+        assert engine.measure(lambda: True)
+        yield engine
+        engine.close()
+    finally:
+        connection.close()
 
 
 def places(text):
