@@ -12,8 +12,9 @@ from codespec.remote.connection import Connection
 from codespec.remote.errors import Away, Refused
 from codespec.remote.rows import Row, best_of
 
-READ_ANEW = 12
-"""Tokens of a text for each row up to which vLLM reads it anew in less time than it takes for a prompt for each row."""
+PROMPT_COST = 250
+"""What one more prompt costs vLLM, where a token that it reads anew costs 6, and each of the best that it names with it
+1: measured with a small model on a CPU, where Python takes most of the time."""
 
 MOST_ALLOWED = 32_768
 """Tokens that a request names at most: it has about 200 KB then."""
@@ -143,7 +144,7 @@ class VllmScorer(Scorer):
         self.more = (200, 5000)  # its own limit is 20, unless --max-logprobs says otherwise
 
     def score(self, tokens: Sequence[int], last: int, best: int, cancel: Cancel | None = None) -> list[Row]:
-        at_once = last > 1 and len(tokens) <= READ_ANEW * last
+        at_once = last > 1 and len(tokens) * (6 + best) <= PROMPT_COST * last
         try:
             rows = self._at_once(tokens, last, best, cancel) if at_once else self._each(tokens, last, best, cancel)
         except (AttributeError, IndexError, KeyError, TypeError, ValueError):

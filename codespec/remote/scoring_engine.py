@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,12 +19,12 @@ from codespec.files import StrPath
 from codespec.llama.devices import ResolvedSetting
 from codespec.llama.model import Model
 from codespec.models.trimmed import VOCABULARY_KEY
-from codespec.protocols import Aborted, Cancel, Target
+from codespec.protocols import Aborted, Cancel, Chunk, Draft, GrammarState, Limits, Sampling, Target
 from codespec.remote.connection import Connection
 from codespec.remote.errors import Refused
 from codespec.remote.round_trips import FAR, RequestCosts, key_of
 from codespec.remote.scorers import Scorer, SglangScorer, VllmScorer
-from codespec.remote.scoring_target import ScoringTarget
+from codespec.remote.scoring_target import ScoringTarget, rows_of
 from codespec.remote.text_scorer import LlamaCppScorer
 from codespec.remote.vocabulary_check import check_rows, check_vocabulary, some_tokens
 from codespec.speculative.generate import Generator
@@ -178,6 +178,24 @@ class ScoringEngine(SpeculativeEngine):
     def adapter_problem(self) -> str:
         """Why the target decodes without the LoRA adapter that it was to have."""
         return self._adapter_problem
+
+    def generate(
+        self,
+        prompt: Sequence[int],
+        grammar: GrammarState | None = None,
+        sampling: Sampling | None = None,
+        limits: Limits | None = None,
+        cancel: Cancel | None = None,
+        speculate: bool | Draft = True,
+        language: str = "",
+    ) -> Iterator[Chunk]:
+        """As ``SpeculativeEngine.generate``.
+
+        Raises:
+            CodespecError: the prompt is too long, a setting needs logits, or the engine does not answer.
+        """
+        self._target.best = rows_of(sampling or Sampling(), grammar, self._scorer.best)
+        yield from super().generate(prompt, grammar, sampling, limits, cancel, speculate, language)
 
     def prefill(self, prompt: Sequence[int], cancel: Cancel | None = None) -> int:
         """Have the engine read a prompt into its cache; a request that ``cancel`` or ``abort`` stops.

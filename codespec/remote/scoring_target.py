@@ -7,11 +7,16 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from codespec.protocols import Cancel, CodespecError, ContextFull, GrammarState, Logits, Target
+from codespec.protocols import Cancel, CodespecError, ContextFull, GrammarState, Logits, Sampling, Target
 from codespec.remote.errors import Refused
 from codespec.remote.rows import Row, dense
 from codespec.remote.scorers import Scorer
 from codespec.speculative.sampling import LogitSampler
+
+BEST_FREE = 4
+"""Tokens that a row names where the likeliest one is taken."""
+BEST_CONSTRAINED = 12
+"""The same under a grammar, which refuses some."""
 
 
 class ScoringTarget:
@@ -25,6 +30,7 @@ class ScoringTarget:
         length: tokens of the engine's context.
 
     Attributes:
+        best: how many tokens a row names.
         cancel: stops a request that waits; None: nothing does.
     """
 
@@ -32,6 +38,7 @@ class ScoringTarget:
         self._scorer, self._size, self._length = scorer, size, length
         self._tokens: list[int] = []
         self._warmed: list[int] = []
+        self.best = scorer.best
         self.cancel: Cancel | None = None
 
     @property
@@ -45,7 +52,7 @@ class ScoringTarget:
         text = [*self._tokens, *tokens]
         if len(text) >= self._length:  # the engine generates a token behind them
             raise ContextFull(f"the engine's context of {self._length:,} tokens is full; set a larger `remote.context`")
-        rows = self._scorer.score(text, wanted, self._scorer.best, self.cancel) if wanted else []
+        rows = self._scorer.score(text, wanted, self.best, self.cancel) if wanted else []
         self._tokens = text
         return dense(rows, self._size)
 
@@ -56,7 +63,7 @@ class ScoringTarget:
             Aborted, Away: the request was stopped, or there is no answer.
         """
         ids = self._allowed(grammar, sampler)
-        if _takes_the_best(sampler) and ids:
+        if takes_the_best(sampler.sampling) and ids:
             best = self._scorer.best_among(tokens, ids, self.cancel)
             if best is not None:
                 yield self._winner(best)
@@ -117,9 +124,15 @@ class ScoringTarget:
         """Nothing: the engine lets go of what it keeps by itself."""
 
 
-def _takes_the_best(sampler: LogitSampler) -> bool:
+def rows_of(sampling: Sampling, grammar: GrammarState | None, most: int) -> int:
+    """How many tokens a row should name for these settings: more cost time, and fewer leave more undecided."""
+    if sampling.temperature > 0 or not takes_the_best(sampling):
+        return most
+    return min(most, BEST_FREE if grammar is None else BEST_CONSTRAINED)
+
+
+def takes_the_best(sampling: Sampling) -> bool:
     """Whether the likeliest token that is allowed and not banned is chosen."""
-    sampling = sampler.sampling
     penalises = sampling.frequency_penalty != 0 or sampling.presence_penalty != 0
     plain = sampling.temperature == 0 and not (penalises and sampling.penalty_window > 0)
     return plain and all(bias in (0, -math.inf) for bias in sampling.logit_bias.values())

@@ -126,7 +126,8 @@ class LlamaCppScorer(Scorer):
 
     def _named(self, place: Mapping[str, float], best: int) -> Row:
         """The best tokens of a row, as far as their texts tell which they are."""
-        ids, logprobs = [], []
+        ids: list[int] = []
+        logprobs: list[float] = []
         for name, logprob in list(place.items())[:best]:
             token = self._tokens.get(name, -1)
             if token < 0 or (logprobs and logprob > logprobs[-1]):
