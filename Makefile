@@ -3,6 +3,7 @@
 # make test-train  run the tests of training (installs torch)
 # make test-editors  run the tests in VS Code, Neovim, Emacs and Vim, which it installs (REPEAT=10: each of them ten times)
 # make llama-server  build llama.cpp's server of the pinned version, for the tests of engines elsewhere (10 minutes)
+# make test-vllm  run the tests with a real vLLM, which it installs (PLACES=20: 200 texts)
 # make judges   what `python -m benchmarks gate` judges by: TypeScript's compiler and libraries; tells of programs that are missing
 # make fuzz     10,000 hostile grammars (half an hour)
 # make lint     ruff and mypy
@@ -23,7 +24,7 @@ endif
 LLAMA := llama-cpp-python==0.3.36
 LLAMA_FLAGS := -DCMAKE_CXX_FLAGS='-fno-tree-dse -fno-dse' -DLLAVA_BUILD=OFF
 
-.PHONY: demo test test-train test-editors llama-server judges fuzz attack lint format serve clean
+.PHONY: demo test test-train test-editors llama-server test-vllm judges fuzz attack lint format serve clean
 
 demo: $(VENV)/installed
 	@echo
@@ -75,6 +76,13 @@ $(TOOLS)/build/bin/llama-server: | $(VENV)/llama
 	@echo "building llama-server: about 10 minutes, once"
 	$(BIN)/cmake --build $(TOOLS)/build --target llama-server
 	rm -rf $(TOOLS)/source $(TOOLS)/*.tar.gz
+
+# vLLM as a third party builds it for CPUs, 3 GB in an environment of its own; PLACES=20: 200 texts instead of 40.
+VLLM ?= $(abspath $(VENV))/vllm
+PLACES ?= 4
+test-vllm: $(VENV)/installed-test
+	tests/remote/install_vllm.sh $(VLLM) $(PYTHON)
+	CODESPEC_VLLM=$(VLLM) CODESPEC_PLACES=$(PLACES) $(BIN)/python -m pytest -s tests/remote/test_vllm.py
 
 judges: $(VENV)/installed-test
 	$(BIN)/python -m pip install --quiet --editable ".[judges]"

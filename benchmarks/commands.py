@@ -53,6 +53,26 @@ def run_learning(options: argparse.Namespace) -> int:
     return run(options.paths, options.passes, options.positions, options.out)
 
 
+def run_round_trips(options: argparse.Namespace) -> int:
+    """``python -m benchmarks round-trips``."""
+    from benchmarks.decode.decode import default_files
+    from benchmarks.decode.report import python_files
+    from benchmarks.remote.round_trips import run
+    from codespec.models.registry import EMBEDDED_TARGET
+
+    return run(
+        options.url,
+        options.kind,
+        options.vocabulary or EMBEDDED_TARGET,
+        [float(way) for way in options.ways.split(",")],
+        [name.strip() for name in options.sets.split(",")],
+        python_files(options.paths) or default_files(),
+        options.count,
+        options.tokens,
+        options.out,
+    )
+
+
 def run_decode(options: argparse.Namespace) -> int:
     """``python -m benchmarks decode``."""
     from benchmarks.decode.report import run
@@ -144,6 +164,7 @@ COMMANDS = {
     "latency": run_latency,
     "quality": run_quality,
     "learning": run_learning,
+    "round-trips": run_round_trips,
     "decode": run_decode,
     "sources": run_sources,
     "busy": run_busy,

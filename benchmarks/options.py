@@ -33,6 +33,7 @@ def build_parser() -> argparse.ArgumentParser:
     learning.add_argument("--positions", type=positive, default=2, metavar="N", help="in each file (default: 2)")
     learning.add_argument("--out", type=Path, metavar="DIR", help="write learning.json there")
     learning.set_defaults(command="learning")
+    _add_round_trips(actions)
     _add_latency(actions)
     _add_quality(actions)
     _add_inflate(actions)
@@ -49,6 +50,24 @@ def build_parser() -> argparse.ArgumentParser:
     fetch.set_defaults(command="fetch")
     _add_compare(actions)
     return parser
+
+
+def _add_round_trips(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = actions.add_parser(
+        "round-trips", help="requests that drafts save with a scoring engine, at several distances"
+    )
+    parser.add_argument("url", metavar="URL", help="of the engine, such as http://127.0.0.1:8000")
+    parser.add_argument("paths", nargs="*", type=Path, metavar="PATH", help="files and folders (default: codespec's)")
+    parser.add_argument("--kind", default="vllm", help="vllm, sglang or llama-cpp-python (default: vllm)")
+    parser.add_argument(
+        "--vocabulary", type=Path, metavar="FILE", help="GGUF of its model (default: the embedded target)"
+    )
+    parser.add_argument("--ways", default="0,40,150", metavar="MS", help="there and back, added (default: 0,40,150)")
+    parser.add_argument("--sets", default="code,repetitive replayed", metavar="SETS", help="as of decode")
+    parser.add_argument("--count", type=positive, default=8, metavar="N", help="prompts of each set (default: 8)")
+    parser.add_argument("--tokens", type=positive, default=64, metavar="N", help="of each text (default: 64)")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="write round-trips.json there")
+    parser.set_defaults(command="round-trips")
 
 
 def _add_busy(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from time import monotonic
+from typing import Protocol
 
 import numpy as np
 
@@ -45,15 +46,53 @@ BEST_KEPT_S = 1.0
 _log = logging.getLogger("codespec")
 
 
+class Drafted(Protocol):
+    """The target that drafts are for; a ``Context`` is one."""
+
+    @property
+    def model(self) -> Model:
+        """With its vocabulary, and perhaps nothing else."""
+        ...
+
+    @property
+    def length(self) -> int:
+        """Tokens of its context."""
+        ...
+
+    @property
+    def exact(self) -> bool:
+        """Whether drafts stay off GPUs, too."""
+        ...
+
+    @property
+    def adapter_key(self) -> str:
+        """What tells its tokens from those of the same model without a LoRA adapter, or elsewhere."""
+        ...
+
+
+class TargetCosts(Protocol):
+    """What the target's calls cost; a ``ModelCosts`` is one."""
+
+    @property
+    def running(self) -> RunningCosts:
+        """Updated by every target call."""
+        ...
+
+    def measure(self, go_on: Callable[[], bool], cancellation: Cancellation) -> bool:
+        """See ``ModelCosts.measure``."""
+        ...
+
+
 class Drafts:
     """The draft sources of one target.
 
     Args:
-        target: the target's context.
+        costs: of target calls.
         gpu_layers: of draft models; None: as many as fit beside the target.
         threads: draft models are loaded with.
         memory: bytes that draft models may take; those longest unused are let go.
         profiles, wrap, clock: see ``LocalEngine``.
+        parameters: of the target; None: those of its model.
 
     Attributes:
         costs: of target calls.
@@ -66,19 +105,22 @@ class Drafts:
 
     def __init__(
         self,
-        target: Context,
+        target: Drafted,
+        costs: TargetCosts,
         gpu_layers: int | None,
         threads: int,
         profiles: Profiles,
         wrap: Callable[[Target, str], Target],
         clock: Callable[[], float],
         memory: int = DRAFTS_BYTES,
+        parameters: float | None = None,
     ) -> None:
         self._target, self._vocabulary = target, target.model.vocabulary
+        self._parameters = target.model.parameter_count if parameters is None else parameters
         self._gpu_layers, self._threads = gpu_layers, threads
         self._profiles, self._wrap, self._clock = profiles, wrap, clock
-        self._target_costs = self._costs_of(target)
-        self.costs = self._target_costs.running
+        self._target_costs = costs
+        self.costs = costs.running
         self.ngrams = NgramDraft()
         self.sources = SOURCES
         self.chosen: Path | None = None
@@ -98,7 +140,7 @@ class Drafts:
             return find_draft(name, language)
         looked, found = self._best.get(language.id, (-BEST_KEPT_S, None))
         if monotonic() - looked >= BEST_KEPT_S:
-            found = best_draft(language, self.vocabulary_hash, self._target.model.parameter_count)
+            found = best_draft(language, self.vocabulary_hash, self._parameters)
             found = found or find_draft(name, language)
             self._best[language.id] = monotonic(), found
         return found
@@ -155,7 +197,7 @@ class Drafts:
                     sequence = ResizedVocabularyTarget(sequence, self._vocabulary.size)
                 among = np.sort(tokens) if tokens is not None else None
                 own = ModelDraft(sequence, self._vocabulary.end_tokens, among)
-                costs = self._costs_of(context, rows=1)
+                costs = ModelCosts(context, 1, self._profiles)
                 return Loaded(model, context, own, costs.running, placed, Adapters(context), costs)
             # The same text may take more tokens than the target's; beyond its training the model would guess badly.
             length = min(self._target.length, model.trained_context)
@@ -223,9 +265,6 @@ class Drafts:
             )
         return found
 
-    def _costs_of(self, context: Context, rows: int | None = None) -> ModelCosts:
-        return ModelCosts(context, rows, self._profiles)
-
     def _calibration(self) -> Calibration:
         key = self.chosen, self._adapter_keys
         found = self._calibrations.get(key)
@@ -239,7 +278,7 @@ class Drafts:
         return self._models[self.chosen].context.cancellable(cancellation) if self.chosen is not None else nullcontext()
 
     def measure(self, go_on: Callable[[], bool], cancellation: Cancellation) -> bool:
-        """Measure the costs of the loaded models' forward passes, the target's too, see ``SpeculativeEngine.measure``."""
+        """Measure the costs of target and draft models, see ``SpeculativeEngine.measure``."""
         every = [self._target_costs, *(each.costs for each in self._models if each.costs is not None)]
         return all(costs.measure(go_on, cancellation) for costs in every)
 

@@ -11,6 +11,7 @@ from time import perf_counter
 from codespec.draft.costs import LONGEST
 from codespec.draft.storage.profiles import Profiles, Setup, model_hash
 from codespec.engine.adapters import Adapters, LoraRequest
+from codespec.engine.calibration import ModelCosts
 from codespec.engine.drafts import DRAFTS_BYTES, Drafts
 from codespec.engine.parallel import ParallelSequences
 from codespec.engine.prefill_steps import prefill_steps
@@ -103,7 +104,9 @@ class LocalEngine(SpeculativeEngine):
         self.context_length = self._context.length
         self.threads = self._context.threads
         self._adapters = Adapters(self._context)
-        drafts = Drafts(self._context, gpu_layers, threads, profiles or Profiles(None), wrap, clock, drafts_bytes)
+        profiles = profiles or Profiles(None)
+        costs = ModelCosts(self._context, None, profiles)
+        drafts = Drafts(self._context, costs, gpu_layers, threads, profiles, wrap, clock, drafts_bytes)
         self._sequence = self._context.sequence()
         self._parallel = ParallelSequences(self._context)
         generator = Generator(

@@ -45,7 +45,7 @@ class Candidate:
     languages: tuple[str, ...]
 
 
-def best_draft(language: Language, vocabulary: str, parameters: int) -> Path | None:
+def best_draft(language: Language, vocabulary: str, parameters: float) -> Path | None:
     """The best installed draft model for a language; None where there is none with the same vocabulary.
 
     A draft for the language goes before a general one, a user's own before an embedded one, of those without languages
@@ -53,7 +53,7 @@ def best_draft(language: Language, vocabulary: str, parameters: int) -> Path | N
 
     Args:
         vocabulary: its hash in the target (``ModelInfo.vocabulary``).
-        parameters: of the target.
+        parameters: of the target; ``inf``: more than any draft has.
     """
     ranked = [
         (rank, folder != EMBEDDED, -found.parameters if not found.languages else 0, path.stat().st_mtime_ns, path)

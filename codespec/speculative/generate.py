@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from time import perf_counter
 
 from codespec.draft.draft_length import FixedLength
@@ -14,6 +14,7 @@ from codespec.protocols import (
     CodespecError,
     ContextFull,
     Draft,
+    FinishReason,
     GrammarState,
     Limits,
     Logits,
@@ -27,8 +28,12 @@ from codespec.protocols import (
 from codespec.speculative.parallel import decode_together
 from codespec.speculative.run import NOTHING, Run, since
 from codespec.speculative.sampling import LogitSampler
+from codespec.speculative.sparse import Undecided
 from codespec.speculative.timed import TimedGrammar
 from codespec.speculative.verify import Verdict, verification
+
+Closer = Callable[[Sequence[int], "GrammarState | None", LogitSampler], Iterator[Logits]]
+"""What else can be found out about the token after a text, under a grammar: rows [1, V], each knowing more."""
 
 
 class Generator:
@@ -50,6 +55,8 @@ class Generator:
         on_pass: called after every pass over a proposal (prefill is none) with the tokens decoded, those in the
             KV cache before, and the milliseconds until their successors were chosen.
         held: the tokens that ``target`` holds already, where it was forked or restored.
+        sampler: makes the sampler of a generation; ``SparseSampler`` where the target names the best logits alone.
+        closer: asked where those leave a token undecided; where it cannot help either, the text ends before it.
 
     Attributes:
         draft: may be exchanged; counts from the next generation on.
@@ -68,7 +75,10 @@ class Generator:
         on_pass: Callable[[int, int, float], None] | None = None,
         steps: Callable[[], tuple[int, int]] = lambda: (0, 0),
         whole_steps: Callable[[], AbstractContextManager[None]] = nullcontext,
+        sampler: Callable[[Sampling, int], LogitSampler] = LogitSampler,
+        closer: Closer = lambda tokens, grammar, sampler: iter(()),
     ) -> None:
+        self._sampler, self._closer = sampler, closer
         self._steps, self._whole_steps = steps, whole_steps
         self._sequence = HeldSequence(target, held)
         self.draft = draft
@@ -200,7 +210,7 @@ class Generator:
         return Run(
             tokens=list(prompt),
             end=len(prompt) + limits.max_tokens,
-            sampler=LogitSampler(sampling, len(prompt)),
+            sampler=self._sampler(sampling, len(prompt)),
             grammar=None if grammar is None else TimedGrammar(grammar, self.statistics),
             cancel=cancel,
             statistics=self.statistics,
@@ -250,13 +260,35 @@ class Generator:
             if len(run.tokens) == self._prompt:  # not even the prompt fits
                 raise
             return run.ended("length")
-        began, before, verify = perf_counter(), len(run.tokens), verification(run.sampler)
-        verdict = verify(logits, proposal, run.tokens, run.grammar, run.sampler, self._end_tokens, run.room)
+        began, before = perf_counter(), len(run.tokens)
+        verdict = self._verify(run, proposal, logits)
         # The target's own token is not in the KV cache yet; an accepted end token is, and leaves it.
         self._sequence.rollback(before + min(verdict.accepted, len(verdict.tokens)))
         if verdict.finish_reason is None:
             _bring_along_draft_grammar(run, verdict)
         return self._counted(run, proposal, verdict, before, began)
+
+    def _verify(self, run: Run, proposal: Proposal, logits: Logits) -> Verdict:
+        before, verify = len(run.tokens), verification(run.sampler)
+        try:
+            return verify(logits, proposal, run.tokens, run.grammar, run.sampler, self._end_tokens, run.room)
+        except Undecided:
+            # What the text has grown by until then was proposed and accepted.
+            accepted = len(run.tokens) - before
+            reason = self._look_closer(run)
+            return Verdict(tuple(run.tokens[before:]), accepted, reason)
+
+    def _look_closer(self, run: Run) -> FinishReason | None:
+        """Let the text grow by a token that its row left undecided; why it ends there, or None."""
+        verify = verification(run.sampler)
+        try:
+            for logits in self._closer(run.tokens, run.grammar, run.sampler):
+                with suppress(Undecided):
+                    own = verify(logits, NOTHING, run.tokens, run.grammar, run.sampler, self._end_tokens, run.room)
+                    return own.finish_reason
+        except Aborted:
+            return "cancelled"
+        return "grammar"
 
     def _check_turn(self, run: Run) -> None:
         if run.statistics is not self.statistics:

@@ -1,0 +1,1 @@
+"""What engines elsewhere cost: requests, and the way there and back."""

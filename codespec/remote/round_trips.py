@@ -1,0 +1,111 @@
+"""What requests to an engine elsewhere cost: the way there and back, and its work."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from codespec.draft.costs import LONGEST, Measurement, RunningCosts
+from codespec.draft.storage.profiles import Profiles, Setup
+from codespec.protocols import Aborted, Cancel, CodespecError, Logits, Target
+from codespec.remote.errors import Away
+
+SIZES = (1, 2, 4, 8, 16, 32)
+"""Tokens of the requests that are measured, each twice at every context."""
+FAR = 480
+"""Tokens before those of the second context: what an engine reads anew with every request shows there."""
+
+_log = logging.getLogger(__name__)
+
+
+class _Reader:
+    """A target that goes on with a text of its own, whatever tokens it is given; it does what ``Measurement`` needs."""
+
+    def __init__(self, target: Target, text: Sequence[int]) -> None:
+        self._target, self._text = target, text
+
+    @property
+    def n_past(self) -> int:
+        return self._target.n_past
+
+    def decode(self, tokens: Sequence[int], last: int | None = None) -> Logits:
+        place = self.n_past
+        return self._target.decode(self._text[place : place + len(tokens)], last)
+
+    def rollback(self, n_past: int) -> None:
+        self._target.rollback(n_past)
+
+    def fork(self) -> Target:
+        return self._target.fork()
+
+    def decode_each(self, forks: Sequence[Target], tokens: Sequence[int]) -> Logits:
+        return self._target.decode_each(forks, tokens)
+
+    def close(self) -> None:
+        self._target.close()
+
+
+class RequestCosts:
+    """T(n) of requests for n tokens: from an earlier run, else measured in idle time; see ``ModelCosts``.
+
+    Args:
+        text: tokens that are asked about, as the engine would make them of a text.
+        vocabulary: the file that stands for the model.
+        engine: what tells this engine and model from others; it is kept as a hash alone.
+        target: makes a target of its own for measuring, whose requests a flag stops.
+        length: tokens of the engine's context.
+
+    Attributes:
+        running: the costs, updated by every request of a generation.
+    """
+
+    def __init__(
+        self,
+        text: Sequence[int],
+        vocabulary: Path,
+        engine: str,
+        target: Callable[[Cancel], Target],
+        length: int,
+        profiles: Profiles,
+    ) -> None:
+        self._text = text
+        self._path, self._target, self._profiles = vocabulary, target, profiles
+        self._setup = Setup(key_of(engine), (), 0, 0, "", "", False, 0)
+        self.running = RunningCosts(profiles.curve(vocabulary, self._setup))
+        self._done = self.running.measured
+        far = min(FAR, length - LONGEST - 2, len(text) - LONGEST)
+        self._measurement = Measurement((0, max(0, far)), SIZES, repeats=1)
+
+    def measure(self, go_on: Callable[[], bool], cancellation: Cancel) -> bool:
+        """Measure and store, unless that was done; False where it was stopped, to go on at the next call.
+
+        Args:
+            go_on: asked before every request.
+            cancellation: stops a request that waits.
+        """
+        if self._done:
+            return True
+        try:
+            curve = self._measurement.run(_Reader(self._target(cancellation), self._text), lambda _: go_on())
+        except (Aborted, Away):
+            return False
+        except CodespecError as error:  # costs are learnt from decoding anyway
+            _log.debug("not measured: %s", error)
+            self._done = True
+            return True
+        if curve is None:
+            return False
+        # That a request has another size than the one before costs an engine nothing.
+        curve = replace(curve, switch_ms=0.0)
+        self._profiles.keep_curve(self._path, self._setup, curve)
+        self.running.replace(curve)
+        self._done = True
+        return True
+
+
+def key_of(engine: str) -> str:
+    """A hash that tells engines apart, and does not tell where they are."""
+    return "remote " + hashlib.sha256(engine.encode()).hexdigest()[:24]

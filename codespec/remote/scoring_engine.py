@@ -1,0 +1,225 @@
+"""Engines that say how likely given tokens are: the target is there, everything else of speculative decoding here."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+
+from codespec.draft.costs import LONGEST
+from codespec.draft.storage.profiles import Profiles
+from codespec.engine.adapters import LoraRequest
+from codespec.engine.drafts import DRAFTS_BYTES, Drafts
+from codespec.engine.engine import NothingKept
+from codespec.engine.speculative_engine import SpeculativeEngine
+from codespec.files import StrPath
+from codespec.llama.devices import ResolvedSetting
+from codespec.llama.model import Model
+from codespec.models.trimmed import VOCABULARY_KEY
+from codespec.protocols import Aborted, Cancel, Chunk, Draft, GrammarState, Limits, Sampling, Target
+from codespec.remote.connection import Connection
+from codespec.remote.errors import Refused
+from codespec.remote.round_trips import FAR, RequestCosts, key_of
+from codespec.remote.scorers import Scorer, SglangScorer, VllmScorer
+from codespec.remote.scoring_target import ScoringTarget, rows_of
+from codespec.remote.text_scorer import LlamaCppScorer
+from codespec.remote.vocabulary_check import check_rows, check_vocabulary, some_tokens
+from codespec.speculative.generate import Generator
+from codespec.speculative.sparse import SparseSampler
+
+SCORERS: Mapping[str, type[Scorer]] = {each.kind: each for each in (VllmScorer, SglangScorer, LlamaCppScorer)}
+
+LONGEST_AUTOMATIC_CONTEXT = 8192
+UNTOLD_CONTEXT = 2048
+"""Tokens of the context of an engine that does not tell: llama-cpp-python's own default."""
+
+
+@dataclass(frozen=True)
+class _Elsewhere:
+    """The target that drafts are for, see ``Drafted``."""
+
+    model: Model
+    length: int
+    adapter_key: str
+    exact: bool = False
+
+
+class ScoringEngine(SpeculativeEngine):
+    """A target on an engine elsewhere, with drafts, n-grams and grammars here; the text is the one that the engine's
+    own probabilities give. One generation at a time, from one thread at a time.
+
+    Args:
+        connection: to the engine; closed with this.
+        kind: ``vllm``, ``sglang`` or ``llama-cpp-python``.
+        vocabulary: a GGUF file with the target's vocabulary: the model itself, or one without weights.
+        model: its name there; empty: the first that the engine names.
+        context_length: in tokens; 0 is the engine's own, at most 8,192.
+        draft_length, drafts_bytes, learnt_folder, profiles, wrap, clock: see ``LocalEngine``.
+
+    Raises:
+        Away: the engine cannot be reached, or failed.
+        Refused: it has another vocabulary, does not have the model, or does not tell log-probabilities.
+        CodespecError: the file of the vocabulary cannot be loaded.
+
+    Attributes:
+        context_length: tokens of prompt and text.
+        threads: 0.
+    """
+
+    threads = 0
+
+    def __init__(
+        self,
+        connection: Connection,
+        kind: str,
+        vocabulary: Path,
+        *,
+        model: str = "",
+        context_length: int = 0,
+        draft_length: int = 0,
+        drafts_bytes: int = DRAFTS_BYTES,
+        learnt_folder: StrPath | None = None,
+        profiles: Profiles | None = None,
+        wrap: Callable[[Target, str], Target] = lambda sequence, role: sequence,
+        clock: Callable[[], float] = perf_counter,
+    ) -> None:
+        self._connection, self._kind = connection, kind
+        self.model = Model(vocabulary, vocabulary_only=True)
+        try:
+            if self.model.metadata(VOCABULARY_KEY) is not None:
+                raise Refused(
+                    f"{vocabulary}: a draft that has only some of its target's tokens; name the target's file"
+                )
+            self._scorer = SCORERS[kind](connection, model, self.model.vocabulary)
+            began = perf_counter()
+            connection.get("/v1/models")
+            self._round_trip_ms = (perf_counter() - began) * 1e3
+            check_vocabulary(self._scorer, self.model.vocabulary, vocabulary, connection.address.host)
+            check_rows(self._scorer, self.model.vocabulary, connection.address.host)
+        except BaseException:
+            self.model.close()
+            raise
+        self.context_length = self._length(context_length)
+        self._adapter_problem = ""
+        size = self.model.vocabulary.size
+        self._target = ScoringTarget(self._scorer, size, self.context_length)
+        profiles = profiles or Profiles(None)
+        engine = f"{kind} {connection.address.url} {self._scorer.model}"
+        text = some_tokens(self.model.vocabulary, FAR + LONGEST)
+        costs = RequestCosts(text, vocabulary, engine, self._measured, self.context_length, profiles)
+        here = _Elsewhere(self.model, self.context_length, key_of(engine))
+        drafts = Drafts(here, costs, None, 0, profiles, wrap, clock, drafts_bytes or DRAFTS_BYTES, math.inf)
+        generator = Generator(
+            wrap(self._target, "target"),
+            None,
+            self.model.vocabulary.end_tokens,
+            min(draft_length or LONGEST - 1, LONGEST - 1),
+            on_pass=drafts.costs.observe,
+            sampler=SparseSampler,
+            closer=self._target.closer,
+        )
+        super().__init__(self.model, drafts, generator, NothingKept(), learnt_folder)
+
+    def _length(self, wanted: int) -> int:
+        """Raises Refused where the engine's context is shorter."""
+        length = self._scorer.length
+        if length and wanted > length:
+            raise Refused(f"the engine's context has {length:,} tokens, `remote.context` wants {wanted:,}")
+        return wanted or min(length or UNTOLD_CONTEXT, LONGEST_AUTOMATIC_CONTEXT)
+
+    def _measured(self, cancellation: Cancel) -> Target:
+        target = ScoringTarget(self._scorer, self.model.vocabulary.size, self.context_length)
+        target.cancel = cancellation
+        return target
+
+    @property
+    def name(self) -> str:
+        """As the engine calls it."""
+        return self._scorer.model
+
+    @property
+    def about(self) -> dict[str, object]:
+        """Where the target is, and how far away."""
+        return {
+            "remote": {
+                "kind": self._kind,
+                "url": self._connection.address.url,
+                "model": self._scorer.model,
+                "round_trip_ms": round(self._round_trip_ms, 1),
+                "requests": self._connection.trips,
+            }
+        }
+
+    @property
+    def choices(self) -> dict[str, ResolvedSetting]:
+        """None: how the target decodes is the engine's own affair."""
+        return {}
+
+    @property
+    def reading(self) -> bool:
+        """Never: a request that reads a prompt is stopped as any other."""
+        return False
+
+    def use_adapters(self, target: LoraRequest | None, draft: LoraRequest | None) -> None:
+        """Decode the draft model's tokens with a LoRA adapter; the target's is chosen by the name of its model."""
+        self._adapter_problem = ""
+        if target is not None:
+            self._adapter_problem = (
+                "`target_lora` changes a target on this machine alone; load the adapter into the engine, and name it "
+                "as `remote.model`"
+            )
+            self.note(self._adapter_problem)
+        self.drafts.use_adapter(draft)
+
+    @property
+    def adapter_problem(self) -> str:
+        """Why the target decodes without the LoRA adapter that it was to have."""
+        return self._adapter_problem
+
+    def generate(
+        self,
+        prompt: Sequence[int],
+        grammar: GrammarState | None = None,
+        sampling: Sampling | None = None,
+        limits: Limits | None = None,
+        cancel: Cancel | None = None,
+        speculate: bool | Draft = True,
+        language: str = "",
+    ) -> Iterator[Chunk]:
+        """As ``SpeculativeEngine.generate``.
+
+        Raises:
+            CodespecError: the prompt is too long, a setting needs logits, or the engine does not answer.
+        """
+        self._target.best = rows_of(sampling or Sampling(), grammar, self._scorer.best)
+        yield from super().generate(prompt, grammar, sampling, limits, cancel, speculate, language)
+
+    def prefill(self, prompt: Sequence[int], cancel: Cancel | None = None) -> int:
+        """Have the engine read a prompt into its cache; a request that ``cancel`` or ``abort`` stops.
+
+        Returns:
+            How many tokens were not there before.
+
+        Raises:
+            CodespecError: the prompt is too long, or the engine does not answer.
+        """
+        read = super().prefill(prompt, cancel)
+        with suppress(Aborted):
+            self._target.warm(prompt)
+        return read
+
+    def _stopped(self, cancel: Cancel | None) -> Cancel:
+        """``cancel``, or ``abort``; requests are stopped by it, too."""
+        self._target.cancel = stopped = super()._stopped(cancel)
+        return stopped
+
+    def close(self) -> None:
+        """Save what was learnt, free everything; a second call does nothing."""
+        self.learnt.close()
+        self.save()
+        self.drafts.close()
+        self._connection.close()
+        self.model.close()

@@ -1,0 +1,107 @@
+"""Engines that tests start: llama-cpp-python's server, and vLLM where it is installed (``make test-vllm``)."""
+
+import contextlib
+import importlib.util
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+from codespec.models.registry import EMBEDDED_TARGET
+
+VLLM = "CODESPEC_VLLM"
+"""The environment variable: the folder that ``install_vllm.sh`` made, or the address of one that runs."""
+
+MISSING = [
+    name
+    for name in ("uvicorn", "fastapi", "sse_starlette", "starlette_context", "pydantic_settings")
+    if importlib.util.find_spec(name) is None
+]
+"""Packages of llama-cpp-python's server that are not installed."""
+
+
+@contextlib.contextmanager
+def llama_cpp_server(length=512, *options):
+    """Yields its address."""
+    port = free_port()
+    command = [
+        *(sys.executable, "-m", "llama_cpp.server", "--model", str(EMBEDDED_TARGET), "--host", "127.0.0.1"),
+        *("--port", str(port), "--n_ctx", str(length), "--logits_all", "true", "--n_threads", "1", *options),
+    ]
+    with started(command, dict(os.environ), f"http://127.0.0.1:{port}", "/v1/models", 60) as url:
+        yield url
+
+
+@contextlib.contextmanager
+def vllm_server(length=1024, *options):
+    """Yields its address; takes most of a minute to start."""
+    if os.environ[VLLM].startswith("http://"):
+        yield os.environ[VLLM]  # one that runs already
+        return
+    folder = Path(os.environ[VLLM])
+    port = free_port()
+    environment = dict(os.environ) | {
+        "VLLM_CPU_KVCACHE_SPACE": "1",
+        "HF_HUB_OFFLINE": "1",
+        "VLLM_NO_USAGE_STATS": "1",
+        "PATH": f"{folder / 'venv' / 'bin'}{os.pathsep}{os.environ['PATH']}",
+    }
+    environment.pop("PYTHONPATH", None)
+    command = [
+        *(str(folder / "venv" / "bin" / "python"), "-m", "vllm.entrypoints.openai.api_server"),
+        *("--model", str(folder / "model"), "--served-model-name", "target", "--host", "127.0.0.1"),
+        *("--port", str(port), "--dtype", "float32", "--enforce-eager", "--max-model-len", str(length)),
+        *("--max-num-seqs", "32", *options),
+    ]
+    with started(command, environment, f"http://127.0.0.1:{port}", "/health", 300) as url:
+        yield url
+
+
+@contextlib.contextmanager
+def started(command, environment, url, path, seconds):
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    log = bytearray()
+    reading = _reading(process, log)
+    try:
+        end = time.monotonic() + seconds
+        while True:
+            said = bytes(log[-3000:]).decode("utf-8", "replace")
+            assert process.poll() is None, f"it ended with {process.returncode}: {said}"
+            assert time.monotonic() < end, f"it does not answer: {said}"
+            with contextlib.suppress(OSError):
+                urllib.request.urlopen(url + path, timeout=2).read()
+                break
+            time.sleep(0.1)
+        yield url
+    finally:
+        process.terminate()
+        try:
+            process.wait(20)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait(20)
+        reading.join(5)
+        process.stdout.close()
+
+
+def _reading(process, log):
+    import threading
+
+    def read():
+        with contextlib.suppress(ValueError, OSError):
+            for line in process.stdout:
+                log.extend(line)
+                del log[:-100_000]
+
+    thread = threading.Thread(target=read, daemon=True)
+    thread.start()
+    return thread
+
+
+def free_port():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]

@@ -1,0 +1,141 @@
+"""A real vLLM on the CPU with the embedded target: ``make test-vllm`` installs it and runs these."""
+
+import os
+import time
+import urllib.request
+
+import pytest
+
+pytest.importorskip("httpx")
+
+from codespec import Grammar, LocalEngine
+from codespec.languages import by_id
+from codespec.models.registry import EMBEDDED_TARGET
+from codespec.protocols import Limits, Sampling
+from codespec.remote.address import Address
+from codespec.remote.connection import Connection
+from codespec.remote.scoring_engine import ScoringEngine
+from tests.remote.real_servers import VLLM, vllm_server
+from tests.remote.samples import SAMPLES
+from tests.remote.scoring import CODE, state_of, text_of, tokens_of
+
+pytestmark = pytest.mark.skipif(VLLM not in os.environ, reason=f"{VLLM} names no vLLM; `make test-vllm` installs one")
+
+PLACES = int(os.environ.get("CODESPEC_PLACES", "4"))
+"""Cursors in each language's sample, each without a grammar and with one."""
+
+NEAR = 2e-3
+"""Between the logits of two tokens, of which float32 sums in another order may make either the better one."""
+
+
+@pytest.fixture(scope="module")
+def url():
+    with vllm_server() as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def local():
+    engine = LocalEngine(EMBEDDED_TARGET, exact=True)
+    yield engine
+    engine.close()
+
+
+@pytest.fixture(scope="module")
+def engine(url):
+    connection = Connection(Address(url), silence_s=60.0)
+    try:
+        engine = ScoringEngine(connection, "vllm", EMBEDDED_TARGET)
+        assert engine.measure(lambda: True)
+        yield engine
+        engine.close()
+    finally:
+        connection.close()
+
+
+def places(text):
+    """Cursors behind a word or a sign, spread over a text."""
+    step = max(1, len(text) // (PLACES + 1))
+    return [text[: step * index] for index in range(1, PLACES + 1)]
+
+
+def gap(local, prompt, tokens, others):
+    """How far apart the logits are of two texts' first different tokens, by the local target."""
+    same = next((i for i, (a, b) in enumerate(zip(tokens, others, strict=False)) if a != b), None)
+    if same is None:
+        return float("inf")
+    logits = local._generator._sequence.bring_to([*tokens_of(local, prompt), *tokens[:same]])[0][0]
+    return abs(float(logits[tokens[same]] - logits[others[same]]))
+
+
+@pytest.mark.parametrize("language", SAMPLES)
+@pytest.mark.parametrize("constrained", [False, True], ids=["free", "grammar"])
+def test_greedy_texts_are_the_local_targets(local, engine, language, constrained, record_property):
+    engine.use_draft(engine.find_draft("auto", by_id(language)))
+    grammar = Grammar.load(language) if constrained else None
+    equal = near = calls = tokens = 0
+    for prompt in places(SAMPLES[language]):
+
+        def state(of, prompt=prompt):
+            return None if grammar is None else state_of(of, grammar, prompt)
+
+        expected, found = text_of(local, prompt, state(local)), text_of(engine, prompt, state(engine))
+        calls, tokens = calls + engine.statistics.target_calls, tokens + len(found[0])
+        if found == expected:
+            equal += 1
+        else:
+            apart = gap(local, prompt, expected[0], found[0])
+            assert apart < NEAR, (prompt[-40:], expected, found, apart)
+            near += 1
+    for name, value in (("equal", equal), ("near ties", near), ("requests", calls), ("tokens", tokens)):
+        record_property(name, value)
+    print(f"\n{language} {'grammar' if constrained else 'free'}: {equal} equal, {near} near ties, ", end="")
+    print(f"{tokens} tokens in {calls} requests")
+
+
+def test_a_stream_of_its_own_takes_longer(engine, url):
+    """Only told, not judged: times are for people."""
+    engine.use_draft(engine.find_draft("auto", by_id("python")))
+    for name, text in (("repetitive", CODE), ("code", SAMPLES["python"])):
+        prompt, took = tokens_of(engine, text), {"stream": [], "drafts": []}
+        for _ in range(5):
+            began = time.perf_counter()
+            body = {"model": engine.name, "prompt": prompt, "max_tokens": 32, "temperature": 0, "stream": True}
+            with engine._connection.stream("/v1/completions", body) as lines:
+                assert sum(line.startswith(b"data: {") for line in lines) > 20
+            took["stream"].append(time.perf_counter() - began)
+            engine.forget_generated()
+            began = time.perf_counter()
+            found, _ = text_of(engine, prompt)
+            took["drafts"].append(time.perf_counter() - began)
+        stream, drafts = (sorted(each)[2] * 1e3 for each in took.values())
+        calls = engine.statistics.target_calls
+        print(
+            f"\n{name}: 32 tokens streamed {stream:.0f} ms, {len(found)} scored {drafts:.0f} ms in {calls} requests, ",
+            end="",
+        )
+        print(f"{drafts / stream:.2f} of the time")
+
+
+def test_a_prefill_is_found_in_the_prefix_cache(engine, url):
+    prompt = tokens_of(engine, SAMPLES["rust"])
+    engine.prefill(prompt)
+    before = cache_hits(url)
+    list(engine.generate(prompt, limits=Limits(max_tokens=1), speculate=False))
+    hits = cache_hits(url) - before
+    print(f"\n{hits:.0f} of {len(prompt)} tokens from the prefix cache")
+    assert hits > len(prompt) // 2
+
+
+def test_sampled_text_is_the_local_targets_as_far_as_it_is_decided(local, engine):
+    for seed in range(4):
+        sampling = Sampling(temperature=0.7, seed=seed)
+        expected, _ = text_of(local, CODE, sampling=sampling, count=16)
+        found, _ = text_of(engine, CODE, sampling=sampling, count=16)
+        assert found == expected[: len(found)]
+
+
+def cache_hits(url):
+    """Tokens that the prefix cache has served."""
+    lines = urllib.request.urlopen(url + "/metrics", timeout=5).read().decode().splitlines()
+    return sum(float(line.rsplit(" ", 1)[1]) for line in lines if line.startswith("vllm:prefix_cache_hits_total"))
