@@ -29,7 +29,7 @@ def rules_of(settings: Any, prefix: str = "") -> dict[str, SettingRule]:
 
 RULES = rules_of(Config()) | rules_of(LanguageConfig(), "language.python.")
 VALUES = [False, True, 0, 1, 4, 64, 100, 128, 2000, 4096, 8192, 8193, 1 << 16, "auto", "none", "debug", "error", "f32"]
-VALUES += ["f16", "bf16", "q8_0", "q4_0", "on", "off", "psm", "window", "whole", 0.5]
+VALUES += ["f16", "bf16", "q8_0", "q4_0", "on", "off", "psm", "window", "whole", 0.5, (), ("gpu:50052",)]
 
 
 def apply(config: Config, key: str, value: Any, trusted: bool) -> tuple[Any, list[str]]:
@@ -58,7 +58,7 @@ LOOSER = {
     "prefetch": (False, True), "offer_models": (False, True), "status": (False, True),
     "language.python.enabled": (False, True), "cache.shift": (False, True), "target.path": ("", "big"),
     "target.threads": ("auto", (os.cpu_count() or 1) + 1), "target.context": (0, 8193),
-    "target.kv_type": ("auto", "f32"), "target.gpu_layers": (1, 0), "target.flash_attention": ("off", "on"),
+    "target.rpc": ((), ("gpu:50052",)), "target.kv_type": ("auto", "f32"), "target.gpu_layers": (1, 0), "target.flash_attention": ("off", "on"),
 }  # fmt: skip
 HARMLESS = {
     "draft", "grammar", "language.python.draft", "language.python.grammar", "gate", "temperature", "seed",

@@ -72,6 +72,7 @@ def load_engine(
             exact=exact,
             kv_type=config.target.kv_type,
             flash_attention=config.target.flash_attention,
+            rpc=config.target.rpc,
             progress=report,
             profiles=Profiles(default_folder()),
             prompt_cache=PromptCacheSettings(

@@ -92,7 +92,7 @@ class Setup:
         """That of a context on this machine."""
         return cls(
             library=fingerprint(),
-            devices=devices(),
+            devices=(*devices(), *context.model.servers.addresses),
             gpu_layers=context.model.gpu_layers,
             threads=context.threads,
             kv_type=context.kv_type,
