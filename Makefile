@@ -112,7 +112,8 @@ $(VENV)/installed-dev: pyproject.toml | $(VENV)/llama
 RPC_FLAGS ?=
 rpc-server: $(VENV)/bin/rpc-server
 
-$(VENV)/bin/rpc-server: | $(VENV)/llama
+$(VENV)/bin/rpc-server:
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet cmake ninja
 	$(BIN)/python -m pip download --quiet --no-deps --no-binary :all: --dest $(VENV)/llama-source $(LLAMA)
 	cd $(VENV)/llama-source && tar --extract --gzip --strip-components 1 --file llama_cpp_python-*.tar.gz

@@ -58,7 +58,8 @@ LOOSER = {
     "prefetch": (False, True), "offer_models": (False, True), "status": (False, True),
     "language.python.enabled": (False, True), "cache.shift": (False, True), "target.path": ("", "big"),
     "target.threads": ("auto", (os.cpu_count() or 1) + 1), "target.context": (0, 8193),
-    "target.rpc": ((), ("gpu:50052",)), "target.kv_type": ("auto", "f32"), "target.gpu_layers": (1, 0), "target.flash_attention": ("off", "on"),
+    "target.kv_type": ("auto", "f32"), "target.gpu_layers": (1, 0), "target.flash_attention": ("off", "on"),
+    "target.rpc": ((), ("gpu:50052",)),
 }  # fmt: skip
 HARMLESS = {
     "draft", "grammar", "language.python.draft", "language.python.grammar", "gate", "temperature", "seed",

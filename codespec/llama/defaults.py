@@ -64,9 +64,10 @@ def check_memory(model: Model, length: int) -> None:
     total += model.servers.free
     need = model.size + model.kv_bytes_per_token * length
     if need > total:
+        owner = "the machine and its RPC servers have" if model.servers.free else "the machine has"
         raise CodespecError(
-            f"{model.path}: {need / 2**30:,.1f} GiB are needed for a context of {length:,} tokens and the machine "
-            f"{'and its RPC servers have' if model.servers.free else 'has'} {total / 2**30:,.1f}; set a smaller `context` or choose a smaller model"
+            f"{model.path}: {need / 2**30:,.1f} GiB are needed for a context of {length:,} tokens and {owner} "
+            f"{total / 2**30:,.1f}; set a smaller `context` or choose a smaller model"
         )
 
 

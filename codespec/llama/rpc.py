@@ -92,7 +92,9 @@ class Servers:
         pointers = [*self._pointers, *gpu_pointers()]
         most = library().llama_max_devices() - 2  # the CPU, and what speeds it up, are others
         if len(pointers) > most:
-            raise CodespecError(f"`target.rpc` has {len(pointers)} devices, and llama.cpp takes {most}; name fewer servers")
+            raise CodespecError(
+                f"`target.rpc` has {len(pointers)} devices, and llama.cpp takes {most}; name fewer servers"
+            )
         return (ctypes.c_void_p * (len(pointers) + 1))(*pointers)
 
     @property
@@ -192,8 +194,8 @@ def _refusal(address: str, late: bool, complaints: str) -> CodespecError:
     said = next((line for line in complaints.splitlines() if "RPC" in line), "it has no devices")
     said = said.rpartition("ggml-rpc.cpp:")[2].partition(": ")[2] or said
     return CodespecError(
-        f"{address}: is no RPC server that this llama.cpp understands ({said}); it has to be the rpc-server of the same "
-        "version of llama.cpp, which `make rpc-server` builds"
+        f"{address}: is no RPC server that this llama.cpp understands ({said}); it has to be the rpc-server of the "
+        "same version of llama.cpp, which `make rpc-server` builds"
     )
 
 

@@ -1,4 +1,4 @@
-"""rpc-servers on this machine, where there are a program and a library for them."""
+"""RPC servers on this machine: llama.cpp's rpc-server where it is there, else the library does what that does."""
 
 from __future__ import annotations
 
@@ -15,21 +15,31 @@ from pathlib import Path
 import pytest
 
 from codespec.llama import rpc
+from codespec.paths import own_python
 
 WAIT_S = 30.0
 
 
-def _program() -> str | None:
+def _program() -> str:
     own = Path(sys.executable).parent  # where `make rpc-server` puts it
-    return os.environ.get("CODESPEC_RPC_SERVER") or shutil.which("rpc-server", path=f"{own}{os.pathsep}{os.environ['PATH']}")
+    found = shutil.which("rpc-server", path=f"{own}{os.pathsep}{os.environ['PATH']}")
+    return os.environ.get("CODESPEC_RPC_SERVER", found or "")
 
 
 PROGRAM = _program()
 SUPPORTED = rpc.supported()
-needs_servers = pytest.mark.skipif(
-    not (SUPPORTED and PROGRAM),
-    reason="no rpc-server (`make rpc-server`, or $CODESPEC_RPC_SERVER)" if SUPPORTED else "llama.cpp was built without RPC",
-)
+needs_servers = pytest.mark.skipif(not SUPPORTED, reason="this llama.cpp was built without RPC (-DGGML_RPC=ON)")
+LIBRARY = """
+import ctypes, sys
+from codespec.llama import rpc
+pointer, text, size, api = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t, rpc._api()
+backend = api.ggml_backend_reg_by_name(b"RPC")
+address = api.ggml_backend_reg_get_proc_address(backend, b"ggml_backend_rpc_start_server")
+api.ggml_backend_dev_by_type.restype = pointer
+cpu = (pointer * 1)(api.ggml_backend_dev_by_type(0))
+start = ctypes.CFUNCTYPE(None, text, text, size, size, ctypes.POINTER(pointer))(address)
+start(f"{sys.argv[2]}:{sys.argv[4]}".encode(), None, int(sys.argv[6]), 1, cpu)
+"""
 
 
 class Server:
@@ -47,8 +57,8 @@ class Server:
         return f"{self.host}:{self.port}"
 
     def start(self) -> None:
-        assert PROGRAM
-        command = [PROGRAM, "--host", self.host, "--port", str(self.port), "--threads", "1"]
+        command = [PROGRAM] if PROGRAM else own_python(f"exec({LIBRARY!r})")
+        command += ["--host", self.host, "--port", str(self.port), "--threads", "1"]
         self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         end = time.monotonic() + WAIT_S
         while True:

@@ -33,13 +33,16 @@ ROOT = Path(__file__).parent.parent.parent
 FILES = {
     "python": sorted((ROOT / "codespec").rglob("*.py")),
     "typescript": sorted((ROOT / "editors/vscode/src").rglob("*.ts")),
-    **{name: sorted((ROOT / f"tests/grammars/{name}/accept").glob(f"*.{end}")) for name, end in (("c", "c"), ("go", "go"))},
+    **{
+        name: sorted((ROOT / f"tests/grammars/{name}/accept").glob(f"*.{end}"))
+        for name, end in (("c", "c"), ("go", "go"))
+    },
     "rust": sorted((ROOT / "tests/grammars/rust/accept").glob("*.rs")),
 }
 POSITIONS = 20
 """Of each language."""
 NEAR = 0.1
-"""Logits that lie no further apart may change places: a server repacks no weights, and decodes batches of other sizes."""
+"""Logits that lie no further apart may change places: a server repacks no weights, and batches differ in size."""
 WHOLE = 8
 """Layers of the embedded target, as llama.cpp counts them."""
 PROMPT = list(range(40, 90))
@@ -162,9 +165,9 @@ def test_a_server_that_is_missing_is_named(two):
 @needs_servers
 @pytest.mark.slow
 def test_a_server_with_another_client_is_no_place_to_wait(one):
-    with socket.create_connection((one.host, one.port)):
-        with pytest.raises(InUse, match=f"{one.address}: accepts connections and does not answer"):
-            Servers([one.address])
+    silent = f"{one.address}: accepts connections and does not answer"
+    with socket.create_connection((one.host, one.port)), pytest.raises(InUse, match=silent):
+        Servers([one.address])
     Servers([one.address]).close()
 
 
@@ -180,7 +183,7 @@ def test_a_server_of_something_else_is_refused():
     with socket.create_server(("127.0.0.1", 0)) as listening:
         thread = threading.Thread(target=answer, args=[listening])
         thread.start()
-        with pytest.raises(CodespecError, match="is no RPC server that this llama.cpp understands"):
+        with pytest.raises(CodespecError, match=r"is no RPC server that this llama\.cpp understands"):
             Servers([f"127.0.0.1:{listening.getsockname()[1]}"])
         thread.join()
 
