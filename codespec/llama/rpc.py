@@ -1,7 +1,8 @@
 """The devices of other machines: servers of llama.cpp's RPC backend, which layers of a model lie and are computed on.
 
 llama.cpp ends the process where a server is missing, is no RPC server or one of another version, and waits for ever
-where a server has another client, since it serves one at a time. So servers are tried first, in a child process.
+where a server has another client, since it serves one at a time. So servers are tried first: whether they are free, and
+then in a child process what llama.cpp makes of them.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from codespec.paths import own_python
 from codespec.protocols import CodespecError
 
 CONNECT_SECONDS = 3.0
-TRIAL_SECONDS = 10.0
+ANSWER_SECONDS = 5.0
+TRIAL_SECONDS = 30.0
 """For a child to start, load the library and ask the servers for their devices; half a second where all is well."""
 
 UNSUPPORTED = (
@@ -155,18 +157,16 @@ def _check(addresses: Sequence[str]) -> None:
     if not addresses:
         return
     command = [*own_python("from codespec.llama.rpc import ask; ask(sys.argv[1:])"), *addresses]
-    late = False
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
         try:
             out, complaints = child.communicate(timeout=TRIAL_SECONDS)
         except subprocess.TimeoutExpired:
-            late = True
             child.kill()
             out, complaints = child.communicate()
     answered = out.decode().split()
     for address in addresses:
         if address not in answered:
-            raise _refusal(address, late, complaints.decode("utf-8", "replace"))
+            raise _refusal(address, complaints.decode("utf-8", "replace"))
 
 
 def _reach(address: str) -> None:
@@ -177,21 +177,35 @@ def _reach(address: str) -> None:
         with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as connection:
             connection.settimeout(CONNECT_SECONDS)
             connection.connect((host, int(port)))
+            # A free server closes what begins with its end. Nothing is sent: an rpc-server dies of SIGPIPE where a
+            # client has asked for something and is gone when the answer comes, as this one would be.
+            connection.shutdown(socket.SHUT_WR)
+            connection.settimeout(ANSWER_SECONDS)
+            free = _closes(connection)
     except socket.gaierror as error:
         raise CodespecError(f"{address}: there is no machine of that name ({error.strerror}); {start}") from None
     except TimeoutError:
         raise CodespecError(f"{address}: nothing answers within {CONNECT_SECONDS:g} s; {start}") from None
     except OSError as error:
         raise CodespecError(f"{address}: no connection ({error.strerror or error}); {start}") from None
-
-
-def _refusal(address: str, late: bool, complaints: str) -> CodespecError:
-    if late:
-        return InUse(
+    if not free:
+        raise InUse(
             f"{address}: accepts connections and does not answer. An rpc-server serves one client at a time: end the "
             "other one (another codespec, or a program of llama.cpp), start another server for it, or check the port"
         )
-    said = next((line for line in complaints.splitlines() if "RPC" in line), "it has no devices")
+
+
+def _closes(connection: socket.socket) -> bool:
+    try:
+        while connection.recv(1 << 12):
+            pass
+    except TimeoutError:
+        return False
+    return True
+
+
+def _refusal(address: str, complaints: str) -> CodespecError:
+    said = next((line for line in complaints.splitlines() if "RPC" in line), "it did not name a device")
     said = said.rpartition("ggml-rpc.cpp:")[2].partition(": ")[2] or said
     return CodespecError(
         f"{address}: is no RPC server that this llama.cpp understands ({said}); it has to be the rpc-server of the "
