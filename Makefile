@@ -115,7 +115,7 @@ rpc-server: $(VENV)/bin/rpc-server
 $(VENV)/bin/rpc-server:
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet cmake ninja
-	$(BIN)/python -m pip download --quiet --no-deps --no-binary :all: --dest $(VENV)/llama-source $(LLAMA)
+	$(BIN)/python -m pip download --quiet --no-deps --no-binary llama-cpp-python --dest $(VENV)/llama-source $(LLAMA)
 	cd $(VENV)/llama-source && tar --extract --gzip --strip-components 1 --file llama_cpp_python-*.tar.gz
 	$(BIN)/cmake -G Ninja -S $(VENV)/llama-source/vendor/llama.cpp -B $(VENV)/llama-source/build-rpc $(LLAMA_FLAGS) $(RPC_FLAGS) \
 		-DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja -DCMAKE_BUILD_TYPE=Release -DBUILD_SHARED_LIBS=OFF -DLLAMA_OPENSSL=OFF
