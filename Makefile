@@ -8,6 +8,7 @@
 # make fuzz     10,000 hostile grammars (half an hour)
 # make lint     ruff and mypy
 # make serve    run the language server over stdio
+# make rpc-server  llama.cpp's rpc-server, for layers of a model on several machines, as $(VENV)/bin/rpc-server
 # make clean    remove .venv and caches
 
 PYTHON ?= python3
@@ -22,9 +23,10 @@ endif
 # pip reuses a wheel that it built before, whatever the flags say now, so this one package bypasses its cache; the
 # build of 5 to 10 minutes happens once a virtual environment.
 LLAMA := llama-cpp-python==0.3.36
-LLAMA_FLAGS := -DCMAKE_CXX_FLAGS='-fno-tree-dse -fno-dse' -DLLAVA_BUILD=OFF
+# Layers of a model may go to other machines (docs/remote.md), which is off by default in llama.cpp.
+LLAMA_FLAGS := -DCMAKE_CXX_FLAGS='-fno-tree-dse -fno-dse' -DLLAVA_BUILD=OFF -DGGML_RPC=ON
 
-.PHONY: demo test test-train test-editors llama-server test-vllm judges fuzz attack lint format serve clean
+.PHONY: demo test test-train test-editors llama-server rpc-server test-vllm judges fuzz attack lint format serve clean
 
 demo: $(VENV)/installed
 	@echo
@@ -131,6 +133,21 @@ $(VENV)/installed-test: pyproject.toml | $(VENV)/llama
 $(VENV)/installed-dev: pyproject.toml | $(VENV)/llama
 	$(BIN)/python -m pip install --quiet --editable ".[dev]"
 	@touch $@ $(VENV)/installed $(VENV)/installed-test
+
+# An rpc-server has to be of the same llama.cpp as the library, whose source distribution has it. Beside this one file
+# and ggml nothing is built; RPC_FLAGS=-DGGML_CUDA=ON makes it serve NVIDIA GPUs.
+RPC_FLAGS ?=
+rpc-server: $(VENV)/bin/rpc-server
+
+$(VENV)/bin/rpc-server:
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet cmake ninja
+	$(BIN)/python -m pip download --quiet --no-deps --no-binary llama-cpp-python --dest $(VENV)/llama-source $(LLAMA)
+	cd $(VENV)/llama-source && tar --extract --gzip --strip-components 1 --file llama_cpp_python-*.tar.gz
+	$(BIN)/cmake -G Ninja -S $(VENV)/llama-source/vendor/llama.cpp -B $(VENV)/llama-source/build-rpc $(LLAMA_FLAGS) $(RPC_FLAGS) \
+		-DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja -DCMAKE_BUILD_TYPE=Release -DBUILD_SHARED_LIBS=OFF -DLLAMA_OPENSSL=OFF
+	$(BIN)/cmake --build $(VENV)/llama-source/build-rpc --target ggml-rpc-server
+	cp $(VENV)/llama-source/build-rpc/bin/ggml-rpc-server $@
 
 clean:
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache

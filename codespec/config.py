@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from codespec.config_rules import AUTO, SettingRule, Workspace, cores, in_short, is_path, option, show
+from codespec.config_rules import AUTO, SettingRule, Workspace, cores, host_and_port, in_short, is_path, option, show
 from codespec.files import StrPath
 from codespec.languages import LANGUAGES
 from codespec.models.registry import adapters_folder, models_folder
@@ -58,6 +58,7 @@ class TargetConfig:
         flash_attention: ``auto`` is off on a CPU, where it makes short passes slower, else llama.cpp's choice.
         fim: the order of a fill-in-the-middle prompt: ``psm`` (the prefix first), ``spm`` (the suffix first: a key then
             changes only the prompt's end) or ``auto`` (the model's preferred one).
+        rpc: servers of llama.cpp's RPC backend that layers go to, each ``host:port``; ``gpu_layers`` says how many.
     """
 
     path: str = option("", Workspace.NEVER, file="model")
@@ -67,6 +68,7 @@ class TargetConfig:
     kv_type: str = option(AUTO, Workspace.LOWER, choices=_KV_TYPES, stands_for="f16")
     flash_attention: str = option("auto", Workspace.NEVER, choices=("auto", "on", "off"))
     fim: str = option("auto", Workspace.ANY, choices=("auto", "psm", "spm"))
+    rpc: tuple[str, ...] = option((), Workspace.NEVER, texts=host_and_port)
 
     @property
     def set_gpu_layers(self) -> int | None:
@@ -375,6 +377,7 @@ class _Reader:
             kept = "the general setting" if old is None else show(old)
             self._say(f'"{key}" must be {expected}, not {show(value)}; keeping {kept}')
             return old
+        value = value if value == AUTO else rule.kind(default)(value)
         if not self._trusted and (refusal := rule.refusal(value, old)):
             self._say(f'"{key}" is ignored: {refusal}')
             return old
@@ -384,7 +387,7 @@ class _Reader:
                 self._say(f'"{key}" = {show(value)} is ignored: {problem}; keeping {show(old)}')
                 return old
             return path
-        return value if value == AUTO else rule.kind(default)(value)
+        return value
 
     def _path(self, value: str, kind: str) -> tuple[str, str]:
         """The file that ``value`` names, and why it may not be used, or an empty string."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, TypeVar
@@ -37,6 +37,8 @@ class SettingRule:
         automatic: whether a number may also be ``auto``, which is then the default.
         stands_for: what ``auto`` and 0 stand for where a workspace may lower the key; None: 0 is no more than 0.
         file: ``model``, ``adapter`` or ``grammar`` where the text may be a path.
+        texts: of a list of texts, which its default, a tuple, makes it: what is wrong with one of them, or an empty
+            text; None: nothing ever is.
     """
 
     workspace: Workspace
@@ -46,12 +48,15 @@ class SettingRule:
     automatic: bool = False
     stands_for: float | str | None = None
     file: str = ""
+    texts: Callable[[str], str] | None = None
 
     def problem(self, value: Any, default: Any) -> str:
         """What a value should be instead; empty where it is good."""
         if self.automatic and value == AUTO:
             return ""
         kind = self.kind(default)
+        if kind is tuple:
+            return self._problem_of_list(value)
         good = isinstance(value, (int, float) if kind is float else kind) and (
             kind is bool or not isinstance(value, bool)
         )
@@ -61,6 +66,11 @@ class SettingRule:
         if good and self.choices:
             good = value in self.choices
         return "" if good else self._expected(kind)
+
+    def _problem_of_list(self, value: Any) -> str:
+        if not isinstance(value, (list, tuple)) or not all(isinstance(each, str) for each in value):
+            return "a list of texts"
+        return next(filter(None, map(self.texts, value)), "") if self.texts is not None else ""
 
     def kind(self, default: Any) -> type:
         """The type of a value."""
@@ -101,6 +111,22 @@ def option(default: T, workspace: Workspace, **rule: Any) -> T:
 def cores() -> int:
     """Of the processor."""
     return os.cpu_count() or 1
+
+
+def host_and_port(text: str) -> str:
+    """What an item of ``target.rpc`` must be instead; empty where it is good."""
+    host, colon, port = text.rpartition(":")
+    if not colon:
+        wrong = "has no port"
+    elif ":" in host:
+        wrong = "is an IPv6 address or a URL, and llama.cpp takes names and IPv4 addresses"
+    elif not re.fullmatch(r"[A-Za-z0-9_.-]+", host):
+        wrong = "names no host"
+    elif not re.fullmatch(r"[0-9]{1,5}", port) or not 0 < int(port) < 1 << 16:
+        wrong = "has no port from 1 to 65535"
+    else:
+        return ""
+    return f'a list of texts such as "192.168.1.5:50052" ({show(text)} {wrong})'
 
 
 def is_path(text: str) -> bool:

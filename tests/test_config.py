@@ -35,6 +35,7 @@ def test_every_key_is_read():
             "kv_type": "q8_0",
             "flash_attention": "on",
             "fim": "psm",
+            "rpc": ("192.168.1.5:50052", "gpu.lan:1"),
         },
         "draft": "none",
         "grammar": "auto",
@@ -113,6 +114,44 @@ def test_what_the_machine_may_choose():
         'not "q3"; keeping "auto"',
         'here: "target.flash_attention" must be one of "auto", "on", "off", not true; keeping "auto"',
     ]
+
+
+def test_a_list_is_read_from_a_file_and_counts_as_a_whole(home):
+    write(user_file(), 'target.rpc = ["127.0.0.1:50052", "gpu-2.lan:50052"]\n')
+    config, messages = load(home)
+    assert (config.target.rpc, messages) == (("127.0.0.1:50052", "gpu-2.lan:50052"), [])
+    config, messages = config.apply({"target": {"rpc": []}})
+    assert (config.target.rpc, messages) == ((), [])
+    assert hash(config.target) == hash(Config().target)
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        ("gpu:1", "a list of texts, not"),
+        (["gpu:1", 2], "a list of texts, not"),
+        ({"gpu": 1}, "a list of texts, not"),
+        (["gpu:1", "gpu"], '("gpu" has no port), not'),
+        (["gpu:"], '("gpu:" has no port from 1 to 65535), not'),
+        (["gpu:0"], '("gpu:0" has no port from 1 to 65535), not'),
+        (["gpu:65536"], '("gpu:65536" has no port from 1 to 65535), not'),
+        (["gpu:٣"], "has no port from 1 to 65535), not"),
+        ([":1"], '(":1" names no host), not'),
+        (["a b:1"], '("a b:1" names no host), not'),
+        (["gpu:1\n"], "has no port from 1 to 65535), not"),
+        (["user@gpu:1"], '("user@gpu:1" names no host), not'),
+        (["[::1]:1"], '("[::1]:1" is an IPv6 address or a URL, and llama.cpp takes names and IPv4 addresses), not'),
+        (["http://gpu:1"], '("http://gpu:1" is an IPv6 address or a URL, and llama.cpp takes'),
+    ],
+)
+def test_a_bad_address_of_a_server(value, reason):
+    config, messages = Config().apply({"target": {"rpc": ["gpu:1"]}})
+    assert messages == []
+    config, [message] = config.apply({"target": {"rpc": value, "threads": 3}}, "here")
+    assert (config.target.rpc, config.target.threads) == (("gpu:1",), 3)
+    assert message.startswith('here: "target.rpc" must be a list of texts')
+    assert reason in message
+    assert message.endswith('; keeping ["gpu:1"]')
 
 
 def test_null_leaves_a_key_as_it_is():

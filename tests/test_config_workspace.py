@@ -29,7 +29,7 @@ def rules_of(settings: Any, prefix: str = "") -> dict[str, SettingRule]:
 
 RULES = rules_of(Config()) | rules_of(LanguageConfig(), "language.python.")
 VALUES = [False, True, 0, 1, 4, 64, 100, 128, 2000, 4096, 8192, 8193, 1 << 16, "auto", "none", "debug", "error", "f32"]
-VALUES += ["f16", "bf16", "q8_0", "q4_0", "on", "off", "psm", "window", "whole", 0.5]
+VALUES += ["f16", "bf16", "q8_0", "q4_0", "on", "off", "psm", "window", "whole", 0.5, (), ("gpu:50052",)]
 
 
 def apply(config: Config, key: str, value: Any, trusted: bool) -> tuple[Any, list[str]]:
@@ -62,6 +62,7 @@ LOOSER = {
     "remote.kind": ("", "vllm"), "remote.url": ("", "http://a"), "remote.model": ("", "a"), "remote.vocabulary": ("", "a"),
     "remote.mode": ("auto", "score"), "remote.context": (1, 0), "remote.key_env": ("A", "HOME"),
     "remote.certificate": ("", "a"), "remote.silence_s": (1.0, 64.0), "remote.fallback": ("none", "local"),
+    "target.rpc": ((), ("gpu:50052",)),
 }  # fmt: skip
 HARMLESS = {
     "draft", "grammar", "language.python.draft", "language.python.grammar", "gate", "temperature", "seed",

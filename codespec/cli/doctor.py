@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import platform
 import sys
+from collections.abc import Sequence
 from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from codespec.config import Config, load, user_file
 from codespec.models.registry import models_folder
 from codespec.protocols import CodespecError
+
+if TYPE_CHECKING:
+    from codespec.llama.devices import Gpu
 
 
 def report() -> bool:
@@ -70,43 +76,85 @@ def _check_remote(config: Config) -> bool:
 
 
 def _check_models(config: Config) -> bool:
-    settings = config.target
     try:
-        from codespec.engine.local import LONGEST_AUTOMATIC_CONTEXT
         from codespec.llama import probe
-        from codespec.llama.adapter import check
-        from codespec.llama.context import Context
-        from codespec.llama.devices import devices, gpu_layers, gpus
-        from codespec.llama.model import Model, check_file
-        from codespec.models.registry import find_adapter, find_target
+        from codespec.llama.devices import devices, gpus
+        from codespec.llama.model import check_file
+        from codespec.models.registry import find_target
 
         works = probe.extra_buffers_work()
         kernels = "fast matrix kernels work" if works else probe.REMEDY
         print(f"llama.cpp  {kernels}")
         print(f"devices    {', '.join(devices())}")
         for gpu in gpus():
-            print(f"  {gpu.name}: {gpu.free / 2**30:.1f} of {gpu.total / 2**30:.1f} GiB free")
-        path = find_target(settings.path)
+            print(f"  {_memory(gpu)}")
+        path = find_target(config.target.path)
         check_file(path)
-        longest = settings.context or LONGEST_AUTOMATIC_CONTEXT
-        placed = gpu_layers(settings.set_gpu_layers, path, longest, settings.kv_type, settings.flash_attention)
-        with Model(path, gpu_layers=int(placed.value)) as model:
+        well, complete = _check_servers(config.target.rpc)
+        if complete:
+            _check_target(config, path)
+        else:
+            print(f"target     {path}: not loaded here, since a server of `target.rpc` is not to be had")
+    except (CodespecError, ImportError) as error:
+        print(f"  {error}", file=sys.stderr)
+        return False
+    return works and well
+
+
+def _check_servers(addresses: Sequence[str]) -> tuple[bool, bool]:
+    """Print what the RPC servers have; whether nothing is wrong with them, and whether they can be used here now."""
+    from codespec.llama import rpc
+
+    print(f"rpc        {'in this build of llama.cpp' if rpc.supported() else 'not in this build of llama.cpp'}")
+    well = complete = True
+    for address in addresses:
+        try:
+            with rpc.Servers([address]) as servers:
+                for device in servers.gpus:
+                    print(f"  {_memory(device)}")
+        except rpc.InUse as error:  # by the model process, as a rule
+            complete = False
+            print(f"  {error}")
+        except CodespecError as error:
+            well = complete = False
+            print(f"  {error}", file=sys.stderr)
+        if not rpc.is_loopback(address):
+            print(f"  {address}: {rpc.UNSAFE}")
+    return well, complete
+
+
+def _memory(gpu: Gpu) -> str:
+    return f"{gpu.name}: {gpu.free / 2**30:.1f} of {gpu.total / 2**30:.1f} GiB free"
+
+
+def _check_target(config: Config, path: Path) -> None:
+    from codespec.engine.local import LONGEST_AUTOMATIC_CONTEXT
+    from codespec.llama.adapter import check
+    from codespec.llama.context import Context
+    from codespec.llama.devices import gpu_layers
+    from codespec.llama.model import Model
+    from codespec.llama.rpc import Servers
+    from codespec.models.registry import find_adapter
+
+    settings = config.target
+    longest = settings.context or LONGEST_AUTOMATIC_CONTEXT
+    kv_type, flash_attention = settings.kv_type, settings.flash_attention
+    with Servers(settings.rpc) as servers:
+        layers = settings.set_gpu_layers
+        placed = gpu_layers(layers, path, longest, kv_type, flash_attention, servers=servers.gpus)
+        with Model(path, gpu_layers=int(placed.value), servers=servers) as model:
             print(f"target     {model.path}: {model.parameter_count:,} parameters, context {model.trained_context:,}")
             length = settings.context or min(model.trained_context, LONGEST_AUTOMATIC_CONTEXT)
             with Context(
                 model,
                 context_length=length,
                 threads=settings.set_threads,
-                kv_type=settings.kv_type,
-                flash_attention=settings.flash_attention,
+                kv_type=kv_type,
+                flash_attention=flash_attention,
             ) as context:
                 for name, choice in {"gpu_layers": placed, **context.choices}.items():
                     print(f"  {name} = {choice.value}: {choice.why or 'as the settings say'}")
-            if config.target_lora.path:
-                adapter = find_adapter(config.target_lora.path)
-                check(adapter, path)
-                print(f"  target_lora = {adapter}, scale {config.target_lora.scale:g}: it fits the target")
-    except (CodespecError, ImportError) as error:
-        print(f"  {error}", file=sys.stderr)
-        return False
-    return works
+    if config.target_lora.path:
+        adapter = find_adapter(config.target_lora.path)
+        check(adapter, path)
+        print(f"  target_lora = {adapter}, scale {config.target_lora.scale:g}: it fits the target")

@@ -16,6 +16,7 @@ from codespec.languages import by_id
 from codespec.llama.context import Context
 from codespec.llama.devices import gpu_layers
 from codespec.llama.model import Model
+from codespec.llama.rpc import Servers
 from codespec.models.registry import find_draft, find_target
 from codespec.plot import Line, lines
 from codespec.protocols import CodespecError
@@ -114,8 +115,10 @@ def measure(
     """
     rows = 1 if role == "draft" else None
     longest = max(contexts or CONTEXTS) + LONGEST + 1
-    placed = gpu_layers(settings.set_gpu_layers, path, longest, settings.kv_type, settings.flash_attention)
-    with Model(path, gpu_layers=int(placed.value)) as model:
+    with (
+        Servers(settings.rpc) as servers,
+        Model(path, gpu_layers=_layers(path, settings, longest, servers), servers=servers) as model,
+    ):
         fitting = clipped(contexts or CONTEXTS, model.trained_context - MARGIN)
         if contexts and fitting != tuple(contexts):
             tell(
@@ -145,6 +148,11 @@ def measure(
             else:
                 Profiles(default_folder()).keep_curve(path, setup, curve)
             return Profile(role, path, model.parameter_count, setup, curve)
+
+
+def _layers(path: Path, settings: TargetConfig, longest: int, servers: Servers) -> int:
+    types = settings.kv_type, settings.flash_attention
+    return int(gpu_layers(settings.set_gpu_layers, path, longest, *types, servers=servers.gpus).value)
 
 
 def clipped(contexts: Sequence[int], most: int) -> tuple[int, ...]:

@@ -93,6 +93,7 @@ def load_engine(config: Config, progress: Callable[[str, int], None] | None = No
             exact=exact,
             kv_type=config.target.kv_type,
             flash_attention=config.target.flash_attention,
+            rpc=config.target.rpc,
             progress=report,
             profiles=Profiles(default_folder()),
             prompt_cache=PromptCacheSettings(

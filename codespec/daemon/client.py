@@ -311,8 +311,11 @@ class SharedCompleter:
 
     def _lost(self) -> None:
         self._ends.append(time.monotonic())
+        servers = self._config.target.rpc  # llama.cpp ends the process over one that goes
+        perhaps = f", perhaps since one of {', '.join(servers)} (`target.rpc`) has gone" if servers else ""
         self._report(
-            f"the model process has ended unexpectedly; it is started again when it is needed. {log_file()} may say why"
+            f"the model process has ended unexpectedly{perhaps}; it is started again when it is needed. "
+            f"{log_file()} may say why"
         )
 
     def _silent(self) -> None:

@@ -22,6 +22,7 @@ from codespec.llama.context import EXACT_CHUNK, Context
 from codespec.llama.devices import ResolvedSetting
 from codespec.llama.devices import gpu_layers as layers_on_gpus
 from codespec.llama.model import Model, check_file
+from codespec.llama.rpc import Servers
 from codespec.llama.runtime import Cancellation
 from codespec.models.trimmed import VOCABULARY_KEY
 from codespec.protocols import Cancel, Chunk, CodespecError, GrammarState, Limits, Sampling, Target
@@ -42,6 +43,7 @@ class LocalEngine(SpeculativeEngine):
         draft_length: how many tokens are proposed at a time at most; 0: as many as are expected to save time.
         drafts_bytes: of memory that draft models take at most; those longest unused are freed.
         kv_type, flash_attention: of the target's KV cache, see ``Context``.
+        rpc: RPC servers, each ``host:port``, that layers of the target go to like to GPUs; drafts stay here.
         exact: the same text whatever the draft, at the cost of speed: every decode has the same numerics.
         learnt_folder: where the n-grams of workspaces are kept, instead of the user's data folder.
         wrap: called with the sequence of the target and of each draft model, and the role (``target``, ``draft``);
@@ -72,6 +74,7 @@ class LocalEngine(SpeculativeEngine):
         exact: bool = False,
         kv_type: str = "auto",
         flash_attention: str = "auto",
+        rpc: Sequence[str] = (),
         learnt_folder: StrPath | None = None,
         progress: Callable[[float], bool] | None = None,
         wrap: Callable[[Target, str], Target] = lambda sequence, role: sequence,
@@ -81,11 +84,25 @@ class LocalEngine(SpeculativeEngine):
     ) -> None:
         if exact and gpu_layers:
             raise CodespecError("exact decoding works on the CPU only; set gpu_layers = 0")
+        if exact and rpc:
+            raise CodespecError("exact decoding works on this machine's CPU only; set rpc = [] for the target")
         target = Path(target)
         check_file(target)
         longest = context_length or LONGEST_AUTOMATIC_CONTEXT
-        self._placed = layers_on_gpus(gpu_layers, target, longest, kv_type, flash_attention, exact)
-        self.model = Model(target, gpu_layers=int(self._placed.value), plain_buffers=exact, progress=progress)
+        self._servers = Servers(rpc)
+        try:
+            found = self._servers.gpus
+            self._placed = layers_on_gpus(gpu_layers, target, longest, kv_type, flash_attention, exact, found)
+            self.model = Model(
+                target,
+                gpu_layers=int(self._placed.value),
+                plain_buffers=exact,
+                servers=self._servers,
+                progress=progress,
+            )
+        except CodespecError:
+            self._servers.close()
+            raise
         try:
             if self.model.metadata(VOCABULARY_KEY) is not None:
                 raise CodespecError(f"{target}: a draft that has only some of its target's tokens; it can be no target")
@@ -100,6 +117,7 @@ class LocalEngine(SpeculativeEngine):
             )
         except CodespecError:
             self.model.close()
+            self._servers.close()
             raise
         self.context_length = self._context.length
         self.threads = self._context.threads
@@ -121,6 +139,14 @@ class LocalEngine(SpeculativeEngine):
         )
         self._kept = self._cache_of(generator, prompt_cache or PromptCacheSettings())
         super().__init__(self.model, drafts, generator, self._kept, learnt_folder)
+        self._note_servers()
+
+    def _note_servers(self) -> None:
+        if self._servers.warning:
+            self.drafts.note(self._servers.warning)
+        if self._servers.addresses and not self.model.gpu_layers:
+            why = self._placed.why or "gpu_layers = 0"
+            self.drafts.note(f"no layer is on {', '.join(self._servers.addresses)} (`target.rpc`): {why}")
 
     def _cache_of(self, generator: Generator, settings: PromptCacheSettings) -> PromptCache:
         settings = replace(settings, shift=settings.shift and not self._context.exact)
@@ -205,3 +231,4 @@ class LocalEngine(SpeculativeEngine):
         self._context.close()
         self._adapters.close()
         self.model.close()
+        self._servers.close()

@@ -61,10 +61,12 @@ def check_memory(model: Model, length: int) -> None:
     total = memory()
     if not total:
         return  # not known on this system: llama.cpp's own failure is reported instead
+    total += model.servers.free
     need = model.size + model.kv_bytes_per_token * length
     if need > total:
+        owner = "the machine and its RPC servers have" if model.servers.free else "the machine has"
         raise CodespecError(
-            f"{model.path}: {need / 2**30:,.1f} GiB are needed for a context of {length:,} tokens and the machine has "
+            f"{model.path}: {need / 2**30:,.1f} GiB are needed for a context of {length:,} tokens and {owner} "
             f"{total / 2**30:,.1f}; set a smaller `context` or choose a smaller model"
         )
 

@@ -58,22 +58,31 @@ class Gpu:
 @cache
 def devices() -> tuple[str, ...]:
     """Names of the CPU and of the GPUs that the library can use; never empty."""
-    names = (_text(each.description) for each in _properties())
+    names = (_text(each.description) for _, each in _devices())
     return tuple(filter(None, names)) or (platform.processor() or platform.machine(),)
 
 
 def gpus() -> tuple[Gpu, ...]:
     """The GPUs that llama.cpp uses: integrated ones only where there are no others. Queried at every call."""
-    found: dict[object, tuple[int, Gpu]] = {}
-    for index, each in enumerate(_properties()):
+    return tuple(gpu for _, gpu in _gpus())
+
+
+def gpu_pointers() -> tuple[int, ...]:
+    """The same as llama.cpp's own, ``ggml_backend_dev_t``, for a model whose devices are named."""
+    return tuple(pointer for pointer, _ in _gpus())
+
+
+def _gpus() -> tuple[tuple[int, Gpu], ...]:
+    found: dict[object, tuple[int, tuple[int, Gpu]]] = {}
+    for index, (pointer, each) in enumerate(_devices()):
         if each.type in (_GPU, _INTEGRATED_GPU):
             gpu = Gpu(_text(each.description), each.free, each.total, each.type == _INTEGRATED_GPU)
-            found.setdefault(each.id or index, (each.type, gpu))  # two backends may know the same one
+            found.setdefault(each.id or index, (each.type, (pointer, gpu)))  # two backends may know the same one
     kind = min((kind for kind, _ in found.values()), default=_GPU)
     return tuple(gpu for each, gpu in found.values() if each == kind)
 
 
-def _properties() -> Iterator[_Properties]:
+def _devices() -> Iterator[tuple[int, _Properties]]:
     library()
     api = ggml()
     if api is None:
@@ -87,9 +96,9 @@ def _properties() -> Iterator[_Properties]:
     except AttributeError:  # another version of the bindings
         return
     for index in range(api.ggml_backend_dev_count()):
-        properties = _Properties()
-        api.ggml_backend_dev_get_props(api.ggml_backend_dev_get(index), ctypes.byref(properties))
-        yield properties
+        pointer, properties = api.ggml_backend_dev_get(index), _Properties()
+        api.ggml_backend_dev_get_props(pointer, ctypes.byref(properties))
+        yield pointer, properties
 
 
 def _text(name: bytes | None) -> str:
@@ -209,6 +218,7 @@ def gpu_layers(
     kv_type: str = "auto",
     flash_attention: str = "auto",
     exact: bool = False,
+    servers: Sequence[Gpu] = (),
 ) -> ResolvedSetting:
     """How many layers of a model to put onto the GPUs.
 
@@ -217,11 +227,12 @@ def gpu_layers(
         length: tokens of context at most; less where the model was trained with less.
         kv_type, flash_attention: see ``Context``.
         exact: whether the model must run on the CPU.
+        servers: devices of RPC servers, which layers go to as to GPUs.
 
     Raises:
         CodespecError: the file cannot be read, or is no GGUF file.
     """
-    found = gpus()
+    found = (*servers, *gpus())
     if wanted:
         return (
             ResolvedSetting(wanted)

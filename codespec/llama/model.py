@@ -13,6 +13,7 @@ from codespec.files import StrPath
 from codespec.llama import probe
 from codespec.llama.examine import examine
 from codespec.llama.gguf import read_header
+from codespec.llama.rpc import Servers
 from codespec.llama.runtime import clear_errors, last_errors, library
 from codespec.protocols import CodespecError
 
@@ -143,6 +144,7 @@ class Model:
         gpu_layers: layers to put on a GPU; -1 is all that fit, 0 none.
         plain_buffers: never repack weights for faster kernels; ``exact`` decoding needs that.
         vocabulary_only: load no weights.
+        servers: whose devices get those layers, before the GPUs of this machine; to be closed after the model.
         progress: called with 0..1 while loading; returning False stops it.
 
     Raises:
@@ -156,10 +158,12 @@ class Model:
         gpu_layers: int = 0,
         plain_buffers: bool = False,
         vocabulary_only: bool = False,
+        servers: Servers | None = None,
         progress: Callable[[float], bool] | None = None,
     ) -> None:
         self.path = Path(path)
         self.gpu_layers = gpu_layers
+        self.servers = servers or Servers(())
         self.pointer: Any = None
         check_file(self.path)
         examine(self.path)
@@ -167,6 +171,8 @@ class Model:
         parameters = api.llama_model_default_params()
         parameters.n_gpu_layers = gpu_layers
         parameters.vocab_only = vocabulary_only
+        devices = self.servers.all_devices()
+        parameters.devices = ctypes.cast(devices, ctypes.c_void_p)
         parameters.use_extra_bufts = not plain_buffers and probe.extra_buffers_work()
         if progress is not None:
             report = progress

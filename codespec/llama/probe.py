@@ -21,6 +21,7 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
+from codespec.llama.runtime import other_folder
 from codespec.paths import machine_folder, make_private, own_python, write_whole
 from codespec.protocols import CodespecError
 
@@ -48,7 +49,7 @@ def fingerprint() -> str:
     spec = importlib.util.find_spec("llama_cpp")
     if spec is None or spec.origin is None:
         raise CodespecError("llama-cpp-python is not installed; run: pip install llama-cpp-python==0.3.36")
-    folder = Path(spec.origin).parent / "lib"
+    folder = other_folder() or Path(spec.origin).parent / "lib"
     parts = [f"{p.name}:{p.stat().st_size}:{p.stat().st_mtime_ns}" for p in sorted(folder.glob("*")) if p.is_file()]
     parts += [platform.machine(), _cpu_description()]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:24]

@@ -11,6 +11,7 @@ import threading
 from collections import deque
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -57,9 +58,19 @@ def library() -> ModuleType:
 def ggml() -> Any:
     """ggml's C API, as ``ctypes`` loads it; None where the binding does not know it."""
     try:
-        return _binding("_ggml").libggml
-    except (ImportError, AttributeError):  # another version
+        folder = other_folder()
+        if folder is None:
+            return _binding("_ggml").libggml
+        library()  # before anything else: the binding itself would load a second ggml, whose devices llama.cpp lacks
+        return _binding("_ctypes_extensions").load_shared_library("ggml", folder)
+    except (ImportError, AttributeError, FileNotFoundError):  # another version
         return None
+
+
+def other_folder() -> Path | None:
+    """The folder that the library is loaded from in the place of llama-cpp-python's own, if it is."""
+    folder = os.environ.get("LLAMA_CPP_LIB_PATH")
+    return Path(folder) if folder else None
 
 
 def _binding(name: str) -> ModuleType:

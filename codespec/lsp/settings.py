@@ -53,9 +53,8 @@ class Settings:
             if not isinstance(options, Mapping):
                 messages.append(f"{source}: must be an object; ignored")
                 continue
-            if "remote" in options:  # an editor's settings may come from a workspace, and these send code away
-                messages.append(f'{source}: "remote" is ignored: only {config.user_file()} may set it')
-                options = {key: value for key, value in options.items() if key != "remote"}
+            options, more = _without_senders(options, source)
+            messages += more
             self.config, more = self.config.apply(options, source, self.workspace)
             messages += more
         for key, chosen in self._chosen.items():
@@ -151,6 +150,19 @@ def _of_the_models(settings: Config) -> Config:
         context=config.ContextConfig(),
         language={},
     )
+
+
+def _without_senders(options: Mapping[str, Any], source: str) -> tuple[Mapping[str, Any], list[str]]:
+    """The options without those that send code away: an editor's settings may come from a workspace."""
+    target, messages = options.get("target"), []
+    remedy = f"is ignored: only {config.user_file()} may set it"
+    if "remote" in options:
+        messages.append(f'{source}: "remote" {remedy}')
+        options = {key: value for key, value in options.items() if key != "remote"}
+    if isinstance(target, Mapping) and target.get("rpc"):
+        messages.append(f'{source}: "target.rpc" {remedy}')
+        options = {**options, "target": {key: value for key, value in target.items() if key != "rpc"}}
+    return options, messages
 
 
 def _unwrap(options: Any) -> Any:

@@ -92,7 +92,7 @@ class Setup:
         """The set-up of a context on this machine, for passes that ask for ``rows`` rows of logits; None: all."""
         return cls(
             library=fingerprint(),
-            devices=devices(),
+            devices=(*devices(), *context.model.servers.addresses),
             gpu_layers=context.model.gpu_layers,
             threads=context.threads,
             kv_type=context.kv_type,
