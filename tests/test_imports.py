@@ -30,6 +30,7 @@ LAYERS = [
     {"draft"},
     {"speculative"},
     {"engine"},
+    {"capacity"},
     {"config", "config_rules"},
     {"completion"},
     {"worker"},
