@@ -121,10 +121,11 @@ class _Developer:
         self._document, self._typed = 0, 0
 
     def prompt(self) -> list[int]:
-        """The document, with one token more or another last one for every key."""
-        start = (self._who * 7919 + self._document * 104_729) % (len(self._ids) - self._work.prompt - 2 * TYPED)
-        known = self._work.prompt + min(self._typed, TYPED)
-        return [*self._ids[start : start + known], self._ids[(start + known + self._typed) % len(self._ids)]]
+        """The document, with one token more for every key, and another last one where it is long enough."""
+        start = (self._who * 7919 + self._document * 104_729) % (len(self._ids) - self._work.prompt - TYPED)
+        end = start + self._work.prompt + min(self._typed, TYPED)
+        last = [self._ids[(end + self._typed) % len(self._ids)]] if self._typed > TYPED else []
+        return [*self._ids[start:end], *last]
 
     async def run(self) -> None:
         """Type; what is asked at the end is waited for."""
