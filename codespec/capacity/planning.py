@@ -22,7 +22,7 @@ from codespec.draft.costs import CostCurve
 
 SHARES = (0.5, 0.95)
 KEYS = 6_000
-"""That are simulated for each number of developers on a replica."""
+"""That are simulated for each number of developers on a replica, unless somebody says otherwise."""
 SECONDS = (8.0, 1_200.0)
 """The least and the most that are simulated."""
 MOST = 1_000_000
@@ -42,6 +42,7 @@ class Replica:
     Args:
         bound: milliseconds; outcomes that are far above it are not told apart.
         tell: called with what is simulated now.
+        keys: that are simulated for each number of developers.
     """
 
     def __init__(
@@ -52,8 +53,9 @@ class Replica:
         seed: int,
         bound: float = _PATIENCE_MS,
         tell: Callable[[str], None] = lambda _: None,
+        keys: int = KEYS,
     ) -> None:
-        self.engine, self.work = engine, work
+        self.engine, self.work, self._keys = engine, work, keys
         self._switch_ms, self._seed, self._tell = curve.switch_ms, seed, tell
         self._costs = pass_costs(curve, engine, work.prompt)
         self._hopeless_ms = _HOPELESS * bound
@@ -74,7 +76,7 @@ class Replica:
 
     def _simulate(self, developers: int) -> None:
         self._tell(f"{developers:,} developers on a replica")
-        seconds = min(max(KEYS / developers / _KEYS_A_SECOND, SECONDS[0]), SECONDS[1])
+        seconds = min(max(self._keys / developers / _KEYS_A_SECOND, SECONDS[0]), SECONDS[1])
         keys = draw(developers, seconds, self.work, self._seed)
         outcome = simulate(keys, seconds, self.work, self.engine, self._costs, self._switch_ms)
         self._outcomes[developers] = outcome
@@ -243,12 +245,14 @@ def plan(
     seed: int,
     tell: Tell = lambda _what, _percent: None,
     fixed: bool = False,
+    keys: int = KEYS,
 ) -> list[Row]:
     """Everything that is reported, the settings as given first.
 
     Args:
         within: the bound on 95 % of the waits, in milliseconds.
         fixed: whether to report waits on ``engine.replicas``, and not on as many as the bound needs.
+        keys: that are simulated for each number of developers on a replica.
     """
     rows: list[Row] = []
     replicas: list[int] = []
@@ -258,7 +262,7 @@ def plan(
         def said(what: str, name: str = change.name, percent: int = 100 * number // len(wanted)) -> None:
             tell(f"simulating {name}: {what}", percent)
 
-        replica = Replica(curve, change.engine, change.work, seed, within or _PATIENCE_MS, said)
+        replica = Replica(curve, change.engine, change.work, seed, within or _PATIENCE_MS, said, keys)
         needed = [replicas_for(replica, each, within) for each in developers] if within else []
         if not rows:
             enough = needed if needed and not fixed else [None] * len(developers)

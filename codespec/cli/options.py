@@ -288,6 +288,9 @@ def _add_plan(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
         "--no-prefill", dest="prefill", action="store_false", help="the engine reads nothing before the request"
     )
     parser.add_argument("--seed", type=count, default=1, metavar="N", help="same seed, same result (default: 1)")
+    parser.add_argument(
+        "--keys", type=positive, default=6000, metavar="N", help="simulated for each load of a replica (default: 6000)"
+    )
     parser.add_argument("--out", type=Path, metavar="DIR", help="write plan.json and plan.svg there")
     parser.add_argument("--json", action="store_true", help="print what plan.json holds")
     parser.set_defaults(command="plan")

@@ -44,7 +44,7 @@ def run_plan(options: argparse.Namespace) -> int:
     developers = [max(1, round(each * options.active)) for each in options.developers]
     fixed = any(part.split("=")[0].strip() == "replicas" for part in options.engine.split(","))
     tell = show.progress() or (lambda _what, _percent: None)
-    rows = plan(curve, engine, work, developers, options.within, options.seed, tell, fixed)
+    rows = plan(curve, engine, work, developers, options.within, options.seed, tell, fixed, options.keys)
     settings: dict[str, Any] = {
         "developers": list(options.developers),
         "active": options.active,

@@ -9,7 +9,6 @@ from dataclasses import replace
 
 import pytest
 
-from codespec.capacity import planning
 from codespec.capacity.planning import Replica, _shares, answer, changes, plan, replicas_for
 from codespec.capacity.report import as_json, picture, table, write
 from codespec.capacity.sessions import Work
@@ -21,9 +20,7 @@ WORK = Work(prompt=500, answer=12)
 ENGINE = Engine(slots=16)
 
 
-@pytest.fixture(autouse=True)
-def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(planning, "KEYS", 1_500)
+KEYS = 1_500
 
 
 def test_the_shares_are_the_binomial_distribution():
@@ -37,24 +34,24 @@ def test_the_shares_are_the_binomial_distribution():
 
 
 def test_more_developers_need_more_replicas_and_the_bound_holds():
-    replica = Replica(CURVE, ENGINE, WORK, 1, 150.0)
+    replica = Replica(CURVE, ENGINE, WORK, 1, 150.0, keys=KEYS)
     needed = [replicas_for(replica, developers, 150.0) for developers in (1, 100, 1000, 100_000)]
     assert needed[0] == 1
     assert needed == sorted(needed)
-    assert needed[3] / needed[2] == pytest.approx(100, rel=0.1)
+    assert needed[3] / needed[2] == pytest.approx(100, rel=0.25)
     for developers, replicas in zip((100, 1000), needed[1:], strict=False):
         assert answer(replica, developers, replicas).ms[1] <= 150
         assert answer(replica, developers, replicas - 1).ms[1] > 150
 
 
 def test_no_number_of_replicas_is_enough_for_less_than_a_request_takes():
-    replica = Replica(CURVE, ENGINE, WORK, 1, 20.0)
+    replica = Replica(CURVE, ENGINE, WORK, 1, 20.0, keys=KEYS)
     assert replicas_for(replica, 10, 20.0) is None
 
 
 def test_hopeless_loads_are_not_simulated():
     said: list[str] = []
-    replica = Replica(CURVE, ENGINE, WORK, 1, 150.0, said.append)
+    replica = Replica(CURVE, ENGINE, WORK, 1, 150.0, said.append, KEYS)
     assert replica.under(1_000_000).waits.ms.size
     loads = [load for load, _ in replica.loads()]
     assert max(loads) < 5_000
@@ -78,7 +75,7 @@ def test_changes_are_one_thing_at_a_time():
 
 def test_what_a_plan_says():
     percents: list[int] = []
-    rows = plan(CURVE, ENGINE, WORK, (3, 200), 150.0, 1, lambda _, percent: percents.append(percent))
+    rows = plan(CURVE, ENGINE, WORK, (3, 200), 150.0, 1, lambda _, percent: percents.append(percent), keys=KEYS)
     given, no_memory = rows[0], rows[1]
     assert [each.developers for each in given.answers] == [3, 200]
     assert given.needed == [each.replicas for each in given.answers]
@@ -97,16 +94,16 @@ def test_what_a_plan_says():
 
 
 def test_replicas_that_are_given_stay():
-    rows = plan(CURVE, replace(ENGINE, replicas=3, gpus=2), WORK, (60,), 150.0, 1, fixed=True)
+    rows = plan(CURVE, replace(ENGINE, replicas=3, gpus=2), WORK, (60,), 150.0, 1, fixed=True, keys=KEYS)
     assert (rows[0].answers[0].replicas, rows[0].answers[0].gpus) == (3, 6)
     assert rows[0].needed[0] is not None
-    without = plan(CURVE, ENGINE, WORK, (60,), None, 1)
+    without = plan(CURVE, ENGINE, WORK, (60,), None, 1, keys=KEYS)
     assert (without[0].answers[0].replicas, without[0].needed) == (1, [])
     assert "replicas for" not in table(without, None)
 
 
 def test_a_bound_that_cannot_hold_is_said(tmp_path):
-    rows = plan(CURVE, ENGINE, replace(WORK, memory=0.0), (5,), 10.0, 1)
+    rows = plan(CURVE, ENGINE, replace(WORK, memory=0.0), (5,), 10.0, 1, keys=KEYS)
     assert "no number of replicas gives 10 ms" in table(rows, 10.0)
     assert "none suffice" in table(rows, 10.0)
     write(tmp_path / "new" / "out", rows, {}, 10.0)
@@ -114,13 +111,13 @@ def test_a_bound_that_cannot_hold_is_said(tmp_path):
 
 
 def test_the_same_seed_gives_the_same_plan():
-    first, second = (as_json(plan(CURVE, ENGINE, WORK, (50,), 150.0, 4), {}) for _ in range(2))
+    first, second = (as_json(plan(CURVE, ENGINE, WORK, (50,), 150.0, 4, keys=KEYS), {}) for _ in range(2))
     assert first == second
 
 
 def test_waits_that_nobody_had_have_no_number():
     slow = CostCurve((0,), (1, 33), ((900.0, 2000.0),))
-    rows = plan(slow, ENGINE, WORK, (50,), None, 1)
+    rows = plan(slow, ENGINE, WORK, (50,), None, 1, keys=KEYS)
     assert math.isinf(rows[0].answers[0].ms[1])
     assert "too long" in table(rows, None)
     assert as_json(rows, {})["rows"][0]["answers"][0]["p95_ms"] is None

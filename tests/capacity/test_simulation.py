@@ -118,7 +118,7 @@ def test_costs_go_on_behind_the_curve():
     curve = CostCurve((0, 1000), (1, 33), ((10.0, 66.0), (20.0, 99.0)))
     costs = pass_costs(curve, Engine(batch=100), 0)
     assert len(costs) == 101
-    assert costs[1], costs[33] == (10.0, 66.0)
+    assert (costs[1], costs[33]) == (10.0, 66.0)
     assert costs[100] == pytest.approx(66 + 67 * 2)
     assert pass_costs(curve, Engine(batch=100, prefill=1000.0), 2000)[100] == pytest.approx(99 + 67)
     assert len(pass_costs(curve, Engine(batch=8, slots=50, draft=1), 0)) == 101

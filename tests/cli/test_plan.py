@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from codespec.capacity import planning
 from codespec.cli.main import main
 from codespec.cli.plan import read_curve, read_engine
 from codespec.errors import CodespecError
@@ -15,14 +14,9 @@ from codespec.errors import CodespecError
 EXAMPLE = Path(__file__).parents[2] / "examples" / "costs-1.5b-amx.json"
 
 
-@pytest.fixture(autouse=True)
-def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(planning, "KEYS", 600)
-
-
 def test_a_plan(tmp_path, capsys):
     out = tmp_path / "out"
-    arguments = ["plan", "--developers", "2,1", "--curve", str(EXAMPLE), "--prompt", "200", "--out", str(out)]
+    arguments = ["plan", "--developers", "2,1", "--curve", str(EXAMPLE), "--keys", "600", "--out", str(out)]
     assert main([*arguments, "--within", "3000", "--engine", "slots=4, cache=8"]) == 0
     text = capsys.readouterr().out
     rows = [line.split() for line in text.splitlines()]
@@ -35,7 +29,8 @@ def test_a_plan(tmp_path, capsys):
 
 
 def test_json(capsys):
-    assert main(["plan", "--developers", "5", "--curve", str(EXAMPLE), "--active", "0.2", "--json"]) == 0
+    arguments = ["plan", "--developers", "5", "--curve", str(EXAMPLE)]
+    assert main([*arguments, "--active", "0.2", "--keys", "600", "--json"]) == 0
     data = json.loads(capsys.readouterr().out)
     assert data["developers"] == [5]
     assert data["rows"][0]["answers"][0]["developers"] == 1
@@ -118,6 +113,6 @@ def test_bad_numbers(arguments, capsys):
 
 def test_a_folder_that_cannot_be_made(tmp_path, capsys):
     (tmp_path / "file").write_text("")
-    arguments = ["plan", "--developers", "1", "--curve", str(EXAMPLE), "--out", str(tmp_path / "file" / "out")]
-    assert main(arguments) == 2
+    arguments = ["plan", "--developers", "1", "--curve", str(EXAMPLE), "--keys", "200"]
+    assert main([*arguments, "--out", str(tmp_path / "file" / "out")]) == 2
     assert "choose another --out" in capsys.readouterr().err
