@@ -113,7 +113,7 @@ def _one(
     waited = (_waited() - waited) / (perf_counter() - began)
     after = asyncio.run(_calibrate(port, plan.work.prompt, ids))
     curve = plan.curve or CostCurve((0,), SIZES, (tuple((a + b) / 2 for a, b in zip(before[0], after[0], strict=True)),))
-    engine = Engine(slots=plan.slots, cache=1000, overhead_ms=(before[1] + after[1]) / 2)
+    engine = Engine(slots=plan.slots, cache=1000, overhead_ms=(before[1] + after[1]) / 2, late_cancel=1)
     costs = pass_costs(curve, engine, plan.work.prompt)
     predicted = simulate(keys, plan.seconds, plan.work, engine, costs, curve.switch_ms)
     say("")

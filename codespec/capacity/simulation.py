@@ -39,6 +39,8 @@ class Engine:
         accepted: how many of them are accepted, on average.
         draft_ms: what proposing takes before each pass.
         overhead_ms: of each request outside the passes: network, tokens to text.
+        late_cancel: 1 where the engine notices only at a request's first token that it was taken back, as llama-server
+            does; 0: it leaves the batch, or the queue, behind the pass that is running.
         replicas: how many there are; each user's requests go to the same one.
         gpus: of one replica.
     """
@@ -51,6 +53,7 @@ class Engine:
     accepted: float = 0.0
     draft_ms: float = 0.0
     overhead_ms: float = 1.0
+    late_cancel: int = 0
     replicas: int = 1
     gpus: int = 1
 
@@ -93,6 +96,7 @@ class _Request:
     until: float = 0.0  # the next key, in seconds
     counts: bool = False
     decoded: float = 0.0
+    lost: bool = False  # nobody waits for it, which the engine does not know yet
     over: bool = False
 
 
@@ -204,10 +208,11 @@ class _Replica:
         self._queue.append(request)
 
     def _take_back(self, request: _Request) -> None:
-        request.over = True
         self._current[request.who] = None
         if request.tokens:
             self._note(request.counts, (request.until - request.asked) * 1e3, False)
+        request.lost = bool(self.engine.late_cancel) and not request.decoded
+        request.over, request.tokens = not request.lost, 1
 
     def _note(self, counts: bool, ms: float, answered: bool) -> None:
         if counts:
@@ -227,7 +232,9 @@ class _Replica:
                 self._keep(request.who)
 
     def _answer_request(self, request: _Request, now: float) -> None:
-        if not request.tokens:  # it was to read the prompt only
+        if request.lost:
+            request.over = True
+        elif not request.tokens:  # it was to read the prompt only
             self._current[request.who], request.over = None, True
         elif now + self.engine.overhead_ms / 1e3 > request.until:  # the next key is quicker than the network
             self._take_back(request)

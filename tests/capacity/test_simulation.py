@@ -79,6 +79,17 @@ def test_the_next_key_takes_a_request_back():
     assert found.requests == 2
 
 
+def test_an_engine_may_notice_late_that_a_request_was_taken_back():
+    steep = [float(n) for n in range(5000)]
+    reading = replace(PLAIN, prompt=1000)
+    engine = replace(BARE, slots=1, batch=100, cache=0)
+    pressed = keys((0.0, 0, 9), (0.01, 1, 1), (0.25, 0, 1))
+    assert run(pressed, reading, engine, steep).waits.ms[1] == pytest.approx(1290)  # from 300 to 1300
+    late = run(pressed, reading, replace(engine, late_cancel=1), steep)
+    assert late.waits.ms[1] == pytest.approx(1990)  # from 1000 to 2000
+    assert not late.waits.answered[0]
+
+
 def test_memory_answers_what_goes_on_as_what_is_shown():
     work = replace(PLAIN, memory=0.9)
     along = run(keys((0.0, 0, 2), (0.1, 0, 2), (0.2, 0, 2)), work)
