@@ -1,7 +1,7 @@
-"""Simulated developers in front of a real ``llama-server``: the keys of ``codespec.capacity.sessions.draw``, in real time.
+"""Developers who press the keys of ``codespec.capacity.sessions.draw`` in real time, before a real ``llama-server``.
 
-They send what codespec sends to a streaming engine: ``/completion`` with token ids, ``stream`` and ``cache_prompt``, from
-the request to the last token over one connection, which is closed when the next key comes.
+They send what codespec sends to a streaming engine: ``/completion`` with token ids, ``stream`` and ``cache_prompt``,
+over one connection from the request to the last token, which is closed when the next key comes.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ class Replica:
         self._costs = pass_costs(curve, engine, work.prompt)
         self._hopeless_ms = _HOPELESS * bound
         self._outcomes: dict[int, Outcome] = {}
-        self._most = MOST  # developers; more are as slow as these
+        self._most = 2 * MOST  # developers; more are as slow as these
 
     def under(self, developers: int) -> Outcome:
         """What happens under so many developers, 1 at least; where that is hopeless, under fewer who wait too long."""
@@ -107,7 +107,7 @@ class Answer:
 
 
 def answer(replica: Replica, developers: int, replicas: int) -> Answer:
-    """``developers`` on ``replicas`` that are like this one, each at one of them, whichever the hash of their key says."""
+    """``developers`` on ``replicas`` that are like this one, each at that which the hash of their key says."""
     parts = [(replica.under(load), weight) for load, weight in _shares(developers, replicas)]
     # An outcome of fewer seconds has fewer requests: they stand for more.
     scaled = [(each, weight / each.seconds) for each, weight in parts]

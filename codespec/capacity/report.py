@@ -12,6 +12,9 @@ from typing import Any
 from codespec.capacity.planning import Answer, Row
 from codespec.plot import Line, lines
 
+TOO_LONG_MS = 2_000.0
+"""Longer than most developers wait before the next key."""
+
 
 def table(rows: Sequence[Row], within: float | None) -> str:
     """The waits by developers, and what each change is worth."""
@@ -88,13 +91,15 @@ def _finite(value: float) -> float | None:
 
 def picture(rows: Sequence[Row], within: float | None) -> str:
     """An SVG: what developers wait, by how many there are on one replica."""
-    loads = [(load, ms) for load, ms in rows[0].loads if all(map(math.isfinite, ms))]
     drawn: list[Line] = []
     for index, name in enumerate(("median", "95 %")):
-        points = [(0.0, 0.0)] if not loads else [(float(load), ms[index]) for load, ms in loads]
-        drawn.append((name, points, False))
+        points = [(float(load), ms[index]) for load, ms in rows[0].loads if math.isfinite(ms[index])]
+        drawn += [(name, points, False)] if points else []
+    end = max((x for _, points, _ in drawn for x, _ in points), default=1.0)
     if within:
-        drawn.append((f"{within:g} ms", [(0.0, within), (max(x for x, _ in drawn[0][1]) or 1.0, within)], True))
+        drawn.append((f"{within:g} ms", [(0.0, within), (end, within)], True))
+    elif not drawn:
+        drawn.append(("too long to tell", [(0.0, TOO_LONG_MS), (end, TOO_LONG_MS)], True))
     return lines("Milliseconds from request to answer", "developers on one replica", "ms", drawn)
 
 

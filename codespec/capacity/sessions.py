@@ -8,8 +8,9 @@ types real texts in this way (``Pauses``); a simulation draws the keys of thousa
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,6 +82,24 @@ class Keys(NamedTuple):
     luck: NDArray[np.float64]
     answer: NDArray[np.int64]
 
+    def where(self, places: NDArray[Any]) -> Keys:
+        """Some of them: a mask, or numbers in the order that is wanted."""
+        at, who, until, opens, luck, answer = self
+        return Keys(at[places], who[places], until[places], opens[places], luck[places], answer[places])
+
+    @classmethod
+    def joined(cls, parts: Sequence[Keys]) -> Keys:
+        """Those of several developers, who are numbered in order from 0 on."""
+        who = np.repeat(np.arange(len(parts)), [len(each.at) for each in parts])
+        return cls(
+            np.concatenate([each.at for each in parts]),
+            who,
+            np.concatenate([each.until for each in parts]),
+            np.concatenate([each.opens for each in parts]),
+            np.concatenate([each.luck for each in parts]),
+            np.concatenate([each.answer for each in parts]),
+        ).where(np.argsort(np.concatenate([each.at for each in parts]), kind="stable"))
+
 
 def draw(developers: int | range, seconds: float, work: Work, seed: int) -> Keys:
     """What developers type in ``seconds``; whoever has the same number and seed types the same, whoever else types.
@@ -89,15 +108,11 @@ def draw(developers: int | range, seconds: float, work: Work, seed: int) -> Keys
         developers: how many, or which.
     """
     numbers = range(developers) if isinstance(developers, int) else developers
-    typed = [_typed(np.random.default_rng([seed, number]), seconds, work) for number in numbers]
-    who = np.repeat(np.arange(len(numbers)), [len(each[0]) for each in typed])
-    at, until, opens, luck, answer = (np.concatenate(column) for column in zip(*typed, strict=True))
-    order = np.argsort(at, kind="stable")
-    return Keys(*(column[order] for column in (at, who, until, opens, luck, answer)))
+    return Keys.joined([_typed(np.random.default_rng([seed, number]), seconds, work) for number in numbers])
 
 
-def _typed(rng: np.random.Generator, seconds: float, work: Work) -> tuple[NDArray[np.generic], ...]:
-    """``at``, ``until``, ``opens``, ``luck`` and ``answer`` of one developer."""
+def _typed(rng: np.random.Generator, seconds: float, work: Work) -> Keys:
+    """The keys of one developer, who is number 0."""
     count = int((seconds + _PHASE_S) / KEY_MS * 1e3) + 2 * LONGEST  # more than fit: the mean pause is above the median
     pauses = rng.lognormal(0.0, KEY_SIGMA, count) * KEY_MS
     thinks = rng.random(count) < OPENING_SHARE * THINKS
@@ -109,5 +124,5 @@ def _typed(rng: np.random.Generator, seconds: float, work: Work) -> tuple[NDArra
     at = np.cumsum(pauses) / 1e3 - rng.uniform(0.0, _PHASE_S)
     until = np.append(at[1:], np.inf)
     answer = rng.geometric(1.0 / max(1.0, work.answer), count)
-    shown = (at >= 0) & (at < seconds)
-    return tuple(column[shown] for column in (at, until, opens, rng.random(count), answer))
+    keys = Keys(at, np.zeros(count, np.int64), until, opens, rng.random(count), answer)
+    return keys.where((at >= 0) & (at < seconds))

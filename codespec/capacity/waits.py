@@ -45,8 +45,8 @@ def together(parts: list[tuple[Waits, float]]) -> Waits:
 def percentiles(waits: Waits, *shares: float) -> list[float]:
     """Milliseconds within which these shares of all requests have their answer, were none taken back.
 
-    A request that was taken back has waited at least until then, which is counted (Kaplan and Meier 1958). To leave those
-    out would flatter a slow engine: only its quick answers come before the next key.
+    A request that was taken back has waited at least until then, which is counted (Kaplan and Meier 1958). To leave
+    those out would flatter a slow engine: only its quick answers come before the next key.
 
     Returns:
         infinity where so many answers were never waited for; nan without a request.

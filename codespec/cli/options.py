@@ -256,7 +256,7 @@ def _add_learnt(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
 def _add_plan(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser("plan", help="simulate how many replicas of an engine a team needs")
     parser.add_argument(
-        "--developers", type=developers, required=True, metavar="N[,N…]", help="1 to 100,000 who use it, each number apart"
+        "--developers", type=developers, required=True, metavar="N[,N…]", help="how many, 1 to 100,000 each"
     )
     parser.add_argument(
         "--curve", type=Path, required=True, metavar="FILE", help="what passes cost: profile.json of `codespec profile`"
@@ -266,12 +266,12 @@ def _add_plan(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     )
     parser.add_argument(
         "--engine", default="", metavar="KEY=VALUE,…",
-        help="slots (16), batch (2048 tokens), prefill (tokens/s), cache (64 prompts), draft (0), accepted (0), draft_ms "
-        "(0), overhead_ms (1), late_cancel (0), replicas (1), gpus (1 each)",
+        help="slots (16), batch (2048 tokens), prefill (tokens/s), cache (64 prompts), draft (0), accepted (0), "
+        "draft_ms (0), overhead_ms (1), late_cancel (0), replicas (1), gpus (1 each)",
     )  # fmt: skip
     group = parser.add_argument_group("developers and their completions")
     group.add_argument(
-        "--active", type=share, default=1.0, metavar="SHARE", help="of them that type at the same time (default: 1, all)"
+        "--active", type=share, default=1.0, metavar="SHARE", help="of them that type at one time (default: 1)"
     )
     group.add_argument("--prompt", type=positive, default=1500, metavar="N", help="tokens (default: 1500)")
     group.add_argument(

@@ -17,6 +17,7 @@ from codespec.draft.costs import CostCurve
 from codespec.errors import CodespecError
 
 LARGEST_FILE = 1 << 20
+_REMEDY = "give profile.json of `codespec profile --out DIR`"
 RANGES: dict[str, tuple[float, float]] = {
     "slots": (1, 4096),
     "batch": (1, 65_536),
@@ -70,18 +71,18 @@ def read_curve(path: Path) -> CostCurve:
     """
     try:
         if path.stat().st_size > LARGEST_FILE:
-            raise CodespecError(f"{path}: too large for a cost curve; give profile.json of `codespec profile --out DIR`")
+            raise CodespecError(f"{path}: too large for a cost curve; {_REMEDY}")
         data = json.loads(path.read_text("utf-8"))
     except OSError as error:
-        raise CodespecError(f"{path}: cannot be read ({error.strerror}); make one by `codespec profile --out DIR`") from error
+        raise CodespecError(f"{path}: cannot be read ({error.strerror}); {_REMEDY}") from error
     except (ValueError, RecursionError):
-        raise CodespecError(f"{path}: no JSON; give profile.json of `codespec profile --out DIR`") from None
+        raise CodespecError(f"{path}: no JSON; {_REMEDY}") from None
     if isinstance(data, dict) and "target" in data:
         data = data["target"]
     try:
         return CostCurve.from_json({"switch_ms": 0.0, **data} if isinstance(data, dict) else data)
     except ValueError as error:
-        raise CodespecError(f"{path}: {error}; give profile.json of `codespec profile --out DIR`") from error
+        raise CodespecError(f"{path}: {error}; {_REMEDY}") from error
 
 
 def read_engine(text: str) -> Engine:

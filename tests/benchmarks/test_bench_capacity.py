@@ -58,9 +58,7 @@ def serve(stand_in: StandIn, work: Any) -> Any:
 def keys(at: list[float], answers: list[int]) -> Keys:
     count = len(at)
     until = np.append(at[1:], np.inf)
-    return Keys(
-        np.asarray(at), np.zeros(count, int), until, np.zeros(count, bool), np.ones(count), np.asarray(answers)
-    )
+    return Keys(np.asarray(at), np.zeros(count, int), until, np.zeros(count, bool), np.ones(count), np.asarray(answers))
 
 
 def test_a_request_ends_with_its_last_token():
@@ -71,7 +69,7 @@ def test_a_request_ends_with_its_last_token():
 
 
 def test_a_refusal_is_said():
-    with pytest.raises(CodespecError, match="refused a request: HTTP/1.1 503"):
+    with pytest.raises(CodespecError, match=r"refused a request: HTTP/1\.1 503"):
         serve(StandIn(0.0, "503 Unavailable"), lambda port: ask(port, body([1], 1)))
 
 

@@ -11,7 +11,7 @@ from codespec.capacity.sessions import KEY_MS, LONGEST, OPENING_SHARE, SHORTEST,
 def test_keys_come_in_order_and_know_the_next_one_of_their_developer():
     keys = draw(5, 60.0, Work(), seed=3)
     assert np.all(np.diff(keys.at) >= 0)
-    assert 0 <= keys.at.min()
+    assert keys.at.min() >= 0
     assert keys.at.max() < 60
     for who in range(5):
         own = keys.who == who

@@ -67,7 +67,7 @@ def test_bad_curves(tmp_path, capsys, text, said):
 
 def test_no_curve(tmp_path, capsys):
     assert main(["plan", "--developers", "1", "--curve", str(tmp_path / "none.json")]) == 2
-    assert "make one by `codespec profile --out DIR`" in capsys.readouterr().err
+    assert "give profile.json of `codespec profile --out DIR`" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
