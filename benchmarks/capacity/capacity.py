@@ -107,14 +107,15 @@ def _one(
     seed = plan.seed + repeat
     keys = draw(clients, plan.seconds, plan.work, seed)
     keys = keys._replace(answer=keys.answer.clip(max=LONGEST_ANSWER))
-    before, waited = asyncio.run(_calibrate(port, plan.work.prompt, ids)), _waited()
+    before, waited = asyncio.run(_calibrate(port, plan.work.prompt, plan.slots, ids)), _waited()
     began = perf_counter()
     measured = asyncio.run(type_keys(port, keys, plan.seconds, plan.work, ids))
     waited = (_waited() - waited) / (perf_counter() - began)
-    after = asyncio.run(_calibrate(port, plan.work.prompt, ids))
+    after = asyncio.run(_calibrate(port, plan.work.prompt, plan.slots, ids))
     between = tuple((a + b) / 2 for a, b in zip(before[0], after[0], strict=True))
     curve = plan.curve or CostCurve((0,), SIZES, (between,))
-    engine = Engine(slots=plan.slots, cache=1000, overhead_ms=(before[1] + after[1]) / 2, late_cancel=1)
+    outside, sequence = ((a + b) / 2 for a, b in zip(before[1:], after[1:], strict=True))
+    engine = Engine(slots=plan.slots, cache=1000, overhead_ms=outside, sequence_ms=sequence, late_cancel=1)
     costs = pass_costs(curve, engine, plan.work.prompt)
     predicted = simulate(keys, plan.seconds, plan.work, engine, costs, curve.switch_ms)
     say("")
@@ -136,17 +137,22 @@ def _one(
         "curve": curve.as_json(),
         "t1_ms": [before[0][0], after[0][0]],
         "overhead_ms": engine.overhead_ms,
+        "sequence_ms": engine.sequence_ms,
         "busy": predicted.busy,
         "cpu_waited": waited,
         "clients_late_ms": measured.late_ms,
     }
 
 
-async def _calibrate(port: int, context: int, ids: Sequence[int]) -> tuple[list[float], float]:
-    """Milliseconds of passes over ``SIZES`` tokens, and of a request outside them: medians.
+async def _calibrate(
+    port: int, context: int, slots: int, ids: Sequence[int]
+) -> tuple[tuple[float, ...], float, float]:
+    """Milliseconds of passes over ``SIZES`` tokens, of a request outside them, and of each further request in a pass:
+    medians.
 
     The pass over one token is that of a stream, with all that the server does for each token; larger ones are prompts
-    of which all but so many tokens are cached.
+    of which all but so many tokens are cached. A request for one token behind a cached prompt takes such a pass and
+    what is outside.
     """
     taken: dict[int, list[float]] = {size: [] for size in SIZES}
     outside = []
@@ -156,16 +162,31 @@ async def _calibrate(port: int, context: int, ids: Sequence[int]) -> tuple[list[
             new = ids[context + (repeat * 97 + size * 13) : context + (repeat * 97 + size * 13) + size]
             began = perf_counter()
             timings = (await ask(port, body([*ids[:context], *new], 1)))["timings"]
-            outside.append((perf_counter() - began) * 1e3 - timings["prompt_ms"])
-            if timings["prompt_n"] == size:
+            if size == 1:
+                outside.append((perf_counter() - began) * 1e3)
+            elif timings["prompt_n"] == size:
                 taken[size].append(timings["prompt_ms"])
         timings = (await ask(port, body(ids[:context], 24)))["timings"]
         taken[1].append(timings["predicted_ms"] / max(1, timings["predicted_n"] - 1))
     missing = [size for size, each in taken.items() if not each]
     if missing:
         raise CodespecError(f"llama-server read other numbers of tokens than {missing}: its cache holds no prefix?")
-    row = [statistics.median(each) for each in taken.values()]
-    return row, statistics.median(outside)
+    row = tuple(statistics.median(each) for each in taken.values())
+    return row, max(0.0, statistics.median(outside) - row[0]), await _sequence_ms(port, context, slots, ids, row)
+
+
+async def _sequence_ms(port: int, context: int, slots: int, ids: Sequence[int], row: Sequence[float]) -> float:
+    """What a pass over a token of each slot takes longer than one over as many tokens of one, for each further slot."""
+    if slots == 1:
+        return 0.0
+    prompts = [ids[start * context : (start + 1) * context] for start in range(slots)]
+    taken = []
+    for _ in range(REPEATS):
+        await asyncio.gather(*(ask(port, body(prompt, 1)) for prompt in prompts))
+        answers = await asyncio.gather(*(ask(port, body(prompt, 24)) for prompt in prompts))
+        taken.append(statistics.median(each["timings"]["predicted_ms"] / 23 for each in answers))
+    alone = CostCurve((0,), SIZES, (tuple(row),)).at(0)[min(slots, SIZES[-1])]
+    return max(0.0, (statistics.median(taken) - alone) / (slots - 1))
 
 
 def _waited() -> float:

@@ -4,8 +4,8 @@ A discrete-event simulation: time goes from one forward pass to the next, as in 
 pass takes a token of every request that is decoding (with drafts: those proposed, too) and as many tokens of prompts as
 its size leaves room for. What a key took back leaves the batch behind the pass that is running.
 
-What it costs is the measured T(n): n tokens of several sequences are taken to cost what n tokens of one cost, which is
-so where the weights are most of the work, and too little where attention over long prompts is.
+What it costs is the measured T(n), and ``Engine.sequence_ms`` for each further request in the pass: n tokens of several
+sequences cost what n tokens of one cost where the weights are most of the work, and more where attention is.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ class Engine:
         draft: tokens that are proposed for each request in a pass.
         accepted: how many of them are accepted, on average.
         draft_ms: what proposing takes before each pass.
+        sequence_ms: what each further request in a pass costs beside its tokens.
         overhead_ms: of each request outside the passes: network, tokens to text.
         late_cancel: 1 where the engine notices only at a request's first token that it was taken back, as llama-server
             does; 0: it leaves the batch, or the queue, behind the pass that is running.
@@ -52,6 +53,7 @@ class Engine:
     draft: int = 0
     accepted: float = 0.0
     draft_ms: float = 0.0
+    sequence_ms: float = 0.0
     overhead_ms: float = 1.0
     late_cancel: int = 0
     replicas: int = 1
@@ -253,11 +255,12 @@ class _Replica:
 
     def _pass(self) -> float:
         """One forward pass over the batch; returns its seconds."""
-        engine, size, reading = self.engine, 0, []
+        engine, size, sequences, reading = self.engine, 0, 0, []
         for request in self._batch:
             if request.unread:
                 reading.append(request)
             else:
+                sequences += 1
                 size += 1 + engine.draft
                 request.decoded += 1 + engine.accepted
         drafted = size > 0 and engine.draft > 0
@@ -265,13 +268,15 @@ class _Replica:
             chunk = min(request.unread, engine.batch - size)
             if chunk <= 0:
                 break
+            sequences += 1
             size += chunk
             request.unread -= chunk
             if not request.unread:
                 request.decoded = 1.0
             if engine.cache:
                 self._unread[request.who] = request.unread
-        ms = self.costs[size] + self.switch_ms * (size != self._last_size) + engine.draft_ms * drafted
+        ms = self.costs[size] + engine.sequence_ms * (sequences - 1) + engine.draft_ms * drafted
+        ms += self.switch_ms * (size != self._last_size)
         self._last_size = size
         self.busy_s += ms / 1e3
         return ms / 1e3

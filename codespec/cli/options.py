@@ -267,7 +267,7 @@ def _add_plan(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     parser.add_argument(
         "--engine", default="", metavar="KEY=VALUE,…",
         help="slots (16), batch (2048 tokens), prefill (tokens/s), cache (64 prompts), draft (0), accepted (0), "
-        "draft_ms (0), overhead_ms (1), late_cancel (0), replicas (1), gpus (1 each)",
+        "draft_ms (0), sequence_ms (0), overhead_ms (1), late_cancel (0), replicas (1), gpus (1 each)",
     )  # fmt: skip
     group = parser.add_argument_group("developers and their completions")
     group.add_argument(

@@ -26,6 +26,7 @@ RANGES: dict[str, tuple[float, float]] = {
     "draft": (0, 64),
     "accepted": (0, 64),
     "draft_ms": (0, 1e4),
+    "sequence_ms": (0, 1e4),
     "overhead_ms": (0, 1e4),
     "late_cancel": (0, 1),
     "replicas": (1, MOST),

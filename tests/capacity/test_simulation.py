@@ -58,6 +58,8 @@ def test_a_request_alone_takes_its_passes():
 def test_requests_share_passes():
     found = run(keys((0.0, 0, 10), (0.0, 1, 10)))
     assert found.waits.ms == pytest.approx([50.0, 50.0])
+    dearer = run(keys((0.0, 0, 10), (0.0, 1, 10)), engine=replace(BARE, sequence_ms=2.0))
+    assert dearer.waits.ms == pytest.approx([70.0, 70.0])
     one_by_one = run(keys((0.0, 0, 10), (0.0, 1, 10)), engine=replace(BARE, slots=1))
     assert one_by_one.waits.ms == pytest.approx([50.0, 100.0])
 
