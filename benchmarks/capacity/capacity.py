@@ -144,9 +144,7 @@ def _one(
     }
 
 
-async def _calibrate(
-    port: int, context: int, slots: int, ids: Sequence[int]
-) -> tuple[tuple[float, ...], float, float]:
+async def _calibrate(port: int, context: int, slots: int, ids: Sequence[int]) -> tuple[tuple[float, ...], float, float]:
     """Milliseconds of passes over ``SIZES`` tokens, of a request outside them, and of each further request in a pass:
     medians.
 

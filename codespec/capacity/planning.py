@@ -26,11 +26,10 @@ KEYS = 6_000
 SECONDS = (8.0, 1_200.0)
 """The least and the most that are simulated."""
 MOST = 1_000_000
-"""Replicas at most, and developers."""
-_KEYS_A_SECOND = 4.4  # of one developer, opening documents included
+"""Replicas, and developers on one, at most."""
+_KEYS_A_SECOND = 5.0  # of one developer, opening documents included
 _STEP = 1.15  # between numbers of developers that are simulated
-_HOPELESS = 4.0  # times the bound: more developers than wait so long are not simulated
-_PATIENCE_MS = 10_000.0
+_PATIENCE_MS = 2_000.0  # of developers, where no bound is given
 
 Tell = Callable[[str, int], None]
 """Called with what is simulated, and percent."""
@@ -40,7 +39,7 @@ class Replica:
     """Outcomes of one replica, by how many developers use it; simulated when first asked for.
 
     Args:
-        bound: milliseconds; outcomes that are far above it are not told apart.
+        bound: milliseconds; numbers of developers of whom half wait longer are not told apart.
         tell: called with what is simulated now.
         keys: that are simulated for each number of developers.
     """
@@ -58,17 +57,18 @@ class Replica:
         self.engine, self.work, self._keys = engine, work, keys
         self._switch_ms, self._seed, self._tell = curve.switch_ms, seed, tell
         self._costs = pass_costs(curve, engine, work.prompt)
-        self._hopeless_ms = _HOPELESS * bound
+        self._bound = bound
         self._outcomes: dict[int, Outcome] = {}
-        self._most = 2 * MOST  # developers; more are as slow as these
+        self._most = 2 * MOST
 
-    def under(self, developers: int) -> Outcome:
-        """What happens under so many developers, 1 at least; where that is hopeless, under fewer who wait too long."""
+    def under(self, developers: int) -> tuple[Outcome, int]:
+        """What happens under so many developers, 1 at least, and how many those were: fewer where fewer wait too long."""
         while developers < self._most and developers not in self._outcomes:
             # Upwards from below, so that nothing is simulated far above what a replica can do.
             tried = max(self._outcomes, default=0)
             self._simulate(min(developers, max(1, 2 * tried)) if developers > tried else developers)
-        return self._outcomes[min(developers, self._most)]
+        simulated = min(developers, self._most)
+        return self._outcomes[simulated], simulated
 
     def loads(self) -> list[tuple[int, tuple[float, ...]]]:
         """Numbers of developers that were simulated, ascending, and the percentiles of ``SHARES``."""
@@ -80,7 +80,7 @@ class Replica:
         keys = draw(developers, seconds, self.work, self._seed)
         outcome = simulate(keys, seconds, self.work, self.engine, self._costs, self._switch_ms)
         self._outcomes[developers] = outcome
-        if percentiles(outcome.waits, SHARES[1])[0] > self._hopeless_ms:
+        if percentiles(outcome.waits, 0.5)[0] > self._bound:
             self._most = min(self._most, developers)
 
 
@@ -108,9 +108,9 @@ class Answer:
 
 def answer(replica: Replica, developers: int, replicas: int) -> Answer:
     """``developers`` on ``replicas`` that are like this one, each at that which the hash of their key says."""
-    parts = [(replica.under(load), weight) for load, weight in _shares(developers, replicas)]
-    # An outcome of fewer seconds has fewer requests: they stand for more.
-    scaled = [(each, weight / each.seconds) for each, weight in parts]
+    parts = [(*replica.under(load), load, weight) for load, weight in _shares(developers, replicas)]
+    # An outcome of fewer seconds, or fewer developers, has fewer requests: they stand for more.
+    scaled = [(each, weight * load / simulated / each.seconds) for each, simulated, load, weight in parts]
     waits: Waits = together([(each.waits, factor) for each, factor in scaled])
     counted = float(waits.weight.sum())
     return Answer(
@@ -121,7 +121,7 @@ def answer(replica: Replica, developers: int, replicas: int) -> Answer:
         waits.answered_share,
         sum(each.memory * factor for each, factor in scaled) / counted if counted else 0.0,
         replicas * sum(each.requests * factor for each, factor in scaled) / (1.0 - WARM_UP),
-        sum(each.busy * weight for each, weight in parts),
+        sum(each.busy * weight for each, _, _, weight in parts),
     )
 
 
@@ -172,13 +172,13 @@ def replicas_for(replica: Replica, developers: int, bound: float) -> int | None:
     def holds(replicas: int) -> bool:
         return answer(replica, developers, replicas).ms[-1] <= bound
 
-    if percentiles(replica.under(1).waits, SHARES[1])[0] > bound:
+    if percentiles(replica.under(1)[0].waits, SHARES[1])[0] > bound:
         return None
     low, high = 0, 1
     while not holds(high):
-        if high >= MOST:
+        if high >= developers:
             return None
-        low, high = high, 2 * high
+        low, high = high, min(2 * high, developers)
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if holds(middle) else (middle, high)
@@ -225,7 +225,7 @@ class Row:
 
     Attributes:
         answers: for each number of developers, on the replicas that were given or, with a bound, that are needed as
-            given; without those, on one.
+            given, or as many as there are developers where none suffice.
         needed: replicas for the bound, for each number of developers; None where none suffice.
         curve: developers on one replica, and what they wait.
     """
@@ -265,8 +265,9 @@ def plan(
         replica = Replica(curve, change.engine, change.work, seed, within or _PATIENCE_MS, said, keys)
         needed = [replicas_for(replica, each, within) for each in developers] if within else []
         if not rows:
-            enough = needed if needed and not fixed else [None] * len(developers)
-            replicas = [each or engine.replicas for each in enough]
+            # Where no number is enough, the best that there is: one for each developer.
+            enough = [each or count for each, count in zip(needed, developers, strict=False)]
+            replicas = enough if enough and not fixed else [engine.replicas] * len(developers)
         answers = [answer(replica, each, count) for each, count in zip(developers, replicas, strict=True)]
         rows.append(Row(change, answers, needed, replica.loads()))
     tell("simulated", 100)

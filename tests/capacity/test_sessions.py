@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from codespec.capacity.sessions import KEY_MS, LONGEST, OPENING_SHARE, SHORTEST, THINKS, Pauses, Work, draw
+from codespec.capacity.sessions import KEY_MS, KEYS, OPENING_SHARE, THINKS, Pauses, Work, draw
 
 
 def test_keys_come_in_order_and_know_the_next_one_of_their_developer():
@@ -25,7 +25,7 @@ def test_the_pace_is_that_of_the_latency_benchmark():
     between = (keys.until - keys.at)[np.isfinite(keys.until)] * 1e3
     assert np.median(between) == pytest.approx(KEY_MS, rel=0.05)
     assert np.mean((between > 600) & (between < 1500)) == pytest.approx(OPENING_SHARE * THINKS * 900 / 1200, rel=0.25)
-    assert keys.opens.mean() == pytest.approx(2 / (SHORTEST + LONGEST), rel=0.2)
+    assert keys.opens.mean() == pytest.approx(2 / sum(KEYS), rel=0.1)
     assert keys.answer.mean() == pytest.approx(20, rel=0.05)
     assert keys.answer.min() == 1
     real = Pauses(1)
