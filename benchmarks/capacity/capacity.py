@@ -22,13 +22,14 @@ from benchmarks.llama_server import Server
 from codespec.capacity.planning import SHARES
 from codespec.capacity.sessions import Work, draw
 from codespec.capacity.simulation import Engine, pass_costs, simulate
-from codespec.capacity.waits import percentiles
+from codespec.capacity.waits import Waits, percentiles, together
 from codespec.draft.costs import CostCurve
 from codespec.errors import CodespecError
 
 SIZES = (1, 2, 4, 8, 16, 33)
 REPEATS = 7
 TIMEOUT_S = 120.0
+PAUSE_S = 0.15
 BAR = 0.25
 """The error of a percentile that is still good enough."""
 
@@ -39,7 +40,7 @@ class Plan:
 
     Attributes:
         clients: how many developers there are, each number apart.
-        seconds: of each run.
+        seconds: of each run with four clients or more; with fewer it is longer, for as many requests.
         repeats: of each number, with other seeds.
         curve: None measures the server.
     """
@@ -85,7 +86,7 @@ def run(plan: Plan, say: Callable[[str], None]) -> int:
     if plan.out is not None:
         plan.out.mkdir(parents=True, exist_ok=True)
         settings = {"slots": plan.slots, "threads": plan.threads, "seconds": plan.seconds, "work": asdict(plan.work)}
-        data = {**settings, "target": plan.target.name, "errors": errors, "runs": found}
+        data = {**settings, "target": plan.target.name, "errors": errors, "runs": [each for each, _, _ in found]}
         (plan.out / "capacity.json").write_text(json.dumps(data, indent=1) + "\n", "utf-8")
         print(f"wrote capacity.json to {plan.out}")
     return int(any(abs(value) > BAR for each in errors.values() for value in each.values()))
@@ -101,15 +102,16 @@ def _text() -> str:
 
 def _one(
     plan: Plan, port: int, clients: int, repeat: int, ids: Sequence[int], say: Callable[[str], None]
-) -> dict[str, Any]:
-    """One run and its prediction."""
+) -> tuple[dict[str, Any], Waits, Waits]:
+    """One run and its prediction: figures, and the waits of both."""
     say(f"{clients} clients, run {repeat + 1} of {plan.repeats}")
     seed = plan.seed + repeat
-    keys = draw(clients, plan.seconds, plan.work, seed)
+    seconds = plan.seconds * max(1.0, 4 / clients)
+    keys = draw(clients, seconds, plan.work, seed)
     keys = keys._replace(answer=keys.answer.clip(max=LONGEST_ANSWER))
     before, waited = asyncio.run(_calibrate(port, plan.work.prompt, plan.slots, ids)), _waited()
     began = perf_counter()
-    measured = asyncio.run(type_keys(port, keys, plan.seconds, plan.work, ids))
+    measured = asyncio.run(type_keys(port, keys, seconds, plan.work, ids))
     waited = (_waited() - waited) / (perf_counter() - began)
     after = asyncio.run(_calibrate(port, plan.work.prompt, plan.slots, ids))
     between = tuple((a + b) / 2 for a, b in zip(before[0], after[0], strict=True))
@@ -117,7 +119,7 @@ def _one(
     outside, sequence = ((a + b) / 2 for a, b in zip(before[1:], after[1:], strict=True))
     engine = Engine(slots=plan.slots, cache=1000, overhead_ms=outside, sequence_ms=sequence, late_cancel=1)
     costs = pass_costs(curve, engine, plan.work.prompt)
-    predicted = simulate(keys, plan.seconds, plan.work, engine, costs, curve.switch_ms)
+    predicted = simulate(keys, seconds, plan.work, engine, costs, curve.switch_ms)
     say("")
     pairs = list(zip(percentiles(predicted.waits, *SHARES), percentiles(measured.waits, *SHARES), strict=True))
     shares = predicted.waits.answered_share, measured.waits.answered_share
@@ -127,7 +129,7 @@ def _one(
         + f"  {waited:.0%}, {before[0][0]:.2f} and {after[0][0]:.2f} ms",
         flush=True,
     )
-    return {
+    figures = {
         "clients": clients,
         "seed": seed,
         "requests": len(measured.ms),
@@ -142,6 +144,7 @@ def _one(
         "cpu_waited": waited,
         "clients_late_ms": measured.late_ms,
     }
+    return figures, predicted.waits, measured.waits
 
 
 async def _calibrate(port: int, context: int, slots: int, ids: Sequence[int]) -> tuple[tuple[float, ...], float, float]:
@@ -150,7 +153,7 @@ async def _calibrate(port: int, context: int, slots: int, ids: Sequence[int]) ->
 
     The pass over one token is that of a stream, with all that the server does for each token; larger ones are prompts
     of which all but so many tokens are cached. A request for one token behind a cached prompt takes such a pass and
-    what is outside.
+    what is outside; it comes after a pause, as a typist's do, in which the machine has turned to other things.
     """
     taken: dict[int, list[float]] = {size: [] for size in SIZES}
     outside = []
@@ -158,6 +161,7 @@ async def _calibrate(port: int, context: int, slots: int, ids: Sequence[int]) ->
         await ask(port, body(ids[:context], 1))
         for size in SIZES:
             new = ids[context + (repeat * 97 + size * 13) : context + (repeat * 97 + size * 13) + size]
+            await asyncio.sleep(PAUSE_S if size == 1 else 0.0)
             began = perf_counter()
             timings = (await ask(port, body([*ids[:context], *new], 1)))["timings"]
             if size == 1:
@@ -196,15 +200,14 @@ def _waited() -> float:
         return 0.0
 
 
-def summary(runs: Sequence[dict[str, Any]]) -> dict[str, dict[str, float]]:
-    """By clients: how far the predicted percentiles are from the measured ones, medians over the runs of both."""
+def summary(runs: Sequence[tuple[dict[str, Any], Waits, Waits]]) -> dict[str, dict[str, float]]:
+    """By clients: how far the predicted percentiles are from the measured ones, over the requests of all runs."""
     found: dict[str, dict[str, float]] = {}
-    for clients in dict.fromkeys(each["clients"] for each in runs):
-        own = [each for each in runs if each["clients"] == clients]
+    for clients in dict.fromkeys(each["clients"] for each, _, _ in runs):
+        own = [each for each in runs if each[0]["clients"] == clients]
+        predicted = percentiles(together([(each, 1.0) for _, each, _ in own]), *SHARES)
+        measured = percentiles(together([(each, 1.0) for _, _, each in own]), *SHARES)
         found[str(clients)] = {
-            name: statistics.median(each[key]["predicted"] for each in own)
-            / statistics.median(each[key]["measured"] for each in own)
-            - 1.0
-            for name, key in (("median", "median_ms"), ("p95", "p95_ms"))
+            name: p / m - 1.0 for name, p, m in zip(("median", "p95"), predicted, measured, strict=True)
         }
     return found

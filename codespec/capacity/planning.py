@@ -62,7 +62,7 @@ class Replica:
         self._most = 2 * MOST
 
     def under(self, developers: int) -> tuple[Outcome, int]:
-        """What happens under so many developers, 1 at least, and how many those were: fewer where fewer wait too long."""
+        """What happens under so many developers, 1 at least, and how many those were: fewer if they wait too long."""
         while developers < self._most and developers not in self._outcomes:
             # Upwards from below, so that nothing is simulated far above what a replica can do.
             tried = max(self._outcomes, default=0)

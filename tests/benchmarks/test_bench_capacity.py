@@ -12,6 +12,7 @@ import pytest
 from benchmarks.capacity.capacity import summary
 from benchmarks.capacity.clients import TYPED, ask, body, type_keys
 from codespec.capacity.sessions import Keys, Work
+from codespec.capacity.waits import Waits
 from codespec.errors import CodespecError
 
 WORK = Work(prompt=20, reread=1, answer=4, memory=0.0, debounce_ms=10.0, prefill=False)
@@ -95,9 +96,7 @@ def test_long_documents_grow_no_further():
     assert len(stand_in.asked[-1]["prompt"]) == 20 + TYPED + 1
 
 
-def test_errors_are_those_of_the_medians():
-    runs = [
-        {"clients": 2, "median_ms": {"predicted": p, "measured": m}, "p95_ms": {"predicted": 2 * p, "measured": m}}
-        for p, m in ((100.0, 90.0), (120.0, 100.0), (110.0, 500.0))
-    ]
-    assert summary(runs) == {"2": {"median": pytest.approx(0.1), "p95": pytest.approx(1.2)}}
+def test_errors_are_those_of_all_runs_together():
+    waits = [Waits.of(ms, [True] * len(ms)) for ms in ([10.0, 20.0], [30.0, 40.0], [5.0, 10.0], [20.0, 80.0])]
+    found = summary([({"clients": 2}, waits[0], waits[2]), ({"clients": 2}, waits[1], waits[3])])
+    assert found == {"2": {"median": pytest.approx(1.0), "p95": pytest.approx(-0.5)}}
