@@ -37,6 +37,32 @@ def run_latency(options: argparse.Namespace) -> int:
     return run(plan, settings, progress())
 
 
+def run_capacity(options: argparse.Namespace) -> int:
+    """``python -m benchmarks capacity``."""
+    from benchmarks.capacity.capacity import Plan, run
+    from benchmarks.progress import progress
+    from codespec.capacity.sessions import Work
+    from codespec.cli.plan import read_curve
+    from codespec.models.registry import find_target
+
+    work = Work(options.prompt, 1, options.answer, memory=0.0, debounce_ms=options.debounce, prefill=False)
+    plan = Plan(
+        options.llama_server,
+        find_target(options.target or ""),
+        options.clients,
+        options.slots,
+        options.threads,
+        options.seconds,
+        options.repeats,
+        work,
+        options.seed,
+        options.spin,
+        read_curve(options.curve) if options.curve else None,
+        options.out,
+    )
+    return run(plan, progress())
+
+
 def run_quality(options: argparse.Namespace) -> int:
     """``python -m benchmarks quality``."""
     from benchmarks.progress import progress
@@ -161,6 +187,7 @@ def run_fetch(options: argparse.Namespace) -> int:
 COMMANDS = {
     "compare": run_compare,
     "fetch": run_fetch,
+    "capacity": run_capacity,
     "latency": run_latency,
     "quality": run_quality,
     "learning": run_learning,

@@ -32,6 +32,11 @@ class Server:
         self._timeout = timeout
         self._port = free_port()
 
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+        return self._port
+
     def __enter__(self) -> Server:
         self._log = tempfile.TemporaryFile()  # not a pipe: one that nobody reads stops the child when it is full
         try:

@@ -32,6 +32,7 @@ LAYERS = [
     {"speculative"},
     {"engine"},
     {"remote"},
+    {"capacity"},
     {"config", "config_rules"},
     {"completion"},
     {"worker"},

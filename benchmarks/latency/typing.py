@@ -1,8 +1,7 @@
 """Typing sessions: insertions from the history of a repository, typed key by key at a typist's pace.
 
-The pause before a key is drawn from a log-normal distribution (median ``KEY_MS``, sigma ``KEY_SIGMA``); behind a line
-or a bracket a typist stops to think in one of ``1 / THINKS`` cases, for ``THINKS_MS``. A line's indentation comes
-with the line end, as editors write it. What is inserted is typed into a line of its own, which the typist has opened.
+The pauses are those of ``codespec.capacity.sessions.Pauses``. A line's indentation comes with the line end, as editors
+write it. What is inserted is typed into a line of its own, which the typist has opened.
 Whoever types the same sessions with the same seed presses the same keys at the same times.
 """
 
@@ -19,15 +18,11 @@ from pathlib import Path
 from time import perf_counter
 from typing import Protocol
 
+from codespec.capacity.sessions import BETWEEN_S, LAST_WAIT_S, LONGEST, SHORTEST, Pauses
 from codespec.languages import Language, by_path
 from codespec.protocols import CodespecError
 
-KEY_MS, KEY_SIGMA = 130.0, 0.45
-THINKS, THINKS_MS = 0.25, (300.0, 1_500.0)
-SHORTEST, LONGEST = 40, 400  # characters of an insertion
 COMMITS = 400
-LAST_WAIT_S = 2.0
-BETWEEN_S = 1.0  # from one document to the next
 PAUSE_MS = 200.0
 """A pause this long before a key makes the request behind it one of kind ``thought``."""
 _LARGEST_FILE = 100_000
@@ -137,19 +132,6 @@ async def _type(plugin: Plugin, session: Session, pauses: Pauses, typed: Typed) 
         press.pressed = perf_counter()
         await plugin.press(key, press)
         last = key[-1] if key.strip() else "\n"
-
-
-class Pauses:
-    """The pauses of one typist."""
-
-    def __init__(self, seed: int) -> None:
-        self._random = random.Random(seed)
-
-    def before(self, last: str) -> float:
-        """Milliseconds before the key behind ``last``."""
-        if last in "\n([{:" and self._random.random() < THINKS:
-            return self._random.uniform(*THINKS_MS)
-        return self._random.lognormvariate(0, KEY_SIGMA) * KEY_MS
 
 
 def units(text: str) -> int:

@@ -125,6 +125,13 @@ def run_profile(options: argparse.Namespace) -> int:
     )
 
 
+def run_plan(options: argparse.Namespace) -> int:
+    """``codespec plan``."""
+    from codespec.cli.plan import run_plan as run
+
+    return run(options)
+
+
 def run_train(options: argparse.Namespace) -> int:
     """``codespec train``."""
     try:
@@ -173,6 +180,7 @@ COMMANDS = {
     "models suggest": run_models_suggest,
     "learnt clear": run_learnt_clear,
     "learnt list": run_learnt_list,
+    "plan": run_plan,
     "profile": run_profile,
     "train": run_train,
 }

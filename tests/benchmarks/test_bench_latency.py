@@ -16,6 +16,7 @@ from benchmarks.latency.fim_order import order_of, with_order
 from benchmarks.latency.latency import Plan, llama_server_line, run
 from benchmarks.latency.llama_vim import LlamaVim, Sent
 from benchmarks.latency.typing import Press, Session, Typed, sessions, type_sessions
+from codespec.capacity import sessions as pace
 from codespec.languages import by_id
 from codespec.models.registry import EMBEDDED_TARGET
 from codespec.protocols import CodespecError
@@ -178,7 +179,7 @@ def type_with_llama_vim(session: Session, ask: Any) -> tuple[LlamaVim, Typed]:
 
 @pytest.fixture
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(typing, "KEY_MS", 60.0)
+    monkeypatch.setattr(pace, "KEY_MS", 60.0)
     monkeypatch.setattr(typing, "LAST_WAIT_S", 0.5)
     monkeypatch.setattr(typing, "BETWEEN_S", 0.0)
 
@@ -219,7 +220,7 @@ def test_llama_vim_does_not_ask_in_the_middle_of_a_line(hasty: None) -> None:
 def test_a_session_with_the_server(repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
     (repository / "shapes.py").write_text(BEFORE + ADDED + ADDED.replace("volume", "surface") + AFTER.replace("2", "3"))
     git(repository, "commit", "-qam", "three")
-    monkeypatch.setattr(typing, "KEY_MS", 40.0)
+    monkeypatch.setattr(pace, "KEY_MS", 40.0)
     monkeypatch.setattr(typing, "LAST_WAIT_S", 1.0)
     monkeypatch.setattr(typing, "BETWEEN_S", 0.0)
     monkeypatch.setattr(latency, "SETTLE_S", 0.1)

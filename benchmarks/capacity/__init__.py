@@ -1,0 +1,1 @@
+"""How far `codespec plan` is from a real engine."""

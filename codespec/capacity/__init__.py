@@ -1,0 +1,1 @@
+"""How many engines a team needs: typing sessions simulated against a measured cost curve."""
