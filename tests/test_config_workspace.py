@@ -59,8 +59,9 @@ LOOSER = {
     "language.python.enabled": (False, True), "cache.shift": (False, True), "target.path": ("", "big"),
     "target.threads": ("auto", (os.cpu_count() or 1) + 1), "target.context": (0, 8193),
     "target.kv_type": ("auto", "f32"), "target.gpu_layers": (1, 0), "target.flash_attention": ("off", "on"),
-    "remote.kind": ("", "vllm"), "remote.url": ("", "http://a"), "remote.model": ("", "a"), "remote.vocabulary": ("", "a"),
-    "remote.mode": ("auto", "score"), "remote.context": (1, 0), "remote.key_env": ("A", "HOME"),
+    "remote.kind": ("", "vllm"), "remote.url": ("", "http://a"), "remote.model": ("", "a"),
+    "remote.vocabulary": ("", "a"), "remote.mode": ("auto", "score"), "remote.context": (1, 0),
+    "remote.key_env": ("A", "HOME"),
     "remote.certificate": ("", "a"), "remote.silence_s": (1.0, 64.0), "remote.fallback": ("none", "local"),
     "target.rpc": ((), ("gpu:50052",)),
 }  # fmt: skip

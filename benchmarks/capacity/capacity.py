@@ -188,7 +188,7 @@ async def _sequence_ms(port: int, context: int, slots: int, ids: Sequence[int], 
         answers = await asyncio.gather(*(ask(port, body(prompt, 24)) for prompt in prompts))
         taken.append(statistics.median(each["timings"]["predicted_ms"] / 23 for each in answers))
     alone = CostCurve((0,), SIZES, (tuple(row),)).at(0)[min(slots, SIZES[-1])]
-    return max(0.0, (statistics.median(taken) - alone) / (slots - 1))
+    return max(0.0, (float(statistics.median(taken)) - alone) / (slots - 1))
 
 
 def _waited() -> float:

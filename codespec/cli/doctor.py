@@ -64,7 +64,8 @@ def _check_remote(config: Config) -> bool:
         print(f"  {error}", file=sys.stderr)
         return False
     try:
-        print(f"remote     {config.remote.kind} at {config.remote.url}: {engine.name}, context {engine.context_length:,}")
+        where = f"{config.remote.kind} at {config.remote.url}"
+        print(f"remote     {where}: {engine.name}, context {engine.context_length:,}")
         for name, value in engine.about.items():
             for key, each in value.items() if isinstance(value, dict) else ((name, value),):
                 print(f"  {key} = {each}")

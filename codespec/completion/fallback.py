@@ -17,8 +17,8 @@ from codespec.remote.errors import Away, RemoteError
 T = TypeVar("T")
 
 PATIENCE = 20
-"""A connection that failed is tried again after this many times as long as that took: at once where nothing listened, not
-with every request where nothing answered."""
+"""A connection that failed is tried again after this many times as long as that took: at once where nothing listened,
+not with every request where nothing answered."""
 
 _log = logging.getLogger("codespec")
 

@@ -260,35 +260,31 @@ class Generator:
             if len(run.tokens) == self._prompt:  # not even the prompt fits
                 raise
             return run.ended("length")
-        began, before = perf_counter(), len(run.tokens)
-        verdict = self._verify(run, proposal, logits)
+        began, before, verify = perf_counter(), len(run.tokens), verification(run.sampler)
+        try:
+            verdict = verify(logits, proposal, run.tokens, run.grammar, run.sampler, self._end_tokens, run.room)
+        except Undecided:
+            verdict = self._look_closer(run, before)
         # The target's own token is not in the KV cache yet; an accepted end token is, and leaves it.
         self._sequence.rollback(before + min(verdict.accepted, len(verdict.tokens)))
         if verdict.finish_reason is None:
             _bring_along_draft_grammar(run, verdict)
         return self._counted(run, proposal, verdict, before, began)
 
-    def _verify(self, run: Run, proposal: Proposal, logits: Logits) -> Verdict:
-        before, verify = len(run.tokens), verification(run.sampler)
-        try:
-            return verify(logits, proposal, run.tokens, run.grammar, run.sampler, self._end_tokens, run.room)
-        except Undecided:
-            # What the text has grown by until then was proposed and accepted.
-            accepted = len(run.tokens) - before
-            reason = self._look_closer(run)
-            return Verdict(tuple(run.tokens[before:]), accepted, reason)
-
-    def _look_closer(self, run: Run) -> FinishReason | None:
-        """Let the text grow by a token that its row left undecided; why it ends there, or None."""
+    def _look_closer(self, run: Run, before: int) -> Verdict:
+        """Let the text, which had ``before`` tokens, grow by the token that its row left undecided."""
+        accepted = len(run.tokens) - before  # what it grew by until then was proposed
+        reason: FinishReason | None = "grammar"
         verify = verification(run.sampler)
         try:
             for logits in self._closer(run.tokens, run.grammar, run.sampler):
                 with suppress(Undecided):
                     own = verify(logits, NOTHING, run.tokens, run.grammar, run.sampler, self._end_tokens, run.room)
-                    return own.finish_reason
+                    reason = own.finish_reason
+                    break
         except Aborted:
-            return "cancelled"
-        return "grammar"
+            reason = "cancelled"
+        return Verdict(tuple(run.tokens[before:]), accepted, reason)
 
     def _check_turn(self, run: Run) -> None:
         if run.statistics is not self.statistics:

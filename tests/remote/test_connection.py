@@ -75,7 +75,11 @@ def test_a_refusal_names_cause_and_remedy(engine, connection, status, value, kin
     assert KEY not in str(caught.value)
 
 
-@pytest.mark.parametrize("fault", [fails(503, {}), fails(429, {}, Retry_After="0.1"), lambda r: r.connection.shutdown(socket.SHUT_RDWR)])
+def breaks(request: Request) -> None:
+    request.connection.shutdown(socket.SHUT_RDWR)
+
+
+@pytest.mark.parametrize("fault", [fails(503, {}), fails(429, {}, Retry_After="0.1"), breaks])
 def test_what_was_not_begun_is_asked_once_more(engine, connection, fault) -> None:
     engine.answers = [fault, works]
     assert connection.ask("/x", {}) == {"good": True}

@@ -1,8 +1,8 @@
-"""``python -m tests.remote.wire``: secrets that come into a workspace in five ways, and what of them leaves the machine.
+"""``python -m tests.remote.wire``: secrets that come into a workspace in five ways, and what of them is sent away.
 
-As ``tests.lsp.histories``, but the target is an engine elsewhere: a stand-in for one with ``/v1/completions``, which keeps
-the body of every request. A real server, without a model process, asks it for completions in a file with a secret, or
-behind it, and in an ordinary one beside it. The secret's value must stand in no body.
+As ``tests.lsp.histories``, but the target is an engine elsewhere: a stand-in for one with ``/v1/completions``, which
+keeps the body of every request. A real server, without a model process, asks it for completions in a file with a
+secret, or behind it, and in an ordinary one beside it. The secret's value must stand in no body.
 """
 
 from __future__ import annotations
@@ -65,7 +65,8 @@ def measure(history: str, count: int, seed: int) -> tuple[int, list[str]]:
         sent = [_text(json.loads(body)) for path, _, body in engine.seen if body]
         asked = sum("return width * height" in text for text in sent)
         assert asked >= len(found), f"only {asked} requests for {len(found)} ordinary files"
-        return len(found), [str(case.path) for case in found for text in sent for secret in case.secrets if secret in text]
+        secrets = [(case, secret) for case in found for secret in case.secrets]
+        return len(found), [str(case.path) for case, secret in secrets for text in sent if secret in text]
 
 
 def _text(value: Any) -> str:
