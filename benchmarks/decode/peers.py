@@ -23,11 +23,9 @@ from benchmarks.decode.llama_cpp import (
 )
 from benchmarks.disturbance import Disturbance
 from codespec.cli.show import text_of
+from codespec.grammar.grammar import PLAIN as PLAIN_GRAMMARS
 from codespec.grammar.library import shipped
 from codespec.protocols import CodespecError
-
-PLAIN_GBNF = frozenset({"json"})
-"""Shipped grammars without codespec's extensions, which llama.cpp reads from their ``root``."""
 
 PLAIN = "server plain"
 """The mode without speculation."""
@@ -206,13 +204,13 @@ def why_not(measured: Measured) -> str | None:
 
 def _unread(measured: Measured) -> set[str]:
     """The grammars of a set that llama.cpp does not read; it writes without them, which costs it less."""
-    return {prompt.grammar for prompt in measured.prompts if prompt.grammar} - PLAIN_GBNF
+    return {prompt.grammar for prompt in measured.prompts if prompt.grammar} - PLAIN_GRAMMARS
 
 
 def peer_options(bench: Bench, measured: Measured) -> PeerOptions:
     """The same as ours: end tokens are out, so that all write as much."""
     own = bench.options
-    grammar = next((prompt.grammar for prompt in measured.prompts if prompt.grammar in PLAIN_GBNF), None)
+    grammar = next((prompt.grammar for prompt in measured.prompts if prompt.grammar in PLAIN_GRAMMARS), None)
     return PeerOptions(
         n_predict=own.tokens,
         temperature=measured.temperature,

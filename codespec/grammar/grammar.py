@@ -35,6 +35,8 @@ from codespec.protocols import CodespecError, GrammarState
 
 MAX_FILE = 4 * 1024 * 1024
 """Bytes of a grammar file."""
+PLAIN = frozenset({"json"})
+"""Shipped grammars without codespec's extensions, which llama.cpp reads from their ``root``."""
 NOTATIONS = ("gbnf", "lark", "json")
 """The notations of grammars, by the suffixes of files; ``json`` is a JSON Schema."""
 
@@ -256,7 +258,11 @@ class Grammar:
         source = GrammarText.find(name_or_path, start)
         text, name, start = source.text, source.name, source.start
         if source.shipped:
-            return cls.from_gbnf(text, name, strict, True, start, levels)
+            grammar = cls.from_gbnf(text, name, strict, True, start, levels)
+            if name in PLAIN:
+                root = "root" if start in (None, "root") else f"root ::= {start}\nroot-of-all"
+                grammar.written = "gbnf", re.sub(r"^root\b", root, text, count=1, flags=re.MULTILINE)
+            return grammar
         if source.notation == "gbnf":
             options = {"strict": strict, "extensions": extensions, "start": start, "levels": levels}
             return cls.from_outside("gbnf", text, name, **options)
