@@ -10,6 +10,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+from codespec.completion.counts import Counts
 from codespec.completion.ending.ending import Ended, Ending
 from codespec.completion.ending.stream import TextStream, follow, follow_all
 from codespec.completion.language_version import grammar_for
@@ -74,9 +75,7 @@ class Completer:
         self._prompts = Prompts(engine.vocabulary, self._layout)
         self._documents = OpenDocuments(engine)
         self._learner = WorkspaceLearner(engine, config.learn)
-        self._totals = Statistics()
-        self._generated = self._read_ahead = 0
-        self._pass_ms = 0.0
+        self._counts = Counts()
         self._draft: Path | None = None
         self.problems: list[str] = []
         self._adapters = LoraSelection(engine, config, self.problems)
@@ -165,10 +164,8 @@ class Completer:
 
     def _several(self, prepared: _PreparedRequest, count: int, cancel: Cancel | None) -> list[Completion]:
         """Different texts, decoded in parallel, the first one that of ``_one``; a repeated text is sampled again."""
-        budget, spent = (
-            prepared.limits.time_budget_ms,
-            Statistics(grammar_ms=prepared.before_ms, total_ms=prepared.before_ms),
-        )
+        budget = prepared.limits.time_budget_ms
+        spent = Statistics(grammar_ms=prepared.before_ms, total_ms=prepared.before_ms)
         found: dict[str, Completion] = {}
         drawn = 0
         while len(found) < count and drawn < ATTEMPTS * count:
@@ -220,7 +217,7 @@ class Completer:
         self.engine.prompt_cache.enter(self._kept_for(request))
         prompt = self._prompt(_without_lead(text[:offset]), text[offset:], request, self._limits(request))
         decoded = self.engine.prefill(prompt, cancel)
-        self._read_ahead += decoded
+        self._counts.read_ahead += decoded
         with suppress(CodespecError):  # the completion itself will report it
             self._use_draft(request, wait=False)
         return decoded
@@ -231,35 +228,20 @@ class Completer:
         return self.engine.reading
 
     def status(self, languages: Iterable[str] = ()) -> dict[str, Any]:
-        """The models that are loaded, and counters since they were, as plain data; from any thread.
+        """The models that are loaded, and ``Counts`` since they were, as plain data; from any thread.
 
         ``draft``: the draft model of the latest request; while the wanted one loads, the one in use instead.
         ``drafts``: for each of ``languages``, the draft model that ``auto`` means.
-        ``tokens_per_second``: of decoding, the prefill not counted.
-        ``prefill_tokens``: decoded for prompts of completions, prefetched ones included.
-        ``read_ahead``: tokens that ``prefill`` decoded.
-        ``pass_ms``: what a target call over one token takes after the latest prompt.
         ``kept_mib``: of ``cache.memory_mib``, in use.
         ``settings``, ``draft_settings``: the value in force of each and, where the machine decided it, ``why``.
         ``target_lora``, ``draft_lora``: where they are set, with the ``problem`` that keeps an adapter from use.
         """
-        totals, draft = self._totals, self._draft
-        decoding_s = (totals.total_ms - totals.prefill_ms) / 1e3
         return {
             "target": self.engine.name,
-            "draft": draft_name(draft),
+            "draft": draft_name(self._draft),
             "drafts": {each: draft_name(self.engine.find_draft("auto", by_id(each))) for each in languages},
             "grammar": self._config.grammar,
-            "completions": self._generated,
-            "tokens": totals.tokens,
-            "tokens_per_second": round(totals.tokens / decoding_s, 1) if decoding_s > 0 else 0.0,
-            "target_calls": totals.target_calls,
-            "drafted": totals.drafted,
-            "accepted": totals.accepted,
-            "prefill_tokens": totals.prefill_tokens,
-            "reused_tokens": totals.reused_tokens,
-            "read_ahead": self._read_ahead,
-            "pass_ms": round(self._pass_ms, 3),
+            **self._counts.as_json(),
             "kept_mib": round(self.engine.prompt_cache.kept_bytes / 2**20, 3),
             "context": self.engine.context_length,
             "threads": self.engine.threads,
@@ -347,9 +329,7 @@ class Completer:
     def _count(self, spent: Statistics, gate_ms: float) -> None:
         latest = self.engine.statistics
         spent.add(latest)
-        self._totals.add(latest)
-        self._pass_ms = self.engine.pass_ms(latest.prefill_tokens + latest.reused_tokens)
-        self._generated += 1
+        self._counts.add(latest, self.engine.pass_ms(latest.prefill_tokens + latest.reused_tokens))
         spent.grammar_ms += gate_ms
         spent.total_ms += gate_ms
 
@@ -379,12 +359,8 @@ class Completer:
         Raises:
             CodespecError: a file cannot be deleted.
         """
-        self._learner.forget(workspace)
         self.engine.forget_generated()
-        try:
-            self.engine.prompt_cache.forget(workspace)
-        except OSError as error:
-            raise CodespecError(f"what was read in {workspace} cannot be deleted: {error}") from error
+        self._learner.forget(workspace)
 
     def idle(self, go_on: Callable[[], bool]) -> bool:
         """Use idle time: measure target calls of models that were not measured yet, save acceptance rates.
