@@ -18,7 +18,7 @@ from codespec.terminal import write_own
 
 if TYPE_CHECKING:
     from codespec.completion.completer import Completer
-    from codespec.completion.fallback import FallbackCompleter
+    from codespec.completion.remote_completer import RemoteCompleter
     from codespec.config import Config
     from codespec.grammar import Grammar
     from codespec.protocols import Sampling
@@ -179,7 +179,7 @@ def excerpt(text: str, offset: int) -> tuple[str, int, bool, bool]:
     return text[start:end], offset - start, start == 0, end == len(text)
 
 
-def _show_completion(completer: Completer | FallbackCompleter, completion: object, prefix: str, suffix: str) -> None:
+def _show_completion(completer: Completer | RemoteCompleter, completion: object, prefix: str, suffix: str) -> None:
     from codespec.completion.request import Completion
 
     assert isinstance(completion, Completion)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from codespec.completion.completer import Completer
 from codespec.completion.ending.token_prefixes import prepare
-from codespec.completion.fallback import FallbackCompleter
+from codespec.completion.remote_completer import RemoteCompleter
 from codespec.config import Config, RemoteConfig
 from codespec.draft.storage.profiles import Profiles, default_folder
 from codespec.engine.engine import Engine
@@ -28,7 +28,7 @@ def load_completer(
     exact: bool = False,
     sampling: Sampling | None = None,
     patient: bool = True,
-) -> Completer | FallbackCompleter:
+) -> Completer | RemoteCompleter:
     """Load the target of the settings, or connect to the engine that it runs on; takes seconds for a large one.
 
     Args:
@@ -44,19 +44,19 @@ def load_completer(
     def load(config: Config) -> Completer:
         return Completer(load_engine(config, progress, exact=exact), config, sampling, patient)
 
-    if falls_back(config):
-        return FallbackCompleter(lambda: load(config), lambda: load(on_this_machine(config)))
-    return load(config)
+    return completer_of(config, load)
 
 
-def falls_back(config: Config) -> bool:
-    """Whether a model on this machine answers while the engine elsewhere is away."""
-    return bool(config.remote.kind) and config.remote.fallback == "local"
+def completer_of(config: Config, load: Callable[[Config], Completer]) -> Completer | RemoteCompleter:
+    """A completer of these settings: one, or one elsewhere and one on this machine, each made by ``load``.
 
-
-def on_this_machine(config: Config) -> Config:
-    """The same settings without an engine elsewhere."""
-    return replace(config, remote=RemoteConfig())
+    Raises:
+        CodespecError: as ``load_completer``.
+    """
+    if not config.remote.kind:
+        return load(config)
+    here = replace(config, remote=RemoteConfig())
+    return RemoteCompleter(lambda: load(config), (lambda: load(here)) if config.remote.fallback == "local" else None)
 
 
 def load_engine(config: Config, progress: Callable[[str, int], None] | None = None, *, exact: bool = False) -> Engine:

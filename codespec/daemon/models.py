@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from codespec.completion.completer import Completer
-from codespec.completion.fallback import FallbackCompleter
-from codespec.completion.load import falls_back, load_engine, on_this_machine
+from codespec.completion.load import completer_of, load_engine
+from codespec.completion.remote_completer import RemoteCompleter
 from codespec.config import Config
 from codespec.engine.engine import Engine
 from codespec.models.registry import find_target
@@ -52,7 +52,7 @@ class Models:
 
     def completer(
         self, user: object, config: Config, progress: Callable[[str, int], None]
-    ) -> Completer | FallbackCompleter:
+    ) -> Completer | RemoteCompleter:
         """A completer with these settings; its engine is loaded unless it is there.
 
         Args:
@@ -62,12 +62,7 @@ class Models:
             CodespecError: the model cannot be loaded.
         """
         self.release(user)
-        if not falls_back(config):
-            return self._completer(user, config, progress)
-        return FallbackCompleter(
-            lambda: self._completer(user, config, progress),
-            lambda: self._completer(user, on_this_machine(config), progress),
-        )
+        return completer_of(config, lambda settings: self._completer(user, settings, progress))
 
     def _completer(self, user: object, config: Config, progress: Callable[[str, int], None]) -> Completer:
         loaded = self._engine(config, progress)

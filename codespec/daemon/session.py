@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from codespec.completion.completer import Completer
-from codespec.completion.fallback import FallbackCompleter
+from codespec.completion.remote_completer import RemoteCompleter
 from codespec.daemon.models import Models
 from codespec.daemon.wire import (
     BEAT_S,
@@ -59,7 +59,7 @@ class Session:
         self._about = about
         self._stop = stop
         self._texts = DocumentTexts()
-        self._completer: Completer | FallbackCompleter | None = None
+        self._completer: Completer | RemoteCompleter | None = None
         self._jobs: dict[Any, Job] = {}
         self._outgoing: queue.Queue[Mapping[str, Any] | None] = queue.Queue(MOST_UNSENT)
         self._sender = threading.Thread(target=self._send_all, name=f"{self._name} sends", daemon=True)
@@ -214,7 +214,7 @@ class Session:
             self._decode.hasten(job)
 
     @property
-    def _opened(self) -> Completer | FallbackCompleter:
+    def _opened(self) -> Completer | RemoteCompleter:
         if self._completer is None:
             raise CodespecError("no model is loaded")
         return self._completer

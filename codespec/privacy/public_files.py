@@ -92,6 +92,16 @@ class PublicFiles:
                     return False
         return not self._is_secret(path, real, text)
 
+    def may_send(self, path: str, workspace: str, text: str) -> bool:
+        """Whether a text may leave the machine: what may not be kept may not, nor what holds a value of which only the
+        closing quote is missing.
+
+        Args:
+            path, workspace: as for ``may_keep``.
+        """
+        closed, count = _OPEN_QUOTE.subn(r"\1\2\3\2", text)
+        return self.may_keep(path, workspace, text) and not (count and is_secret(path, closed))
+
     def _ignores(self, path: Path, folder: Path) -> bool:
         return self._git.excludes(path, folder) or self._own.excludes(path, folder)
 

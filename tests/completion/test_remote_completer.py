@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pytest
 
 from codespec.completion.completer import Completer
-from codespec.completion.fallback import FallbackCompleter
 from codespec.completion.load import load_completer
+from codespec.completion.remote_completer import RemoteCompleter
 from codespec.completion.request import Request
 from codespec.config import Config
 from codespec.engine.local import LocalEngine
@@ -51,13 +51,13 @@ def here() -> Completer:
 
 
 @pytest.fixture
-def completer() -> Iterator[FallbackCompleter]:
-    found = FallbackCompleter(elsewhere, here)
+def completer() -> Iterator[RemoteCompleter]:
+    found = RemoteCompleter(elsewhere, here)
     yield found
     found.close()
 
 
-def test_the_engine_elsewhere_answers_as_long_as_it_can(completer: FallbackCompleter, caplog) -> None:
+def test_the_engine_elsewhere_answers_as_long_as_it_can(completer: RemoteCompleter, caplog) -> None:
     caplog.set_level(logging.WARNING)
     elsewhere = completer.engine
     assert isinstance(elsewhere, Elsewhere)
@@ -86,7 +86,7 @@ def test_it_need_not_be_there_at_the_start() -> None:
             raise Away(reasons.pop(0))
         return elsewhere()
 
-    completer = FallbackCompleter(connect, here)
+    completer = RemoteCompleter(connect, here)
     try:
         assert [each.report["target"] for each in completer.complete(REQUEST)] == ["target"]
         assert [each.report["target"] for each in completer.complete(REQUEST)] == ["elsewhere"]
@@ -99,7 +99,7 @@ def test_settings_that_do_not_fit_say_so_and_hold_nothing_up(caplog) -> None:
         raise Refused("`remote.url` is no address")
 
     caplog.set_level(logging.WARNING)
-    completer = FallbackCompleter(connect, here)
+    completer = RemoteCompleter(connect, here)
     try:
         assert [each.report["target"] for each in completer.complete(REQUEST)] == ["target"]
         assert "`remote.url` is no address" in caplog.text
@@ -107,7 +107,43 @@ def test_settings_that_do_not_fit_say_so_and_hold_nothing_up(caplog) -> None:
         completer.close()
 
 
-def test_idle_time_loads_the_model_on_this_machine(completer: FallbackCompleter) -> None:
+SECRET = "password = 'dedehulfel'\n\n\nresult = "
+
+
+@pytest.mark.parametrize("text", [SECRET, "password = 'dedehulfel", "a = 1\npassword = 'dedehul\n\n"])
+def test_what_must_not_leave_the_machine_is_completed_here(text: str) -> None:
+    for load, wanted in ((here, ["target"]), (None, [])):
+        completer = RemoteCompleter(elsewhere, load)
+        try:
+            request = Request(text, len(text), "python", "settings.py")
+            completer.prefill(request)
+            assert [each.report["target"] for each in completer.complete(request)] == wanted
+            assert completer.engine.statistics.tokens or not wanted
+            assert [each.report["target"] for each in completer.complete(REQUEST)] == ["elsewhere"]
+        finally:
+            completer.close()
+
+
+def test_without_a_model_on_this_machine_the_error_is_told() -> None:
+    reasons = ["it is not there yet", "nor now"]
+
+    def connect() -> Completer:
+        if reasons:
+            raise Away(reasons.pop(0))
+        return elsewhere()
+
+    completer = RemoteCompleter(connect, None)
+    try:
+        assert completer.problems == ["it is not there yet"]
+        assert completer.status() == {"away": "it is not there yet"}
+        with pytest.raises(Away, match="nor now"):
+            completer.complete(REQUEST)
+        assert [each.report["target"] for each in completer.complete(REQUEST)] == ["elsewhere"]
+    finally:
+        completer.close()
+
+
+def test_idle_time_loads_the_model_on_this_machine(completer: RemoteCompleter) -> None:
     assert not completer.idle(lambda: False)
     assert isinstance(completer.engine, Elsewhere)
     completer.engine.away = "gone"

@@ -1,4 +1,4 @@
-"""A completer of an engine elsewhere, and one on this machine that answers while that is away."""
+"""A completer of an engine elsewhere, and one on this machine for what is not sent there, and while it is away."""
 
 from __future__ import annotations
 
@@ -11,57 +11,78 @@ from codespec.completion.completer import Completer
 from codespec.completion.request import Completion, Request
 from codespec.engine.engine import Engine
 from codespec.grammar import Grammar
+from codespec.privacy.public_files import PublicFiles
 from codespec.protocols import Cancel, CodespecError, Limits
 from codespec.remote.errors import Away, RemoteError
 
 T = TypeVar("T")
 
+QUICK_S = 0.5
+"""A connection that fails within this time, because nothing listens, is tried with the next request again."""
 PATIENCE = 20
-"""A connection that failed is tried again after this many times as long as that took: at once where nothing listened,
-not with every request where nothing answered."""
+"""Another one, because nothing answers, is tried again after this many times as long as that took."""
 
 _log = logging.getLogger("codespec")
 
 
-class FallbackCompleter:
-    """Completes with an engine elsewhere, and with a model on this machine while that one is away; see ``Completer``.
+class RemoteCompleter:
+    """Completes with an engine elsewhere; see ``Completer``. Documents that hold secrets, or that the workspace
+    ignores, are not sent there: like everything while that engine is away, a model on this machine completes them.
 
-    Every request asks the engine elsewhere first, which costs a millisecond where nothing listens, and nothing where
-    it is known not to answer: so the first request after it is back is answered by it again.
+    Every other request asks the engine elsewhere first, which costs a millisecond where nothing listens, and nothing
+    where it is known not to answer: so the first request after it is back is answered by it again.
 
     Args:
         connect: makes the completer of the engine elsewhere.
-        load_local: makes the other one.
+        load_local: makes the other one; None: there is none, and nothing is completed in its place.
 
     Raises:
         CodespecError: the engine elsewhere is away, and the model on this machine cannot be loaded.
+        Refused: the engine elsewhere refuses, and there is to be no model on this machine.
 
     Attributes:
         problems: a sentence each for the user.
     """
 
-    def __init__(self, connect: Callable[[], Completer], load_local: Callable[[], Completer]) -> None:
+    def __init__(self, connect: Callable[[], Completer], load_local: Callable[[], Completer] | None) -> None:
         self._connect, self._load_local = connect, load_local
+        self._public = PublicFiles()
         self._remote: Completer | None = None
         self._local: Completer | None = None
         self._away = ""
         self._next_try = 0.0
         self.problems: list[str] = []
-        self._running: Completer = self._either(lambda completer: completer)
-        self.problems += self._running.problems
+        self._running: Completer | None = None
+        try:
+            self.problems += self._either(lambda completer: completer).problems
+        except Away as error:
+            self.problems.append(str(error))
 
     @property
     def engine(self) -> Engine:
-        """That answered last."""
+        """That answered last.
+
+        Raises:
+            Away: none has.
+        """
+        if self._running is None:
+            raise Away(self._away)
         return self._running.engine
 
     def complete(self, request: Request, cancel: Cancel | None = None) -> list[Completion]:
         """As ``Completer.complete``."""
-        return self._either(lambda completer: completer.complete(request, cancel))
+        if self._may_send(request):
+            return self._either(lambda completer: completer.complete(request, cancel))
+        return self._here().complete(request, cancel) if self._load_local is not None else []
 
     def prefill(self, request: Request, cancel: Cancel | None = None) -> int:
         """As ``Completer.prefill``."""
-        return self._either(lambda completer: completer.prefill(request, cancel))
+        if self._may_send(request):
+            return self._either(lambda completer: completer.prefill(request, cancel))
+        return self._here().prefill(request, cancel) if self._load_local is not None else 0
+
+    def _may_send(self, request: Request) -> bool:
+        return self._public.may_send(request.path, request.workspace, request.text)
 
     def generate(
         self,
@@ -81,15 +102,20 @@ class FallbackCompleter:
 
     def _either(self, work: Callable[[Completer], T]) -> T:
         try:
-            self._running = self._connected()
-            result = work(self._running)
+            self._running = remote = self._connected()
+            result = work(remote)
         except RemoteError as error:
             self._lost(str(error))
+            if self._load_local is None:
+                raise
         else:
             self._away = ""
             return result
-        self._running = self._loaded()
-        return work(self._running)
+        return work(self._here())
+
+    def _here(self) -> Completer:
+        self._running = local = self._loaded()
+        return local
 
     def _connected(self) -> Completer:
         if self._remote is None:
@@ -99,17 +125,19 @@ class FallbackCompleter:
             try:
                 self._remote = self._connect()
             except RemoteError:
-                self._next_try = monotonic() + PATIENCE * (monotonic() - began)
+                took = monotonic() - began
+                self._next_try = began if took < QUICK_S else began + (1 + PATIENCE) * took
                 raise
         return self._remote
 
     def _lost(self, why: str) -> None:
-        if not self._away:
+        if not self._away and self._load_local is not None:
             _log.warning("%s; until it answers again, the model on this machine does", why)
         self._away = why
 
     def _loaded(self) -> Completer:
         if self._local is None:
+            assert self._load_local is not None
             self._local = self._load_local()
         return self._local
 
@@ -119,11 +147,12 @@ class FallbackCompleter:
     @property
     def reading(self) -> bool:
         """As ``Completer.reading``."""
-        return self._running.reading
+        return self._running is not None and self._running.reading
 
     def status(self, languages: Iterable[str] = ()) -> dict[str, Any]:
         """As ``Completer.status``, of the engine that answered last; ``away``: why that is not the one elsewhere."""
-        return {**self._running.status(languages), **({"away": self._away} if self._away else {})}
+        status = self._running.status(languages) if self._running is not None else {}
+        return {**status, **({"away": self._away} if self._away else {})}
 
     def learn(self, text: str, path: str, language: str, workspace: str = "", offset: int | None = None) -> None:
         """As ``Completer.learn``."""
@@ -143,7 +172,8 @@ class FallbackCompleter:
     def idle(self, go_on: Callable[[], bool]) -> bool:
         """As ``Completer.idle``; also loads the model on this machine, so that nobody waits for it later."""
         try:
-            self._loaded()
+            if self._load_local is not None:
+                self._loaded()
         except CodespecError as error:  # a request that needs it will say so
             _log.debug("the model on this machine cannot be loaded: %s", error)
         try:
