@@ -111,7 +111,9 @@ def gateway(folder: Path, tmp_path: Path):
         text = text.replace(old, new)
     (folder / "nginx.conf").write_text(text, "utf-8")
     (folder / "keys.conf").write_text("".join(f'"Bearer key-{n}" user-{n};\n' for n in range(40)), "utf-8")
-    child = subprocess.Popen([program, "-c", str(folder / "nginx.conf"), "-g", "daemon off;"], stderr=subprocess.DEVNULL)
+    child = subprocess.Popen(
+        [program, "-c", str(folder / "nginx.conf"), "-g", "daemon off;"], stderr=subprocess.DEVNULL
+    )
     try:
         deadline = time.monotonic() + 10
         while not (tmp_path / "pid").exists() and time.monotonic() < deadline:
