@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import shutil
 import subprocess
+import time
+from http.client import HTTPConnection
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 from ruamel.yaml import YAML
 
+from benchmarks.llama_server import free_port
 from codespec.config import Config, tomllib
 
 ROOT = Path(__file__).parents[1]
@@ -21,6 +28,14 @@ def tool(name: str) -> str:
     path = shutil.which(name)
     if path is None:
         pytest.skip(f"missing: {name}")
+    return path
+
+
+def nginx() -> str:
+    """nginx, which wants the folders of a distribution's package for its temporary files."""
+    path = tool("nginx")
+    if os.geteuid() != 0:
+        pytest.skip("not root: nginx cannot use its folders")
     return path
 
 
@@ -47,8 +62,94 @@ def test_every_file_is_in_the_readme():
 
 
 def test_nginx(folder):
-    said = run(tool("nginx"), "-t", "-c", folder / "nginx.conf", "-g", f"error_log {folder}/log;")
+    said = run(nginx(), "-t", "-c", folder / "nginx.conf", "-g", f"error_log {folder}/log;")
     assert "test is successful" in said
+
+
+class Replica(BaseHTTPRequestHandler):
+    """Answers with its own port and the headers that it got."""
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        answer = json.dumps([self.server.server_port, dict(self.headers)]).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer)
+
+    def log_message(self, *_: object) -> None:
+        """Nothing."""
+
+
+def ask(port: int, path: str, key: str) -> tuple[int, str]:
+    connection = HTTPConnection("127.0.0.1", port, timeout=10)
+    try:
+        connection.request("POST", path, b"{}", {"Authorization": f"Bearer {key}"})
+        response = connection.getresponse()
+        return response.status, response.read().decode()
+    finally:
+        connection.close()
+
+
+@pytest.fixture
+def gateway(folder: Path, tmp_path: Path):
+    """The port of nginx before two replicas, with forty users."""
+    program = nginx()
+    replicas = [ThreadingHTTPServer(("127.0.0.1", 0), Replica) for _ in range(2)]
+    for replica in replicas:
+        Thread(target=replica.serve_forever, daemon=True).start()
+    port = free_port()
+    text = (folder / "nginx.conf").read_text("utf-8")
+    for old, new in (
+        ("listen 8080;", f"listen 127.0.0.1:{port};"),
+        ("127.0.0.1:8000", f"127.0.0.1:{replicas[0].server_port}"),
+        ("127.0.0.1:8001", f"127.0.0.1:{replicas[1].server_port}"),
+        ("/run/codespec-gateway.pid", str(tmp_path / "pid")),
+        ("/dev/stdout", str(tmp_path / "access.log")),
+    ):
+        assert old in text
+        text = text.replace(old, new)
+    (folder / "nginx.conf").write_text(text, "utf-8")
+    (folder / "keys.conf").write_text("".join(f'"Bearer key-{n}" user-{n};\n' for n in range(40)), "utf-8")
+    child = subprocess.Popen(
+        [program, "-c", str(folder / "nginx.conf"), "-g", "daemon off;"], stderr=subprocess.DEVNULL
+    )
+    try:
+        deadline = time.monotonic() + 10
+        while not (tmp_path / "pid").exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        yield port
+    finally:
+        child.terminate()
+        child.wait(10)
+        for replica in replicas:
+            replica.shutdown()
+            replica.server_close()
+
+
+def test_the_gateway_keeps_each_user_at_one_replica(gateway, tmp_path):
+    found: dict[int, int] = {}
+    for number in [*range(40), *range(40)]:
+        status, text = ask(gateway, "/v1/completions", f"key-{number}")
+        assert status == 200
+        replica, headers = json.loads(text)
+        assert found.setdefault(number, replica) == replica
+        assert headers["X-SMG-Routing-Key"] == headers["X-User-ID"] == headers["X-Session-ID"] == f"user-{number}"
+        assert headers["Authorization"] == "Bearer change-me-engine"
+    assert len(set(found.values())) == 2
+    log = (tmp_path / "access.log").read_text("utf-8")
+    assert "user-7 POST /v1/completions 200" in log
+    assert "key-" not in log
+
+
+def test_the_gateway_refuses(gateway):
+    assert ask(gateway, "/v1/completions", "another")[0] == 401
+    assert ask(gateway, "/invocations", "key-1")[0] == 404
+    assert ask(gateway, "/v1/completions/more", "key-1")[0] == 404
+    answers = [ask(gateway, "/completion", "key-2")[0] for _ in range(80)]
+    assert answers[:40] == [200] * 40
+    assert 429 in answers
+    assert ask(gateway, "/completion", "key-3")[0] == 200  # one user's quota is not another's
 
 
 @pytest.mark.parametrize("name", ["codespec-llama-server.service", "codespec-vllm@.service"])

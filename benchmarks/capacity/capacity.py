@@ -27,7 +27,9 @@ from codespec.draft.costs import CostCurve
 from codespec.errors import CodespecError
 
 SIZES = (1, 2, 4, 8, 16, 33)
-REPEATS = 7
+REPEATS, LEAST_REPEATS = 7, 2
+CALIBRATION_S = 6.0
+"""After which no further repeat of a calibration begins."""
 TIMEOUT_S = 120.0
 PAUSE_S = 0.15
 BAR = 0.25
@@ -157,7 +159,10 @@ async def _calibrate(port: int, context: int, slots: int, ids: Sequence[int]) ->
     """
     taken: dict[int, list[float]] = {size: [] for size in SIZES}
     outside = []
+    since = perf_counter()
     for repeat in range(REPEATS):
+        if repeat >= LEAST_REPEATS and perf_counter() - since > CALIBRATION_S:
+            break
         await ask(port, body(ids[:context], 1))
         for size in SIZES:
             new = ids[context + (repeat * 97 + size * 13) : context + (repeat * 97 + size * 13) + size]
@@ -182,8 +187,9 @@ async def _sequence_ms(port: int, context: int, slots: int, ids: Sequence[int], 
     if slots == 1:
         return 0.0
     prompts = [ids[start * context : (start + 1) * context] for start in range(slots)]
-    taken = []
-    for _ in range(REPEATS):
+    taken: list[float] = []
+    since = perf_counter()
+    while len(taken) < REPEATS and (len(taken) < LEAST_REPEATS or perf_counter() - since < CALIBRATION_S):
         await asyncio.gather(*(ask(port, body(prompt, 1)) for prompt in prompts))
         answers = await asyncio.gather(*(ask(port, body(prompt, 24)) for prompt in prompts))
         taken.append(statistics.median(each["timings"]["predicted_ms"] / 23 for each in answers))

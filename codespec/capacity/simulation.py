@@ -202,12 +202,17 @@ class _Replica:
         self.requests += counts
 
     def _submit(self, request: _Request) -> None:
+        self._current[request.who] = request
+        self._queue.append(request)
+
+    def _begin(self, request: _Request) -> None:
+        """Put a request into the batch."""
         who = request.who
         if who not in self._cached:
             self._unread[who] = self.work.prompt
         request.unread = max(1, self._unread[who])  # the last token is read again for its logits
-        self._current[who] = request
-        self._queue.append(request)
+        self._batch.append(request)
+        self._keep(who)
 
     def _take_back(self, request: _Request) -> None:
         self._current[request.who] = None
@@ -230,8 +235,7 @@ class _Replica:
         while self._queue and len(self._batch) < self.engine.slots:
             request = self._queue.popleft()
             if not request.over:
-                self._batch.append(request)
-                self._keep(request.who)
+                self._begin(request)
 
     def _answer_request(self, request: _Request, now: float) -> None:
         if request.lost:

@@ -95,6 +95,16 @@ def test_an_engine_may_notice_late_that_a_request_was_taken_back():
     assert not late.waits.answered[0]
 
 
+def test_what_waits_for_a_slot_reads_what_is_unread_when_it_gets_one():
+    # Twenty keys while a prompt is read do not make twenty requests that read everything behind it again.
+    steep = [float(n) for n in range(5000)]
+    pressed = keys((0.0, 0, 9), *((0.01 * n, 0, 9) for n in range(1, 21)))
+    engine = replace(BARE, slots=1, late_cancel=1, cache=0)
+    assert run(pressed, replace(PLAIN, prompt=100), engine, steep).waits.ms[-1] == pytest.approx(21 * 100 + 8 - 200)
+    cached = run(pressed, replace(PLAIN, prompt=100), replace(engine, cache=9), steep)
+    assert cached.waits.ms[-1] < 100
+
+
 def test_memory_answers_what_goes_on_as_what_is_shown():
     work = replace(PLAIN, memory=0.9)
     along = run(keys((0.0, 0, 2), (0.1, 0, 2), (0.2, 0, 2)), work)
