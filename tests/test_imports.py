@@ -54,6 +54,7 @@ HOMES = {
     "tokenizers": {"train"},
     "huggingface_hub": {"models"},
     "tomlkit": {"models"},
+    "anyio": {"remote"},
     "httpx": {"remote"},
     "h2": {"remote"},
     "keyring": {"remote"},

@@ -21,6 +21,7 @@ import httpx
 from codespec.protocols import Aborted, Cancel
 from codespec.remote.address import Address
 from codespec.remote.errors import Away, Refused, Unreachable
+from codespec.remote.scope import Scope
 from codespec.terminal import printable
 
 CONNECT_S = 3.0
@@ -128,7 +129,8 @@ class Connection:
             Away, Refused: there is no answer, a refusal, or the stream broke off.
         """
         lines: queue.Queue[bytes | BaseException | None] = queue.Queue()
-        task = asyncio.run_coroutine_threadsafe(self._pump(path, body, lines), self._loop)
+        scope = Scope(self._loop)
+        task = asyncio.run_coroutine_threadsafe(scope.run(self._pump(path, body, lines)), self._loop)
 
         def each() -> Iterator[bytes]:
             while True:
@@ -149,7 +151,8 @@ class Connection:
         try:
             yield each()
         finally:
-            task.cancel()
+            if not task.done() and not self._closed:
+                scope.stop()
 
     def close(self) -> None:
         """End everything; a second call does nothing."""
@@ -170,13 +173,14 @@ class Connection:
         self._loop.stop()
 
     def _wait(self, work: Coroutine[Any, Any, T], cancel: Cancel | None) -> T:
-        future: Future[T] = asyncio.run_coroutine_threadsafe(work, self._loop)
+        scope = Scope(self._loop)
+        future: Future[T] = asyncio.run_coroutine_threadsafe(scope.run(work), self._loop)
         while True:
             try:
                 return future.result(_POLL_S if cancel is not None else None)
             except FutureTimeout:
                 if cancel is not None and cancel.is_set():
-                    future.cancel()
+                    scope.stop()
                     raise Aborted from None
             except CancelledError:
                 raise Aborted from None

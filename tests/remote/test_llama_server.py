@@ -19,8 +19,11 @@ pytest.importorskip("httpx")
 from codespec import Completer, Config, Limits, LocalEngine, Request, Sampling
 from codespec.completion.cache import CompletionCache
 from codespec.completion.prompt.prompt import Prompts
+from codespec.draft.sequence import common_prefix
 from codespec.engine.engine import Engine
 from codespec.grammar import Grammar
+from codespec.llama.context import Context
+from codespec.llama.model import Model
 from codespec.models.registry import EMBEDDED_TARGET
 from codespec.protocols import Chunk, Snippet
 from codespec.remote.address import Address
@@ -34,6 +37,10 @@ pytestmark = needs_server
 TEXT = "import os\n\n\ndef main(argv):\n    if not argv:\n        raise \n    return os.path.join(*argv)\n"
 BASE = replace(Config(), max_tokens=24, time_budget_ms=0, grammar="none", gate="off")
 ROOT = Path(__file__).parents[2]
+NOISE = 0.15
+"""Of logits, between two programs: 200 prompts had differences at distances of 0.0006 to 0.077."""
+END = 0
+"""The token with which the embedded target ends a text."""
 COUNT = int(os.environ.get("CODESPEC_COUNT", "12"))
 
 
@@ -86,22 +93,28 @@ def prompt_at(engine: Engine, index: int) -> list[int]:
     return Prompts(engine.vocabulary, engine.fim_format()).prompt(text[:at], text[at : at + 2000], "file.py", 900)
 
 
+def tokens_of(engine: Engine, prompt: list[int]) -> list[int]:
+    chunks = engine.generate(prompt, None, Sampling(), Limits(max_tokens=16))
+    return [token for each in chunks for token in each.round.tokens]
+
+
 def test_the_greedy_text_is_the_local_one(tokens: StreamingEngine, local: LocalEngine):
-    limits = Limits(max_tokens=16)
+    """Two programs add up in different orders: where two tokens are as good as equal, either may win."""
     different = []
-    for index in range(COUNT):
-        prompt = prompt_at(local, index)
-        here = list(local.generate(prompt, None, Sampling(), limits))
-        there = list(tokens.generate(prompt, None, Sampling(), limits))
-        if whole(here) != whole(there):
-            different.append((whole(here), whole(there)))
-        else:
-            assert here[-1].finish_reason == there[-1].finish_reason
-            rounds = [each.round for each in there]
-            assert [t for r in rounds for t in r.tokens] == [t for c in here for t in c.round.tokens]
-    # Two programs add up in different orders: where two tokens are as good as equal, either may win.
-    print(len(different), "of", COUNT, "differ:", different)
-    assert len(different) <= 1 + COUNT // 20
+    with Model(EMBEDDED_TARGET) as model, closing(Context(model, context_length=1024)) as context:
+        judge = context.sequence()
+        for index in range(COUNT):
+            prompt = prompt_at(local, index)
+            here, there = tokens_of(local, prompt), tokens_of(tokens, prompt)
+            if here != there:
+                same = common_prefix(here, there)
+                judge.rollback(0)
+                logits = judge.decode([*prompt, *here[:same]], 1)[0]
+                one, other = (each[same] if same < len(each) else END for each in (here, there))
+                different.append((index, float(abs(logits[one] - logits[other]))))
+    print(len(different), "of", COUNT, "differ; distances of the two best logits:", different)
+    assert all(distance < NOISE for _, distance in different)
+    assert len(different) <= 1 + COUNT // 5
 
 
 def test_counts_and_times_are_the_engines(tokens: StreamingEngine):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import random
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -215,3 +217,16 @@ def test_the_connection_is_used_again(faulty, engine, kind):
     for _ in range(3):
         assert said(engine) == ("a", "stop")
     assert len(faulty.ports) == 1
+
+
+def test_streams_that_are_left_give_their_connections_back(faulty: FaultyEngine):
+    """At whatever moment: of the few connections there is always one left."""
+    faulty.answers = [lambda request: request.pieces(*[b"data: x\n\n"] * 5)]
+    connection = Connection(Address(faulty.url), silence_s=2.0)
+    chance = random.Random(1)
+    for _ in range(80):
+        with connection.stream("/v1/completions", {}) as lines:
+            for _line in itertools.islice(lines, chance.randrange(12)):
+                pass
+            time.sleep(chance.random() * 0.002)
+    connection.close()
