@@ -13,7 +13,7 @@ from codespec.remote.rows import Row, dense
 from codespec.remote.scorers import Scorer
 from codespec.speculative.sampling import LogitSampler
 
-BEST_FREE = 4
+BEST_FREE = 6
 """Tokens that a row names where the likeliest one is taken."""
 BEST_CONSTRAINED = 12
 """The same under a grammar, which refuses some."""

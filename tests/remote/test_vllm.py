@@ -1,5 +1,6 @@
 """A real vLLM on the CPU with the embedded target: ``make test-vllm`` installs it and runs these."""
 
+import itertools
 import os
 import time
 import urllib.request
@@ -24,8 +25,9 @@ pytestmark = pytest.mark.skipif(VLLM not in os.environ, reason=f"{VLLM} names no
 PLACES = int(os.environ.get("CODESPEC_PLACES", "4"))
 """Cursors in each language's sample, each without a grammar and with one."""
 
-NEAR = 2e-3
-"""Between the logits of two tokens, of which float32 sums in another order may make either the better one."""
+NEAR = 0.1
+"""Between the logits of two tokens, of which either may be the better one: llama.cpp rounds to 8 bits what it
+multiplies the embedded target's weights of 8 bits with, and vLLM computes in float32."""
 
 
 @pytest.fixture(scope="module")
@@ -59,6 +61,15 @@ def places(text):
     return [text[: step * index] for index in range(1, PLACES + 1)]
 
 
+def own_text(engine, prompt):
+    """The tokens that vLLM generates itself, without markers as ``SpeculativeEngine`` does."""
+    ends = engine.vocabulary.end_tokens
+    body = {"model": engine.name, "prompt": tokens_of(engine, prompt), "max_tokens": 32, "temperature": 0}
+    body |= {"logit_bias": {str(token): -100 for token in engine.vocabulary.control_tokens - ends}}
+    answer = engine._connection.ask("/v1/completions", body | {"return_token_ids": True})
+    return list(itertools.takewhile(lambda token: token not in ends, answer["choices"][0]["token_ids"]))
+
+
 def gap(local, prompt, tokens, others):
     """How far apart the logits are of two texts' first different tokens, by the local target."""
     same = next((i for i, (a, b) in enumerate(zip(tokens, others, strict=False)) if a != b), None)
@@ -70,10 +81,10 @@ def gap(local, prompt, tokens, others):
 
 @pytest.mark.parametrize("language", SAMPLES)
 @pytest.mark.parametrize("constrained", [False, True], ids=["free", "grammar"])
-def test_greedy_texts_are_the_local_targets(local, engine, language, constrained, record_property):
+def test_greedy_texts_are_the_local_targets(local, engine, language, constrained):
     engine.use_draft(engine.find_draft("auto", by_id(language)))
     grammar = Grammar.load(language) if constrained else None
-    equal = near = calls = tokens = 0
+    equal = near = own = calls = tokens = 0
     for prompt in places(SAMPLES[language]):
 
         def state(of, prompt=prompt):
@@ -81,16 +92,17 @@ def test_greedy_texts_are_the_local_targets(local, engine, language, constrained
 
         expected, found = text_of(local, prompt, state(local)), text_of(engine, prompt, state(engine))
         calls, tokens = calls + engine.statistics.target_calls, tokens + len(found[0])
+        own += not constrained and found[0] == own_text(engine, prompt)
         if found == expected:
             equal += 1
         else:
             apart = gap(local, prompt, expected[0], found[0])
+            print(f"\n{prompt[-30:]!r}: {apart:.4f} apart", end="")
             assert apart < NEAR, (prompt[-40:], expected, found, apart)
             near += 1
-    for name, value in (("equal", equal), ("near ties", near), ("requests", calls), ("tokens", tokens)):
-        record_property(name, value)
+    assert constrained or own == PLACES
     print(f"\n{language} {'grammar' if constrained else 'free'}: {equal} equal, {near} near ties, ", end="")
-    print(f"{tokens} tokens in {calls} requests")
+    print(f"{tokens} tokens in {calls} requests{'' if constrained else f', {own} as its own greedy text'}")
 
 
 def test_a_stream_of_its_own_takes_longer(engine, url):
@@ -102,7 +114,7 @@ def test_a_stream_of_its_own_takes_longer(engine, url):
             began = time.perf_counter()
             body = {"model": engine.name, "prompt": prompt, "max_tokens": 32, "temperature": 0, "stream": True}
             with engine._connection.stream("/v1/completions", body) as lines:
-                assert sum(line.startswith(b"data: {") for line in lines) > 20
+                assert sum(line.startswith(b"data: {") for line in lines) > 3
             took["stream"].append(time.perf_counter() - began)
             engine.forget_generated()
             began = time.perf_counter()
