@@ -156,8 +156,11 @@ class LocalEngine(SpeculativeEngine):
 
     @property
     def choices(self) -> dict[str, ResolvedSetting]:
-        """``gpu_layers``, ``kv_type``, ``flash_attention`` and ``threads`` as they are in force."""
-        return {"gpu_layers": self._placed, **self._context.choices}
+        """``gpu_layers``, ``kv_type``, ``flash_attention`` and ``threads`` as they are in force, and ``rpc`` where
+        layers may be on servers."""
+        names = ", ".join(self._servers.addresses)
+        servers = {"rpc": ResolvedSetting(names)} if names else {}
+        return {"gpu_layers": self._placed, **servers, **self._context.choices}
 
     def use_adapters(self, target: LoraRequest | None, draft: LoraRequest | None) -> None:
         """Decode from the next generation on with these LoRA adapters. One that cannot be used is left out;

@@ -128,6 +128,7 @@ def test_as_many_layers_as_fit(two):
             pytest.skip(f"little memory is free: {chosen.why}")
         assert chosen.why.startswith("the whole model fits into ")
         assert all(each.address in chosen.why for each in two)
+        assert engine.choices["rpc"].value == ", ".join(each.address for each in two)
         assert engine.notes == []
         setup = Setup.of(engine._context, None)
         assert setup.devices[-2:] == tuple(each.address for each in two)
