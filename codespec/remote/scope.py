@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
+from contextlib import suppress
 from typing import Any, TypeVar
 
 import anyio
@@ -39,7 +40,8 @@ class Scope:
 
     def stop(self) -> None:
         """Stop the work, begun or not, soon; from any thread. Nothing where it is done."""
-        self._loop.call_soon_threadsafe(self._stop)
+        with suppress(RuntimeError):  # the loop is closed, and with it the work
+            self._loop.call_soon_threadsafe(self._stop)
 
     def _stop(self) -> None:
         self._stopped = True
