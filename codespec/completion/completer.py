@@ -66,9 +66,7 @@ class Completer:
         patient: whether a request waits for its draft model to load; False: the previous draft serves until then.
     """
 
-    def __init__(
-        self, engine: Engine, config: Config, sampling: Sampling | None = None, patient: bool = True
-    ) -> None:
+    def __init__(self, engine: Engine, config: Config, sampling: Sampling | None = None, patient: bool = True) -> None:
         self._patient = patient
         self.engine = engine
         self._config = config

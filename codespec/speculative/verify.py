@@ -27,9 +27,7 @@ class Verdict:
     finish_reason: FinishReason | None
 
 
-Verify = Callable[
-    [Logits, Proposal, "list[int]", "GrammarState | None", LogitSampler, "frozenset[int]", int], Verdict
-]
+Verify = Callable[[Logits, Proposal, "list[int]", "GrammarState | None", LogitSampler, "frozenset[int]", int], Verdict]
 """``verify_coupled`` or ``verify_rejection``."""
 
 
