@@ -50,7 +50,7 @@ def kind(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def engine(faulty: FaultyEngine, kind: str) -> Iterator[StreamingEngine]:
     faulty.answers = [lambda request: request.answer({"data": [{"id": "m"}], "models": [{"name": "m"}]})]
-    found = StreamingEngine(Connection(Address(faulty.url), silence_s=0.5), kind, model="m")
+    found = StreamingEngine(Connection(Address(faulty.url), silence_s=1.5), kind, model="m")
     yield found
     found.close()
 
@@ -116,7 +116,7 @@ def test_its_time_is_over(faulty, engine, kind):
         request.hang()
 
     faulty.answers = [slow]
-    assert said(engine, limits=Limits(time_budget_ms=100)) == ("a", "time")
+    assert said(engine, limits=Limits(time_budget_ms=700)) == ("a", "time")
     assert faulty.closed.wait(5)
 
 
