@@ -2,6 +2,7 @@
 
 import os
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -142,9 +143,11 @@ def test_an_order_that_the_model_was_not_trained_on_is_told(tmp_path, markers, m
     with Model(path, vocabulary_only=True) as model:
         notes = []
         engine = SimpleNamespace(
-            model=model,
+            name=path.name,
             vocabulary=model.vocabulary,
-            drafts=SimpleNamespace(note=notes.append, adapter_problem=""),
+            fim_format=partial(fim_format, model),
+            note=notes.append,
+            draft_adapter_problem="",
             use_adapters=lambda target, draft: None,
             adapter_problem="",
         )
