@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
+from time import perf_counter
+from typing import TypeVar
 
 from codespec.draft.storage.profiles import Profiles
 from codespec.engine.engine import Engine
 from codespec.files import StrPath
+from codespec.languages import by_id
+from codespec.protocols import Limits
 from codespec.remote.address import Address
 from codespec.remote.connection import Connection
-from codespec.remote.errors import Refused
+from codespec.remote.errors import Refused, RemoteError
 from codespec.remote.scoring_engine import ScoringEngine
 from codespec.remote.streaming_engine import StreamingEngine
 
@@ -18,6 +24,12 @@ SCORING = frozenset({"vllm", "sglang", "llama-cpp-python"})
 
 PROBES = {"ollama": "/api/version", "sglang": "/health", "vllm": "/health", "llama-server": "/health"}
 """Paths that are asked for to see whether an engine is there; of the others ``/v1/models``."""
+
+TRIAL = "def area(width, height):\n    return width * height\n\n\ndef perimeter(width, height):\n    return"
+"""Text that an engine goes on from to show how fast it is."""
+TRIAL_TOKENS, TRIAL_MS = 24, 1500.0
+
+E = TypeVar("E", ScoringEngine, StreamingEngine)
 
 
 def connect(
@@ -38,43 +50,89 @@ def connect(
 ) -> Engine:
     """The engine at an address; the arguments are those of ``RemoteConfig`` and ``ScoringEngine``.
 
+    With ``mode`` ``auto``, one that can score writes a short text in both ways, and is used in the faster one.
+
     Raises:
         Away: it cannot be reached.
         Refused: the settings do not fit each other, or the engine.
     """
-    scores = mode != "stream" and kind in SCORING and vocabulary is not None
-    if mode == "score" and not scores:
+    if mode == "score" and not (kind in SCORING and vocabulary is not None):
         why = "wants the target's tokens: set `remote.vocabulary`" if kind in SCORING else f"is none of {kind}'s"
         raise Refused(f'`remote.mode` = "score" {why}')
-    probe = PROBES.get(kind, "/v1/models")
-    connection = Connection(Address.checked(url, key_env, certificate), silence_s, probe)
-    try:
-        connection.look()  # before anything is loaded for it
-        if scores:
-            assert vocabulary is not None
-            engine: Engine = ScoringEngine(
-                connection,
-                kind,
-                vocabulary,
-                model=model,
-                context_length=context_length,
-                draft_length=draft_length,
-                drafts_bytes=drafts_bytes,
-                learnt_folder=learnt_folder,
-                profiles=profiles,
-            )
-        else:
-            engine = StreamingEngine(
-                connection,
-                kind,
-                model=model,
-                vocabulary=vocabulary,
-                context_length=context_length,
-                learnt_folder=learnt_folder,
-            )
-    except BaseException:
-        connection.close()
-        raise
-    if warning := connection.address.warning:
-        engine.note(warning)
+    address, probe = Address.checked(url, key_env, certificate), PROBES.get(kind, "/v1/models")
+
+    def connected(make: Callable[[Connection], E]) -> E:
+        connection = Connection(address, silence_s, probe)
+        try:
+            connection.look()  # before anything is loaded for it
+            return make(connection)
+        except BaseException:
+            connection.close()
+            raise
+
+    def streaming(connection: Connection) -> StreamingEngine:
+        return StreamingEngine(
+            connection,
+            kind,
+            model=model,
+            vocabulary=vocabulary,
+            context_length=context_length,
+            learnt_folder=learnt_folder,
+        )
+
+    def scoring(connection: Connection) -> ScoringEngine:
+        assert vocabulary is not None
+        return ScoringEngine(
+            connection,
+            kind,
+            vocabulary,
+            model=model,
+            context_length=context_length,
+            draft_length=draft_length,
+            drafts_bytes=drafts_bytes,
+            learnt_folder=learnt_folder,
+            profiles=profiles,
+        )
+
+    engine: ScoringEngine | StreamingEngine
+    if mode == "stream" or kind not in SCORING or vocabulary is None:
+        engine = connected(streaming)
+    else:
+        engine = connected(scoring)
+        if mode == "auto":
+            engine = _faster(engine, lambda: connected(streaming))
+    if address.warning:
+        engine.note(address.warning)
     return engine
+
+
+def _faster(scoring: ScoringEngine, connect: Callable[[], StreamingEngine]) -> ScoringEngine | StreamingEngine:
+    """The way in which an engine writes a text sooner; the other one is closed."""
+    try:
+        scoring.use_draft(scoring.find_draft("auto", by_id("python")))
+        scored = token_ms(scoring)
+        streaming = connect()
+    except RemoteError:  # what is there works, or will say so itself
+        return scoring
+    try:
+        streamed = token_ms(streaming)
+    except RemoteError:
+        streaming.close()
+        return scoring
+    chosen, other = (streaming, scoring) if streamed < scored else (scoring, streaming)
+    chosen.trial = {"score_ms": round(scored, 1), "stream_ms": round(streamed, 1)}
+    other.close()
+    return chosen
+
+
+def token_ms(engine: ScoringEngine | StreamingEngine) -> float:
+    """Milliseconds for a token of a short text, the way there included: the better of two tries; ``inf`` for none."""
+    prompt, best = engine.vocabulary.tokenize(TRIAL), float("inf")
+    for _ in range(2):
+        began = perf_counter()
+        with closing(engine.generate(prompt, limits=Limits(TRIAL_TOKENS, TRIAL_MS))) as chunks:  # type: ignore[type-var]
+            for _chunk in chunks:
+                pass
+        if engine.statistics.tokens:
+            best = min(best, (perf_counter() - began) * 1e3 / engine.statistics.tokens)
+    return best

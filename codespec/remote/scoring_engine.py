@@ -67,6 +67,7 @@ class ScoringEngine(SpeculativeEngine):
     Attributes:
         context_length: tokens of prompt and text.
         threads: 0.
+        trial: milliseconds for a token in either way, where both were tried.
     """
 
     threads = 0
@@ -104,6 +105,7 @@ class ScoringEngine(SpeculativeEngine):
             raise
         self.context_length = self._length(context_length)
         self._adapter_problem = ""
+        self.trial: dict[str, float] = {}
         size = self.model.vocabulary.size
         self._target = ScoringTarget(self._scorer, size, self.context_length)
         profiles = profiles or Profiles(None)
@@ -150,6 +152,8 @@ class ScoringEngine(SpeculativeEngine):
                 "model": self._scorer.model,
                 "round_trip_ms": round(self._round_trip_ms, 1),
                 "requests": self._connection.trips,
+                "mode": "score",
+                **self.trial,
             }
         }
 

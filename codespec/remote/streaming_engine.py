@@ -66,6 +66,7 @@ class StreamingEngine(Undrafted):
 
     Attributes:
         vocabulary: the target's tokens, or bytes.
+        trial: milliseconds for a token in either way, where both were tried.
     """
 
     def __init__(
@@ -93,6 +94,7 @@ class StreamingEngine(Undrafted):
         self._stop = Stop()
         self._statistics = Statistics()
         self._token_ms = 0.0
+        self.trial: dict[str, float] = {}
         self._latest: list[int] = []  # the prompt that the engine has read last
         self._started: tuple[GrammarState, tuple[str, str]] | None = None
 
@@ -127,7 +129,8 @@ class StreamingEngine(Undrafted):
     @property
     def about(self) -> dict[str, object]:
         """Where the target runs."""
-        return {"remote": {"kind": self.kind, "url": self._connection.address.url, "model": self._told.model}}
+        about = {"kind": self.kind, "url": self._connection.address.url, "model": self._told.model, "mode": "stream"}
+        return {"remote": {**about, **self.trial}}
 
     def fim_format(self, order: Order | None = None) -> FimFormat | None:
         """The layout that the target was trained with, or the one by which its prompt is taken apart again."""
