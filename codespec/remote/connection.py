@@ -10,6 +10,7 @@ import random
 import ssl
 import threading
 import time
+import weakref
 from collections.abc import Coroutine, Iterator, Mapping
 from concurrent.futures import CancelledError, Future
 from concurrent.futures import TimeoutError as FutureTimeout
@@ -84,6 +85,7 @@ class Connection:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="remote engine", daemon=True)
         self._thread.start()
+        self._scopes: weakref.WeakSet[Scope] = weakref.WeakSet()  # of requests that run
         self._away = ""  # why nothing is sent
         self._wait_until = 0.0
         self._closed = False
@@ -130,6 +132,7 @@ class Connection:
         """
         lines: queue.Queue[bytes | BaseException | None] = queue.Queue()
         scope = Scope(self._loop)
+        self._scopes.add(scope)
         task = asyncio.run_coroutine_threadsafe(scope.run(self._pump(path, body, lines)), self._loop)
 
         def each() -> Iterator[bytes]:
@@ -166,6 +169,10 @@ class Connection:
 
     async def _end(self) -> None:
         others = [each for each in asyncio.all_tasks() if each is not asyncio.current_task()]
+        for scope in list(self._scopes):
+            scope.stop()
+        if others and self._scopes:
+            await asyncio.wait(others, timeout=0.2)  # so that what they hold is closed
         for each in others:
             each.cancel()
         await asyncio.gather(*others, return_exceptions=True)
@@ -174,6 +181,7 @@ class Connection:
 
     def _wait(self, work: Coroutine[Any, Any, T], cancel: Cancel | None) -> T:
         scope = Scope(self._loop)
+        self._scopes.add(scope)
         future: Future[T] = asyncio.run_coroutine_threadsafe(scope.run(work), self._loop)
         while True:
             try:
