@@ -15,7 +15,7 @@ from codespec.languages import by_id
 from codespec.protocols import Limits
 from codespec.remote.address import Address
 from codespec.remote.connection import Connection
-from codespec.remote.scoring_engine import ScoringEngine
+from codespec.remote.scoring.scoring_engine import ScoringEngine
 
 
 @dataclass

@@ -16,8 +16,8 @@ from codespec.protocols import Limits
 from codespec.remote.address import Address
 from codespec.remote.connection import Connection
 from codespec.remote.errors import Refused, RemoteError
-from codespec.remote.scoring_engine import ScoringEngine
-from codespec.remote.streaming_engine import StreamingEngine
+from codespec.remote.scoring.scoring_engine import ScoringEngine
+from codespec.remote.streaming.streaming_engine import StreamingEngine
 
 SCORING = frozenset({"vllm", "sglang", "llama-cpp-python"})
 """Engines that can say how likely given tokens are."""

@@ -9,7 +9,7 @@ from codespec.completion.prompt.prompt import Prompts, file_header
 from codespec.grammar import Grammar
 from codespec.grammar.tokenizer import byte_tokenizer
 from codespec.protocols import Snippet
-from codespec.remote.byte_vocabulary import CONTROLS, END, PREFIX, ByteVocabulary, Parts, split, text_layout
+from codespec.remote.streaming.byte_vocabulary import CONTROLS, END, PREFIX, ByteVocabulary, Parts, split, text_layout
 
 BYTES = ByteVocabulary()
 FILES = (Snippet("a.py", "one = 1\n"), Snippet("lib/b.py", "two = 2\n"))

@@ -14,8 +14,8 @@ from codespec.models.registry import EMBEDDED_TARGET
 from codespec.protocols import CodespecError, Limits
 from codespec.remote.address import Address
 from codespec.remote.connection import Connection
-from codespec.remote.scoring_engine import ScoringEngine
-from codespec.remote.text_scorer import LlamaCppScorer
+from codespec.remote.scoring.scoring_engine import ScoringEngine
+from codespec.remote.scoring.text_scorer import LlamaCppScorer
 from tests.remote.real_servers import MISSING, llama_cpp_server
 from tests.remote.scoring import PROMPTS, state_of, text_of
 

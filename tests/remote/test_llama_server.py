@@ -28,7 +28,7 @@ from codespec.models.registry import EMBEDDED_TARGET
 from codespec.protocols import Chunk, Snippet
 from codespec.remote.address import Address
 from codespec.remote.connection import Connection
-from codespec.remote.streaming_engine import StreamingEngine
+from codespec.remote.streaming.streaming_engine import StreamingEngine
 from tests.remote.faulty_engine import until
 from tests.remote.real_llama_server import RunningServer, needs_server, running
 

@@ -15,9 +15,9 @@ from codespec.protocols import ContextFull, Sampling
 from codespec.remote.address import Address
 from codespec.remote.connection import Connection
 from codespec.remote.errors import Away, Refused
-from codespec.remote.rows import UNKNOWN, best_of, dense
-from codespec.remote.scorers import SglangScorer, VllmScorer
-from codespec.remote.scoring_target import ScoringTarget
+from codespec.remote.scoring.rows import UNKNOWN, best_of, dense
+from codespec.remote.scoring.scorers import SglangScorer, VllmScorer
+from codespec.remote.scoring.scoring_target import ScoringTarget
 from codespec.speculative.sparse import SparseSampler, Undecided
 from tests.remote.scoring_stand_ins import StandIn
 

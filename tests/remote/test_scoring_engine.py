@@ -18,7 +18,7 @@ from codespec.protocols import CodespecError, Limits
 from codespec.remote.address import Address
 from codespec.remote.connection import Connection
 from codespec.remote.errors import Refused
-from codespec.remote.scoring_engine import ScoringEngine
+from codespec.remote.scoring.scoring_engine import ScoringEngine
 from tests.remote.scoring import CODE, PROMPTS, state_of, text_of, tokens_of
 from tests.remote.scoring_stand_ins import StandIn
 

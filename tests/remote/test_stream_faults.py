@@ -18,7 +18,7 @@ from codespec.protocols import Limits
 from codespec.remote.address import Address
 from codespec.remote.connection import Connection
 from codespec.remote.errors import Away, Refused
-from codespec.remote.streaming_engine import StreamingEngine
+from codespec.remote.streaming.streaming_engine import StreamingEngine
 from tests.remote.faulty_engine import FaultyEngine, Request, running
 
 PROMPT = [120, 61]

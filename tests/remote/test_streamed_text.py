@@ -7,8 +7,8 @@ from fakes import FakeVocabulary, TextGrammar
 
 from codespec.grammar import Grammar
 from codespec.grammar.tokenizer import byte_tokenizer
-from codespec.remote.byte_vocabulary import CONTROLS, ByteVocabulary
-from codespec.remote.streamed_text import StreamedText
+from codespec.remote.streaming.byte_vocabulary import CONTROLS, ByteVocabulary
+from codespec.remote.streaming.streamed_text import StreamedText
 
 BYTES = ByteVocabulary()
 

@@ -16,10 +16,10 @@ from codespec.grammar import Grammar
 from codespec.models.registry import EMBEDDED_TARGET
 from codespec.protocols import Snippet
 from codespec.remote.address import Address
-from codespec.remote.asked import family_named
 from codespec.remote.connection import Connection
 from codespec.remote.errors import Refused
-from codespec.remote.streaming_engine import StreamingEngine
+from codespec.remote.streaming.asked import family_named
+from codespec.remote.streaming.streaming_engine import StreamingEngine
 from tests.remote.faulty_engine import running
 from tests.remote.stand_ins import KINDS, StandIn
 

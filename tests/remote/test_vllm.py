@@ -15,7 +15,7 @@ from codespec.models.registry import EMBEDDED_TARGET
 from codespec.protocols import Limits, Sampling
 from codespec.remote.address import Address
 from codespec.remote.connection import Connection
-from codespec.remote.scoring_engine import ScoringEngine
+from codespec.remote.scoring.scoring_engine import ScoringEngine
 from tests.remote.real_servers import VLLM, vllm_server
 from tests.remote.samples import SAMPLES
 from tests.remote.scoring import CODE, state_of, text_of, tokens_of

@@ -18,7 +18,7 @@ from codespec import Completer, Config, Request
 from codespec.models.registry import EMBEDDED_TARGET
 from codespec.remote.address import Address
 from codespec.remote.connection import Connection
-from codespec.remote.streaming_engine import StreamingEngine
+from codespec.remote.streaming.streaming_engine import StreamingEngine
 from tests.remote.real_llama_server import running
 
 ROOT = Path(__file__).parents[2]

@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 from codespec.models.fim import FAMILIES, Family, Snippets
 from codespec.protocols import Sampling
-from codespec.remote.byte_vocabulary import Parts
-from codespec.remote.events import Piece
+from codespec.remote.streaming.byte_vocabulary import Parts
+from codespec.remote.streaming.events import Piece
 
 Way = Literal["ids", "fields", "markers", "prefix"]
 """How a prompt is put: as ``ids`` of the model's tokens; in the engine's own ``fields`` for prefix and suffix; as a

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from codespec.llama.model import LlamaVocabulary
 from codespec.remote.errors import Refused
-from codespec.remote.rows import Row
-from codespec.remote.scorers import Scorer
+from codespec.remote.scoring.rows import Row
+from codespec.remote.scoring.scorers import Scorer
 
 PROBE = """def fibonacci(n: int) -> list[int]:
     \"\"\"The first numbers.\"\"\"

@@ -10,7 +10,7 @@ from codespec.llama.model import LlamaVocabulary
 from codespec.protocols import Cancel
 from codespec.remote.connection import Connection
 from codespec.remote.errors import Away, Refused
-from codespec.remote.rows import Row, best_of
+from codespec.remote.scoring.rows import Row, best_of
 
 PROMPT_COST = 250
 """What one more prompt costs vLLM, where a token that it reads anew costs 6, and each of the best that it names with it

@@ -9,8 +9,8 @@ import numpy as np
 
 from codespec.protocols import Cancel, CodespecError, ContextFull, GrammarState, Logits, Sampling, Target
 from codespec.remote.errors import Refused
-from codespec.remote.rows import Row, dense
-from codespec.remote.scorers import Scorer
+from codespec.remote.scoring.rows import Row, dense
+from codespec.remote.scoring.scorers import Scorer
 from codespec.speculative.sampling import LogitSampler
 
 BEST_FREE = 6

@@ -6,9 +6,9 @@ import json
 from typing import Any
 
 from codespec.protocols import Sampling
-from codespec.remote.asked import Asked, Body, Streamer, Way
 from codespec.remote.errors import Away
-from codespec.remote.events import DONE, Piece, event, number, record, table, text_of, whole
+from codespec.remote.streaming.asked import Asked, Body, Streamer, Way
+from codespec.remote.streaming.events import DONE, Piece, event, number, record, table, text_of, whole
 
 _SAMPLERS = ["penalties", "top_k", "top_p", "min_p", "temperature"]
 

@@ -27,16 +27,23 @@ from codespec.protocols import (
     Sampling,
     Statistics,
 )
-from codespec.remote.about import About, about
-from codespec.remote.answers import Answers, drain
-from codespec.remote.asked import Asked, Way, family_named
-from codespec.remote.byte_vocabulary import BYTES_PER_TOKEN, CONTROLS, ByteVocabulary, Parts, split, text_layout
 from codespec.remote.connection import Connection
-from codespec.remote.events import Piece
-from codespec.remote.stop import Stop
-from codespec.remote.streamed_text import StreamedText, last
-from codespec.remote.streamers import STREAMERS
-from codespec.remote.undrafted import Undrafted
+from codespec.remote.streaming.about import About, about
+from codespec.remote.streaming.answers import Answers, drain
+from codespec.remote.streaming.asked import Asked, Way, family_named
+from codespec.remote.streaming.byte_vocabulary import (
+    BYTES_PER_TOKEN,
+    CONTROLS,
+    ByteVocabulary,
+    Parts,
+    split,
+    text_layout,
+)
+from codespec.remote.streaming.events import Piece
+from codespec.remote.streaming.stop import Stop
+from codespec.remote.streaming.streamed_text import StreamedText, last
+from codespec.remote.streaming.streamers import STREAMERS
+from codespec.remote.streaming.undrafted import Undrafted
 
 USUAL_CONTEXT, LONGEST_AUTOMATIC_CONTEXT = 4096, 8192
 """Tokens of prompt and text where neither the settings nor the engine say; and the most that are used unasked."""

@@ -22,11 +22,11 @@ from codespec.models.trimmed import VOCABULARY_KEY
 from codespec.protocols import Aborted, Cancel, Chunk, Draft, GrammarState, Limits, Sampling, Target
 from codespec.remote.connection import Connection
 from codespec.remote.errors import Refused
-from codespec.remote.round_trips import FAR, RequestCosts, key_of
-from codespec.remote.scorers import Scorer, SglangScorer, VllmScorer
-from codespec.remote.scoring_target import ScoringTarget, rows_of
-from codespec.remote.text_scorer import LlamaCppScorer
-from codespec.remote.vocabulary_check import check_rows, check_vocabulary, some_tokens
+from codespec.remote.scoring.round_trips import FAR, RequestCosts, key_of
+from codespec.remote.scoring.scorers import Scorer, SglangScorer, VllmScorer
+from codespec.remote.scoring.scoring_target import ScoringTarget, rows_of
+from codespec.remote.scoring.text_scorer import LlamaCppScorer
+from codespec.remote.scoring.vocabulary_check import check_rows, check_vocabulary, some_tokens
 from codespec.speculative.generate import Generator
 from codespec.speculative.sparse import SparseSampler
 

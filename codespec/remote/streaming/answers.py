@@ -8,11 +8,11 @@ from contextlib import closing, suppress
 from dataclasses import replace
 
 from codespec.protocols import Aborted
-from codespec.remote.asked import Asked, Streamer, Way
 from codespec.remote.connection import Connection
 from codespec.remote.errors import Away, Refused, RemoteError
-from codespec.remote.events import Piece
-from codespec.remote.stop import Stop
+from codespec.remote.streaming.asked import Asked, Streamer, Way
+from codespec.remote.streaming.events import Piece
+from codespec.remote.streaming.stop import Stop
 
 DRAIN_MS = 50.0
 """Milliseconds that the rest of a stream may take after the text's end, so that its connection can be used again."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from codespec.remote.asked import Streamer
 from codespec.remote.connection import Connection
 from codespec.remote.errors import Refused
-from codespec.remote.events import table, text_of, whole
+from codespec.remote.streaming.asked import Streamer
+from codespec.remote.streaming.events import table, text_of, whole
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from typing import Any
 
 from codespec.protocols import Cancel, ContextFull
 from codespec.remote.errors import Refused
-from codespec.remote.rows import UNKNOWN, Row
-from codespec.remote.scorers import Scorer, ids_of
+from codespec.remote.scoring.rows import UNKNOWN, Row
+from codespec.remote.scoring.scorers import Scorer, ids_of
 
 BAN = -1000.0
 """Added to the logit of a token that must not be generated."""

@@ -11,7 +11,7 @@ from codespec.engine.engine import KeptPrompts, NothingKept
 from codespec.files import StrPath
 from codespec.languages import Language
 from codespec.llama.devices import ResolvedSetting
-from codespec.remote.nothing_learnt import NothingLearnt
+from codespec.remote.streaming.nothing_learnt import NothingLearnt
 
 
 class Undrafted:

@@ -1,0 +1,1 @@
+"""A target on an engine that says how likely given tokens are; what it says is verified here."""
