@@ -326,7 +326,12 @@ def test_alternatives(either: StreamingEngine):
 
 def test_it_says_what_it_is(either: StreamingEngine, server: RunningServer):
     assert either.about == {
-        "remote": {"kind": "llama-server", "url": server.url, "model": either.about["remote"]["model"]}
+        "remote": {
+            "kind": "llama-server",
+            "url": server.url,
+            "model": either.about["remote"]["model"],
+            "mode": "stream",
+        }
     }
     assert either.name == "target"
     assert Completer(either, BASE).status(["python"])["remote"]["kind"] == "llama-server"

@@ -12,7 +12,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.remote.rpc_servers import SUPPORTED, WAIT_S, Server, needs_servers, servers
 
 from codespec.cli.doctor import report
 from codespec.completion.completer import Completer
@@ -28,6 +27,7 @@ from codespec.llama.context import Context
 from codespec.llama.rpc import InUse, Servers
 from codespec.models.registry import EMBEDDED_TARGET
 from codespec.protocols import CodespecError, Sampling
+from tests.remote.rpc_servers import SUPPORTED, WAIT_S, Server, needs_servers, servers
 
 ROOT = Path(__file__).parent.parent.parent
 FILES = {
