@@ -9,6 +9,9 @@ import pytest
 
 from codespec.config import Config, LanguageConfig, load, models_folder, user_file
 from codespec.config_rules import is_path
+from codespec.languages import by_id
+from codespec.models.registry import find_adapter, find_draft, find_target
+from codespec.protocols import CodespecError
 
 
 @pytest.fixture
@@ -264,3 +267,20 @@ def test_a_user_may_choose_any_file(home):
     assert config.target.path == str(home / "m.gguf")
     assert config.draft == str(home / "sub/d.gguf")
     assert config.grammar == str(home / "g.gbnf")
+
+
+NOBODYS = "~no-such-user-here/x"
+
+
+@pytest.mark.parametrize("key", ["draft", "target", "target_lora", "draft_lora", "grammar"])
+def test_a_home_that_nobody_has_is_a_bad_path(key):
+    path = NOBODYS + (".gbnf" if key == "grammar" else ".gguf")
+    config, messages = Config().apply({key: {"path": path} if key == "target" else path}, "here")
+    assert (config, len(messages)) == (Config(), 1)
+    assert "is ignored: not a file name" in messages[0]
+
+
+@pytest.mark.parametrize("find", [find_target, lambda name: find_draft(name, by_id("python")), find_adapter])
+def test_a_model_at_a_home_that_nobody_has(find):
+    with pytest.raises(CodespecError, match="there is no such user"):
+        find(f"{NOBODYS}.gguf")
