@@ -15,7 +15,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from codespec.config_rules import AUTO, SettingRule, Workspace, cores, host_and_port, in_short, is_path, option, show
+from codespec.config_rules import AUTO, SettingRule, Workspace, in_short, is_path, option, show
+from codespec.config_sections import CacheConfig, ContextConfig, LanguageConfig, LoraConfig, RemoteConfig, TargetConfig
 from codespec.files import StrPath
 from codespec.languages import LANGUAGES
 from codespec.models.registry import adapters_folder, models_folder
@@ -28,144 +29,12 @@ else:
 
 FILE_NAME = "codespec.toml"
 
-REMOTE_KINDS = (
-    *("", "llama-server", "vllm", "sglang", "llama-cpp-python"),
-    *("ollama", "lmstudio", "mistral", "deepseek", "openai"),
-)
-"""Engines that a target may run on; empty: in this process."""
-
 LARGEST_FILE, LONGEST_LINE = 1 << 16, 1024
 """Bytes: the parser takes time that grows with the square of a key's length."""
 
 _MOST_MESSAGES = 5  # about one file of a workspace
-_LARGEST_CONTEXT = 8192  # tokens, that are chosen where the settings name none
 
 T = TypeVar("T")
-
-_KV_TYPES = (AUTO, "f32", "f16", "bf16", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0")
-
-
-@dataclass(frozen=True)
-class TargetConfig:
-    """The target model.
-
-    Attributes:
-        path: a GGUF file, or the name of one in the models folder; empty is the embedded model.
-        gpu_layers: how many layers run on the GPU, as llama.cpp counts them; ``auto``: as many as fit into its memory.
-        threads: ``auto`` goes by the size of the model, and so does 0.
-        context: tokens; 0 is what the model was trained with, within reason.
-        kv_type: the type of the KV cache; ``auto`` is ``f16``.
-        flash_attention: ``auto`` is off on a CPU, where it makes short passes slower, else llama.cpp's choice.
-        fim: the order of a fill-in-the-middle prompt: ``psm`` (the prefix first), ``spm`` (the suffix first: a key then
-            changes only the prompt's end) or ``auto`` (the model's preferred one).
-        rpc: servers of llama.cpp's RPC backend that layers go to, each ``host:port``; ``gpu_layers`` says how many.
-    """
-
-    path: str = option("", Workspace.NEVER, file="model")
-    gpu_layers: int | str = option(AUTO, Workspace.NEVER, maximum=10_000, automatic=True)
-    threads: int | str = option(AUTO, Workspace.LOWER, maximum=1024, automatic=True, stands_for=cores())
-    context: int = option(0, Workspace.LOWER, maximum=1 << 20, stands_for=_LARGEST_CONTEXT)
-    kv_type: str = option(AUTO, Workspace.LOWER, choices=_KV_TYPES, stands_for="f16")
-    flash_attention: str = option("auto", Workspace.NEVER, choices=("auto", "on", "off"))
-    fim: str = option("auto", Workspace.ANY, choices=("auto", "psm", "spm"))
-    rpc: tuple[str, ...] = option((), Workspace.NEVER, texts=host_and_port)
-
-    @property
-    def set_gpu_layers(self) -> int | None:
-        """None where they are chosen."""
-        return None if isinstance(self.gpu_layers, str) else self.gpu_layers
-
-    @property
-    def set_threads(self) -> int:
-        """0 where they are chosen."""
-        return 0 if isinstance(self.threads, str) else self.threads
-
-
-@dataclass(frozen=True)
-class RemoteConfig:
-    """An engine elsewhere that the target runs on. Nothing of it can be set by a workspace: it sends code away.
-
-    Attributes:
-        kind: of the engine; ``openai`` is any that answers ``/v1/completions``; empty: the target runs here.
-        url: such as ``http://127.0.0.1:8080``.
-        model: the name that the engine knows it by; empty: the only or first one that it has.
-        vocabulary: a GGUF file, or the name of one in the models folder, with the target's tokens (it needs no
-            weights). Needed where tokens are verified here; without it texts are sent.
-        mode: whether tokens are proposed here and the engine only ``score``s them, or its text is a ``stream``;
-            ``auto`` takes what is faster here.
-        context: tokens of prompt and text; 0 asks the engine, or is 4,096.
-        key_env: the environment variable with the key; without it the system's keyring is asked.
-        certificate: a file with the certificates that may sign the engine's; empty: those of the system.
-        silence_s: seconds without an answer after which a request is given up.
-        fallback: ``local``: the model of ``target`` answers while the engine is away.
-    """
-
-    kind: str = option("", Workspace.NEVER, choices=REMOTE_KINDS)
-    url: str = option("", Workspace.NEVER)
-    model: str = option("", Workspace.NEVER)
-    vocabulary: str = option("", Workspace.NEVER, file="model")
-    mode: str = option("auto", Workspace.NEVER, choices=("auto", "score", "stream"))
-    context: int = option(0, Workspace.NEVER, maximum=1 << 20)
-    key_env: str = option("CODESPEC_API_KEY", Workspace.NEVER)
-    certificate: str = option("", Workspace.NEVER)
-    silence_s: float = option(10.0, Workspace.NEVER, minimum=0.1, maximum=600)
-    fallback: str = option("local", Workspace.NEVER, choices=("local", "none"))
-
-
-@dataclass(frozen=True)
-class LoraConfig:
-    """A LoRA adapter; in files and options its path alone may stand for it.
-
-    Attributes:
-        path: a GGUF file, or the name of one in the adapters folder; empty is none.
-        scale: of what it changes, besides the adapter's own; 0 is nothing.
-    """
-
-    path: str = option("", Workspace.ANY, file="adapter")
-    scale: float = option(1.0, Workspace.ANY, maximum=100)
-
-
-@dataclass(frozen=True)
-class CacheConfig:
-    """How many KV caches of earlier prompts are kept.
-
-    Attributes:
-        memory_mib: MiB of main memory for documents other than the one being completed; 0 keeps none.
-        saved_mib: MiB on the disk for each workspace, from its last session to its next; 0 keeps none.
-        shift: whether KV cells of text that has moved in the prompt are shifted instead of decoded again. Faster where
-            the beginning of a long file leaves the prompt, but the model then sees a slightly different text: lossy,
-            and off in exact decoding.
-    """
-
-    memory_mib: int = option(512, Workspace.LOWER, maximum=1 << 20)
-    saved_mib: int = option(256, Workspace.LOWER, maximum=1 << 16)
-    shift: bool = option(False, Workspace.NEVER)
-
-
-@dataclass(frozen=True)
-class ContextConfig:
-    """The snippets of other files in prompts.
-
-    Attributes:
-        enabled: whether there are any.
-        ring_chunks: how many recent positions are remembered; 0: neither those nor open files are shown.
-        chunk_lines: lines around each of them.
-        imports: whether the signatures of what a file imports from its workspace are shown.
-    """
-
-    enabled: bool = option(True, Workspace.OFF)
-    ring_chunks: int = option(16, Workspace.LOWER, maximum=256)
-    chunk_lines: int = option(64, Workspace.LOWER, minimum=4, maximum=512)
-    imports: bool = option(True, Workspace.OFF)
-
-
-@dataclass(frozen=True)
-class LanguageConfig:
-    """The settings of one language; empty and None follow the general setting."""
-
-    draft: str = option("", Workspace.ANY, file="model")
-    grammar: str = option("", Workspace.ANY, file="grammar")
-    enabled: bool | None = option(None, Workspace.OFF)
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from codespec.config import Config, LanguageConfig, load, models_folder, user_file
+from codespec.config import Config, load, models_folder, user_file
 from codespec.config_rules import is_path
+from codespec.config_sections import LanguageConfig
 from codespec.languages import by_id
 from codespec.models.registry import find_adapter, find_draft, find_target
 from codespec.protocols import CodespecError

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from codespec.config import Config, LanguageConfig
+from codespec.config import Config
 from codespec.config_rules import SettingRule, Workspace
+from codespec.config_sections import LanguageConfig
 
 ROOT = Path(__file__).parent.parent
 

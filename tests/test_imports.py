@@ -33,7 +33,7 @@ LAYERS = [
     {"engine"},
     {"remote"},
     {"capacity"},
-    {"config", "config_rules"},
+    {"config", "config_rules", "config_sections"},
     {"completion"},
     {"worker"},
     {"daemon"},

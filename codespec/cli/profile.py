@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from codespec.config import Config, TargetConfig
+from codespec.config import Config
+from codespec.config_sections import TargetConfig
 from codespec.draft.costs import LONGEST, SIZES, CostCurve, Measurement, plan
 from codespec.draft.storage.profiles import Profiles, Setup, default_folder
 from codespec.engine.calibration import busy_clock

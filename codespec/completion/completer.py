@@ -215,7 +215,9 @@ class Completer:
         text, offset = request.normalized()
         self._adapters.use()
         self.engine.prompt_cache.enter(self._kept_for(request))
-        prompt = self._prompt(_without_lead(text[:offset]), text[offset:], request, self._limits(request))
+        before = text[:offset]
+        before = before[: offset - len(lead_of(before))]  # which the completion generates again
+        prompt = self._prompt(before, text[offset:], request, self._limits(request))
         decoded = self.engine.prefill(prompt, cancel)
         self._counts.read_ahead += decoded
         with suppress(CodespecError):  # the completion itself will report it
@@ -385,11 +387,6 @@ class Completer:
     def close(self) -> None:
         """Save what was learnt and free the models."""
         self.engine.close()
-
-
-def _without_lead(prefix: str) -> str:
-    """The text before the cursor without its lead, which the completion generates again (``lead_of``)."""
-    return prefix[: len(prefix) - len(lead_of(prefix))]
 
 
 def _warm(sampling: Sampling) -> Sampling:

@@ -9,7 +9,8 @@ from pathlib import Path
 from codespec.completion.completer import Completer
 from codespec.completion.ending.token_prefixes import prepare
 from codespec.completion.remote_completer import RemoteCompleter
-from codespec.config import Config, RemoteConfig
+from codespec.config import Config
+from codespec.config_sections import RemoteConfig
 from codespec.draft.storage.profiles import Profiles, default_folder
 from codespec.engine.engine import Engine
 from codespec.engine.local import LocalEngine

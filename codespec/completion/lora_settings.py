@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from codespec.config import Config, LoraConfig
+from codespec.config import Config
+from codespec.config_sections import LoraConfig
 from codespec.engine.adapters import LoraRequest
 from codespec.engine.engine import Engine
 from codespec.models.registry import find_adapter

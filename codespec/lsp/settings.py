@@ -9,7 +9,8 @@ from typing import Any, Literal
 from urllib.parse import unquote
 
 from codespec import config
-from codespec.config import Config, LanguageConfig
+from codespec.config import Config
+from codespec.config_sections import ContextConfig, LanguageConfig
 
 SECTION = "codespec"
 """The section that ``workspace/configuration`` asks for."""
@@ -147,7 +148,7 @@ def _of_the_models(settings: Config) -> Config:
         statistics=True,
         status=True,
         log_level="warning",
-        context=config.ContextConfig(),
+        context=ContextConfig(),
         language={},
     )
 

@@ -33,7 +33,6 @@ REFUSALS = 8
 """Tokens that the grammar may refuse before its whole mask is computed. Between 4 and 16 is best where a mask costs as
 much as ten answers, and nearly every token is refused."""
 
-
 _LARGE = 40.0
 """Logits of which the sum of ``exp`` over a vocabulary is a float32, and that of the best of them no tiny one."""
 

@@ -12,7 +12,7 @@ from adapters import matrices, weights_of, write_adapter, write_model, write_ten
 
 from codespec import Completer, Config, Request
 from codespec.cli.main import main
-from codespec.config import LoraConfig
+from codespec.config_sections import LoraConfig
 from codespec.daemon.models import Models, engine_key
 from codespec.daemon.wire import pack_config, unpack_config
 from codespec.draft.storage.profiles import Profiles

@@ -11,7 +11,7 @@ import pytest
 
 from codespec import Completer, Config
 from codespec.completion.prompt.prompt import Prompts
-from codespec.config import TargetConfig
+from codespec.config_sections import TargetConfig
 from codespec.llama.model import Model
 from codespec.models.fim import fim_format
 from codespec.protocols import Snippet

@@ -17,7 +17,8 @@ from codespec.cli.doctor import report
 from codespec.completion.completer import Completer
 from codespec.completion.load import load_engine
 from codespec.completion.request import Request
-from codespec.config import Config, TargetConfig
+from codespec.config import Config
+from codespec.config_sections import TargetConfig
 from codespec.daemon.client import SharedCompleter, stop_model_process
 from codespec.draft.costs import LONGEST, CostCurve
 from codespec.draft.storage.profiles import Setup

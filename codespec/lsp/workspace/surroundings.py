@@ -13,7 +13,7 @@ from pygls.uris import to_fs_path
 
 from codespec.completion.prompt.imports import LARGEST
 from codespec.completion.prompt.other_files import Chooser, Ring, around, piece_spans, span, without_ends
-from codespec.config import ContextConfig
+from codespec.config_sections import ContextConfig
 from codespec.languages import by_path
 from codespec.lsp.workspace.documents import Document
 from codespec.lsp.workspace.import_reader import ImportReader

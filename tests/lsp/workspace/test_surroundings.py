@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from lsprotocol import types
 
-from codespec.config import ContextConfig
+from codespec.config_sections import ContextConfig
 from codespec.lsp.workspace import surroundings
 from codespec.lsp.workspace.documents import Document
 from codespec.privacy.ignore_files import CHECK_S
