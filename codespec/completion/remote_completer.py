@@ -82,7 +82,7 @@ class RemoteCompleter:
         return self._here().prefill(request, cancel) if self._load_local is not None else 0
 
     def _may_send(self, request: Request) -> bool:
-        return self._public.may_send(request.path, request.workspace, request.text)
+        return self._public.may_send(request.path, request.workspace, request.text, request.offset)
 
     def generate(
         self,

@@ -26,6 +26,8 @@ RECHECK_S = 2.0
 DOCUMENTS = 64
 """Whose last text is kept, to see what has changed."""
 
+_ENDS = ('"', "'", "`", "@host", '@host"', "host", 'host"', "</a>", "/a>", '"}')
+"""What may end a value that is being typed: quotes, the host of an address, a tag."""
 _OPEN_QUOTE = re.compile(r"^([^\n\"'`]*)([\"'`])([^\n\"'`]{3,})$", re.MULTILINE)  # a value that is being typed
 
 
@@ -92,15 +94,21 @@ class PublicFiles:
                     return False
         return not self._is_secret(path, real, text)
 
-    def may_send(self, path: str, workspace: str, text: str) -> bool:
-        """Whether a text may leave the machine: what may not be kept may not, nor what holds a value of which only the
-        closing quote is missing.
+    def may_send(self, path: str, workspace: str, text: str, offset: int) -> bool:
+        """Whether a text may leave the machine: what may not be kept may not, nor what holds a value that is being
+        typed and of which only the end is missing.
 
         Args:
             path, workspace: as for ``may_keep``.
+            offset: of the cursor.
         """
+        if not self.may_keep(path, workspace, text):
+            return False
         closed, count = _OPEN_QUOTE.subn(r"\1\2\3\2", text)
-        return self.may_keep(path, workspace, text) and not (count and is_secret(path, closed))
+        if count and is_secret(path, closed):
+            return False
+        before, after = text[max(0, offset - AROUND) : offset], text[offset : offset + AROUND]
+        return not any(is_secret(path, before + end + after) for end in _ENDS)
 
     def _ignores(self, path: Path, folder: Path) -> bool:
         return self._git.excludes(path, folder) or self._own.excludes(path, folder)
