@@ -16,6 +16,7 @@ LAYERS = [
         "errors",
         "exit_codes",
         "files",
+        "hosts",
         "paths",
         "privacy",
         "recent",

@@ -21,7 +21,7 @@ from benchmarks.decode.llama_cpp import environment
 from benchmarks.llama_server import Server
 from codespec.capacity.planning import SHARES
 from codespec.capacity.sessions import Work, draw
-from codespec.capacity.simulation import Engine, pass_costs, simulate
+from codespec.capacity.simulation import EngineSettings, pass_costs, simulate
 from codespec.capacity.waits import Waits, percentiles, together
 from codespec.draft.costs import CostCurve
 from codespec.errors import CodespecError
@@ -119,7 +119,7 @@ def _one(
     between = tuple((a + b) / 2 for a, b in zip(before[0], after[0], strict=True))
     curve = plan.curve or CostCurve((0,), SIZES, (between,))
     outside, sequence = ((a + b) / 2 for a, b in zip(before[1:], after[1:], strict=True))
-    engine = Engine(slots=plan.slots, cache=1000, overhead_ms=outside, sequence_ms=sequence, late_cancel=1)
+    engine = EngineSettings(slots=plan.slots, cache=1000, overhead_ms=outside, sequence_ms=sequence, late_cancel=1)
     costs = pass_costs(curve, engine, plan.work.prompt)
     predicted = simulate(keys, seconds, plan.work, engine, costs, curve.switch_ms)
     say("")

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from codespec.capacity.sessions import Work, draw
-from codespec.capacity.simulation import WARM_UP, Engine, Outcome, pass_costs, simulate
+from codespec.capacity.simulation import WARM_UP, EngineSettings, Outcome, pass_costs, simulate
 from codespec.capacity.waits import Waits, percentiles, together
 from codespec.draft.costs import CostCurve
 
@@ -47,7 +47,7 @@ class Replica:
     def __init__(
         self,
         curve: CostCurve,
-        engine: Engine,
+        engine: EngineSettings,
         work: Work,
         seed: int,
         bound: float = _PATIENCE_MS,
@@ -190,7 +190,7 @@ class Change:
     """The same with something else: what that is worth."""
 
     name: str
-    engine: Engine
+    engine: EngineSettings
     work: Work
 
 
@@ -198,7 +198,7 @@ DRAFT, ACCEPTED = 4, 1.5
 """What drafts are taken to do where the settings name none: tokens proposed and accepted in a pass."""
 
 
-def changes(engine: Engine, work: Work) -> list[Change]:
+def changes(engine: EngineSettings, work: Work) -> list[Change]:
     """The settings as given, and one thing at a time different."""
     found = [Change("as given", engine, work)]
     if work.memory:
@@ -238,7 +238,7 @@ class Row:
 
 def plan(
     curve: CostCurve,
-    engine: Engine,
+    engine: EngineSettings,
     work: Work,
     developers: Sequence[int],
     within: float | None,

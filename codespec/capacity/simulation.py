@@ -4,13 +4,13 @@ A discrete-event simulation: time goes from one forward pass to the next, as in 
 pass takes a token of every request that is decoding (with drafts: those proposed, too) and as many tokens of prompts as
 its size leaves room for. What a key took back leaves the batch behind the pass that is running.
 
-What it costs is the measured T(n), and ``Engine.sequence_ms`` for each further request in the pass: n tokens of several
-sequences cost what n tokens of one cost where the weights are most of the work, and more where attention is.
+What it costs is the measured T(n), and ``EngineSettings.sequence_ms`` for each further request in the pass: n tokens of
+several sequences cost what n tokens of one cost where the weights are most of the work, and more where attention is.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -19,6 +19,7 @@ import numpy as np
 from codespec.capacity.sessions import Keys, Work
 from codespec.capacity.waits import Waits
 from codespec.draft.costs import LONGEST, CostCurve
+from codespec.recent import Recent
 
 MEMORY_MS = 1.0
 """What an answer from memory takes (`python -m benchmarks latency`: 0.5 at the median, 1.0 at the 95th percentile)."""
@@ -27,7 +28,7 @@ WARM_UP = 0.1
 
 
 @dataclass(frozen=True)
-class Engine:
+class EngineSettings:
     """Settings of an engine.
 
     Attributes:
@@ -60,7 +61,7 @@ class Engine:
     gpus: int = 1
 
 
-def pass_costs(curve: CostCurve, engine: Engine, context: int) -> list[float]:
+def pass_costs(curve: CostCurve, engine: EngineSettings, context: int) -> list[float]:
     """Milliseconds of a pass over n tokens at index n, up to the largest pass of an engine."""
     costs = curve.at(context)
     each = 1e3 / engine.prefill if engine.prefill else costs[LONGEST] / LONGEST
@@ -103,7 +104,7 @@ class _Request:
 
 
 def simulate(
-    keys: Keys, seconds: float, work: Work, engine: Engine, costs: Sequence[float], switch_ms: float = 0.0
+    keys: Keys, seconds: float, work: Work, engine: EngineSettings, costs: Sequence[float], switch_ms: float = 0.0
 ) -> Outcome:
     """Let one replica answer ``keys`` of the first ``seconds``.
 
@@ -119,7 +120,7 @@ class _Replica:
     keys: Keys
     seconds: float
     work: Work
-    engine: Engine
+    engine: EngineSettings
     costs: Sequence[float]
     switch_ms: float
     ms: list[float] = field(default_factory=list)
@@ -138,7 +139,7 @@ class _Replica:
         self._shown = [False] * count  # whether a completion is shown
         self._unread = [self.work.prompt] * count
         self._current: list[_Request | None] = [None] * count
-        self._cached: OrderedDict[int, None] = OrderedDict()
+        self._cached: Recent[int, None] = Recent(self.engine.cache)
         for who in range(min(count, self.engine.cache)):  # as if the day had begun before
             self._cached[who] = None
             self._unread[who] = self.work.reread
@@ -253,9 +254,6 @@ class _Replica:
         """Keep the KV cache of a developer's prompt, and let that go which was not used longest."""
         if self.engine.cache:
             self._cached[who] = None
-            self._cached.move_to_end(who)
-            if len(self._cached) > self.engine.cache:
-                self._cached.popitem(last=False)
 
     def _pass(self) -> float:
         """One forward pass over the batch; returns its seconds."""

@@ -11,7 +11,7 @@ from typing import Any
 from codespec.capacity.planning import MOST, plan
 from codespec.capacity.report import as_json, table, write
 from codespec.capacity.sessions import Work
-from codespec.capacity.simulation import Engine
+from codespec.capacity.simulation import EngineSettings
 from codespec.cli import show
 from codespec.draft.costs import CostCurve
 from codespec.errors import CodespecError
@@ -86,20 +86,20 @@ def read_curve(path: Path) -> CostCurve:
         raise CodespecError(f"{path}: {error}; {_REMEDY}") from error
 
 
-def read_engine(text: str) -> Engine:
-    """The engine of ``KEY=VALUE,KEY=VALUE…``; what is not named is as ``Engine`` has it.
+def read_engine(text: str) -> EngineSettings:
+    """The engine of ``KEY=VALUE,KEY=VALUE…``; what is not named is as ``EngineSettings`` has it.
 
     Raises:
         CodespecError: no such key, or no such value.
     """
-    kinds = {each.name: int if each.type == "int" else float for each in fields(Engine)}
+    kinds = {each.name: int if each.type == "int" else float for each in fields(EngineSettings)}
     values: dict[str, Any] = {}
     for part in filter(None, (part.strip() for part in text.split(","))):
         key, equals, value = (piece.strip() for piece in part.partition("="))
         if key not in kinds or not equals:
             raise CodespecError(f"--engine: {part!r} is no setting; give KEY=VALUE,… of {', '.join(kinds)}")
         values[key] = _value(key, value, kinds[key])
-    engine = replace(Engine(), **values)
+    engine = replace(EngineSettings(), **values)
     if engine.accepted > engine.draft:
         raise CodespecError(
             f"--engine: accepted={engine.accepted:g} of draft={engine.draft} proposed tokens is too many; "

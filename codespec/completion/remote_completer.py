@@ -10,9 +10,8 @@ from typing import Any, TypeVar
 from codespec.completion.completer import Completer
 from codespec.completion.request import Completion, Request
 from codespec.engine.engine import Engine
-from codespec.grammar import Grammar
 from codespec.privacy.public_files import PublicFiles
-from codespec.protocols import Cancel, CodespecError, Limits
+from codespec.protocols import Cancel, CodespecError
 from codespec.remote.errors import Away, RemoteError
 
 T = TypeVar("T")
@@ -84,21 +83,9 @@ class RemoteCompleter:
     def _may_send(self, request: Request) -> bool:
         return self._public.may_send(request.path, request.workspace, request.text, request.offset)
 
-    def generate(
-        self,
-        prompt: str,
-        grammar: Grammar | None = None,
-        count: int = 1,
-        limits: Limits | None = None,
-        draft: str = "auto",
-        language: str = "python",
-        file_name: str = "",
-    ) -> Iterator[Completion]:
+    def generate(self, prompt: str, *arguments: Any, **options: Any) -> Iterator[Completion]:
         """As ``Completer.generate``; the texts come from one engine, all of them."""
-        texts = self._either(
-            lambda completer: list(completer.generate(prompt, grammar, count, limits, draft, language, file_name))
-        )
-        yield from texts
+        yield from self._either(lambda completer: list(completer.generate(prompt, *arguments, **options)))
 
     def _either(self, work: Callable[[Completer], T]) -> T:
         try:

@@ -7,6 +7,7 @@ import logging
 import queue
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any
 
@@ -152,8 +153,7 @@ class Session:
         request = unpack_request(message["request"], self._texts)
 
         def work(models: Models, cancel: Cancel) -> Any:
-            self._say_begun(number)
-            with models.running(cancel):
+            with self._begun(number, models, cancel):
                 return pack_completions(self._opened.complete(request, cancel))
 
         self._submit(number, self._name, work, ahead=bool(message["ahead"]))
@@ -182,8 +182,7 @@ class Session:
         request, text = unpack_request(message["request"], self._texts), message["completion"]
 
         def work(models: Models, cancel: Cancel) -> None:
-            self._say_begun(number)
-            with models.running(cancel):
+            with self._begun(number, models, cancel):
                 self._opened.accepted(request, text)
 
         self._submit(number, f"{self._name} learns", work)
@@ -192,8 +191,7 @@ class Session:
         folder = message["workspace"]
 
         def work(models: Models, cancel: Cancel) -> None:
-            self._say_begun(number)
-            with models.running(cancel):
+            with self._begun(number, models, cancel):
                 self._opened.forget(folder)
 
         self._submit(number, f"{self._name} learns", work)
@@ -221,6 +219,10 @@ class Session:
 
     def _say_begun(self, number: Any) -> None:
         self.say({"id": number, "begun": True})
+
+    def _begun(self, number: Any, models: Models, cancel: Cancel) -> AbstractContextManager[None]:
+        self._say_begun(number)
+        return models.running(cancel)
 
     def _submit(self, number: Any, document: str, work: Callable[[Models, Cancel], Any], ahead: bool = False) -> None:
         job = self._decode.submit(document, work, ahead=ahead)

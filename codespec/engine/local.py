@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import AbstractContextManager, closing
+from contextlib import AbstractContextManager, ExitStack, closing
 from dataclasses import asdict, replace
 from pathlib import Path
 from time import perf_counter
@@ -86,39 +86,11 @@ class LocalEngine(SpeculativeEngine):
             raise CodespecError("exact decoding works on the CPU only; set gpu_layers = 0")
         if exact and rpc:
             raise CodespecError("exact decoding works on this machine's CPU only; set rpc = [] for the target")
-        target = Path(target)
-        check_file(target)
-        longest = context_length or LONGEST_AUTOMATIC_CONTEXT
         self._servers = Servers(rpc)
-        try:
-            found = self._servers.gpus
-            self._placed = layers_on_gpus(gpu_layers, target, longest, kv_type, flash_attention, exact, found)
-            self.model = Model(
-                target,
-                gpu_layers=int(self._placed.value),
-                plain_buffers=exact,
-                servers=self._servers,
-                progress=progress,
-            )
-        except CodespecError:
-            self._servers.close()
-            raise
-        try:
-            if self.model.metadata(VOCABULARY_KEY) is not None:
-                raise CodespecError(f"{target}: a draft that has only some of its target's tokens; it can be no target")
-            length = context_length or min(self.model.trained_context, LONGEST_AUTOMATIC_CONTEXT)
-            self._context = Context(
-                self.model,
-                context_length=length,
-                threads=threads,
-                exact=exact,
-                kv_type=kv_type,
-                flash_attention=flash_attention,
-            )
-        except CodespecError:
-            self.model.close()
-            self._servers.close()
-            raise
+        attention = {"kv_type": kv_type, "flash_attention": flash_attention}
+        self._context = self._opened(
+            Path(target), context_length, gpu_layers, progress, exact=exact, threads=threads, **attention
+        )
         self.context_length = self._context.length
         self.threads = self._context.threads
         self._adapters = Adapters(self._context)
@@ -140,6 +112,41 @@ class LocalEngine(SpeculativeEngine):
         self._kept = self._cache_of(generator, prompt_cache or PromptCacheSettings())
         super().__init__(self.model, drafts, generator, self._kept, learnt_folder)
         self._note_servers()
+
+    def _opened(
+        self,
+        target: Path,
+        wanted: int,
+        gpu_layers: int | None,
+        progress: Callable[[float], bool] | None,
+        *,
+        kv_type: str,
+        flash_attention: str,
+        exact: bool,
+        threads: int,
+    ) -> Context:
+        """The target's context, of ``wanted`` tokens or what its model was trained with; sets ``model``."""
+        check_file(target)
+        longest, found = wanted or LONGEST_AUTOMATIC_CONTEXT, self._servers.gpus
+        with ExitStack() as undo:
+            undo.callback(self._servers.close)
+            self._placed = layers_on_gpus(gpu_layers, target, longest, kv_type, flash_attention, exact, found)
+            layers = int(self._placed.value)
+            self.model = Model(target, gpu_layers=layers, plain_buffers=exact, servers=self._servers, progress=progress)
+            undo.callback(self.model.close)
+            if self.model.metadata(VOCABULARY_KEY) is not None:
+                raise CodespecError(f"{target}: a draft that has only some of its target's tokens; it can be no target")
+            length = wanted or min(self.model.trained_context, LONGEST_AUTOMATIC_CONTEXT)
+            context = Context(
+                self.model,
+                context_length=length,
+                threads=threads,
+                exact=exact,
+                kv_type=kv_type,
+                flash_attention=flash_attention,
+            )
+            undo.pop_all()
+        return context
 
     def _note_servers(self) -> None:
         if self._servers.warning:
@@ -189,17 +196,7 @@ class LocalEngine(SpeculativeEngine):
         cancel: Cancel | None = None,
         stopped: Collection[int] = (),
     ) -> Iterator[tuple[int, Chunk]]:
-        """Generate at most ``TOGETHER`` texts for one prompt in chunks, each with the index of its text.
-
-        They are decoded in one batch, without drafts, except in exact mode: then one after the other.
-
-        Args:
-            grammars, samplings: one for each text.
-            stopped: indices of texts that are to end; the caller may add to it meanwhile.
-
-        Raises:
-            CodespecError: as ``generate``.
-        """
+        """As ``Engine.generate_together``: in one batch, without drafts; in exact mode one after the other."""
         if self._context.exact:
             # Cells that one fork gives up are taken by another, which then adds up in another order.
             yield from super().generate_together(prompt, grammars, samplings, limits, cancel, stopped)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, closing
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -13,6 +13,7 @@ from time import monotonic
 from codespec.draft.ngram_store import NgramStore, WorkspaceNgrams
 from codespec.engine.drafts import Drafts
 from codespec.engine.engine import KeptPrompts
+from codespec.engine.one_by_one import one_by_one
 from codespec.files import StrPath
 from codespec.grammar import Grammar, Tokenizer
 from codespec.languages import Language
@@ -104,27 +105,15 @@ class SpeculativeEngine:
         self.drafts.note(text)
 
     def use_draft(self, path: StrPath | None, wait: bool = True) -> None:
-        """Draft with this model from the next generation on; None for no draft model. Loads it the first time.
-
-        A draft with another vocabulary than the target's works at a price, which ``notes`` then names.
-
-        Args:
-            wait: False returns at once: while the model loads, the previous one serves.
-
-        Raises:
-            CodespecError: it cannot be loaded; the draft stays what it was.
-        """
+        """As ``Engine.use_draft``; a draft with another vocabulary works at a price, which ``notes`` then names."""
         self.drafts.choose(Path(path) if path is not None else None, wait)
 
     def find_draft(self, name: StrPath, language: Language) -> Path | None:
-        """The file of a draft for this target; None where no draft model is wanted or known.
+        """As ``Engine.find_draft``.
 
         Args:
             name: ``none``, a name, a path, or ``auto``: the best installed one with the target's vocabulary, see
                 ``best_draft``, else the embedded one of the language.
-
-        Raises:
-            CodespecError: there is no draft of this name or path.
         """
         return self.drafts.find(name, language)
 
@@ -141,11 +130,11 @@ class SpeculativeEngine:
         return learnt
 
     def use_nothing_learnt(self) -> None:
-        """Draft without n-grams of workspaces from the next generation on, until the next ``use_learnt``."""
+        """As ``Engine.use_nothing_learnt``."""
         self.drafts.ngrams.learnt = None
 
     def remember(self, prompt: Sequence[int], generated: Sequence[int]) -> None:
-        """Add the text generated after a prompt to the n-grams: the next prompt mostly differs by a key."""
+        """As ``Engine.remember``."""
         self.drafts.ngrams.remember(prompt, generated)
 
     def forget_generated(self) -> None:
@@ -153,11 +142,7 @@ class SpeculativeEngine:
         self.drafts.ngrams.forget_generated()
 
     def warm_up(self) -> None:
-        """Prepare the vocabulary for grammars, which the first request would wait for.
-
-        Raises:
-            CodespecError: no grammar can be used with this vocabulary.
-        """
+        """As ``Engine.warm_up``."""
         _ = self._grammar_tokenizer
 
     def grammar_state(self, grammar: Grammar) -> GrammarState:
@@ -178,16 +163,10 @@ class SpeculativeEngine:
         speculate: bool | Draft = True,
         language: str = "",
     ) -> Iterator[Chunk]:
-        """Generate text in chunks of whole characters; close the iterator to stop early.
+        """As ``Engine.generate``.
 
         Args:
-            prompt: token ids.
-            grammar: constrains the text, starting from this state, which is advanced.
             speculate: False decodes one token at a time with the target alone; a draft replaces the engine's own.
-            language: of the text; acceptance rates are learnt for each language apart.
-
-        Raises:
-            CodespecError: the prompt is too long, or decoding failed.
         """
         sampling = self._without_markers(sampling or Sampling())
         kind = f"{language}/{'greedy' if sampling.temperature == 0 else 'sampled'}/{'grammar' if grammar else 'free'}"
@@ -211,56 +190,27 @@ class SpeculativeEngine:
         cancel: Cancel | None = None,
         stopped: Collection[int] = (),
     ) -> Iterator[tuple[int, Chunk]]:
-        """Generate texts for one prompt one after the other, in chunks, each with the index of its text.
+        """As ``Engine.generate_together``, one text after the other."""
 
-        Args:
-            grammars, samplings: one for each text.
-            stopped: indices of texts that are to end; the caller may add to it meanwhile.
+        def generate(grammar: GrammarState | None, sampling: Sampling) -> Iterator[Chunk]:
+            return self.generate(prompt, grammar, sampling, limits, cancel)
 
-        Raises:
-            CodespecError: as ``generate``.
-        """
-        spent = Statistics()
-        for index, (grammar, sampling) in enumerate(zip(grammars, samplings, strict=True)):
-            with closing(self.generate(prompt, grammar, sampling, limits, cancel)) as chunks:  # type: ignore[type-var]
-                for chunk in chunks:
-                    yield index, chunk
-                    if index in stopped:
-                        break
-            if index + 1 < len(samplings):
-                spent.add(self.statistics)
-        self.statistics.add(spent)
+        return one_by_one(generate, lambda: self.statistics, grammars, samplings, stopped)
 
     def prefill(self, prompt: Sequence[int], cancel: Cancel | None = None) -> int:
-        """Decode the tokens of a prompt that the KV cache lacks, for a later ``generate``; ends a running generation.
-
-        Tokens decoded before ``cancel`` is set, or ``abort`` is called, stay in the KV cache.
-
-        Returns:
-            How many tokens were decoded.
-
-        Raises:
-            CodespecError: the prompt is too long, or decoding failed.
-        """
+        """As ``Engine.prefill``: tokens decoded before it was stopped stay in the KV cache."""
         self._cancellation = Cancellation()
         self._turn_to(prompt)
         with self._cancellable(self._cancellation):
             return self._generator.prefill(prompt, self._stopped(cancel))
 
     def measure(self, go_on: Callable[[], bool]) -> bool:
-        """Measure the costs of the loaded models' forward passes, where no earlier run has; seconds for each model.
-
-        Args:
-            go_on: asked before every forward pass; False stops.
-
-        Returns:
-            Whether all is measured; False where ``go_on`` or ``abort`` stopped it: the next call goes on.
-        """
+        """As ``Engine.measure``, of the loaded models; seconds for each model."""
         self._cancellation = Cancellation()
         return self.drafts.measure(go_on, self._cancellation)
 
     def save(self, every_s: float = 0.0) -> None:
-        """Save the drafts' acceptance rates, unless that was done less than ``every_s`` seconds ago."""
+        """As ``Engine.save``."""
         if monotonic() - self._saved >= every_s:
             self.drafts.save()
             self._saved = monotonic()

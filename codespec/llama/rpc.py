@@ -8,7 +8,6 @@ then in a child process what llama.cpp makes of them.
 from __future__ import annotations
 
 import ctypes
-import ipaddress
 import socket
 import subprocess
 import threading
@@ -17,6 +16,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
+from codespec import hosts
 from codespec.llama.devices import Gpu, gpu_pointers
 from codespec.llama.runtime import ggml, library
 from codespec.paths import own_python
@@ -136,11 +136,7 @@ def supported() -> bool:
 
 def is_loopback(address: str) -> bool:
     """Whether a server is on this machine, or at the end of a tunnel that begins here."""
-    host = address.rpartition(":")[0]
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
+    return hosts.is_loopback(address.rpartition(":")[0])
 
 
 def ask(addresses: Sequence[str]) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import ipaddress
 import os
 import socket
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
+from codespec import hosts
 from codespec.remote.errors import Refused
 
 KEY_SERVICE = "codespec"
@@ -64,17 +64,13 @@ class Address:
 
 def is_loopback(host: str) -> bool:
     """Whether a host is this machine."""
-    if host == "localhost":
+    if hosts.is_loopback(host):
         return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        pass
     try:
         found = {each[4][0] for each in socket.getaddrinfo(host, None)}
     except OSError:
         return False
-    return bool(found) and all(ipaddress.ip_address(str(each).partition("%")[0]).is_loopback for each in found)
+    return bool(found) and all(hosts.is_loopback(str(each).partition("%")[0]) for each in found)
 
 
 def _from_keyring(host: str) -> str:

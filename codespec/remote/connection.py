@@ -11,7 +11,7 @@ import ssl
 import threading
 import time
 import weakref
-from collections.abc import Coroutine, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from concurrent.futures import CancelledError, Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from contextlib import contextmanager
@@ -35,6 +35,8 @@ PROBE_S = 1.0
 """Seconds between two looks whether an engine that did not answer is back."""
 LARGEST_ANSWER = 64 << 20
 """Bytes."""
+LARGEST_REFUSAL = 1 << 16
+"""Bytes of an answer that is a refusal."""
 LONGEST_LINE = 8 << 20
 """Bytes of one line of a stream."""
 
@@ -206,38 +208,51 @@ class Connection:
         except (httpx.HTTPError, httpx.InvalidURL, ssl.SSLError) as error:
             raise self._failure(error) from error
 
-    async def _ask(self, method: str, path: str, body: Mapping[str, Any] | None) -> Any:
+    async def _twice(self, attempt: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """What an attempt gives; where it fails before anything was shown, and may do better, the next one gives."""
         for last in (False, True):
             self._check()
             await asyncio.sleep(max(0.0, self._wait_until - time.monotonic()))
+            self.trips += 1
             try:
-                return await self._once(method, path, body)
-            except Away as error:
-                if last or self._away or isinstance(error, Unreachable):
+                return await attempt()
+            except Away:
+                if last or self._away:
                     raise
-                # Nothing was shown yet; with others that failed at the same time it must not come in step.
-                await asyncio.sleep(random.uniform(0.02, 0.1))
+            except (httpx.HTTPError, httpx.InvalidURL, ssl.SSLError) as error:
+                failure = self._failure(error)
+                if last or self._away or isinstance(failure, (Refused, Unreachable)):
+                    raise failure from error
+            # With others that failed at the same time it must not come in step.
+            await asyncio.sleep(random.uniform(0.02, 0.1))
         raise AssertionError("unreachable")
 
-    async def _once(self, method: str, path: str, body: Mapping[str, Any] | None) -> Any:
-        self.trips += 1
-        try:
-            request = self._client.build_request(method, path, json=body)
-            response = await self._client.send(request, stream=True)
+    async def _ask(self, method: str, path: str, body: Mapping[str, Any] | None) -> Any:
+        async def attempt() -> Any:
+            response = await self._open(method, path, body)
             try:
                 data = await self._read(response, LARGEST_ANSWER)
             finally:
                 await response.aclose()
-        except (httpx.HTTPError, httpx.InvalidURL, ssl.SSLError) as error:
-            raise self._failure(error) from error
-        if response.status_code != 200:
-            raise self._refusal(response, path, data)
+            try:
+                return json.loads(data)
+            except ValueError:
+                if method == "GET":
+                    return data.decode("utf-8", "replace")
+                raise Away(f"{self.address.host} answered {path} with something that is no JSON") from None
+
+        return await self._twice(attempt)
+
+    async def _open(self, method: str, path: str, body: Mapping[str, Any] | None) -> httpx.Response:
+        """The response to a request that was not refused, its body still to come."""
+        response = await self._client.send(self._client.build_request(method, path, json=body), stream=True)
+        if response.status_code == 200:
+            return response
         try:
-            return json.loads(data)
-        except ValueError:
-            if method == "GET":
-                return data.decode("utf-8", "replace")
-            raise Away(f"{self.address.host} answered {path} with something that is no JSON") from None
+            data = await self._read(response, LARGEST_REFUSAL)
+        finally:
+            await response.aclose()
+        raise self._refusal(response, path, data)
 
     async def _read(self, response: httpx.Response, most: int) -> bytes:
         data = bytearray()
@@ -249,7 +264,7 @@ class Connection:
 
     async def _pump(self, path: str, body: Mapping[str, Any], lines: queue.Queue[bytes | BaseException | None]) -> None:
         try:
-            response = await self._open(path, body)
+            response = await self._twice(lambda: self._open("POST", path, body))
             try:
                 rest = b""
                 async for piece in response.aiter_bytes():
@@ -270,31 +285,6 @@ class Connection:
         except asyncio.CancelledError:
             lines.put(Aborted())
             raise
-
-    async def _open(self, path: str, body: Mapping[str, Any]) -> httpx.Response:
-        """An open stream; sent once more where the engine was busy or the connection broke before it began."""
-        for last in (False, True):
-            self._check()
-            await asyncio.sleep(max(0.0, self._wait_until - time.monotonic()))
-            self.trips += 1
-            try:
-                response = await self._client.send(self._client.build_request("POST", path, json=body), stream=True)
-                if response.status_code == 200:
-                    return response
-                try:
-                    data = await self._read(response, 1 << 16)
-                finally:
-                    await response.aclose()
-                raise self._refusal(response, path, data)
-            except Away:
-                if last or self._away:
-                    raise
-            except (httpx.HTTPError, httpx.InvalidURL, ssl.SSLError) as error:
-                failure = self._failure(error)
-                if last or self._away or isinstance(failure, (Refused, Unreachable)):
-                    raise failure from error
-            await asyncio.sleep(random.uniform(0.02, 0.1))
-        raise AssertionError("unreachable")
 
     def _failure(self, error: Exception) -> Away | Refused:
         """Why there was no answer."""

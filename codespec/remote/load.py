@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from time import perf_counter
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from codespec.draft.storage.profiles import Profiles
 from codespec.engine.engine import Engine
@@ -16,11 +16,8 @@ from codespec.protocols import Limits
 from codespec.remote.address import Address
 from codespec.remote.connection import Connection
 from codespec.remote.errors import Refused, RemoteError
-from codespec.remote.scoring.scoring_engine import ScoringEngine
+from codespec.remote.scoring.scoring_engine import SCORERS, ScoringEngine
 from codespec.remote.streaming.streaming_engine import StreamingEngine
-
-SCORING = frozenset({"vllm", "sglang", "llama-cpp-python"})
-"""Engines that can say how likely given tokens are."""
 
 PROBES = {"ollama": "/api/version", "sglang": "/health", "vllm": "/health", "llama-server": "/health"}
 """Paths that are asked for to see whether an engine is there; of the others ``/v1/models``."""
@@ -56,51 +53,29 @@ def connect(
         Away: it cannot be reached.
         Refused: the settings do not fit each other, or the engine.
     """
-    if mode == "score" and not (kind in SCORING and vocabulary is not None):
-        why = "wants the target's tokens: set `remote.vocabulary`" if kind in SCORING else f"is none of {kind}'s"
+    if mode == "score" and not (kind in SCORERS and vocabulary is not None):
+        why = "wants the target's tokens: set `remote.vocabulary`" if kind in SCORERS else f"is none of {kind}'s"
         raise Refused(f'`remote.mode` = "score" {why}')
     address, probe = Address.checked(url, key_env, certificate), PROBES.get(kind, "/v1/models")
+    common = {"model": model, "context_length": context_length, "learnt_folder": learnt_folder}
+    drafting = {"draft_length": draft_length, "drafts_bytes": drafts_bytes, "profiles": profiles}
 
-    def connected(make: Callable[[Connection], E]) -> E:
+    def connected(make: Callable[..., E], **options: Any) -> E:
         connection = Connection(address, silence_s, probe)
         try:
             connection.look()  # before anything is loaded for it
-            return make(connection)
+            return make(connection, kind, vocabulary=vocabulary, **common, **options)
         except BaseException:
             connection.close()
             raise
 
-    def streaming(connection: Connection) -> StreamingEngine:
-        return StreamingEngine(
-            connection,
-            kind,
-            model=model,
-            vocabulary=vocabulary,
-            context_length=context_length,
-            learnt_folder=learnt_folder,
-        )
-
-    def scoring(connection: Connection) -> ScoringEngine:
-        assert vocabulary is not None
-        return ScoringEngine(
-            connection,
-            kind,
-            vocabulary,
-            model=model,
-            context_length=context_length,
-            draft_length=draft_length,
-            drafts_bytes=drafts_bytes,
-            learnt_folder=learnt_folder,
-            profiles=profiles,
-        )
-
     engine: ScoringEngine | StreamingEngine
-    if mode == "stream" or kind not in SCORING or vocabulary is None:
-        engine = connected(streaming)
+    if mode == "stream" or kind not in SCORERS or vocabulary is None:
+        engine = connected(StreamingEngine)
     else:
-        engine = connected(scoring)
+        engine = connected(ScoringEngine, **drafting)
         if mode == "auto":
-            engine = _faster(engine, lambda: connected(streaming))
+            engine = _faster(engine, lambda: connected(StreamingEngine))
     if address.warning:
         engine.note(address.warning)
     return engine

@@ -12,12 +12,12 @@ import pytest
 from codespec.capacity.planning import Replica, _shares, answer, changes, plan, replicas_for
 from codespec.capacity.report import as_json, picture, table, write
 from codespec.capacity.sessions import Work
-from codespec.capacity.simulation import Engine
+from codespec.capacity.simulation import EngineSettings
 from codespec.draft.costs import CostCurve
 
 CURVE = CostCurve((0,), (1, 8, 33), ((6.0, 7.0, 10.0),), 0.1)
 WORK = Work(prompt=500, answer=12)
-ENGINE = Engine(slots=16)
+ENGINE = EngineSettings(slots=16)
 
 
 KEYS = 800

@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 from codespec.capacity.sessions import Keys, Work, draw
-from codespec.capacity.simulation import MEMORY_MS, Engine, Outcome, pass_costs, simulate
+from codespec.capacity.simulation import MEMORY_MS, EngineSettings, Outcome, pass_costs, simulate
 from codespec.capacity.waits import percentiles, together
 from codespec.draft.costs import CostCurve
 
 FLAT = [0.0] + [5.0] * 5000
 """A pass takes 5 ms, whatever its size."""
 PLAIN = Work(prompt=1000, reread=1, answer=1, memory=0.0, debounce_ms=0.0, prefill=False)
-BARE = Engine(slots=64, cache=1_000_000, overhead_ms=0.0)
+BARE = EngineSettings(slots=64, cache=1_000_000, overhead_ms=0.0)
 
 
 def keys(*pressed: tuple[float, int, int], luck: float = 0.5, opens: bool = False) -> Keys:
@@ -29,7 +29,7 @@ def keys(*pressed: tuple[float, int, int], luck: float = 0.5, opens: bool = Fals
     return Keys(at.astype(float), who, np.asarray(until), np.full(count, opens), np.full(count, luck), answer)
 
 
-def run(pressed: Keys, work: Work = PLAIN, engine: Engine = BARE, costs: list[float] = FLAT) -> Outcome:
+def run(pressed: Keys, work: Work = PLAIN, engine: EngineSettings = BARE, costs: list[float] = FLAT) -> Outcome:
     return simulate(pressed, 0.0, work, engine, costs)  # 0 seconds of warm-up: all requests count
 
 
@@ -142,17 +142,17 @@ def test_another_size_of_pass_costs_more():
 
 def test_costs_go_on_behind_the_curve():
     curve = CostCurve((0, 1000), (1, 33), ((10.0, 66.0), (20.0, 99.0)))
-    costs = pass_costs(curve, Engine(batch=100), 0)
+    costs = pass_costs(curve, EngineSettings(batch=100), 0)
     assert len(costs) == 101
     assert (costs[1], costs[33]) == (10.0, 66.0)
     assert costs[100] == pytest.approx(66 + 67 * 2)
-    assert pass_costs(curve, Engine(batch=100, prefill=1000.0), 2000)[100] == pytest.approx(99 + 67)
-    assert len(pass_costs(curve, Engine(batch=8, slots=50, draft=1), 0)) == 101
+    assert pass_costs(curve, EngineSettings(batch=100, prefill=1000.0), 2000)[100] == pytest.approx(99 + 67)
+    assert len(pass_costs(curve, EngineSettings(batch=8, slots=50, draft=1), 0)) == 101
 
 
 def test_more_replicas_are_never_slower_for_the_same_sessions():
     curve = CostCurve((0,), (1, 33), ((8.0, 20.0),))
-    work, engine = Work(prompt=600), Engine(slots=8)
+    work, engine = Work(prompt=600), EngineSettings(slots=8)
     costs = pass_costs(curve, engine, work.prompt)
     found = []
     for replicas in (1, 2, 4, 8):
@@ -166,7 +166,7 @@ def test_more_replicas_are_never_slower_for_the_same_sessions():
 
 
 def test_the_same_seed_gives_the_same():
-    work, engine = Work(), Engine()
+    work, engine = Work(), EngineSettings()
     costs = pass_costs(CostCurve((0,), (1, 33), ((8.0, 20.0),)), engine, work.prompt)
     first, second = (simulate(draw(6, 30.0, work, 2), 30.0, work, engine, costs) for _ in range(2))
     assert np.array_equal(first.waits.ms, second.waits.ms)

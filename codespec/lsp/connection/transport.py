@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import hmac
 import importlib
-import ipaddress
 import logging
 import os
 import secrets
@@ -21,6 +20,7 @@ from pygls.io_ import run_async, run_websocket
 
 from codespec.crash import log_to
 from codespec.daemon.address import TOKEN_VARIABLE
+from codespec.hosts import is_loopback
 from codespec.lsp.app import create_server
 from codespec.lsp.connection.greetings import SECONDS, Greetings, limited_web_socket
 from codespec.lsp.session import CodespecServer
@@ -134,7 +134,7 @@ def _is_token(header: str, token: str) -> bool:
 async def _listen(
     run: Callable[[CodespecServer, str, int, str], Any], server: CodespecServer, address: tuple[str, int], token: str
 ) -> None:
-    if not _is_loopback(address[0]):
+    if not is_loopback(address[0]):
         print(
             f"warning: {address[0]} can be reached from other machines; what is sent there is not encrypted",
             file=sys.stderr,
@@ -144,13 +144,6 @@ async def _listen(
         await run(server, *address, token)
     except (OSError, OverflowError) as error:
         raise CodespecError(f"cannot listen on {address[0]}:{address[1]}: {error}") from error
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 class _Input:

@@ -202,14 +202,7 @@ class ScoringEngine(SpeculativeEngine):
         yield from super().generate(prompt, grammar, sampling, limits, cancel, speculate, language)
 
     def prefill(self, prompt: Sequence[int], cancel: Cancel | None = None) -> int:
-        """Have the engine read a prompt into its cache; a request that ``cancel`` or ``abort`` stops.
-
-        Returns:
-            How many tokens were not there before.
-
-        Raises:
-            CodespecError: the prompt is too long, or the engine does not answer.
-        """
+        """As ``Engine.prefill``: a request has the engine read the prompt into its cache."""
         read = super().prefill(prompt, cancel)
         with suppress(Aborted):
             self._target.warm(prompt)

@@ -10,6 +10,7 @@ from pathlib import Path, PurePath
 from time import perf_counter
 
 from codespec.engine.engine import TextVocabulary
+from codespec.engine.one_by_one import one_by_one
 from codespec.files import StrPath
 from codespec.grammar import Grammar, Tokenizer
 from codespec.grammar.tokenizer import byte_tokenizer
@@ -289,16 +290,11 @@ class StreamingEngine(Undrafted):
         stopped: Collection[int] = (),
     ) -> Iterator[tuple[int, Chunk]]:
         """Texts for one prompt, one after the other; see ``Engine.generate_together``."""
-        spent = Statistics()
-        for index, (grammar, sampling) in enumerate(zip(grammars, samplings, strict=True)):
-            with closing(self.generate(prompt, grammar, sampling, limits, cancel)) as chunks:  # type: ignore[type-var]
-                for chunk in chunks:
-                    yield index, chunk
-                    if index in stopped:
-                        break
-            if index + 1 < len(samplings):
-                spent.add(self.statistics)
-        self.statistics.add(spent)
+
+        def generate(grammar: GrammarState | None, sampling: Sampling) -> Iterator[Chunk]:
+            return self.generate(prompt, grammar, sampling, limits, cancel)
+
+        return one_by_one(generate, lambda: self.statistics, grammars, samplings, stopped)
 
     def prefill(self, prompt: Sequence[int], cancel: Cancel | None = None) -> int:
         """Have the engine read a prompt, where that is of use and costs nothing.
