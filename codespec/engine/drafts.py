@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -24,6 +23,7 @@ from codespec.draft.vocabulary_mapping import ResizedVocabularyTarget, TrimmedVo
 from codespec.engine.adapters import Adapters, LoraRequest
 from codespec.engine.calibration import Calibration, ModelCosts
 from codespec.engine.draft_models import DraftModels, Loaded
+from codespec.engine.engine import add_note
 from codespec.files import StrPath
 from codespec.languages import Language
 from codespec.llama.context import Context
@@ -42,8 +42,6 @@ DRAFTS_BYTES = 2 << 30
 
 BEST_KEPT_S = 1.0
 """Seconds that the best draft of a language is remembered before it is looked for again: there may be a new one."""
-
-_log = logging.getLogger("codespec")
 
 
 class Drafted(Protocol):
@@ -227,9 +225,7 @@ class Drafts:
 
     def note(self, text: str) -> None:
         """Add a message for the user, unless it is there already."""
-        if text not in self.notes:
-            self.notes.append(text)
-            _log.warning(text)
+        add_note(self.notes, text)
 
     @property
     def choices(self) -> dict[str, ResolvedSetting]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
@@ -14,6 +15,8 @@ from codespec.languages import Language
 from codespec.llama.devices import ResolvedSetting
 from codespec.models.fim import FimFormat, Order
 from codespec.protocols import Cancel, Chunk, GrammarState, Limits, Sampling, Statistics, Vocabulary
+
+_log = logging.getLogger("codespec")
 
 
 class TextVocabulary(Vocabulary, Protocol):
@@ -64,6 +67,13 @@ class NothingKept:
 
     def forget(self, workspace: str) -> None:
         """Nothing."""
+
+
+def add_note(notes: list[str], text: str) -> None:
+    """Tell the user something, in the log and among the ``notes`` of an engine, unless it was told already."""
+    if text not in notes:
+        notes.append(text)
+        _log.warning(text)
 
 
 class Engine(Protocol):

@@ -12,14 +12,18 @@ import pytest
 pytest.importorskip("httpx")
 
 from codespec import Completer, Config, Limits, Request, Sampling
+from codespec.config_sections import REMOTE_KINDS
 from codespec.grammar import Grammar
 from codespec.models.registry import EMBEDDED_TARGET
 from codespec.protocols import Snippet
 from codespec.remote.address import Address
 from codespec.remote.connection import Connection
 from codespec.remote.errors import Refused
+from codespec.remote.scoring.scoring_engine import SCORERS
 from codespec.remote.streaming.asked import family_named
+from codespec.remote.streaming.streamers import STREAMERS
 from codespec.remote.streaming.streaming_engine import StreamingEngine
+from codespec.remote.streaming.undrafted import Undrafted
 from tests.remote.faulty_engine import running
 from tests.remote.stand_ins import KINDS, StandIn
 
@@ -244,3 +248,15 @@ def test_families_by_name(name: str, family: str):
 def test_no_family_by_name():
     assert family_named("gpt-oss-20b") is None
     assert family_named("qwen2.5-7b-instruct") is None
+
+
+def test_every_kind_of_the_settings_is_known() -> None:
+    assert set(REMOTE_KINDS) == {"", *STREAMERS}
+    assert set(SCORERS) < set(STREAMERS)
+
+
+def test_what_is_noted_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    engine = Undrafted(None)
+    for _ in range(2):
+        engine.note("it is asked without TLS")
+    assert engine.notes == [each.getMessage() for each in caplog.records] == ["it is asked without TLS"]

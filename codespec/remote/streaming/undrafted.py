@@ -7,7 +7,7 @@ from pathlib import Path
 
 from codespec.draft.ngram_store import NgramStore
 from codespec.engine.adapters import LoraRequest
-from codespec.engine.engine import KeptPrompts, NothingKept
+from codespec.engine.engine import KeptPrompts, NothingKept, add_note
 from codespec.files import StrPath
 from codespec.languages import Language
 from codespec.llama.devices import ResolvedSetting
@@ -44,8 +44,7 @@ class Undrafted:
 
     def note(self, text: str) -> None:
         """Add a message for the user, unless it is there already."""
-        if text not in self.notes:
-            self.notes.append(text)
+        add_note(self.notes, text)
 
     def use_draft(self, path: StrPath | None, wait: bool = True) -> None:
         """Nothing: the engine drafts by itself, if at all."""
