@@ -92,7 +92,7 @@ class RemoteCompleter:
             self._running = remote = self._connected()
             result = work(remote)
         except RemoteError as error:
-            self._lost(str(error))
+            self._lost(error)
             if self._load_local is None:
                 raise
         else:
@@ -117,10 +117,13 @@ class RemoteCompleter:
                 raise
         return self._remote
 
-    def _lost(self, why: str) -> None:
+    def _lost(self, error: RemoteError) -> None:
         if not self._away and self._load_local is not None:
-            _log.warning("%s; until it answers again, the model on this machine does", why)
-        self._away = why
+            while_away = "until it answers again, the model on this machine does"
+            _log.warning(
+                "%s; %s", error, while_away if isinstance(error, Away) else "the model on this machine answers"
+            )
+        self._away = str(error)
 
     def _loaded(self) -> Completer:
         if self._local is None:
@@ -166,7 +169,7 @@ class RemoteCompleter:
         try:
             return all(go_on() and each.idle(go_on) for each in self._both())
         except RemoteError as error:
-            self._lost(str(error))
+            self._lost(error)
             return True
 
     def hasten(self, cancel: Cancel) -> None:
