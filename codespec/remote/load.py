@@ -47,7 +47,8 @@ def connect(
 ) -> Engine:
     """The engine at an address; the arguments are those of ``RemoteConfig`` and ``ScoringEngine``.
 
-    With ``mode`` ``auto``, one that can score writes a short text in both ways, and is used in the faster one.
+    With ``mode`` ``auto``, one that can score does: its stream goes on where nothing is proposed. Where that tells no
+    rows, it writes a short text in both ways, and is used in the faster one.
 
     Raises:
         Away: it cannot be reached.
@@ -74,7 +75,7 @@ def connect(
         engine = connected(StreamingEngine)
     else:
         engine = connected(ScoringEngine, **drafting)
-        if mode == "auto":
+        if mode == "auto" and not engine.follows:
             engine = _faster(engine, lambda: connected(StreamingEngine))
     if address.warning:
         engine.note(address.warning)

@@ -24,7 +24,9 @@ from codespec.protocols import (
     SourceCount,
     Statistics,
     Target,
+    TokenChance,
 )
+from codespec.speculative.chances import chances_of
 from codespec.speculative.parallel import decode_together
 from codespec.speculative.run import NOTHING, Run, since
 from codespec.speculative.sampling import LogitSampler
@@ -210,7 +212,7 @@ class Generator:
         return Run(
             tokens=list(prompt),
             end=len(prompt) + limits.max_tokens,
-            sampler=self._sampler(sampling, len(prompt)),
+            sampler=self._sampler(sampling, len(prompt) - sampling.written),
             grammar=None if grammar is None else TimedGrammar(grammar, self.statistics),
             cancel=cancel,
             statistics=self.statistics,
@@ -269,7 +271,8 @@ class Generator:
         self._sequence.rollback(before + min(verdict.accepted, len(verdict.tokens)))
         if verdict.finish_reason is None:
             _bring_along_draft_grammar(run, verdict)
-        return self._counted(run, proposal, verdict, before, began)
+        chances = chances_of(logits, verdict.tokens, run.sampler)
+        return self._counted(run, proposal, verdict, before, began, chances)
 
     def _look_closer(self, run: Run, before: int) -> Verdict:
         """Let the text, which had ``before`` tokens, grow by the token that its row left undecided."""
@@ -342,7 +345,15 @@ class Generator:
         run.statistics.target_ms += run.pass_ms
         return proposal, logits
 
-    def _counted(self, run: Run, proposal: Proposal, verdict: Verdict, before: int, began: float) -> Round:
+    def _counted(
+        self,
+        run: Run,
+        proposal: Proposal,
+        verdict: Verdict,
+        before: int,
+        began: float,
+        chances: tuple[TokenChance, ...],
+    ) -> Round:
         """The round of a verdict that took the time since ``began``, when the text had ``before`` tokens."""
         statistics = run.statistics
         sources = proposal.every_source
@@ -361,6 +372,7 @@ class Generator:
             verdict.accepted,
             sources,
             verdict.finish_reason or run.interrupted(),
+            chances,
         )
 
 

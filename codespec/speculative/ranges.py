@@ -26,6 +26,7 @@ def check(sampling: Sampling) -> None:
     require(0 < sampling.repeat_penalty < math.inf, "repeat_penalty", "above 0")
     require(math.isfinite(sampling.frequency_penalty), "frequency_penalty", "a finite number")
     require(math.isfinite(sampling.presence_penalty), "presence_penalty", "a finite number")
+    require(sampling.logprobs is None or sampling.logprobs >= 0, "logprobs", "0 or more")
     require(sampling.penalty_window >= 0, "penalty_window", "0 (off) or more")
     require(all(token >= 0 for token in sampling.logit_bias), "logit_bias", "keyed by token ids")
     # -inf bans a token; nan and +inf mean nothing.

@@ -69,6 +69,9 @@ class LogitSampler:
         CodespecError: a setting is out of its range.
     """
 
+    complete = True
+    """Whether its logits are those of all tokens."""
+
     def __init__(self, sampling: Sampling, prompt_length: int) -> None:
         check(sampling)
         self.sampling = sampling

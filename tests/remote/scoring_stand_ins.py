@@ -1,13 +1,16 @@
 """Stand-ins for vLLM and SGLang, which a test cannot start: their routes, made from the schemas in their sources, over
 the logits of a model on this machine. They refuse fields that the engine does not have, and requests that it would.
 
-vLLM 0.32: ``entrypoints/openai/completion/protocol.py``, ``sampling_params.py``, ``serve/tokenize``. SGLang 0.5:
-``managers/io_struct.py``, ``sampling/sampling_params.py``, ``scheduler_output_processor``.
+vLLM 0.32: ``entrypoints/openai/completion/protocol.py``, ``sampling_params.py``, ``serve/tokenize``,
+``entrypoints/scale_out/token_in_token_out``, ``v1/worker/gpu_model_runner.py`` (``_get_prompt_logprobs_dict``).
+SGLang 0.5: ``managers/io_struct.py``, ``sampling/sampling_params.py``, ``scheduler_output_processor``.
 """
 
+import itertools
 import json
 import threading
 import time
+from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
@@ -21,6 +24,11 @@ VLLM_FIELDS = {
     "ignore_eos", "allowed_token_ids", "prompt_logprobs", "add_special_tokens", "return_tokens_as_token_ids",
     "return_token_ids", "logit_bias", "stream", "n", "seed", "stop",
 }  # fmt: skip
+VLLM_SAMPLING = {
+    "max_tokens", "temperature", "ignore_eos", "detokenize", "logprobs", "prompt_logprobs", "skip_reading_prefix_cache",
+}  # fmt: skip
+BLOCK = 16
+"""Tokens that vLLM's prefix cache keeps together."""
 SGLANG_FIELDS = {
     "text", "input_ids", "sampling_params", "return_logprob", "logprob_start_len", "top_logprobs_num",
     "token_ids_logprob", "return_text_in_logprobs", "stream",
@@ -38,9 +46,11 @@ class StandIn:
     Attributes:
         asked: paths and bodies of the requests so far.
         delay_s: seconds before every answer.
+        read: of each text at ``/inference/v1/generate``, how many tokens were not in the prefix cache.
+        streamed: tokens of streams that were made; ``left``: streams that the client closed.
     """
 
-    def __init__(self, kind, path, length=1024, exact=True, name="stand-in", most=20):
+    def __init__(self, kind, path, length=1024, exact=True, name="stand-in", most=20, scale_out=False):
         self.kind, self.name, self.most = kind, name, most
         self.model = Model(path)
         self.context = Context(self.model, context_length=length, exact=exact)
@@ -48,7 +58,8 @@ class StandIn:
         self.length = self.context.room
         self._held = HeldSequence(self.context.sequence())
         self._lock = threading.Lock()
-        self.asked, self.delay_s = [], 0.0
+        self.asked, self.delay_s, self.streamed, self.left = [], 0.0, 0, 0
+        self.scale_out, self.tells_cached, self.cached, self.read = scale_out, True, set(), []
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         self.server.daemon_threads = True
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
@@ -79,6 +90,8 @@ class StandIn:
     def answer(self, path, body):
         routes = {"/v1/models": self._models, "/health": lambda _: {}, "/tokenize": self._tokenize}
         routes |= {"vllm": {"/v1/completions": self._complete}, "sglang": {"/generate": self._generate}}[self.kind]
+        if self.scale_out:
+            routes["/inference/v1/generate"] = self._generate_tokens
         if path not in routes:
             return 404, {"error": {"message": "Not Found"}}
         try:
@@ -97,7 +110,8 @@ class StandIn:
     def _complete(self, body):
         require(set(body) <= VLLM_FIELDS, f"extra fields: {sorted(set(body) - VLLM_FIELDS)}")
         require(body.get("model") == self.name, f"The model `{body.get('model')}` does not exist.")
-        require(body["max_tokens"] == 1 and body["temperature"] == 0, "the stand-in generates one greedy token")
+        require(body["temperature"] == 0, "the stand-in generates greedy tokens")
+        require(body["max_tokens"] == 1 or body.get("stream"), "the stand-in generates one token")
         best, of_prompt = body.get("logprobs"), body.get("prompt_logprobs")
         for asked, what in ((best, "sample"), (of_prompt, "prompt")):
             require((asked or 0) <= self.most, f"Requested {what} logprobs of {asked}, max allowed: {self.most}")
@@ -105,12 +119,35 @@ class StandIn:
         if isinstance(prompts, str):
             prompts = self.vocabulary.tokenize(prompts, special=True)
         prompts = prompts if prompts and isinstance(prompts[0], list) else [prompts]
+        if body.get("stream"):
+            return self._stream(prompts[0], body["max_tokens"], lambda text, _: self._piece(text, body))
         choices = [self._choice(tokens, index, body) for index, tokens in enumerate(prompts)]
         return {"object": "text_completion", "model": self.name, "choices": choices}
+
+    def _piece(self, tokens, body):
+        choice = self._choice(tokens, 0, body)
+        [name] = choice["logprobs"]["tokens"]
+        return int(name.removeprefix("token_id:")), {"object": "text_completion", "choices": [choice]}
+
+    def _stream(self, prompt, most, piece):
+        """Events, each of one token; the first is made at once, so that a refusal is one."""
+        self._check(prompt, self.length - most)
+        token, first = piece(list(prompt), [])
+        return self._events(list(prompt), token, first, most, piece)
+
+    def _events(self, text, token, first, most, piece):
+        own = []
+        for event in itertools.chain([first], itertools.repeat(None, most - 1)):
+            if event is None:
+                token, event = piece(text, own)
+            text, own = [*text, token], [*own, token]
+            self.streamed += 1
+            yield event
 
     def _choice(self, tokens, index, body):
         best, of_prompt = body.get("logprobs"), body.get("prompt_logprobs")
         self._check(tokens, self.length - 1)
+        self._cached(tokens)
         rows = self.logprobs(tokens, len(tokens) if of_prompt else 1)
         allowed = body.get("allowed_token_ids")
         require(allowed is None or len(allowed) > 0, "allowed_token_ids is not None and empty!")
@@ -130,14 +167,64 @@ class StandIn:
             choice["prompt_token_ids"] = tokens
         return choice
 
+    def _generate_tokens(self, body):
+        require(set(body) == {"model", "token_ids", "sampling_params"}, f"fields: {sorted(body)}")
+        tokens, sampling = body["token_ids"], body["sampling_params"]
+        require(set(sampling) == VLLM_SAMPLING, f"fields: {sorted(sampling)}")
+        require(sampling["max_tokens"] == 1 and sampling["temperature"] == 0, "one greedy token")
+        require(sampling["skip_reading_prefix_cache"] is False and sampling["detokenize"] is False, "as asked for here")
+        self._check(tokens, self.length - 1)
+        cached = self._cached(tokens)
+        self.read.append(len(tokens) - cached)
+        rows = self.logprobs(tokens, len(tokens))
+        rows[:cached] = -1.0 - np.arange(rows.shape[1]) / rows.shape[1]  # it looks like log-probabilities, and is none
+        best = sampling["prompt_logprobs"]
+        own = [{"token_id": each, "logprob": float(rows[-1][each])} for each in best_of(rows[-1], best)]
+        content = [{**own[0], "rank": 1, "top_logprobs": own}]
+        details = {"cached_tokens": cached} if self.tells_cached else None
+        return {
+            "choices": [{"index": 0, "token_ids": [own[0]["token_id"]], "logprobs": {"content": content}}],
+            "prompt_logprobs": [None, *map(_of_prompt, rows, tokens[1:], [best] * len(tokens[1:]))],
+            "usage": {"prompt_tokens": len(tokens), "prompt_tokens_details": details},
+        }
+
+    def _cached(self, tokens):
+        """How many tokens the prefix cache has, in whole blocks and never all; it has them all afterwards."""
+        ends = range(BLOCK, len(tokens) + 1, BLOCK)
+        blocks = [tuple(tokens[:end]) for end in ends]
+        found = next(
+            (i for i, block in enumerate(blocks) if block not in self.cached or ends[i] == len(tokens)), len(ends)
+        )
+        self.cached.update(blocks)
+        return found * BLOCK
+
     def _generate(self, body):
         require(set(body) <= SGLANG_FIELDS, f"extra fields: {sorted(set(body) - SGLANG_FIELDS)}")
         sampling = body["sampling_params"]
         require(set(sampling) <= SGLANG_SAMPLING, f"extra fields: {sorted(set(sampling) - SGLANG_SAMPLING)}")
-        require(sampling["max_new_tokens"] == 1 and sampling["temperature"] == 0, "one greedy token")
+        require(sampling["max_new_tokens"] == 1 or body.get("stream"), "one token")
+        require(sampling["temperature"] == 0, "a greedy one")
         tokens = body.get("input_ids")
         if tokens is None:
             tokens = self.vocabulary.tokenize(body["text"], special=True)
+        if body.get("stream"):
+            so_far = {"output_token_logprobs": [], "output_top_logprobs": []}
+            return self._stream(
+                tokens, sampling["max_new_tokens"], lambda text, own: self._more(text, own, body, so_far)
+            )
+        return {"text": "", "meta_info": self._about(tokens, body)}
+
+    def _more(self, tokens, own, body, so_far):
+        """All tokens so far are named with each (``tokenizer_manager.py``)."""
+        about = self._about(tokens, body)
+        row = self.logprobs(tokens, 1)[0]
+        token = int(row.argmax())
+        so_far["output_token_logprobs"].append([float(row[token]), token, None])
+        so_far["output_top_logprobs"] += about["output_top_logprobs"]
+        lists = {name: list(each) for name, each in so_far.items()}
+        return token, {"text": "", "meta_info": {**about, **lists, "completion_tokens": len(own) + 1}}
+
+    def _about(self, tokens, body):
         self._check(tokens, self.length - 1)
         about = {"prompt_tokens": len(tokens), "completion_tokens": 1, "finish_reason": {"type": "length"}}
         if body.get("return_logprob"):
@@ -162,7 +249,7 @@ class StandIn:
                 about["output_top_logprobs"] = [named(rows[-1], best_of(rows[-1], best))]
             if ids is not None:
                 about["output_token_ids_logprobs"] = [named(rows[-1], ids)]
-        return {"text": "", "meta_info": about}
+        return about
 
     def _check(self, tokens, most):
         size = self.vocabulary.size
@@ -203,6 +290,9 @@ def _handler(stand_in):
             self._send(*stand_in.answer(self.path, body))
 
         def _send(self, status, answer):
+            if isinstance(answer, Iterator):
+                self._send_events(answer)
+                return
             data = json.dumps(answer).encode()
             self.send_response(status)
             self.send_header("Content-Type", "application/json")
@@ -212,6 +302,18 @@ def _handler(stand_in):
                 self.wfile.write(data)
             except (BrokenPipeError, ConnectionResetError):
                 self.close_connection = True
+
+        def _send_events(self, events):
+            self.send_response(200)
+            self.send_header("Content-Type", "text/event-stream")
+            self.send_header("Connection", "close")
+            self.end_headers()
+            try:
+                for event in events:
+                    self.wfile.write(b"data: " + json.dumps(event).encode() + b"\n\n")
+                self.wfile.write(b"data: [DONE]\n\n")
+            except (BrokenPipeError, ConnectionResetError):
+                stand_in.left += 1
 
         def log_message(self, *_):
             pass

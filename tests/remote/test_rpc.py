@@ -11,10 +11,11 @@ import threading
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from codespec.cli.doctor import report
-from codespec.completion.completer import Completer
+from codespec.completion.completer import ALTERNATIVE_TEMPERATURE, ATTEMPTS, Completer
 from codespec.completion.load import load_engine
 from codespec.completion.request import Request
 from codespec.config import Config
@@ -28,6 +29,7 @@ from codespec.llama.context import Context
 from codespec.llama.rpc import InUse, Servers
 from codespec.models.registry import EMBEDDED_TARGET
 from codespec.protocols import CodespecError, Sampling
+from codespec.speculative.noise import gumbel
 from tests.remote.rpc_servers import SUPPORTED, WAIT_S, Server, needs_servers, servers
 
 ROOT = Path(__file__).parent.parent.parent
@@ -83,13 +85,18 @@ def tokens_of(completion):
 
 
 def margin(engine, prompt, first, second):
-    """How far apart the target's logits are of the two tokens that two texts first differ in; None where none does."""
+    """How far apart the target's logits are of the two tokens that two texts first differ in; None where none does.
+
+    A text that was sampled again has noise in them, the same for both; of the attempts the nearest is taken.
+    """
     same = next((n for n, (a, b) in enumerate(zip(first, second, strict=False)) if a != b), None)
     if same is None:
         return None
     with Context(engine.model, context_length=engine.context_length, flash_attention="off") as context:
         row = context.sequence().decode([*prompt, *first[:same]], 1)[0]
-        return abs(float(row[first[same]] - row[second[same]]))
+    tokens = np.array([first[same], second[same]])
+    noises = [gumbel(seed, 0, same, tokens) * ALTERNATIVE_TEMPERATURE for seed in range(1, ATTEMPTS)]
+    return min(abs(float(np.diff(row[tokens] + noise)[0])) for noise in (0.0, *noises))
 
 
 @needs_servers

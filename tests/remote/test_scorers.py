@@ -16,12 +16,14 @@ from codespec.remote.address import Address
 from codespec.remote.connection import Connection
 from codespec.remote.errors import Away, Refused
 from codespec.remote.scoring.rows import UNKNOWN, best_of, dense
-from codespec.remote.scoring.scorers import SglangScorer, VllmScorer
+from codespec.remote.scoring.scorers import SglangScorer
 from codespec.remote.scoring.scoring_target import ScoringTarget
+from codespec.remote.scoring.vllm_scorer import VllmScorer
 from codespec.speculative.sparse import SparseSampler, Undecided
 from tests.remote.scoring_stand_ins import StandIn
 
 SCORERS = {"vllm": VllmScorer, "sglang": SglangScorer}
+GENERATE = "/inference/v1/generate"
 TEXT = "def main(argv):\n    for each in argv:\n        print(each)\n"
 
 
@@ -61,7 +63,7 @@ def test_one_row_leaves_the_prefix_cache_in_use(scorer, stand_in, model):
     tokens = model.vocabulary.tokenize(TEXT)
     scorer.score(tokens, 1, 5)
     scorer.score(tokens, 3, 5)
-    one, three = (body for path, body in stand_in.asked)
+    one, three = (body for path, body in stand_in.asked if path != GENERATE)
     if stand_in.kind == "vllm":
         assert "prompt_logprobs" not in one
         assert three["prompt_logprobs"] == 5
@@ -73,6 +75,53 @@ def test_one_row_leaves_the_prefix_cache_in_use(scorer, stand_in, model):
         assert [row.ids.tolist() for row in rows] == [np.argsort(-row, kind="stable")[:5].tolist() for row in expected]
     else:
         assert (one["logprob_start_len"], three["logprob_start_len"]) == (-1, len(tokens) - 3)
+
+
+@pytest.fixture
+def caching(model):
+    """A vLLM that tells how much of a prompt was cached."""
+    server = StandIn("vllm", EMBEDDED_TARGET, length=256, scale_out=True)
+    connection = Connection(Address(server.url))
+    yield server, VllmScorer(connection, "", model.vocabulary)
+    connection.close()
+    server.close()
+
+
+def rows_are_right(server, scorer, tokens, last):
+    rows = scorer.score(tokens, last, 5)
+    expected = server.logprobs(tokens, last)
+    assert [row.ids.tolist() for row in rows] == [np.argsort(-row, kind="stable")[:5].tolist() for row in expected]
+    assert all(np.array_equal(row.logprobs, given[row.ids]) for row, given in zip(rows, expected, strict=True))
+
+
+@pytest.mark.parametrize("length", range(90, 107))
+def test_vllm_reads_what_is_not_cached_alone(caching, model, length):
+    server, scorer = caching
+    tokens = (model.vocabulary.tokenize(TEXT) * 20)[:length]
+    scorer.warm(tokens[:-7])
+    rows_are_right(server, scorer, tokens, 8)  # the row after the last token that was warmed, too
+    assert [path for path, _ in server.asked] == ["/v1/completions", GENERATE]
+    assert server.read[-1] < 8 + 16
+
+
+def test_rows_of_the_cached_part_are_not_taken(caching, model):
+    server, scorer = caching
+    tokens = (model.vocabulary.tokenize(TEXT) * 20)[:100]
+    rows_are_right(server, scorer, tokens, 16)
+    rows_are_right(server, scorer, tokens, 16)
+    assert [path for path, _ in server.asked] == [GENERATE, GENERATE, "/v1/completions"]
+    assert server.asked[-1][1]["prompt"] == tokens[:96]  # the rest came with the pass over what was not
+    rows_are_right(server, scorer, [*tokens[:90], *tokens[:6]], 7)
+    assert server.asked[-1][0] == GENERATE
+
+
+def test_a_vllm_that_tells_no_cached_tokens_is_not_asked_so_again(caching, model):
+    server, scorer = caching
+    server.tells_cached = False
+    tokens = (model.vocabulary.tokenize(TEXT) * 20)[:100]
+    rows_are_right(server, scorer, tokens, 3)
+    rows_are_right(server, scorer, tokens, 4)
+    assert [path for path, _ in server.asked] == [GENERATE, "/v1/completions", "/v1/completions"]
 
 
 def test_nothing_is_read_that_is_no_answer(scorer, stand_in, model):

@@ -4,6 +4,7 @@ import itertools
 import os
 import time
 import urllib.request
+from collections import Counter
 
 import pytest
 
@@ -13,27 +14,27 @@ from codespec import Grammar, LocalEngine
 from codespec.languages import by_id
 from codespec.models.registry import EMBEDDED_TARGET
 from codespec.protocols import Limits, Sampling
-from codespec.remote.address import Address
-from codespec.remote.connection import Connection
-from codespec.remote.scoring.scoring_engine import ScoringEngine
 from tests.remote.real_servers import VLLM, vllm_server
+from tests.remote.same_text import compare, connected, places
 from tests.remote.samples import SAMPLES
-from tests.remote.scoring import CODE, state_of, text_of, tokens_of
+from tests.remote.scoring import CODE, text_of, tokens_of
 
 pytestmark = pytest.mark.skipif(VLLM not in os.environ, reason=f"{VLLM} names no vLLM; `make test-vllm` installs one")
 
 PLACES = int(os.environ.get("CODESPEC_PLACES", "4"))
 """Cursors in each language's sample, each without a grammar and with one."""
 
-NEAR = 0.1
-"""Between the logits of two tokens, of which either may be the better one: llama.cpp rounds to 8 bits what it
-multiplies the embedded target's weights of 8 bits with, and vLLM computes in float32."""
-
 
 @pytest.fixture(scope="module")
 def url():
     with vllm_server() as url:
         yield url
+
+
+@pytest.fixture(scope="module")
+def of_two_workers():
+    with vllm_server(workers=2) as url, connected("vllm", url) as engine:
+        yield engine
 
 
 @pytest.fixture(scope="module")
@@ -45,20 +46,9 @@ def local():
 
 @pytest.fixture(scope="module")
 def engine(url):
-    connection = Connection(Address(url), silence_s=60.0)
-    try:
-        engine = ScoringEngine(connection, "vllm", EMBEDDED_TARGET)
+    with connected("vllm", url) as engine:
         assert engine.measure(lambda: True)
         yield engine
-        engine.close()
-    finally:
-        connection.close()
-
-
-def places(text):
-    """Cursors behind a word or a sign, spread over a text."""
-    step = max(1, len(text) // (PLACES + 1))
-    return [text[: step * index] for index in range(1, PLACES + 1)]
 
 
 def own_text(engine, prompt):
@@ -70,39 +60,33 @@ def own_text(engine, prompt):
     return list(itertools.takewhile(lambda token: token not in ends, answer["choices"][0]["token_ids"]))
 
 
-def gap(local, prompt, tokens, others):
-    """How far apart the logits are of two texts' first different tokens, by the local target."""
-    same = next((i for i, (a, b) in enumerate(zip(tokens, others, strict=False)) if a != b), None)
-    if same is None:
-        return float("inf")
-    logits = local._generator._sequence.bring_to([*tokens_of(local, prompt), *tokens[:same]])[0][0]
-    return abs(float(logits[tokens[same]] - logits[others[same]]))
+def check(local, engine, language, constrained):
+    """Texts of both are equal, or differ first at a near tie; how many are vLLM's own text."""
+    engine.use_draft(engine.find_draft("auto", by_id(language)))
+    grammar, outcomes, own, calls, tokens = Grammar.load(language) if constrained else None, Counter(), 0, 0, 0
+    for prompt in places(SAMPLES[language], PLACES):
+        outcome, expected, found, apart = compare(local, engine, prompt, grammar)
+        assert outcome in ("equal", "near"), (prompt[-40:], expected, found, apart)
+        outcomes[outcome] += 1
+        calls, tokens = calls + engine.statistics.target_calls, tokens + len(found)
+        own += not constrained and found == own_text(engine, prompt)
+    print(f"\n{language} {'grammar' if constrained else 'free'}: {dict(outcomes)}, {tokens} tokens ", end="")
+    print(f"in {calls} requests{'' if constrained else f', {own} as its own greedy text'}")
+    return own
 
 
 @pytest.mark.parametrize("language", SAMPLES)
 @pytest.mark.parametrize("constrained", [False, True], ids=["free", "grammar"])
 def test_greedy_texts_are_the_local_targets(local, engine, language, constrained):
-    engine.use_draft(engine.find_draft("auto", by_id(language)))
-    grammar = Grammar.load(language) if constrained else None
-    equal = near = own = calls = tokens = 0
-    for prompt in places(SAMPLES[language]):
-
-        def state(of, prompt=prompt):
-            return None if grammar is None else state_of(of, grammar, prompt)
-
-        expected, found = text_of(local, prompt, state(local)), text_of(engine, prompt, state(engine))
-        calls, tokens = calls + engine.statistics.target_calls, tokens + len(found[0])
-        own += not constrained and found[0] == own_text(engine, prompt)
-        if found == expected:
-            equal += 1
-        else:
-            apart = gap(local, prompt, expected[0], found[0])
-            print(f"\n{prompt[-30:]!r}: {apart:.4f} apart", end="")
-            assert apart < NEAR, (prompt[-40:], expected, found, apart)
-            near += 1
+    own = check(local, engine, language, constrained)
     assert constrained or own == PLACES
-    print(f"\n{language} {'grammar' if constrained else 'free'}: {equal} equal, {near} near ties, ", end="")
-    print(f"{tokens} tokens in {calls} requests{'' if constrained else f', {own} as its own greedy text'}")
+
+
+@pytest.mark.parametrize("language", SAMPLES)
+@pytest.mark.parametrize("constrained", [False, True], ids=["free", "grammar"])
+def test_greedy_texts_of_two_workers_are_the_local_targets(local, of_two_workers, language, constrained):
+    """Pipeline parallel: five heads do not divide among two."""
+    check(local, of_two_workers, language, constrained)
 
 
 def test_a_stream_of_its_own_takes_longer(engine, url):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from time import perf_counter
 
 import numpy as np
 import pytest
@@ -298,10 +299,11 @@ def test_cancelled_within_a_pass_keeps_its_tokens(table: Table) -> None:
 def test_time_budget(table: Table) -> None:
     generator = Generator(TableTarget(table), None, END)
     assert joined(generator.generate([1], SAMPLED, Limits(9, time_budget_ms=0))) == ([], "time")
+    began = perf_counter()
     text, reason = joined(generator.generate([1], SAMPLED, Limits(100_000, time_budget_ms=20)))
     assert reason == "time"
+    assert perf_counter() - began >= 0.02
     assert text == target_only(table, [1], SAMPLED, len(text), None, END)[0]
-    assert generator.statistics.total_ms >= 20
 
 
 def test_reuse_of_the_kv_cache_after_an_early_close() -> None:

@@ -8,13 +8,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from codespec.draft.costs import LONGEST, Measurement, RunningCosts
+from codespec.draft.costs import LONGEST, CostCurve, Measurement, RunningCosts
 from codespec.draft.storage.profiles import Profiles, Setup
 from codespec.protocols import Aborted, Cancel, CodespecError, Logits, Target
 from codespec.remote.errors import Away
 
 SIZES = (1, 2, 4, 8, 16, 32)
 """Tokens of the requests that are measured, each twice at every context."""
+RUN = 16
+"""Tokens of which the first one opens a stream."""
+LEAST_MS = 1.0
+"""Between two tokens of a stream that was not seen yet."""
+SHARE = 0.1
+"""Of the latest token in the mean of those of a stream."""
 FAR = 480
 """Tokens before those of the second context: what an engine reads anew with every request shows there."""
 
@@ -48,6 +54,41 @@ class _Reader:
         self._target.close()
 
 
+class FollowedCosts(RunningCosts):
+    """Costs of an engine that writes on by itself while nothing is proposed: a token that follows a single one is there
+    sooner than a request could be, and one that comes first opens the stream for those behind it.
+
+    Args:
+        curve: of requests.
+        way_ms: milliseconds of the way there and back.
+    """
+
+    def __init__(self, curve: CostCurve | None, way_ms: float) -> None:
+        self._way_ms = way_ms
+        self._token_ms = 0.0  # between two tokens of a stream; 0: none was seen
+        super().__init__(curve)
+
+    def kept(self, context: int) -> list[float]:
+        """``Costs`` of the next pass, after one over ``last`` tokens."""
+        costs = super().kept(context)
+        token_ms = self._token_ms or max(LEAST_MS, costs[1] - self._way_ms)
+        opening = costs[1] - token_ms
+        if opening <= 0 or self.fixed or not self.measured:
+            return costs
+        if self.last != 1:
+            return [*costs[:1], token_ms + opening / RUN, *costs[2:]]
+        # Who leaves a stream opens another one, sooner or later.
+        return [*costs[:1], token_ms, *(cost + opening for cost in costs[2:])]
+
+    def observe(self, n: int, context: int, ms: float) -> None:
+        """As ``RunningCosts.observe``."""
+        if n == self.last == 1 and self.measured and not self.fixed:
+            before = self.kept(context)[1]
+            self._token_ms = before + (ms - before) * SHARE
+        else:
+            super().observe(n, context, ms)
+
+
 class RequestCosts:
     """T(n) of requests for n tokens: from an earlier run, else measured in idle time; see ``ModelCosts``.
 
@@ -57,6 +98,7 @@ class RequestCosts:
         engine: what tells this engine and model from others; it is kept as a hash alone.
         target: makes a target of its own for measuring, whose requests a flag stops.
         length: tokens of the engine's context.
+        way_ms: of the way there and back.
 
     Attributes:
         running: the costs, updated by every request of a generation.
@@ -69,12 +111,13 @@ class RequestCosts:
         engine: str,
         target: Callable[[Cancel], Target],
         length: int,
+        way_ms: float,
         profiles: Profiles,
     ) -> None:
         self._text = text
         self._path, self._target, self._profiles = vocabulary, target, profiles
         self._setup = Setup(key_of(engine), (), 0, 0, "", "", False, 0)
-        self.running = RunningCosts(profiles.curve(vocabulary, self._setup))
+        self.running = FollowedCosts(profiles.curve(vocabulary, self._setup), way_ms)
         self._done = self.running.measured
         far = min(FAR, length - LONGEST - 2, len(text) - LONGEST)
         self._measurement = Measurement((0, max(0, far)), SIZES, repeats=1)

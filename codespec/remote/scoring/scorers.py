@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any
 
 from codespec.llama.model import LlamaVocabulary
@@ -11,15 +11,12 @@ from codespec.protocols import Cancel
 from codespec.remote.connection import Connection
 from codespec.remote.errors import Away, Refused
 from codespec.remote.scoring.rows import Row, best_of
-
-PROMPT_COST = 250
-"""What one more prompt costs vLLM, where a token that it reads anew costs 6, and each of the best that it names with it
-1: measured with a small model on a CPU, where Python takes most of the time."""
+from codespec.remote.streaming.events import event
 
 MOST_ALLOWED = 32_768
 """Tokens that a request names at most: it has about 200 KB then."""
 
-_Named = list[tuple[int, float]]
+Named = list[tuple[int, float]]
 
 
 class Scorer:
@@ -36,12 +33,16 @@ class Scorer:
     Attributes:
         kind: of the engine, as in the settings.
         best: how many tokens a row names.
+        greedy: the same where the likeliest token is taken: of a free text, and under a grammar, which refuses some.
         more: how many it may name where those leave a token undecided, ascending.
         length: tokens of the engine's context; 0 is not known.
+        follows: whether ``follow`` gives anything.
     """
 
     kind = ""
+    follows = False
     best = 20
+    greedy = 6, 12
     more: tuple[int, ...] = ()
 
     def __init__(self, connection: Connection, model: str, vocabulary: LlamaVocabulary) -> None:
@@ -58,6 +59,18 @@ class Scorer:
             Away, Refused: there is no answer, or none that can be read.
         """
         raise NotImplementedError
+
+    def follow(
+        self, tokens: Sequence[int], most: int, best: int, cancel: Cancel | None = None
+    ) -> AbstractContextManager[Iterator[tuple[int, Row]]] | None:
+        """The engine's own greedy text after another, as it comes: each token, and the row that it was chosen from.
+
+        To leave the block ends the request. None: the engine does not tell rows of a stream.
+
+        Raises:
+            Aborted, Away, Refused: as ``score``, while iterating, too.
+        """
+        return None
 
     def among(self, tokens: Sequence[int], ids: Sequence[int], cancel: Cancel | None = None) -> Row | None:
         """The log-probabilities of these tokens after a text, whatever their ranks; None: the engine does not tell.
@@ -109,7 +122,7 @@ class Scorer:
     def _host(self) -> str:
         return self._connection.address.host
 
-    def _row(self, named: _Named, best: int) -> Row:
+    def _row(self, named: Named, best: int) -> Row:
         return best_of(named, best, self._vocabulary.size)
 
     def _unread(self, path: str, what: str) -> Away:
@@ -128,85 +141,6 @@ def ids_of(answer: Any) -> list[int]:
         raise ValueError("no tokens") from error
 
 
-class VllmScorer(Scorer):
-    """vLLM: ``/v1/completions`` with token ids (``entrypoints/openai/completion/protocol.py``).
-
-    ``logprobs`` are those of the one token that it generates, and what it has in its prefix cache is not read again. Of
-    a short text ``prompt_logprobs`` tell all rows at once; but where they are wanted it reads the text anew, and tells
-    those of every token. So a longer text is asked about as several prompts of one request, one for each row.
-    """
-
-    kind = "vllm"
-    _PATH = "/v1/completions"
-
-    def __init__(self, connection: Connection, model: str, vocabulary: LlamaVocabulary) -> None:
-        super().__init__(connection, model, vocabulary)
-        self.more = (200, 5000)  # its own limit is 20, unless --max-logprobs says otherwise
-
-    def score(self, tokens: Sequence[int], last: int, best: int, cancel: Cancel | None = None) -> list[Row]:
-        at_once = last > 1 and len(tokens) * (6 + best) <= PROMPT_COST * last
-        try:
-            rows = self._at_once(tokens, last, best, cancel) if at_once else self._each(tokens, last, best, cancel)
-        except (AttributeError, IndexError, KeyError, TypeError, ValueError):
-            raise self._unread(self._PATH, "log-probabilities") from None
-        if len(rows) != last:
-            raise self._unread(self._PATH, f"{last} places")
-        return [self._row(row, best) for row in rows]
-
-    def _at_once(self, tokens: Sequence[int], last: int, best: int, cancel: Cancel | None) -> list[_Named]:
-        [choice] = self._ask(list(tokens), cancel, logprobs=best, prompt_logprobs=best)
-        places = choice["prompt_logprobs"][len(tokens) - last + 1 :]
-        rows = [[(int(token), float(each["logprob"])) for token, each in place.items()] for place in places]
-        return [*rows, _of_output(choice)]
-
-    def _each(self, tokens: Sequence[int], last: int, best: int, cancel: Cancel | None) -> list[_Named]:
-        prompts = [list(tokens[:end]) for end in range(len(tokens) - last + 1, len(tokens) + 1)]
-        choices = self._ask(prompts if last > 1 else prompts[0], cancel, logprobs=best)
-        found = {int(choice["index"]): _of_output(choice) for choice in choices}
-        return [found[place] for place in range(last)]
-
-    def best_among(self, tokens: Sequence[int], ids: Sequence[int], cancel: Cancel | None = None) -> int | None:
-        if len(ids) > MOST_ALLOWED:
-            return None
-        try:
-            [choice] = self._ask(list(tokens), cancel, logprobs=1, allowed_token_ids=list(ids))
-            token = _token_of(choice["logprobs"]["tokens"][0])
-        except Refused:  # another version, or a proxy that wants short requests
-            return None
-        except (IndexError, KeyError, TypeError, ValueError):
-            raise self._unread(self._PATH, "a token") from None
-        return token if token in ids else None
-
-    def warm(self, tokens: Sequence[int], cancel: Cancel | None = None) -> None:
-        self._ask(list(tokens), cancel)
-
-    def tokenize(self, text: str) -> list[int] | None:
-        body = {"model": self.model, "prompt": text, "add_special_tokens": False}
-        with suppress(Refused, ValueError):  # it is no part of the OpenAI API, which proxies may let through alone
-            return ids_of(self._connection.ask("/tokenize", body))
-        choices = self._ask(text, None, return_token_ids=True, add_special_tokens=False)
-        found = choices[0].get("prompt_token_ids") if choices else None
-        return [int(each) for each in found] if isinstance(found, list) else None
-
-    def _ask(self, prompt: list[int] | list[list[int]] | str, cancel: Cancel | None, **more: Any) -> list[Any]:
-        body = {
-            "model": self.model,
-            "prompt": prompt,
-            "max_tokens": 1,
-            # Greedy, whatever the model's own defaults are.
-            "temperature": 0,
-            "repetition_penalty": 1.0,
-            "ignore_eos": True,
-            "return_tokens_as_token_ids": True,
-            **more,
-        }
-        answer = self._connection.ask(self._PATH, body, cancel)
-        try:
-            return list(answer["choices"])
-        except (KeyError, TypeError):
-            raise self._unread(self._PATH, "a choice") from None
-
-
 class SglangScorer(Scorer):
     """SGLang: ``/generate`` with token ids (``managers/io_struct.py``, ``managers/scheduler_output_processor``).
 
@@ -215,6 +149,7 @@ class SglangScorer(Scorer):
     """
 
     kind = "sglang"
+    follows = True
     best = 48
     more = (1024,)
     _PATH = "/generate"
@@ -230,6 +165,27 @@ class SglangScorer(Scorer):
         if len(rows) != last:
             raise self._unread(self._PATH, f"{last} places")
         return [self._row(row, best) for row in rows]
+
+    @contextmanager
+    def follow(
+        self, tokens: Sequence[int], most: int, best: int, cancel: Cancel | None = None
+    ) -> Iterator[Iterator[tuple[int, Row]]]:
+        more = {"return_logprob": True, "logprob_start_len": -1, "top_logprobs_num": best, "stream": True}
+        with self._connection.stream(self._PATH, self._body(tokens, most, **more), cancel) as lines:
+            yield self._followed(lines, best)
+
+    def _followed(self, lines: Iterator[bytes], best: int) -> Iterator[tuple[int, Row]]:
+        seen = 0
+        try:
+            for about in (found["meta_info"] for line in lines if (found := event(line, self._host))):
+                new = int(about["completion_tokens"]) - seen
+                # Some versions name all tokens so far, others the new ones.
+                chosen, places = about["output_token_logprobs"][-new:], about["output_top_logprobs"][-new:]
+                for (_, token, *_), place in zip(chosen, places, strict=True) if new > 0 else ():
+                    yield int(token), self._row(_pairs(place), best)
+                seen += new
+        except (IndexError, KeyError, TypeError, ValueError):
+            raise self._unread(self._PATH, "log-probabilities") from None
 
     def among(self, tokens: Sequence[int], ids: Sequence[int], cancel: Cancel | None = None) -> Row | None:
         if len(ids) > MOST_ALLOWED:
@@ -257,26 +213,17 @@ class SglangScorer(Scorer):
             return found[1:] if found[:1] == [self._vocabulary.beginning] else found
         return None
 
-    def _ask(self, prompt: Sequence[int] | str, cancel: Cancel | None, **more: Any) -> Any:
+    def _body(self, prompt: Sequence[int] | str, tokens: int, **more: Any) -> dict[str, Any]:
         given = {"text": prompt} if isinstance(prompt, str) else {"input_ids": list(prompt)}
-        sampling = {"max_new_tokens": 1, "temperature": 0, "ignore_eos": True}
-        body = {**given, "sampling_params": sampling, **more}
-        answer = self._connection.ask(self._PATH, body, cancel)
+        return {**given, "sampling_params": {"max_new_tokens": tokens, "temperature": 0, "ignore_eos": True}, **more}
+
+    def _ask(self, prompt: Sequence[int] | str, cancel: Cancel | None, **more: Any) -> Any:
+        answer = self._connection.ask(self._PATH, self._body(prompt, 1, **more), cancel)
         try:
             return answer["meta_info"]
         except (KeyError, TypeError):
             raise self._unread(self._PATH, "meta_info") from None
 
 
-def _pairs(place: Any) -> _Named:
+def _pairs(place: Any) -> Named:
     return [(int(token), float(logprob)) for logprob, token, *_ in place]
-
-
-def _of_output(choice: Any) -> _Named:
-    """vLLM's log-probabilities of the token that it generated."""
-    return [(_token_of(name), float(value)) for name, value in choice["logprobs"]["top_logprobs"][0].items()]
-
-
-def _token_of(name: str) -> int:
-    """The token of a name such as ``token_id:17``."""
-    return int(name.removeprefix("token_id:"))

@@ -18,14 +18,16 @@ from codespec.engine.speculative_engine import SpeculativeEngine
 from codespec.files import StrPath
 from codespec.llama.devices import ResolvedSetting
 from codespec.llama.model import Model
+from codespec.models.tokenizer_json import vocabulary_file
 from codespec.models.trimmed import VOCABULARY_KEY
-from codespec.protocols import Aborted, Cancel, Chunk, Draft, GrammarState, Limits, Sampling, Target
+from codespec.protocols import Aborted, Cancel, Chunk, Draft, GrammarState, Limits, Sampling, Target, TokenChange
 from codespec.remote.connection import Connection
 from codespec.remote.errors import Refused
 from codespec.remote.scoring.round_trips import FAR, RequestCosts, key_of
-from codespec.remote.scoring.scorers import Scorer, SglangScorer, VllmScorer
-from codespec.remote.scoring.scoring_target import ScoringTarget, rows_of
+from codespec.remote.scoring.scorers import Scorer, SglangScorer
+from codespec.remote.scoring.scoring_target import ScoringTarget, rows_of, takes_the_best
 from codespec.remote.scoring.text_scorer import LlamaCppScorer
+from codespec.remote.scoring.vllm_scorer import VllmScorer
 from codespec.remote.scoring.vocabulary_check import check_rows, check_vocabulary, some_tokens
 from codespec.speculative.generate import Generator
 from codespec.speculative.sparse import SparseSampler
@@ -54,7 +56,7 @@ class ScoringEngine(SpeculativeEngine):
     Args:
         connection: to the engine; closed with this.
         kind: ``vllm``, ``sglang`` or ``llama-cpp-python``.
-        vocabulary: a GGUF file with the target's vocabulary: the model itself, or one without weights.
+        vocabulary: a file with the target's vocabulary: a GGUF, with weights or without, or a ``tokenizer.json``.
         model: its name there; empty: the first that the engine names.
         context_length: in tokens; 0 is the engine's own, at most 8,192.
         draft_length, drafts_bytes, learnt_folder, profiles, wrap, clock: see ``LocalEngine``.
@@ -88,7 +90,8 @@ class ScoringEngine(SpeculativeEngine):
         clock: Callable[[], float] = perf_counter,
     ) -> None:
         self._connection, self._kind = connection, kind
-        self.model = Model(vocabulary, vocabulary_only=True)
+        file = vocabulary_file(vocabulary)
+        self.model = Model(file, vocabulary_only=True)
         try:
             if self.model.metadata(VOCABULARY_KEY) is not None:
                 raise Refused(
@@ -111,7 +114,7 @@ class ScoringEngine(SpeculativeEngine):
         profiles = profiles or Profiles(None)
         engine = f"{kind} {connection.address.url} {self._scorer.model}"
         text = some_tokens(self.model.vocabulary, FAR + LONGEST)
-        costs = RequestCosts(text, vocabulary, engine, self._measured, self.context_length, profiles)
+        costs = RequestCosts(text, file, engine, self._measured, self.context_length, self._round_trip_ms, profiles)
         here = _Elsewhere(self.model, self.context_length, key_of(engine))
         drafts = Drafts(here, costs, None, 0, profiles, wrap, clock, drafts_bytes or DRAFTS_BYTES, math.inf)
         generator = Generator(
@@ -134,8 +137,13 @@ class ScoringEngine(SpeculativeEngine):
 
     def _measured(self, cancellation: Cancel) -> Target:
         target = ScoringTarget(self._scorer, self.model.vocabulary.size, self.context_length)
-        target.cancel = cancellation
+        target.best, target.cancel = self._scorer.greedy[0], cancellation
         return target
+
+    @property
+    def follows(self) -> bool:
+        """Whether rows of single tokens are taken from the engine's own stream."""
+        return self._scorer.follows
 
     @property
     def name(self) -> str:
@@ -192,14 +200,22 @@ class ScoringEngine(SpeculativeEngine):
         cancel: Cancel | None = None,
         speculate: bool | Draft = True,
         language: str = "",
+        window: Sequence[int] = (),
+        changes: Sequence[TokenChange] = (),
     ) -> Iterator[Chunk]:
         """As ``SpeculativeEngine.generate``.
 
         Raises:
             CodespecError: the prompt is too long, a setting needs logits, or the engine does not answer.
         """
-        self._target.best = rows_of(sampling or Sampling(), grammar, self._scorer.best)
-        yield from super().generate(prompt, grammar, sampling, limits, cancel, speculate, language)
+        sampling, limits = sampling or Sampling(), limits or Limits()
+        self._target.best = rows_of(sampling, grammar, self._scorer)
+        self._target.most = limits.max_tokens if takes_the_best(sampling) else 0
+        self.costs.last = 0
+        try:
+            yield from super().generate(prompt, grammar, sampling, limits, cancel, speculate, language, window, changes)
+        finally:
+            self._target.stop()
 
     def prefill(self, prompt: Sequence[int], cancel: Cancel | None = None) -> int:
         """As ``Engine.prefill``: a request has the engine read the prompt into its cache."""

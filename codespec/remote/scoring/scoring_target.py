@@ -9,14 +9,10 @@ import numpy as np
 
 from codespec.protocols import Cancel, CodespecError, ContextFull, GrammarState, Logits, Sampling, Target
 from codespec.remote.errors import Refused
+from codespec.remote.scoring.ahead import Ahead
 from codespec.remote.scoring.rows import Row, dense
 from codespec.remote.scoring.scorers import Scorer
 from codespec.speculative.sampling import LogitSampler
-
-BEST_FREE = 6
-"""Tokens that a row names where the likeliest one is taken."""
-BEST_CONSTRAINED = 12
-"""The same under a grammar, which refuses some."""
 
 
 class ScoringTarget:
@@ -31,6 +27,8 @@ class ScoringTarget:
 
     Attributes:
         best: how many tokens a row names.
+        most: tokens that the engine writes by itself, of which rows of single tokens are taken; 0: it is asked about
+            each of them.
         cancel: stops a request that waits; None: nothing does.
     """
 
@@ -38,7 +36,9 @@ class ScoringTarget:
         self._scorer, self._size, self._length = scorer, size, length
         self._tokens: list[int] = []
         self._warmed: list[int] = []
+        self._ahead = Ahead(scorer)
         self.best = scorer.best
+        self.most = 0
         self.cancel: Cancel | None = None
 
     @property
@@ -52,9 +52,21 @@ class ScoringTarget:
         text = [*self._tokens, *tokens]
         if len(text) >= self._length:  # the engine generates a token behind them
             raise ContextFull(f"the engine's context of {self._length:,} tokens is full; set a larger `remote.context`")
-        rows = self._scorer.score(text, wanted, self.best, self.cancel) if wanted else []
+        rows = self._rows(text, wanted) if wanted else []
         self._tokens = text
         return dense(rows, self._size)
+
+    def _rows(self, text: list[int], wanted: int) -> list[Row]:
+        if wanted == 1 and self.most:
+            row = self._ahead.row(text, min(self.most, self._length - len(text)), self.best, self.cancel)
+            if row is not None:
+                return [row]
+        self.stop()
+        return self._scorer.score(text, wanted, self.best, self.cancel)
+
+    def stop(self) -> None:
+        """Have the engine write no more."""
+        self._ahead.stop()
 
     def closer(self, tokens: Sequence[int], grammar: GrammarState | None, sampler: LogitSampler) -> Iterator[Logits]:
         """What else the engine can tell of the token after a text, each time more; float32 [1, V].
@@ -62,6 +74,7 @@ class ScoringTarget:
         Raises:
             Aborted, Away: the request was stopped, or there is no answer.
         """
+        self.stop()
         ids = self._allowed(grammar, sampler)
         if takes_the_best(sampler.sampling) and ids:
             best = self._scorer.best_among(tokens, ids, self.cancel)
@@ -121,14 +134,14 @@ class ScoringTarget:
         raise CodespecError("an engine elsewhere has one sequence; this is a fault of codespec, please report it")
 
     def close(self) -> None:
-        """Nothing: the engine lets go of what it keeps by itself."""
+        """Have the engine write no more; it lets go of what it keeps by itself."""
+        self.stop()
 
 
-def rows_of(sampling: Sampling, grammar: GrammarState | None, most: int) -> int:
+def rows_of(sampling: Sampling, grammar: GrammarState | None, scorer: Scorer) -> int:
     """How many tokens a row should name for these settings: more cost time, and fewer leave more undecided."""
-    if sampling.temperature > 0 or not takes_the_best(sampling):
-        return most
-    return min(most, BEST_FREE if grammar is None else BEST_CONSTRAINED)
+    free, constrained = scorer.greedy if takes_the_best(sampling) else (scorer.best, scorer.best)
+    return min(scorer.best, free if grammar is None else constrained)
 
 
 def takes_the_best(sampling: Sampling) -> bool:

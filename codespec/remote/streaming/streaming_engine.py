@@ -17,6 +17,7 @@ from codespec.grammar.tokenizer import byte_tokenizer
 from codespec.llama.llguidance_tokenizer import tokenizer_from_vocab
 from codespec.llama.model import Model
 from codespec.models.fim import FimFormat, Order, fim_format
+from codespec.models.tokenizer_json import vocabulary_file
 from codespec.protocols import (
     Aborted,
     Cancel,
@@ -27,6 +28,7 @@ from codespec.protocols import (
     Round,
     Sampling,
     Statistics,
+    TokenChange,
 )
 from codespec.remote.connection import Connection
 from codespec.remote.streaming.about import About, about
@@ -64,7 +66,8 @@ class StreamingEngine(Undrafted):
         connection: to the engine; closed with this.
         kind: of the engine, see ``STREAMERS``.
         model: the name that it knows; empty: the only or first one that it has.
-        vocabulary: a GGUF with the target's tokens, for engines that take those; None: texts are sent.
+        vocabulary: a GGUF or ``tokenizer.json`` with the target's tokens, for engines that take those; None: texts are
+            sent.
         context_length: in tokens of the engine; 0 asks it.
         learnt_folder: where other engines keep the n-grams of workspaces, instead of the user's data folder.
 
@@ -95,7 +98,8 @@ class StreamingEngine(Undrafted):
         takes_ids = "ids" in self._streamer.ways
         if vocabulary is not None and not takes_ids:
             self.note(f"{kind} takes no tokens: `remote.vocabulary` is not used")
-        self._file = Model(vocabulary, vocabulary_only=True) if vocabulary is not None and takes_ids else None
+        file = vocabulary if takes_ids else None
+        self._file = Model(vocabulary_file(file), vocabulary_only=True) if file is not None else None
         self.vocabulary: TextVocabulary = ByteVocabulary() if self._file is None else self._file.vocabulary
         self._family = family_named(self._told.model)
         self._answers = Answers(connection, self._streamer, self._possible(), self.note)
@@ -140,6 +144,10 @@ class StreamingEngine(Undrafted):
         about = {"kind": self.kind, "url": self._connection.address.url, "model": self._told.model, "mode": "stream"}
         return {"remote": {**about, **self.trial}}
 
+    @property
+    def chat_template(self) -> None:
+        """None: it does not tell."""
+
     def fim_format(self, order: Order | None = None) -> FimFormat | None:
         """The layout that the target was trained with, or the one by which its prompt is taken apart again."""
         if self._file is not None:
@@ -176,6 +184,8 @@ class StreamingEngine(Undrafted):
         cancel: Cancel | None = None,
         *,
         language: str = "",
+        window: Sequence[int] = (),
+        changes: Sequence[TokenChange] = (),
     ) -> Iterator[Chunk]:
         """Follow a text in chunks of whole characters; to close the iterator closes the stream.
 
