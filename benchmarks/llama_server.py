@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from http.client import HTTPConnection
 from typing import Any
 
@@ -21,16 +22,23 @@ class Server:
         line: the command, without ``--host`` and ``--port``.
         environment: the child's.
         timeout: seconds, to load and for each answer.
+        command: gives the whole command for a port, in place of ``line``.
 
     Raises:
         RuntimeError: from ``__enter__``: it ended, or was not ready in time.
     """
 
-    def __init__(self, line: Sequence[str], environment: Mapping[str, str], timeout: float) -> None:
-        self._line = line
+    def __init__(
+        self,
+        line: Sequence[str],
+        environment: Mapping[str, str],
+        timeout: float,
+        command: Callable[[int], Sequence[str]] | None = None,
+    ) -> None:
         self._environment = environment
         self._timeout = timeout
         self._port = free_port()
+        self._line = command(self._port) if command else [*line, "--host", "127.0.0.1", "--port", str(self._port)]
 
     @property
     def port(self) -> int:
@@ -41,7 +49,7 @@ class Server:
         self._log = tempfile.TemporaryFile()  # not a pipe: one that nobody reads stops the child when it is full
         try:
             self._child = subprocess.Popen(
-                [*self._line, "--host", "127.0.0.1", "--port", str(self._port)],
+                self._line,
                 stdin=subprocess.DEVNULL, stdout=self._log, stderr=self._log, env=self._environment,
             )  # fmt: skip
         except OSError:
@@ -84,6 +92,11 @@ class Server:
             raise RuntimeError(f"status {status}: {data.decode('utf-8', 'replace')[:200]}")
         answer: dict[str, Any] = json.loads(data)
         return answer
+
+    def logged(self) -> bytes:
+        """What it has written to its standard output and error so far. POSIX only."""
+        # Read without seeking: the offset is the child's, too.
+        return os.pread(self._log.fileno(), os.fstat(self._log.fileno()).st_size, 0)
 
     def _exchange(self, method: str, path: str, body: bytes | None) -> tuple[int, bytes]:
         connection = HTTPConnection("127.0.0.1", self._port, timeout=self._timeout)

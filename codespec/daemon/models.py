@@ -8,15 +8,17 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from codespec.completion.completer import Completer
-from codespec.completion.load import completer_of, load_engine
+from codespec.completion.load import completer_of, load_edit_engine, load_engine
 from codespec.completion.remote_completer import RemoteCompleter
 from codespec.config import Config
 from codespec.engine.engine import Engine
-from codespec.models.registry import find_target
+from codespec.models.registry import find_edit_model, find_target
 from codespec.protocols import Cancel, CodespecError
+from codespec.worker.edit_model import EditModel
 
 logger = logging.getLogger(__name__)
 
@@ -26,10 +28,10 @@ KEPT_S = 60.0
 
 @dataclass(eq=False)
 class _Loaded:
-    """An engine and the completers of those who use it."""
+    """An engine, or a model of next edits, and what of those who use it has work for idle time."""
 
-    engine: Engine
-    users: dict[object, Completer] = field(default_factory=dict)
+    engine: Engine | EditModel
+    users: dict[object, Completer | EditModel] = field(default_factory=dict)
     unused_since: float = 0.0
 
 
@@ -48,7 +50,7 @@ class Models:
     @property
     def count(self) -> int:
         """How many targets are loaded."""
-        return len(self._loaded)
+        return sum(not isinstance(each.engine, EditModel) for each in self._loaded.values())
 
     def completer(
         self, user: object, config: Config, progress: Callable[[str, int], None]
@@ -65,18 +67,32 @@ class Models:
         return completer_of(config, lambda settings: self._completer(user, settings, progress))
 
     def _completer(self, user: object, config: Config, progress: Callable[[str, int], None]) -> Completer:
-        loaded = self._engine(config, progress)
-        completer = Completer(loaded.engine, config, patient=False)
+        loaded, engine = self._engine(config, progress)
+        completer = Completer(engine, config, patient=False)
         with self._lock:
             loaded.users[user] = completer
         return completer
 
+    def edit_model(self, user: object, config: Config) -> EditModel:
+        """The model of next edits of these settings, for this user until ``release``; its first request loads it.
+
+        Raises:
+            CodespecError: there is no such model.
+        """
+        key = edit_key(config)
+        loaded = self._loaded.get(key)
+        model = loaded.engine if loaded is not None else EditModel(lambda: load_edit_engine(config))
+        assert isinstance(model, EditModel)
+        with self._lock:
+            self._loaded.setdefault(key, _Loaded(model)).users[user] = model
+        return model
+
     def load_ahead(self, config: Config) -> None:
         """Load the engine of these settings ahead of the first request. A failure is reported to who asks for it."""
         with contextlib.suppress(CodespecError):
-            self._engine(config, lambda text, percent: None).engine.warm_up()
+            self._engine(config, lambda text, percent: None)[1].warm_up()
 
-    def _engine(self, config: Config, progress: Callable[[str, int], None]) -> _Loaded:
+    def _engine(self, config: Config, progress: Callable[[str, int], None]) -> tuple[_Loaded, Engine]:
         key = engine_key(config)
         loaded = self._loaded.get(key)
         if loaded is None:
@@ -84,7 +100,8 @@ class Models:
             loaded = _Loaded(self._load(config, progress), unused_since=time.monotonic())
             with self._lock:
                 self._loaded[key] = loaded
-        return loaded
+        assert not isinstance(loaded.engine, EditModel)
+        return loaded, loaded.engine
 
     def release(self, user: object) -> None:
         """Drop the completers of a user."""
@@ -171,9 +188,22 @@ def engine_key(config: Config) -> tuple[Any, ...]:
     if config.remote.kind:
         return config.remote, config.draft_length
     path = find_target(config.target.path)
+    return (*_file(path), config.target, config.draft_length, config.draft_memory_mib, config.cache)
+
+
+def edit_key(config: Config) -> tuple[Any, ...]:
+    """The same of two users of a model of next edits.
+
+    Raises:
+        CodespecError: there is no such model.
+    """
+    return ("edits", *_file(find_edit_model(config.edits.model)), config.target.threads, config.target.gpu_layers)
+
+
+def _file(path: Path) -> tuple[Any, ...]:
+    """Which file it is, and its state."""
     try:
         status = path.stat()
-        file: tuple[Any, ...] = (str(path.resolve()), status.st_size, status.st_mtime_ns)
     except OSError:  # loading it will say what is wrong
-        file = (str(path),)
-    return (*file, config.target, config.draft_length, config.draft_memory_mib, config.cache)
+        return (str(path),)
+    return str(path.resolve()), status.st_size, status.st_mtime_ns

@@ -24,6 +24,7 @@ from typing import Any
 from codespec.config import load
 from codespec.crash import log_to
 from codespec.daemon.address import Endpoint, endpoint, version
+from codespec.daemon.beside import Beside
 from codespec.daemon.models import Models
 from codespec.daemon.priority import own_priority
 from codespec.daemon.session import Session
@@ -82,6 +83,7 @@ class ModelProcess:
         first_s: the least of them before the first one.
         stuck_s: how long a request may run on that was to stop.
         models: what decodes.
+        beside: starts a server for other clients in this process, where somebody asks for it.
     """
 
     def __init__(
@@ -91,8 +93,9 @@ class ModelProcess:
         first_s: float = FIRST_S,
         stuck_s: float = STUCK_S,
         models: Models | None = None,
+        beside: Beside | None = None,
     ) -> None:
-        self._where = where
+        self._where, self._beside = where, beside
         self._idle_s, self._stuck_s = idle_s, stuck_s
         self._models = models or Models()
         self._decode = DecodeThread(priority=own_priority())
@@ -197,7 +200,9 @@ class ModelProcess:
                     channel.send({"bye": self._reason})
                 channel.close()
                 return
-            session = Session(next(self._numbers), channel, self._decode, self._models, self._about, self.stop)
+            session = Session(
+                next(self._numbers), channel, self._decode, self._models, self._about, self.stop, self._beside
+            )
             self._sessions = self._sessions | {session}
         try:
             session.run()
@@ -218,7 +223,7 @@ class ModelProcess:
         return {**stopping, "process": process}
 
 
-def run(name: str | None = None) -> int:
+def run(name: str | None = None, beside: Beside | None = None) -> int:
     """Run as the model process, if there is none yet; returns the exit status: 1 if ``name`` is another process's.
 
     Raises:
@@ -238,7 +243,7 @@ def run(name: str | None = None) -> int:
     os.truncate(lock, 0)
     os.write(lock, str(os.getpid()).encode())  # for who has to end it, see ``end_hung``
     be_expendable(decode_batches)  # a window whose process ends starts another
-    process = ModelProcess(where, _seconds(os.environ.get("CODESPEC_IDLE_EXIT_S", "")))
+    process = ModelProcess(where, _seconds(os.environ.get("CODESPEC_IDLE_EXIT_S", "")), beside=beside)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda number, frame: process.stop("it was asked to"))
     process.run()

@@ -13,18 +13,23 @@ from typing import Any
 
 from codespec.completion.completer import Completer
 from codespec.completion.remote_completer import RemoteCompleter
+from codespec.config import Config
+from codespec.daemon.beside import Beside, ServerBeside
 from codespec.daemon.models import Models
 from codespec.daemon.wire import (
     BEAT_S,
     Channel,
     DocumentTexts,
     pack_completions,
+    pack_offers,
     unpack_config,
+    unpack_edit_request,
     unpack_request,
 )
 from codespec.protocols import Cancel, CodespecError
 from codespec.worker.decode_thread import DecodeThread
-from codespec.worker.jobs import Job
+from codespec.worker.edit_model import EditModel
+from codespec.worker.jobs import EDIT, Job
 
 logger = logging.getLogger(__name__)
 
@@ -42,6 +47,7 @@ class Session:
         number: unique among the sessions.
         about: the status of the process, which is added to the completer's own.
         stop: ends the process, with a reason.
+        beside: starts a server for other clients, which ends with the session.
     """
 
     def __init__(
@@ -52,7 +58,10 @@ class Session:
         models: Models,
         about: Callable[[], Mapping[str, Any]],
         stop: Callable[[str], None],
+        beside: Beside | None = None,
     ) -> None:
+        self._beside = beside
+        self._server: ServerBeside | None = None
         self._name = f"window {number}"
         self._channel = channel
         self._decode = decode
@@ -61,13 +70,17 @@ class Session:
         self._stop = stop
         self._texts = DocumentTexts()
         self._completer: Completer | RemoteCompleter | None = None
+        self._config = Config()
+        self._edits: EditModel | None = None
         self._jobs: dict[Any, Job] = {}
         self._outgoing: queue.Queue[Mapping[str, Any] | None] = queue.Queue(MOST_UNSENT)
         self._sender = threading.Thread(target=self._send_all, name=f"{self._name} sends", daemon=True)
         self._sender.start()
         self._handlers: dict[str, Callable[[Any, dict[str, Any]], None]] = {
             "open": self._open,
+            "serve": self._serve,
             "complete": self._complete,
+            "edit": self._edit,
             "prefill": self._prefill,
             "learn": self._learn,
             "accepted": self._accepted,
@@ -106,10 +119,12 @@ class Session:
         self._sender.join(timeout_s)
 
     def _end(self) -> None:
-        for document in (self._name, f"{self._name} opens", f"{self._name} learns"):
+        if self._server is not None:
+            self._server.stop()
+        for document in (self._name, f"{self._name} opens", f"{self._name} learns", f"{self._name} edits"):
             self._decode.cancel_document(document)
         self._models.release(self)
-        self._completer = None
+        self._completer = self._edits = None
         self._channel.shut()
         with contextlib.suppress(queue.Full):  # then the next message ends the sender: it cannot be sent
             self._outgoing.put_nowait(None)
@@ -141,13 +156,28 @@ class Session:
             self._say_begun(number)
             if cancel.is_set():  # the language server has ended while this waited
                 return []
-            self._completer = None
+            self._completer = self._edits = None
+            self._config = config
             completer = self._completer = models.completer(self, config, progress)
             if cancel.is_set():
                 models.release(self)
             return completer.problems
 
         self._submit(number, f"{self._name} opens", work)
+
+    def _serve(self, number: Any, message: dict[str, Any]) -> None:
+        def report(text: str) -> None:
+            self.say({"log": [logging.WARNING, "codespec", text]})
+
+        try:
+            if self._beside is None or self._server is not None:
+                raise CodespecError("this process starts no server, or has started it")
+            config = unpack_config(message["config"])
+            self._server = self._beside(config, message["options"], self._decode, self._models, report)
+        except CodespecError as error:
+            self.say({"id": number, "error": str(error), "internal": False})
+        else:
+            self.say({"id": number, "result": self._server.url})
 
     def _complete(self, number: Any, message: dict[str, Any]) -> None:
         request = unpack_request(message["request"], self._texts)
@@ -157,6 +187,16 @@ class Session:
                 return pack_completions(self._opened.complete(request, cancel))
 
         self._submit(number, self._name, work, ahead=bool(message["ahead"]))
+
+    def _edit(self, number: Any, message: dict[str, Any]) -> None:
+        request = unpack_edit_request(message["request"], self._texts)
+
+        def work(models: Models, cancel: Cancel) -> Any:
+            with self._begun(number, models, cancel):
+                self._edits = models.edit_model(self, self._config)
+                return pack_offers(self._edits.next_edit(request, cancel))
+
+        self._submit(number, f"{self._name} edits", work, gives_way=EDIT)
 
     def _prefill(self, number: Any, message: dict[str, Any]) -> None:
         request = unpack_request(message["request"], self._texts)
@@ -197,9 +237,10 @@ class Session:
         self._submit(number, f"{self._name} learns", work)
 
     def _status(self, number: Any, message: dict[str, Any]) -> None:
-        completer = self._completer
+        completer, edits = self._completer, self._edits
         status = completer.status(message["languages"]) if completer is not None else {}
-        self.say({"id": number, "result": {**status, **self._about()}})
+        told = {"edits": edits.status() if edits is not None else {"state": "not loaded"}}
+        self.say({"id": number, "result": {**status, **told, **self._about()}})
 
     def _cancel(self, number: Any, message: dict[str, Any]) -> None:
         job = self._jobs.get(number)
@@ -224,8 +265,15 @@ class Session:
         self._say_begun(number)
         return models.running(cancel)
 
-    def _submit(self, number: Any, document: str, work: Callable[[Models, Cancel], Any], ahead: bool = False) -> None:
-        job = self._decode.submit(document, work, ahead=ahead)
+    def _submit(
+        self,
+        number: Any,
+        document: str,
+        work: Callable[[Models, Cancel], Any],
+        ahead: bool = False,
+        gives_way: int = 0,
+    ) -> None:
+        job = self._decode.submit(document, work, ahead=ahead, gives_way=gives_way)
         self._jobs[number] = job
         job.future.add_done_callback(partial(self._answer, number))
 

@@ -7,6 +7,7 @@ A request of the language server has an ``id`` and an ``op``; one that needs no 
     {"id": 2, "op": "complete", "request": {...}, "ahead": false}  {"id": 2, "begun": true}
                                                                    {"id": 2, "result": [{...}]}
     {"op": "cancel", "id": 2}                                      {"id": 2, "error": "...", "internal": false}
+    {"id": 3, "op": "edit", "request": {...}}                      {"id": 3, "result": [{...}]}
 
 The other ops are ``prefill``, ``learn``, ``accepted``, ``forget``, ``status`` and ``stop``. Unasked, the model process
 sends ``{"bye": reason}`` before it ends on purpose, ``{"log": [level, logger, text]}``, and, so that it is never silent
@@ -34,6 +35,7 @@ from codespec.completion.request import Completion, Request
 from codespec.completion.trace import Pass
 from codespec.config import Config
 from codespec.config_rules import is_path
+from codespec.edits.request import Edit, EditOffer, EditRequest, OtherDocument, RecentEdit
 from codespec.protocols import Snippet
 from codespec.recent import Recent
 from codespec.text_difference import common_ends
@@ -213,6 +215,48 @@ def unpack_request(fields: Mapping[str, Any], texts: DocumentTexts) -> Request:
     return Request(**{**fields, "text": texts.unpack(fields["text"])[1], "context": context})
 
 
+def pack_edit_request(request: EditRequest, texts: DocumentTexts) -> dict[str, Any]:
+    """A request for a next edit as JSON."""
+    fields = asdict(replace(request, text="", others=(), rejected=frozenset()))
+    others = [{**asdict(replace(each, text="")), "text": texts.pack(each.path, each.text)} for each in request.others]
+    return {
+        **fields,
+        "rejected": sorted(request.rejected),
+        "text": texts.pack(request.path, request.text),
+        "others": others,
+    }
+
+
+def unpack_edit_request(fields: Mapping[str, Any], texts: DocumentTexts) -> EditRequest:
+    """A request for a next edit from JSON.
+
+    Raises:
+        TypeError, ValueError: it is none.
+    """
+    others = [OtherDocument(**{**each, "text": texts.unpack(each["text"])[1]}) for each in fields["others"]]
+    return EditRequest(
+        **{
+            **fields,
+            "text": texts.unpack(fields["text"])[1],
+            "others": tuple(others),
+            "recent": tuple(RecentEdit(**each) for each in fields["recent"]),
+            "rejected": frozenset(fields["rejected"]),
+        }
+    )
+
+
+def pack_offers(offers: list[EditOffer] | None) -> list[dict[str, Any]] | None:
+    """Next edits as JSON."""
+    return None if offers is None else [asdict(each) for each in offers]
+
+
+def unpack_offers(packed: Any) -> list[EditOffer] | None:
+    """Next edits from JSON."""
+    if packed is None:
+        return None
+    return [EditOffer(**{**each, "edits": tuple(Edit(**edit) for edit in each["edits"])}) for each in packed]
+
+
 def pack_completions(completions: list[Completion] | None) -> list[dict[str, Any]] | None:
     """Completions as JSON, without their rounds."""
     if completions is None:
@@ -243,6 +287,7 @@ def _pass(packed: Mapping[str, Any]) -> Pass:
 def pack_config(config: Config) -> dict[str, Any]:
     """Settings as JSON; paths no longer depend on the current folder, which the model process does not share."""
     packed: dict[str, Any] = _absolute("", asdict(config))
+    packed["edits"]["model"] = _absolute("path", config.edits.model)  # that of `remote` is no file
     return packed
 
 

@@ -10,6 +10,10 @@ from typing import Literal
 from codespec.protocols import CodespecError
 
 
+class GrammarGaveUp(CodespecError):
+    """The engine meets a limit in the middle of a text, of which the grammar allows too many readings."""
+
+
 class GrammarError(CodespecError):
     """A grammar cannot be used: one line of the form ``NAME:LINE:COLUMN: cause; remedy``.
 

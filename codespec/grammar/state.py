@@ -10,9 +10,9 @@ import llguidance
 import numpy as np
 
 from codespec.grammar.class_vocabulary import ClassVocabulary
-from codespec.grammar.errors import one_line
+from codespec.grammar.errors import GrammarGaveUp, one_line
 from codespec.grammar.tokenizer import Tokenizer
-from codespec.protocols import Bits, CodespecError
+from codespec.protocols import Bits
 
 SLOW, PATIENCE = 0.01, 24
 """Seconds of processor time that a token may take, and how many tokens in a row may take longer."""
@@ -143,7 +143,7 @@ class LlguidanceState:
         else:
             self._slow += len(tokens)
             if self._slow >= PATIENCE:
-                raise CodespecError(f"{self._name}: {_AMBIGUOUS} after {len(self._taken)} tokens")
+                raise GrammarGaveUp(f"{self._name}: {_AMBIGUOUS} after {len(self._taken)} tokens")
         return taken
 
     def _consume_known(self, tokens: list[int]) -> int:
@@ -296,8 +296,8 @@ class LlguidanceState:
         if self._matcher.is_error():
             raise self._failed(self._matcher)
 
-    def _failed(self, matcher: llguidance.LLMatcher) -> CodespecError:
-        return CodespecError(f"{self._name}: {explain(matcher.get_error())} after {len(self._taken)} tokens")
+    def _failed(self, matcher: llguidance.LLMatcher) -> GrammarGaveUp:
+        return GrammarGaveUp(f"{self._name}: {explain(matcher.get_error())} after {len(self._taken)} tokens")
 
 
 def explain(error: str) -> str:

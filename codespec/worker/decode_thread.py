@@ -84,6 +84,7 @@ class DecodeThread:
         ahead: bool = False,
         prefill: bool = False,
         key: Any = None,
+        gives_way: int = 0,
     ) -> Job:
         """Have work done. An older job of the same document stops and resolves to None, unless it was ahead and has the
         same key: then it goes on, as this one.
@@ -94,8 +95,9 @@ class DecodeThread:
             ahead: nobody waits for it yet. Such a job runs only if nothing else is to be done, and is stopped by
                 whatever comes, of any document; a newer one takes its place.
             prefill: it only reads a prompt, a step of which is always finished.
+            gives_way: somebody waits for it, but requests that give way less go first, and one that comes stops it.
         """
-        job = Job(document, work, ahead, prefill, key)
+        job = Job(document, work, ahead, prefill, key, gives_way)
         with self._changed:
             if not ahead:
                 self._somebody_waits()
@@ -105,10 +107,12 @@ class DecodeThread:
                     self._wait_for(same)
                 return same
             jobs = [*self._waiting.values(), *([self._running] if self._running is not None else [])]
-            if self._closing or self._failed or (ahead and not all(each.ahead for each in jobs)):
+            if self._closing or self._failed or (ahead and not all(map(_may_be_replaced, jobs))):
                 job.resolve(None)
                 return job
-            if self._running is not None and (self._running.ahead or self._running.document == document):
+            if self._running is not None and self._stops(job, self._running):
+                if not self._running.cancel.is_set():
+                    self._running.overtaken = self._running.gives_way > job.gives_way
                 self._stop(self._running)
             for waiting in [each for each in self._waiting.values() if each.ahead]:
                 self.give_up(waiting)
@@ -120,6 +124,10 @@ class DecodeThread:
             self._stop_idling()
             self._changed.notify()
         return job
+
+    @staticmethod
+    def _stops(job: Job, running: Job) -> bool:
+        return running.ahead or running.document == job.document or running.gives_way > job.gives_way
 
     def _ahead_of(self, job: Job) -> Job | None:
         """A job ahead with the document and key of ``job``, if one runs or waits."""
@@ -154,10 +162,16 @@ class DecodeThread:
     def status(self, languages: Iterable[str] = ()) -> dict[str, Any]:
         """``state`` (``loading``, ``ready``, ``failed``), how fast jobs stop, and the completer's own status."""
         with self._changed:
-            completer, failed = self._completer, self._failed
-        state = "ready" if completer is not None else "failed" if failed else "loading"
+            completer = self._completer
+        state = self.state
         stopping = {f"stop_{what}_ms": times.figures() for what, times in self._stopping.items()}
         return {"state": state, **stopping, **(completer.status(languages) if completer is not None else {})}
+
+    @property
+    def state(self) -> str:
+        """``loading``, ``ready`` or ``failed``."""
+        with self._changed:
+            return "ready" if self._completer is not None else "failed" if self._failed else "loading"
 
     @property
     def accepts_jobs(self) -> bool:
@@ -255,8 +269,7 @@ class DecodeThread:
                 if found and load is None and not self._waiting:
                     task = self._tasks.pop(next(iter(self._tasks)))
                 elif found and load is None:
-                    document = next(iter(self._waiting))
-                    self._running = self._waiting.pop(document)
+                    self._running = self._waiting.pop(self._next())
             if not found:
                 self._idle()
             elif load is not None:
@@ -270,6 +283,10 @@ class DecodeThread:
                 heap.trim()
         self._finish_tasks()
         self._free()
+
+    def _next(self) -> str:
+        """Lock held, something waits: the document of the job that has its turn."""
+        return min(self._waiting, key=lambda document: self._waiting[document].gives_way)  # the first of equals
 
     def _finish_tasks(self) -> None:
         """Run the waiting tasks, the latest first, as long as there is time: an accepted completion is to be learnt."""
@@ -353,3 +370,8 @@ class DecodeThread:
                 completer.close()
             except Exception:
                 logger.exception("the models could not be freed")
+
+
+def _may_be_replaced(job: Job) -> bool:
+    """Whether work ahead may begin in spite of this job."""
+    return job.ahead or (job.gives_way > 0 and job.cancel.is_set())

@@ -11,9 +11,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from codespec.completion.request import Completion, Request
+    from codespec.edits.request import EditOffer, EditRequest
     from codespec.protocols import Cancel
 
 logger = logging.getLogger(__name__)
+
+EDIT, OTHER_CLIENT = 1, 2
+"""How much next edits, and the requests of clients that are no editors, give way."""
 
 
 class Worker(Protocol):
@@ -58,7 +62,7 @@ class Priority(Protocol):
 
 
 class Completes(Worker, Protocol):
-    """A completer of a language server: ``Completer`` itself, or what stands for one in another process."""
+    """A completer: ``Completer`` itself, or what stands for one."""
 
     def complete(self, request: Request, cancel: Cancel) -> list[Completion] | None:
         """Completions; None where the request was stopped."""
@@ -81,6 +85,14 @@ class Completes(Worker, Protocol):
         ...
 
 
+class CompletesAndEdits(Completes, Protocol):
+    """What a language server has: a completer that also predicts next edits, here or in another process."""
+
+    def next_edit(self, request: EditRequest, cancel: Cancel) -> list[EditOffer] | None:
+        """One offer at most; None where the request was stopped."""
+        ...
+
+
 @dataclass(eq=False)
 class Job:
     """Work on its way through the decode thread.
@@ -93,6 +105,9 @@ class Job:
         ahead: nobody waits for it yet: every other request goes first, and stops it.
         prefill: only a prompt is read; a step of that is always finished.
         key: equal for jobs that ask for the same; None is like no other.
+        gives_way: somebody waits for it, and yet every request that somebody waits for and that gives way less goes
+            first, and stops it: 0 for completions, then ``EDIT``, then ``OTHER_CLIENT``.
+        overtaken: whether it was stopped for such a request, and may be submitted again.
         stopped: when it was stopped, in seconds of ``perf_counter``; 0 if it was not.
         reading: whether it was stopped while a prompt was read.
     """
@@ -102,6 +117,8 @@ class Job:
     ahead: bool = False
     prefill: bool = False
     key: Any = None
+    gives_way: int = 0
+    overtaken: bool = False
     future: Future[Any] = field(default_factory=Future)
     cancel: threading.Event = field(default_factory=threading.Event)
     stopped: float = 0.0

@@ -14,7 +14,8 @@ from windows import WAIT_S, InThread, eventually, never, request
 
 from codespec.config import Config
 from codespec.daemon.address import Endpoint
-from codespec.daemon.client import Link, Lost, SharedCompleter
+from codespec.daemon.client import SharedCompleter
+from codespec.daemon.link import Link, Lost
 from codespec.daemon.wire import Channel
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="sockets of POSIX")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import random
 import threading
@@ -13,17 +14,22 @@ from windows import WAIT_S, eventually
 
 from codespec.completion.request import Request
 from codespec.config import Config
-from codespec.daemon.client import Link, Lost
+from codespec.daemon.link import Link, Lost
 from codespec.daemon.models import Models
 from codespec.daemon.session import MOST_UNSENT, Session
 from codespec.daemon.wire import (
     Channel,
     DocumentTexts,
     pack_config,
+    pack_edit_request,
+    pack_offers,
     pack_request,
     unpack_config,
+    unpack_edit_request,
+    unpack_offers,
     unpack_request,
 )
+from codespec.edits.request import Edit, EditOffer, EditRequest, OtherDocument, RecentEdit
 from codespec.protocols import Snippet
 from codespec.text_difference import common_ends
 from codespec.worker.decode_thread import DecodeThread
@@ -111,3 +117,27 @@ def test_files_that_a_request_names_are_found_from_another_folder(tmp_path, monk
     assert unpack_request(pack_request(sent, DocumentTexts()), DocumentTexts()) == expected
     named = replace(sent, draft="auto", grammar="json")
     assert unpack_request(pack_request(named, DocumentTexts()), DocumentTexts()) == named
+
+
+def test_next_edits_arrive_as_they_were(tmp_path, monkeypatch):
+    sent = EditRequest(
+        "a.py",
+        "python",
+        "x = 1\n",
+        3,
+        recent=(RecentEdit("b.py", 0, "y\n", "x\n", "before\n", "after\n"),),
+        others=(OtherDocument("b.py", "python", "import a\n"),),
+        rejected=frozenset({"1", "2"}),
+        budget_ms=70.0,
+    )
+    ours, theirs = DocumentTexts(), DocumentTexts()
+    for request in (sent, replace(sent, text="x = 12\n", others=())):
+        packed = json.loads(json.dumps(pack_edit_request(request, ours)))
+        assert unpack_edit_request(packed, theirs) == request
+    offers = [EditOffer("id", (Edit("a.py", 0, 1, "y"), Edit("a.py", 3, 3, "z")), 0, True)]
+    assert unpack_offers(json.loads(json.dumps(pack_offers(offers)))) == offers
+    assert unpack_offers(pack_offers(None)) is None
+    monkeypatch.chdir(tmp_path)
+    config = Config().apply({"edits": {"model": "./e.gguf"}, "remote": {"model": "a/b"}})[0]
+    found = unpack_config(pack_config(config))
+    assert (found.edits.model, found.remote.model) == (str(tmp_path / "e.gguf"), "a/b")

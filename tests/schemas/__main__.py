@@ -20,28 +20,10 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from tests.schemas.instances import can_draw, doubled, instances, is_schema, text_of, validator
+from tests.schemas.instances import can_draw, doubled, instances, text_of
+from tests.schemas.real import collect, validator
 
-PER_PACKAGE = 60
 SECONDS = 60.0  # for one schema, its instances included
-
-
-def collect(folder: Path, rng: random.Random) -> list[Path]:
-    """Files that hold a JSON Schema, no content twice, at most ``PER_PACKAGE`` from one package."""
-    found: list[Path] = []
-    seen: set[bytes] = set()
-    for package in sorted(path for path in folder.iterdir() if path.is_dir()):
-        files = sorted(path for path in package.rglob("*.json") if path.is_file())
-        rng.shuffle(files)
-        own: list[Path] = []
-        for file in files:
-            content = file.read_bytes()
-            digest = hashlib.sha256(content).digest()
-            if len(own) < PER_PACKAGE and digest not in seen and is_schema(file, content):
-                seen.add(digest)
-                own.append(file)
-        found += own
-    return found
 
 
 def half(file: Path, folder: Path) -> str:

@@ -8,6 +8,7 @@ import pytest
 from decode_gate import WAIT_S, Gate, Idler, load, submit
 
 from codespec.worker.decode_thread import DecodeThread
+from codespec.worker.jobs import EDIT, OTHER_CLIENT
 
 
 @pytest.fixture
@@ -240,3 +241,57 @@ def test_what_was_begun_for_something_else_is_stopped(thread, gate, document, ke
     assert gate.begun.acquire(timeout=WAIT_S)
     gate.through.release()
     assert asked.future.result(WAIT_S) == ["asked done"]
+
+
+def test_what_gives_way_is_stopped_by_a_request_and_waits_for_its_turn(thread, gate):
+    load(thread, lambda: gate)
+    first = submit(thread, "edits", "e1", gives_way=EDIT)
+    assert gate.begun.acquire(timeout=WAIT_S)
+    completion = submit(thread, "a", "a1")
+    assert first.future.result(timeout=0) is None
+    assert gate.begun.acquire(timeout=WAIT_S)
+    again, other = submit(thread, "edits", "e2", gives_way=EDIT), submit(thread, "b", "b1")
+    for _ in range(3):
+        gate.through.release()
+    assert [job.future.result(WAIT_S) for job in (completion, again, other)] == [["a1 done"], ["e2 done"], ["b1 done"]]
+    assert gate.order == ["e1", "a1", "b1", "e2"]
+
+
+def test_who_gives_way_more_is_stopped_and_waits_longer(thread, gate):
+    load(thread, lambda: gate)
+    client = submit(thread, "http 1", "h1", gives_way=OTHER_CLIENT)
+    assert gate.begun.acquire(timeout=WAIT_S)
+    edit = submit(thread, "edits", "e1", gives_way=EDIT)
+    completion = submit(thread, "a", "a1")
+    assert client.future.result(timeout=0) is None
+    again = submit(thread, "http 2", "h2", gives_way=OTHER_CLIENT)
+    for _ in range(4):
+        gate.through.release()
+    assert [job.future.result(WAIT_S) for job in (completion, edit, again)] == [["a1 done"], ["e1 done"], ["h2 done"]]
+    assert gate.order == ["h1", "a1", "e1", "h2"]
+    assert [job.overtaken for job in (client, edit, completion, again)] == [True, False, False, False]
+
+
+def test_what_was_cancelled_is_not_overtaken(thread, gate):
+    load(thread, lambda: gate)
+    client = submit(thread, "http 1", "h1", gives_way=OTHER_CLIENT)
+    assert gate.begun.acquire(timeout=WAIT_S)
+    thread.cancel(client)
+    completion = submit(thread, "a", "a1")
+    gate.through.release()
+    gate.through.release()
+    assert completion.future.result(WAIT_S) == ["a1 done"]
+    assert not client.overtaken
+
+
+def test_work_ahead_neither_stops_nor_replaces_what_gives_way_until_nobody_wants_it(thread, gate):
+    load(thread, lambda: gate)
+    edit = submit(thread, "edits", "e1", gives_way=EDIT)
+    assert gate.begun.acquire(timeout=WAIT_S)
+    assert submit(thread, "a", "a1", ahead=True).future.result(timeout=0) is None
+    assert not edit.cancel.is_set()
+    thread.cancel(edit)
+    ahead = submit(thread, "a", "a2", ahead=True)
+    assert gate.begun.acquire(timeout=WAIT_S)
+    gate.through.release()
+    assert ahead.future.result(WAIT_S) == ["a2 done"]

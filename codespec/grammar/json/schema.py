@@ -107,7 +107,7 @@ class _Rewriter(ValueKeywords):
         out: dict[str, Any] = {}
         also: list[Schema] = []
         outer, self.given = self.given, given
-        for keyword in sorted(node, key=_LAST.__contains__):
+        for keyword in sorted(node, key=_turn):
             self._keyword(keyword, node[keyword], node, f"{where}/{escape(keyword)}", out, also)
         self.given = outer
         self.depth -= 1
@@ -314,6 +314,12 @@ def _unknown_to(dialect: Any) -> frozenset[str]:
     """Keywords that came after the draft that ``$schema`` names."""
     found = re.search(r"//json-schema\.org/draft(?:-0|/)(\d+)", dialect) if isinstance(dialect, str) else None
     return frozenset(word for draft, words in _SINCE.items() if found and int(found[1]) < draft for word in words)
+
+
+def _turn(keyword: str) -> int:
+    """When a keyword is rewritten. In ``allOf`` it may matter what else holds, too, and that must be whole by then:
+    ``additionalProperties`` without the ``properties`` beside it says something else."""
+    return 2 if keyword in _LAST else int(keyword == "allOf")
 
 
 def _looks_around(node: Any) -> bool:

@@ -34,6 +34,17 @@ def texts(value: Any, limit: int = 96) -> Iterator[str]:
         yield json.dumps(value, ensure_ascii=False)
 
 
+def shuffled(made: Any, rng: random.Random) -> Any:
+    """The same schema with its keywords in another order, which says the same."""
+    if isinstance(made, list):
+        return [shuffled(each, rng) for each in made]
+    if not isinstance(made, dict):
+        return made
+    keys = list(made)
+    rng.shuffle(keys)
+    return {key: shuffled(made[key], rng) for key in keys}
+
+
 def schema(rng: random.Random, depth: int = 3) -> Any:
     """A random schema, made mostly of keywords that go together."""
     if depth <= 0 or rng.random() < 0.04:

@@ -1,0 +1,110 @@
+"""Where the model is: in a decode thread of this process, alone or beside others that share it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import count
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+from codespec.completion.completer import Completer
+from codespec.completion.remote_completer import RemoteCompleter
+from codespec.errors import CodespecError
+from codespec.protocols import Cancel
+from codespec.worker.decode_thread import DecodeThread
+from codespec.worker.editing_completer import EditingCompleter
+from codespec.worker.jobs import OTHER_CLIENT, Job
+
+if TYPE_CHECKING:
+    from codespec.config import Config
+    from codespec.daemon.models import Models
+
+Work: TypeAlias = Callable[[Completer, Cancel], Any]
+
+
+class Backend(Protocol):
+    """Runs work with a completer, one at a time. Every method may be called from any thread."""
+
+    @property
+    def state(self) -> str:
+        """``loading``, ``ready`` or ``failed``."""
+        ...
+
+    def submit(self, work: Work) -> Job:
+        """Have work done in the decode thread; editors' requests go first, and stop it."""
+        ...
+
+    def cancel(self, job: Job) -> None:
+        """Stop a job within one target call."""
+        ...
+
+
+class OwnModels:
+    """The completer that a decode thread has as its worker: of a server alone, or of a language server."""
+
+    def __init__(self, decode: DecodeThread) -> None:
+        self._decode, self._numbers = decode, count(1)
+        self.cancel = decode.cancel
+
+    @property
+    def state(self) -> str:
+        """As ``Backend.state``."""
+        return self._decode.state
+
+    def submit(self, work: Work) -> Job:
+        """As ``Backend.submit``."""
+        name = f"http {next(self._numbers)}"
+        given = lambda worker, cancel: work(completer_of(worker), cancel)  # noqa: E731
+        return self._decode.submit(name, given, gives_way=OTHER_CLIENT)
+
+
+class SharedModels:
+    """A completer of the model process, over an engine that windows may share.
+
+    Args:
+        report: told why the model could not be loaded.
+    """
+
+    def __init__(self, decode: DecodeThread, models: Models, config: Config, report: Callable[[str], None]) -> None:
+        self._decode, self._models, self._config, self._report = decode, models, config, report
+        self._numbers = count(1)
+        self._completer: Completer | RemoteCompleter | None = None
+        self.state = "loading"
+        self.cancel = decode.cancel
+        self._closed = False
+        decode.submit(self._name("opens"), self._open)
+
+    def _name(self, what: object) -> str:
+        return f"http {id(self)} {what}"
+
+    def _open(self, models: Models, cancel: Cancel) -> None:
+        try:
+            self._completer = models.completer(self, self._config, lambda text, percent: None)
+            self.state = "ready"
+        except CodespecError as error:
+            self.state = "failed"
+            self._report(str(error))
+        if self._closed:
+            models.release(self)
+
+    def submit(self, work: Work) -> Job:
+        """As ``Backend.submit``."""
+
+        def run(models: Models, cancel: Cancel) -> Any:
+            with models.running(cancel):
+                return work(completer_of(self._completer), cancel)
+
+        return self._decode.submit(self._name(next(self._numbers)), run, gives_way=OTHER_CLIENT)
+
+    def close(self) -> None:
+        """Give the engine back."""
+        self._closed = True
+        self._decode.cancel_document(self._name("opens"))
+        self._models.release(self)
+
+
+def completer_of(worker: Any) -> Completer:
+    """The completer that answers now, of what there is for one."""
+    if isinstance(worker, EditingCompleter):  # a language server's
+        worker = worker.completer
+    completer: Completer = worker.chosen() if isinstance(worker, RemoteCompleter) else worker
+    return completer

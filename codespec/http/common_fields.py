@@ -1,0 +1,215 @@
+"""The fields that the APIs have in common: sampling, bounds, stop texts, drafts."""
+
+from __future__ import annotations
+
+import math
+import secrets
+from dataclasses import dataclass
+from typing import Any
+
+from codespec.completion.prompt.prompt import file_name
+from codespec.completion.request import Request
+from codespec.http.constraints import Constrained
+from codespec.http.fields import Fields
+from codespec.http.limits import HttpLimits
+from codespec.http.order import FittedPrompt
+from codespec.languages import LANGUAGES, by_path, output_name
+from codespec.protocols import Limits, Sampling, Snippet
+
+LONGEST_WINDOW = 8192
+MOST_STOPS, MOST_BIASES = 64, 2000
+MOST_CHANCES = 20
+LONGEST_BIASED = 200
+
+
+@dataclass(frozen=True)
+class Defaults:
+    """What holds where a request says nothing: the settings of the server.
+
+    Attributes:
+        sampling: as of ``codespec generate``.
+        max_tokens: of a completion.
+        names: that the model goes by.
+        draft: as in the settings.
+    """
+
+    sampling: Sampling
+    max_tokens: int
+    names: tuple[str, ...]
+    draft: str
+    limits: HttpLimits
+
+
+_NEUTRAL: dict[str, tuple[float, ...]] = {
+    "mirostat": (0,),
+    "typical_p": (1,),
+    "xtc_probability": (0,),
+    "dry_multiplier": (0,),
+    "dynatemp_range": (0,),
+    "top_n_sigma": (-1, 0),
+    "adaptive_target": (-1,),
+    "min_tokens": (0,),
+    "length_penalty": (1,),
+}
+"""Fields of other servers that are not known here, and the values by which they change nothing."""
+_OFF = ("use_beam_search", "post_sampling_probs")
+
+
+def check_neutral(fields: Fields) -> None:
+    """Refuse what would silently be something else than was asked for.
+
+    Raises:
+        HttpError: a field of another server has a value that changes texts.
+    """
+    for name, values in _NEUTRAL.items():
+        if fields.number(name, values[0]) not in values:
+            raise fields.bad(name, f"{values[0]:g}: it is not known here")
+    for name in _OFF:
+        if fields.flag(name):
+            raise fields.bad(name, "false: it is not known here")
+
+
+def sampling_of(fields: Fields, defaults: Sampling, seed: str = "seed") -> Sampling:
+    """How tokens are chosen. Without ``seed``, or with -1, every answer is another where the temperature is above 0.
+
+    Raises:
+        HttpError: a field is wrong, or asks for what is not known here.
+    """
+    check_neutral(fields)
+    usual = defaults.seed or secrets.randbits(31)
+    number = fields.integer(seed, usual, -(2**63), 2**64 - 1)
+    repeat = fields.number("repeat_penalty", defaults.repeat_penalty, 0.01, 100)
+    return Sampling(
+        temperature=fields.number("temperature", defaults.temperature, 0, 100),
+        top_k=max(0, fields.integer("top_k", defaults.top_k, -1)),
+        top_p=fields.number("top_p", defaults.top_p, 0, 1),
+        min_p=fields.number("min_p", defaults.min_p, 0, 1),
+        seed=secrets.randbits(31) if number == -1 else number,
+        repeat_penalty=fields.number("repetition_penalty", repeat, 0.01, 100),
+        frequency_penalty=fields.number("frequency_penalty", defaults.frequency_penalty, -100, 100),
+        presence_penalty=fields.number("presence_penalty", defaults.presence_penalty, -100, 100),
+        penalty_window=_window(fields, defaults),
+        logit_bias={token: bias for token, bias in _biases(fields).items() if isinstance(token, int)},
+    )
+
+
+def more_biases(fields: Fields) -> dict[str, Any]:
+    """What of an ``Order`` needs the model's vocabulary: biases of texts, and whether a text may end."""
+    texts = ((text, bias) for text, bias in _biases(fields).items() if isinstance(text, str))
+    return {"text_biases": tuple(texts), "endless": fields.flag("ignore_eos")}
+
+
+def _window(fields: Fields, defaults: Sampling) -> int:
+    window = fields.integer("repeat_last_n", defaults.penalty_window, -1, LONGEST_WINDOW)
+    return LONGEST_WINDOW if window == -1 else window
+
+
+def _biases(fields: Fields) -> dict[int | str, float]:
+    """OpenAI's object from token ids to numbers, or llama-server's list of pairs, where ``false`` bans; with
+    llama-server's texts instead of ids."""
+    value = fields.any("logit_bias")
+    rule = "an object from token ids or texts to numbers from -100 to 100, or a list of such pairs"
+    if value is None:
+        return {}
+    pairs = [(_key(name), bias) for name, bias in value.items()] if isinstance(value, dict) else value
+    if not isinstance(pairs, list) or len(pairs) > MOST_BIASES:
+        raise fields.bad("logit_bias", f"{rule}, at most {MOST_BIASES}")
+    try:
+        return dict(_bias(*pair) for pair in pairs)
+    except (TypeError, ValueError):
+        raise fields.bad("logit_bias", rule) from None
+
+
+def _key(name: str) -> int | str:
+    """A token id that is written as a text, as the names of JSON's objects are, or a text."""
+    return int(name) if name.isascii() and name.isdigit() and len(name) < 10 else name
+
+
+def _bias(token: Any, bias: Any) -> tuple[int | str, float]:
+    known = (isinstance(token, str) and 0 < len(token) <= LONGEST_BIASED) or (
+        isinstance(token, int) and not isinstance(token, bool) and 0 <= token < 2**31
+    )
+    if known and bias is False:
+        return token, -math.inf
+    if not known or isinstance(bias, bool) or not -100 <= bias <= 100:
+        raise ValueError("out of range")
+    return token, float(bias)
+
+
+def limits_of(fields: Fields, defaults: Defaults, usual: int, *names: str) -> Limits:
+    """The bounds of a text: by the first of ``names`` that is there, -1 for as much as the server gives."""
+    most = defaults.limits.tokens
+    tokens = usual
+    for name in reversed(names):
+        tokens = fields.integer(name, tokens, -1)
+    longest = defaults.limits.seconds * 1e3
+    budget = fields.number("t_max_predict_ms", 0)
+    budget = budget + max(0.0, fields.number("t_max_prompt_ms", 0)) if budget > 0 else longest  # it counts both
+    return Limits(most if tokens < 0 else min(tokens, most), min(budget, longest))
+
+
+def stops_of(fields: Fields) -> tuple[str, ...]:
+    """Texts that end a text."""
+    return fields.texts("stop", MOST_STOPS)
+
+
+def prediction_of(fields: Fields) -> str:
+    """OpenAI's predicted output: a text, or parts that are texts."""
+    prediction = fields.object("prediction")
+    if prediction is None:
+        return ""
+    prediction.choice("type", "content", "content")
+    return content_of(prediction)
+
+
+def content_of(fields: Fields) -> str:
+    """``content``: a text, or a list of parts that are texts.
+
+    Raises:
+        HttpError: a part is no text.
+    """
+    value = fields.any("content")
+    if value is None or isinstance(value, str):
+        return value or ""
+    parts = fields.objects("content", 1000)
+    for part in parts:
+        part.choice("type", "text", "text")
+    return "".join(part.text("text") for part in parts)
+
+
+def language_of(fields: Fields) -> str:
+    """The language that is named, or that of the ``path``; empty for none."""
+    language = fields.text("language")
+    if language and language not in LANGUAGES:
+        raise fields.bad("language", "an LSP language identifier, such as python")
+    return language or (by_path(fields.text("path")).id if "path" in fields else "")
+
+
+def file_name_of(fields: Fields, constrained: Constrained) -> str:
+    """The name of the file that a text belongs to: of its ``path``, or as ``codespec generate`` names it."""
+    return file_name(fields.text("path")) or output_name(constrained.name)
+
+
+def fitted(
+    fields: Fields,
+    prefix: str,
+    suffix: str,
+    count: int,
+    limits: Limits,
+    constrained: bool,
+    snippets: tuple[Snippet, ...] = (),
+) -> FittedPrompt | None:
+    """The prompt of a completion that must fit; None where none is asked for (``fit``, ``language``, ``path``).
+
+    Raises:
+        HttpError: it is to fit and to match a grammar, too.
+    """
+    language = language_of(fields)
+    if not fields.flag("fit", bool(language) and not constrained):
+        return None
+    if constrained:
+        raise fields.bad("fit", "false where a grammar is given: what fits is decided by the language's own")
+    text, path = prefix + suffix, fields.text("path")
+    return FittedPrompt(
+        Request(text, len(prefix), language, path, count, max_tokens=max(1, limits.max_tokens), context=snippets)
+    )

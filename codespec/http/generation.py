@@ -1,0 +1,227 @@
+"""From an order to its texts, in the decode thread."""
+
+from __future__ import annotations
+
+import codecs
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import replace
+
+from codespec.completion.completer import Completer
+from codespec.engine.engine import Engine, TextVocabulary
+from codespec.errors import CodespecError
+from codespec.grammar import GrammarError
+from codespec.grammar.errors import GrammarGaveUp
+from codespec.http.errors import HttpError, unloaded
+from codespec.http.order import Emit, FittedPrompt, Order, Piece, Prompt, TextPrompt, Totals
+from codespec.http.prompt_tokens import tokens_of
+from codespec.http.stops import Stops
+from codespec.http.told_tokens import ToldTokens
+from codespec.protocols import Cancel, Chunk, GrammarState, Limits, Round, Sampling, Statistics, TokenChance
+
+_OF_A_TOKEN = 16
+"""Characters of a prediction that are looked at for each token that may be generated."""
+
+
+class Writing:
+    """The texts of an order. Stopped for a request that goes first, it goes on where it was, if it is run again."""
+
+    def __init__(self, order: Order) -> None:
+        self._order = order
+        self._totals = Totals()
+        self._untold = Statistics()
+        self._engine: Engine | None = None
+        self._next = 0  # index of the text that is written
+        self._text: _Text | None = None
+        self._tokens: list[int] = []  # of the prompt that is answered
+
+    def run(self, completer: Completer, cancel: Cancel, emit: Emit) -> Totals:
+        """Generate in pieces, until ``cancel`` is set.
+
+        Raises:
+            HttpError: the order cannot be followed with this model.
+            CodespecError: decoding failed.
+        """
+        order, engine, totals = self._order, completer.engine, self._totals
+        if self._engine not in (None, engine):
+            raise unloaded()
+        if self._engine is None:
+            self._order = order = replace(order, sampling=_biased(order, engine.vocabulary))
+        self._engine = engine
+        totals.model, totals.context = engine.name, engine.context_length
+        while self._next < len(order.prompts) * order.count and not cancel.is_set():
+            prompt = order.prompts[self._next // order.count]
+            if isinstance(prompt, FittedPrompt):
+                self._next += self._fitted(prompt, completer, cancel, emit)
+                continue
+            completer.use_for_texts(order.draft, order.language)
+            self._next += self._write(prompt, engine, cancel, emit)
+        return totals
+
+    def spent(self) -> Statistics:
+        """As ``queue.Work``."""
+        spent, self._untold = self._untold, Statistics()
+        return spent
+
+    def _count(self, spent: Statistics) -> None:
+        self._totals.spent.add(spent)
+        self._untold.add(spent)
+
+    def _write(self, prompt: Prompt, engine: Engine, cancel: Cancel, emit: Emit) -> bool:
+        """Write a text, or go on; whether it has come to its end."""
+        order, text = self._order, self._text
+        if text is None:
+            if self._next % order.count == 0:
+                self._tokens = tokens_of(prompt, engine, order)
+                self._totals.prompt += len(self._tokens)
+            text = self._text = _Text(order, self._next, self._tokens, engine)
+            if order.echo:
+                emit(Piece(self._next, _shown(prompt, text.prompt, engine)))
+        over = text.write(cancel, emit, self._count)
+        if over:
+            self._text = None
+        return over
+
+    def _fitted(self, prompt: FittedPrompt, completer: Completer, cancel: Cancel, emit: Emit) -> int:
+        """Complete a place in a document, each text in one piece; how many are written: all, or, stopped, none."""
+        order = self._order
+        completions = completer.sampled(self._order.sampling).complete(prompt.request, cancel)
+        spent = completer.engine.statistics
+        self._untold.add(spent)
+        if cancel.is_set():
+            return 0
+        self._totals.spent.add(spent)
+        self._totals.prompt += spent.prefill_tokens + spent.reused_tokens
+        for index in range(order.count):
+            if index >= len(completions):  # there are no more different ones
+                emit(Piece(self._next + index, "", reason="stop"))
+                continue
+            completion = completions[index]
+            made = tuple(token for each in completion.rounds for token in each.tokens)
+            emit(Piece(self._next + index, completion.text, made, (), completion.finish_reason))
+        return order.count
+
+
+class _Text:
+    """One text on its way."""
+
+    def __init__(self, order: Order, index: int, prompt: list[int], engine: Engine) -> None:
+        self._order, self._index, self._engine = order, index, engine
+        self.prompt = prompt
+        self._written: list[int] = []
+        self._spent_ms = 0.0
+        self._stops, self._told = Stops(order.stops), ToldTokens(engine.vocabulary)
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+
+    def write(self, cancel: Cancel, emit: Emit, count: Callable[[Statistics], None]) -> bool:
+        """Generate to the end, or until it is stopped; whether it has ended. What it took is counted in any case."""
+        order, engine, tokens = self._order, self._engine, self.prompt + self._written
+        if order.limits.max_tokens == 0:  # the next request goes on from here
+            engine.prefill(tokens, cancel)
+            if cancel.is_set():
+                return False
+            emit(Piece(self._index, "", reason="length"))
+            return True
+        if self._written and len(tokens) > engine.context_length - 2:  # stopped just before it ended so
+            emit(Piece(self._index, self._stops.end(), reason="length"))
+            return True
+        most = _OF_A_TOKEN * min(order.limits.max_tokens, engine.context_length)
+        window = engine.vocabulary.tokenize(order.prediction[:most]) if order.prediction else ()
+        sampling = replace(
+            order.sampling,
+            sample=self._index % order.count,
+            logprobs=order.logprobs,
+            written=len(self._written),
+        )
+        chunks = engine.generate(
+            tokens, self._grammar_state(), sampling, self._left(), cancel, language=order.language, window=window
+        )
+        try:
+            with closing(chunks):  # type: ignore[type-var]  # a generator
+                over = self._follow(chunks, emit)
+        except GrammarGaveUp as error:
+            raise _bad_grammar(error) from None
+        finally:
+            spent = engine.statistics
+            self._spent_ms += spent.total_ms
+            # What this text itself has left in the KV cache is no part of the prompt that a client knows of.
+            count(replace(spent, reused_tokens=0) if sampling.written else spent)
+        if not over:
+            engine.prefill(self.prompt + self._written, cancel)  # reads nothing: what was written is kept, too
+        return over
+
+    def _left(self) -> Limits:
+        limits = self._order.limits
+        budget = limits.time_budget_ms
+        return Limits(
+            limits.max_tokens - len(self._written), None if budget is None else max(0.0, budget - self._spent_ms)
+        )
+
+    def _grammar_state(self) -> GrammarState | None:
+        """The grammar after what was written; it may name tokens that this model does not have."""
+        if self._order.grammar is None:
+            return None
+        try:
+            state = self._engine.grammar_state(self._order.grammar)
+        except GrammarError as error:
+            raise _bad_grammar(error) from None
+        state.accept(self._written)
+        return state
+
+    def _follow(self, chunks: Iterator[Chunk], emit: Emit) -> bool:
+        """Pass a text on, up to a stop text; whether it has ended."""
+        stops, told = self._stops, self._told
+        for chunk in chunks:
+            made, reason = chunk.round or Round(()), chunk.finish_reason
+            stopped = reason == "cancelled"
+            self._written += made.tokens
+            text = stops.add(self._decoded(made, reason is not None and not stopped))
+            if stops.found:
+                reason = "stop"
+            elif stopped:
+                reason = None
+            elif reason is not None:
+                text += stops.end()
+            if made.tokens and self._order.logprobs is not None:
+                told.add(_told(made))
+            chances = told.of(text, reason is not None and not stops.found)
+            if text or made.tokens or reason is not None:
+                emit(Piece(self._index, text, made.tokens, chances, reason, stops.found))
+            if reason is not None:
+                return True
+        return False
+
+    def _decoded(self, made: Round, last: bool) -> str:
+        data = b"".join(map(self._engine.vocabulary.token_bytes, made.tokens))
+        return self._decoder.decode(data, final=last)
+
+
+def _biased(order: Order, vocabulary: TextVocabulary) -> Sampling:
+    """The sampling of an order, with what its biases mean in this vocabulary."""
+    biases = dict(order.sampling.logit_bias)
+    if any(token >= vocabulary.size for token in biases):
+        message = f"logit_bias names tokens beyond the vocabulary, which has {vocabulary.size:,}"
+        raise HttpError(400, message, "logit_bias", "invalid_value")
+    biases.update((token, bias) for text, bias in order.text_biases for token in vocabulary.tokenize(text))
+    if order.endless:
+        biases.update((token, -math.inf) for token in vocabulary.end_tokens)
+    return replace(order.sampling, logit_bias=biases)
+
+
+def _bad_grammar(error: CodespecError) -> HttpError:
+    """A grammar that compiles, and yet names tokens that are not there, or can be read in too many ways."""
+    return HttpError(400, str(error), "grammar", "invalid_grammar")
+
+
+def _told(made: Round) -> tuple[TokenChance, ...]:
+    if len(made.chances) < len(made.tokens):
+        raise HttpError(400, "the engine elsewhere does not tell the probabilities of all tokens", "logprobs")
+    return made.chances
+
+
+def _shown(prompt: Prompt, tokens: Sequence[int], engine: Engine) -> str:
+    """A prompt as text."""
+    if isinstance(prompt, TextPrompt):
+        return prompt.text
+    return b"".join(map(engine.vocabulary.token_bytes, tokens)).decode("utf-8", "replace")

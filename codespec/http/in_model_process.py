@@ -1,0 +1,107 @@
+"""The server in the model process: what starts it there, and what asks for that from another process."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from codespec.config import Config
+from codespec.daemon.client import MOST_RESTARTS, RESTARTS_S
+from codespec.daemon.link import Link, Lost
+from codespec.daemon.models import Models
+from codespec.daemon.start import Unreachable, reach
+from codespec.daemon.wire import pack_config
+from codespec.errors import CodespecError
+from codespec.http.backend import SharedModels
+from codespec.http.defaults import defaults_of
+from codespec.http.security import Access
+from codespec.http.server import HttpServer
+from codespec.worker.decode_thread import DecodeThread
+
+
+class SharedServer(HttpServer):
+    """A server with a model of the model process."""
+
+    def __init__(self, address: tuple[str, int], access: Access, config: Config, backend: SharedModels) -> None:
+        super().__init__(address, access, defaults_of(config), backend)
+        self._backend = backend
+
+    def stop(self) -> None:
+        """End soon, and give the model back."""
+        super().stop()
+        self._backend.close()
+
+
+def start(
+    config: Config, options: Mapping[str, Any], decode: DecodeThread, models: Models, report: Callable[[str], None]
+) -> SharedServer:
+    """Start a server; see ``codespec.daemon.beside.Beside``.
+
+    Raises:
+        CodespecError: as ``HttpServer``.
+    """
+    address = (str(options["host"]), int(options["port"]))
+    access = Access(address[0], tuple(options["keys"]), tuple(options["origins"]))
+    backend = SharedModels(decode, models, config, report)
+    try:
+        server = SharedServer(address, access, config, backend)
+    except CodespecError:
+        backend.close()
+        raise
+    server.start()
+    return server
+
+
+def serve_in_model_process(
+    address: tuple[str, int],
+    access: Access,
+    config: Config,
+    announce: Callable[[str], None],
+    over: threading.Event | None = None,
+) -> None:
+    """Have the model process serve, and start it again where it ends, until ``over`` is set.
+
+    Args:
+        announce: told where the server listens, and what went wrong.
+
+    Raises:
+        Unreachable: there is no model process, and none can be started.
+        CodespecError: the server cannot be started, or the process has ended too often.
+    """
+    over = over or threading.Event()
+    ends: deque[float] = deque(maxlen=MOST_RESTARTS)
+    options = {"host": address[0], "port": address[1], "keys": access.keys, "origins": access.origins}
+    while not over.is_set():
+        gone = threading.Event()
+        link = Link(reach(), gone.set)
+        try:
+            url = link.ask("serve", config=pack_config(config), options=options)[1].result()
+            announce(f"listening on {url}, with the models of all windows")
+            # The port stays the same where the process is started again.
+            options["port"] = int(url.rpartition(":")[2])
+            while link.alive and not over.wait(0.2):
+                pass
+        except Lost:
+            pass
+        finally:
+            link.close()
+        if not over.is_set():
+            _check(ends)
+            announce("the model process has ended; it is started again")
+
+
+def _check(ends: deque[float]) -> None:
+    """Note that the process has ended.
+
+    Raises:
+        CodespecError: it has ended too often.
+    """
+    ends.append(time.monotonic())
+    if len(ends) == MOST_RESTARTS and ends[-1] - ends[0] < RESTARTS_S:
+        raise CodespecError(f"the model process has ended {MOST_RESTARTS} times within a minute")
+
+
+__all__ = ["Unreachable", "serve_in_model_process", "start"]

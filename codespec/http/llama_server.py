@@ -1,0 +1,222 @@
+"""``/completion`` and ``/infill`` as llama-server has them: the fields that llama.vim and llama.vscode send."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from codespec.http.common_fields import (
+    MOST_CHANCES,
+    Defaults,
+    file_name_of,
+    fitted,
+    language_of,
+    limits_of,
+    more_biases,
+    prediction_of,
+    sampling_of,
+    stops_of,
+)
+from codespec.http.completions import prompts_of
+from codespec.http.constraints import Constrained
+from codespec.http.fields import Fields
+from codespec.http.openai_shapes import joined
+from codespec.http.order import MiddlePrompt, Order, Piece, TextPrompt, Totals
+from codespec.protocols import Snippet
+
+MOST_SNIPPETS, MOST_RESPONSE_FIELDS = 1000, 100
+_STOPPED = {"stop": "eos", "grammar": "eos", "length": "limit", "time": "limit", "cancelled": "none"}
+
+
+def completion_order(fields: Fields, defaults: Defaults, constrained: Constrained) -> Order:
+    """The order of ``POST /completion``; ``n_predict`` of -1, the default, is as many tokens as the server gives.
+
+    Raises:
+        HttpError: a field is wrong.
+    """
+    limits, count = limits_of(fields, defaults, -1, "n_predict", "max_tokens"), fields.integer("n_cmpl", 1, 1, 128)
+    prompts = prompts_of(fields, count, limits, defaults, constrained)
+    return _order(fields, defaults, constrained, prompts=prompts, limits=limits, count=count)
+
+
+def infill_order(fields: Fields, defaults: Defaults, constrained: Constrained) -> Order:
+    """The order of ``POST /infill``: the gap between ``input_prefix`` with ``prompt``, and ``input_suffix``.
+
+    Raises:
+        HttpError: a field is wrong.
+    """
+    limits = limits_of(fields, defaults, -1, "n_predict", "max_tokens")
+    prefix, suffix = fields.text("input_prefix") + fields.text("prompt"), fields.text("input_suffix")
+    extra = fields.objects("input_extra", MOST_SNIPPETS)
+    for each in extra:
+        if "text" not in each:
+            raise each.bad("text", "a text")
+    snippets = tuple(Snippet(each.text("filename", "tmp"), each.text("text")) for each in extra)
+    place = fitted(fields, prefix, suffix, 1, limits, constrained.grammar is not None, snippets)
+    prompt = place or MiddlePrompt(prefix, suffix, fields.text("path"), snippets)
+    return _order(fields, defaults, constrained, prompts=(prompt,), limits=limits)
+
+
+def _order(fields: Fields, defaults: Defaults, constrained: Constrained, **more: Any) -> Order:
+    probabilities = fields.integer("n_probs", 0, 0, MOST_CHANCES)
+    return Order(
+        sampling=sampling_of(fields, defaults.sampling),
+        stops=stops_of(fields),
+        grammar=constrained.grammar,
+        logprobs=probabilities or None,
+        prediction=prediction_of(fields),
+        language=language_of(fields) or "python",
+        draft=defaults.draft,
+        file_name=file_name_of(fields, constrained),
+        session=fields.text("session"),
+        **more_biases(fields),
+        **more,
+    )
+
+
+def response_fields(fields: Fields) -> tuple[str, ...]:
+    """The paths of the fields that the answer shall have, an empty one among them that is nowhere; empty: all.
+
+    Raises:
+        HttpError: one is no text.
+    """
+    found = fields.entries("response_fields", MOST_RESPONSE_FIELDS)
+    if not all(isinstance(each, str) for each in found):
+        raise fields.bad("response_fields", "a list of texts")
+    return tuple(found)
+
+
+class LlamaServerShape:
+    """Answers as llama-server writes them.
+
+    Args:
+        several: whether the prompts were a list, as the answers are then.
+        wanted: paths of fields, such as ``timings/prompt_n``: the whole answer has those alone.
+        tokens: whether the whole answer tells the token ids.
+    """
+
+    done = b""
+
+    def __init__(self, model: str, order: Order, several: bool, wanted: tuple[str, ...], tokens: bool) -> None:
+        self._model, self._order, self._several, self._wanted = model, order, several, wanted
+        self._tokens = tokens
+        self._pieces: list[Piece] = []
+        self._made = 0
+
+    def piece(self, piece: Piece) -> Iterator[dict[str, Any]]:
+        """One event, where there is something to tell."""
+        self._pieces.append(piece)
+        self._made += len(piece.tokens)
+        if piece.text or piece.chances:
+            yield {
+                "index": piece.index,
+                "content": piece.text,
+                "tokens": list(piece.tokens),
+                "stop": False,
+                "id_slot": 0,
+                "tokens_predicted": self._made,
+                **_probabilities(piece),
+            }
+
+    def last(self, totals: Totals) -> Iterator[dict[str, Any]]:
+        """The counts and times of each text, without the text."""
+        for each in joined(self._pieces):
+            yield {**self._answer(each, totals), "content": "", "tokens": []}
+
+    def whole(self, pieces: list[Piece], totals: Totals) -> Any:
+        """The answer, or a list of them."""
+        answers = [{**self._answer(each, totals), **_probabilities(each)} for each in joined(pieces)]
+        if not self._tokens:
+            answers = [{**each, "tokens": []} for each in answers]
+        if self._wanted:
+            answers = [_only(each, self._wanted) for each in answers]
+        return answers if self._several else answers[0]
+
+    def _answer(self, piece: Piece, totals: Totals) -> dict[str, Any]:
+        prompt = self._order.prompts[min(piece.index // self._order.count, len(self._order.prompts) - 1)]
+        return {
+            "index": piece.index,
+            "content": piece.text,
+            "tokens": list(piece.tokens),
+            "id_slot": 0,
+            "stop": True,
+            "model": self._model,
+            "tokens_predicted": len(piece.tokens),
+            "tokens_evaluated": totals.prompt,
+            "generation_settings": settings_of(self._order, totals.context),
+            "prompt": prompt.text if isinstance(prompt, TextPrompt) else "",
+            "has_new_line": "\n" in piece.text,
+            "truncated": False,
+            "stop_type": "word" if piece.stopped_by else _STOPPED.get(piece.reason or "", "none"),
+            "stopping_word": piece.stopped_by,
+            "tokens_cached": totals.prompt + totals.spent.tokens,
+            "timings": timings_of(totals),
+        }
+
+
+def settings_of(order: Order, context: int) -> dict[str, Any]:
+    """What was in force."""
+    sampling = order.sampling
+    return {
+        "n_ctx": context,
+        "n_predict": order.limits.max_tokens,
+        "seed": sampling.seed,
+        "temperature": sampling.temperature,
+        "top_k": sampling.top_k,
+        "top_p": sampling.top_p,
+        "min_p": sampling.min_p,
+        "repeat_last_n": sampling.penalty_window,
+        "repeat_penalty": sampling.repeat_penalty,
+        "presence_penalty": sampling.presence_penalty,
+        "frequency_penalty": sampling.frequency_penalty,
+        "stop": list(order.stops),
+        "n_probs": order.logprobs or 0,
+    }
+
+
+def timings_of(totals: Totals) -> dict[str, Any]:
+    """Times as llama-server tells them: ``prompt_n`` tokens were read, ``cache_n`` were there."""
+    spent = totals.spent
+    predicted_ms = max(0.0, spent.total_ms - spent.prefill_ms)
+    return {
+        "cache_n": spent.reused_tokens,
+        **_rates("prompt", spent.prefill_tokens, spent.prefill_ms),
+        **_rates("predicted", spent.tokens, predicted_ms),
+        "draft_n": spent.drafted,
+        "draft_n_accepted": spent.accepted,
+    }
+
+
+def _rates(name: str, count: int, ms: float) -> dict[str, Any]:
+    return {
+        f"{name}_n": count,
+        f"{name}_ms": round(ms, 3),
+        f"{name}_per_token_ms": round(ms / count, 4) if count else 0.0,
+        f"{name}_per_second": round(1e3 * count / ms, 3) if ms > 0 else 0.0,
+    }
+
+
+def _probabilities(piece: Piece) -> dict[str, Any]:
+    if not piece.chances:
+        return {}
+
+    def told(token: int, text: bytes, value: float) -> dict[str, Any]:
+        return {"id": token, "token": text.decode("utf-8", "replace"), "bytes": list(text), "logprob": value}
+
+    found = [
+        {**told(each.token, each.text, each.logprob), "top_logprobs": [told(*best) for best in each.best]}
+        for each in piece.chances
+    ]
+    return {"completion_probabilities": found}
+
+
+def _only(answer: dict[str, Any], paths: tuple[str, ...]) -> dict[str, Any]:
+    """The fields of these paths, under their paths; those that are not there are left out."""
+    found: dict[str, Any] = {}
+    for path in paths:
+        value: Any = answer
+        for part in path.split("/"):
+            value = value.get(part) if isinstance(value, dict) else None
+        if value is not None:
+            found[path] = value
+    return found

@@ -1,0 +1,158 @@
+"""Answers as OpenAI writes them."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from codespec.http.order import Piece, ToldToken, Totals
+from codespec.http.sse import DONE
+
+FINGERPRINT = "b-codespec"
+"""Of what answers; a ``b`` and a number at llama-server."""
+_REASONS = {"stop": "stop", "length": "length", "time": "length", "grammar": "length", "cancelled": "stop"}
+
+
+def usage_of(totals: Totals) -> dict[str, Any]:
+    """Tokens that were read and written, and what of a prediction was accepted."""
+    spent, window = totals.spent, totals.spent.by_source["window"]
+    return {
+        "prompt_tokens": totals.prompt,
+        "completion_tokens": spent.tokens,
+        "total_tokens": totals.prompt + spent.tokens,
+        "prompt_tokens_details": {"cached_tokens": min(spent.reused_tokens, totals.prompt)},
+        "completion_tokens_details": {
+            "accepted_prediction_tokens": window.accepted,
+            "rejected_prediction_tokens": window.drafted - window.accepted,
+            "reasoning_tokens": 0,
+            "audio_tokens": 0,
+        },
+    }
+
+
+class CompletionShape:
+    """``text_completion``.
+
+    Args:
+        usage: whether a stream ends with the counts.
+    """
+
+    kind, prefix, done = "text_completion", "cmpl-", DONE
+    chunk_kind = "text_completion"
+
+    def __init__(self, model: str, usage: bool = False, offsets: bool = False) -> None:
+        self._head = {"id": self.prefix + secrets.token_hex(12), "created": int(time.time()), "model": model}
+        self._head["system_fingerprint"] = FINGERPRINT
+        self._usage = usage
+        self._lengths: dict[int, int] = {}
+
+    def piece(self, piece: Piece) -> Iterator[dict[str, Any]]:
+        """One chunk, where there is something to tell."""
+        if piece.text or piece.reason is not None or piece.chances:
+            yield self._chunk([self._choice(piece)])
+
+    def last(self, totals: Totals) -> Iterator[dict[str, Any]]:
+        """The counts, where they were asked for."""
+        if self._usage:
+            yield {**self._chunk([]), "usage": usage_of(totals)}
+
+    def whole(self, pieces: list[Piece], totals: Totals) -> dict[str, Any]:
+        """The answer."""
+        choices = [self._whole_choice(each) for each in joined(pieces)]
+        return {**self._head, "object": self.kind, "choices": choices, "usage": usage_of(totals)}
+
+    def _chunk(self, choices: list[dict[str, Any]]) -> dict[str, Any]:
+        extra = {"usage": None} if self._usage else {}
+        return {**self._head, "object": self.chunk_kind, "choices": choices, **extra}
+
+    def _choice(self, piece: Piece) -> dict[str, Any]:
+        start = self._lengths.get(piece.index, 0)
+        self._lengths[piece.index] = start + len(piece.text)
+        chances = completion_logprobs(piece.chances, start) if piece.chances else None
+        return {"index": piece.index, "text": piece.text, "logprobs": chances, "finish_reason": _reason(piece)}
+
+    def _whole_choice(self, piece: Piece) -> dict[str, Any]:
+        return self._choice(piece)
+
+
+class ChatShape(CompletionShape):
+    """``chat.completion``."""
+
+    kind, prefix, chunk_kind = "chat.completion", "chatcmpl-", "chat.completion.chunk"
+
+    def __init__(self, model: str, usage: bool = False) -> None:
+        super().__init__(model, usage)
+        self._begun: set[int] = set()
+
+    def piece(self, piece: Piece) -> Iterator[dict[str, Any]]:
+        """Chunks: the role before the first text, the reason of the end after the last."""
+        if piece.index not in self._begun:
+            self._begun.add(piece.index)
+            yield self._delta(piece.index, {"role": "assistant", "content": ""})
+        if piece.text or piece.chances:
+            yield self._delta(piece.index, {"content": piece.text}, _chat_chances(piece))
+        if piece.reason is not None:
+            yield self._delta(piece.index, {}, reason=_reason(piece))
+
+    def _delta(
+        self, index: int, delta: dict[str, Any], chances: dict[str, Any] | None = None, reason: str | None = None
+    ) -> dict[str, Any]:
+        told = chances or {"logprobs": None}
+        return self._chunk([{"index": index, "delta": delta, **told, "finish_reason": reason}])
+
+    def _whole_choice(self, piece: Piece) -> dict[str, Any]:
+        message = {"role": "assistant", "content": piece.text, "refusal": None}
+        return {"index": piece.index, "message": message, **_chat_chances(piece), "finish_reason": _reason(piece)}
+
+
+def joined(pieces: Sequence[Piece]) -> list[Piece]:
+    """One piece for each text."""
+    texts: dict[int, list[Piece]] = {}
+    for piece in pieces:
+        texts.setdefault(piece.index, []).append(piece)
+    return [
+        Piece(
+            index,
+            "".join(each.text for each in parts),
+            tuple(token for each in parts for token in each.tokens),
+            tuple(chance for each in parts for chance in each.chances),
+            parts[-1].reason,
+            parts[-1].stopped_by,
+        )
+        for index, parts in sorted(texts.items())
+    ]
+
+
+def _reason(piece: Piece) -> str | None:
+    return None if piece.reason is None else _REASONS[piece.reason]
+
+
+def completion_logprobs(chances: Sequence[ToldToken], start: int) -> dict[str, Any]:
+    """The older form, lists side by side; ``start`` is the offset of the first token's text."""
+    texts = [each.text.decode("utf-8", "replace") for each in chances]
+    offsets, at = [], start
+    for text in texts:
+        offsets.append(at)
+        at += len(text)
+    return {
+        "tokens": texts,
+        "token_logprobs": [each.logprob for each in chances],
+        "top_logprobs": [{name.decode("utf-8", "replace"): value for _, name, value in each.best} for each in chances],
+        "text_offset": offsets,
+    }
+
+
+def _chat_chances(piece: Piece) -> dict[str, Any]:
+    if not piece.chances:
+        return {"logprobs": None}
+
+    def told(text: bytes, value: float) -> dict[str, Any]:
+        return {"token": text.decode("utf-8", "replace"), "logprob": value, "bytes": list(text)}
+
+    content = [
+        {**told(each.text, each.logprob), "top_logprobs": [told(text, value) for _, text, value in each.best]}
+        for each in piece.chances
+    ]
+    return {"logprobs": {"content": content, "refusal": None}}

@@ -1,0 +1,132 @@
+"""What a client wants generated, whatever API it speaks, and what comes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from codespec.protocols import FinishReason, Limits, Sampling, Statistics
+
+if TYPE_CHECKING:
+    from codespec.completion.request import Request
+    from codespec.grammar import Grammar
+    from codespec.protocols import Snippet
+
+
+@dataclass(frozen=True)
+class TextPrompt:
+    """A text of a file to go on from; where it names special tokens, those are meant and nothing is put before it."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class TokenPrompt:
+    """Token ids to go on from, as they are; texts between them are as in ``TextPrompt``."""
+
+    parts: tuple[int | str, ...]
+
+
+@dataclass(frozen=True)
+class MiddlePrompt:
+    """A gap between two texts to fill; ``path`` and ``context`` as in ``Prompts.prompt``."""
+
+    prefix: str
+    suffix: str
+    path: str = ""
+    context: tuple[Snippet, ...] = ()
+
+
+@dataclass(frozen=True)
+class ChatPrompt:
+    """Messages, written out by the model's own template; ``options`` are more variables of it."""
+
+    messages: tuple[dict[str, Any], ...]
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class FittedPrompt:
+    """A place in a document, where the text must fit; completed as in an editor."""
+
+    request: Request
+
+
+Prompt: TypeAlias = "TextPrompt | TokenPrompt | MiddlePrompt | ChatPrompt | FittedPrompt"
+
+
+@dataclass(frozen=True)
+class Order:
+    """What is to be generated.
+
+    Attributes:
+        prompts: each gets ``count`` texts, whose indices follow each other.
+        stops: texts that end a text, and are no part of it.
+        logprobs: how many of the best tokens are told at each place, beside the chosen one; None: nothing is told.
+        prediction: a text that is probably repeated.
+        language: whose draft is used, by LSP identifier.
+        file_name: shown to models that were trained with file names, before a prompt that is a text.
+        echo: whether a text begins with its prompt.
+        text_biases: as ``sampling.logit_bias``, of all tokens of a text.
+        endless: whether no token may end a text.
+        session: a newer order of the same client and session takes this one's place; empty: none does.
+    """
+
+    prompts: tuple[Prompt, ...]
+    sampling: Sampling
+    limits: Limits
+    count: int = 1
+    stops: tuple[str, ...] = ()
+    grammar: Grammar | None = None
+    logprobs: int | None = None
+    prediction: str = ""
+    language: str = "python"
+    draft: str = "auto"
+    file_name: str = ""
+    echo: bool = False
+    session: str = ""
+    text_biases: tuple[tuple[str, float], ...] = ()
+    endless: bool = False
+
+
+@dataclass(frozen=True)
+class ToldToken:
+    """A generated token, the logarithm of its probability, and those of the best tokens at its place."""
+
+    token: int
+    text: bytes
+    logprob: float
+    best: tuple[tuple[int, bytes, float], ...] = ()
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Part of a text.
+
+    Attributes:
+        index: of the text.
+        tokens: that it was made of; may be there before their text.
+        reason: set on the last piece only.
+        stopped_by: the stop text that ended it.
+    """
+
+    index: int
+    text: str
+    tokens: tuple[int, ...] = ()
+    chances: tuple[ToldToken, ...] = ()
+    reason: FinishReason | None = None
+    stopped_by: str = ""
+
+
+@dataclass
+class Totals:
+    """The counts of an order: ``prompt`` tokens of all prompts, ``spent`` by all texts."""
+
+    model: str = ""
+    prompt: int = 0
+    spent: Statistics = field(default_factory=Statistics)
+    context: int = 0
+
+
+Emit: TypeAlias = Callable[[Piece], None]

@@ -1,0 +1,87 @@
+"""The token ids of a prompt."""
+
+from __future__ import annotations
+
+from codespec.completion.prompt.prompt import Prompts, text_prompt
+from codespec.engine.engine import Engine
+from codespec.errors import CodespecError
+from codespec.http.chat_template import begun, rendered
+from codespec.http.errors import HttpError
+from codespec.http.order import ChatPrompt, FittedPrompt, MiddlePrompt, Order, Prompt, TextPrompt
+
+_OF_A_TOKEN = 16
+"""Characters of a text, for each token that there is room for, that are looked at first."""
+
+
+def tokens_of(prompt: Prompt, engine: Engine, order: Order) -> list[int]:
+    """The token ids of a prompt.
+
+    Raises:
+        HttpError: it is too long, names tokens that do not exist, or is of a kind that the model does not take.
+    """
+    vocabulary, room = engine.vocabulary, engine.context_length - 2  # a token of text, and exact decoding pads
+    if isinstance(prompt, MiddlePrompt):
+        tokens = _middle(prompt, engine, min(order.limits.max_tokens, room // 2))
+    elif isinstance(prompt, ChatPrompt):
+        tokens = _chat(prompt, engine)
+    elif isinstance(prompt, TextPrompt):
+        _check_length(prompt.text, engine, room, "prompt")
+        tokens = _from_text(prompt.text, order.file_name, engine)
+    else:
+        assert not isinstance(prompt, FittedPrompt)
+        for each in prompt.parts:
+            _check_length(each if isinstance(each, str) else "", engine, room, "prompt")
+        parts = (vocabulary.tokenize(each, special=True) if isinstance(each, str) else [each] for each in prompt.parts)
+        tokens = [token for each in parts for token in each]
+        if any(not 0 <= token < vocabulary.size for token in tokens):
+            raise HttpError(400, f"prompt names tokens beyond the vocabulary, which has {vocabulary.size:,}", "prompt")
+    if len(tokens) > room:
+        field = "messages" if isinstance(prompt, ChatPrompt) else "prompt"
+        raise _too_long(f"{len(tokens):,} tokens", engine, field)
+    return tokens or sorted(vocabulary.end_tokens)[:1]
+
+
+def _too_long(size: str, engine: Engine, field: str) -> HttpError:
+    message = f"the prompt has {size}, this model's context {engine.context_length:,}"
+    return HttpError(400, message, field, "context_length_exceeded")
+
+
+def _check_length(text: str, engine: Engine, room: int, field: str) -> None:
+    """Refuse a text that is far too long by a look at its beginning: others wait while megabytes are tokenized.
+
+    Raises:
+        HttpError: it is.
+    """
+    size = _OF_A_TOKEN * room
+    while size < len(text):
+        if len(engine.vocabulary.tokenize(text[:size], special=True)) > 2 * room:
+            raise _too_long(f"more than {2 * room:,} tokens", engine, field)
+        size *= 2
+
+
+def _from_text(text: str, file_name: str, engine: Engine) -> list[int]:
+    vocabulary = engine.vocabulary
+    tokens = vocabulary.tokenize(text, special=True)
+    if tokens == vocabulary.tokenize(text):
+        return text_prompt(vocabulary, engine.fim_format(), text, file_name)
+    # A client that names special tokens knows the model's layout.
+    beginning = vocabulary.beginning
+    return tokens if beginning is None or tokens[:1] == [beginning] else [beginning, *tokens]
+
+
+def _chat(prompt: ChatPrompt, engine: Engine) -> list[int]:
+    try:
+        text = rendered(engine, prompt.messages, **prompt.options)
+    except CodespecError as error:
+        raise HttpError(400, str(error), "messages", "no_chat_template") from None
+    _check_length(text, engine, engine.context_length, "messages")
+    return begun(engine, text)
+
+
+def _middle(prompt: MiddlePrompt, engine: Engine, text: int) -> list[int]:
+    layout = engine.fim_format()
+    if layout is None:
+        raise HttpError(400, f"{engine.name} cannot fill in the middle; leave `suffix` out", "suffix", "no_fim")
+    prompts = Prompts(engine.vocabulary, layout)
+    budget = engine.context_length - text - 2
+    return prompts.prompt(prompt.prefix, prompt.suffix, prompt.path, budget, context=prompt.context)

@@ -1,0 +1,87 @@
+"""What llama-server's clients ask beside texts: ``/props``, ``/tokenize``, ``/detokenize``, ``/apply-template``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from codespec.engine.engine import Engine
+from codespec.errors import CodespecError
+from codespec.http.chat import messages_of
+from codespec.http.chat_template import rendered
+from codespec.http.errors import HttpError
+from codespec.http.fields import Fields
+
+Question: TypeAlias = Callable[[Engine], dict[str, Any]]
+"""Asked in the decode thread."""
+MOST_TOKENS = LONGEST = 1 << 20
+
+
+def about(engine: Engine) -> dict[str, Any]:
+    """The answer to ``GET /props``."""
+    chat = engine.chat_template
+    return {
+        "default_generation_settings": {"n_ctx": engine.context_length},
+        "total_slots": 1,
+        "model_alias": engine.name,
+        "chat_template": chat.source if chat is not None else "",
+        "bos_token": chat.beginning if chat is not None else "",
+        "eos_token": chat.end if chat is not None else "",
+        "build_info": "codespec",
+        "modalities": {"vision": False, "audio": False},
+    }
+
+
+def tokenize(fields: Fields) -> Question:
+    """``POST /tokenize``.
+
+    Raises:
+        HttpError: a field is wrong; here as of the functions below.
+    """
+    text, special, pieces = fields.text("content"), fields.flag("parse_special", True), fields.flag("with_pieces")
+    start = fields.flag("add_special")
+    if len(text) > LONGEST:
+        raise fields.bad("content", f"a text of at most {LONGEST:,} characters")
+
+    def answer(engine: Engine) -> dict[str, Any]:
+        vocabulary = engine.vocabulary
+        first = [vocabulary.beginning] if start and vocabulary.beginning is not None else []
+        tokens = [*first, *vocabulary.tokenize(text, special)]
+        return {"tokens": [_piece(engine, each) for each in tokens] if pieces else tokens}
+
+    return answer
+
+
+def _piece(engine: Engine, token: int) -> dict[str, Any]:
+    """A token and its text, as bytes where that is none."""
+    data = engine.vocabulary.token_bytes(token)
+    try:
+        return {"id": token, "piece": data.decode()}
+    except UnicodeDecodeError:
+        return {"id": token, "piece": list(data)}
+
+
+def detokenize(fields: Fields) -> Question:
+    """``POST /detokenize``."""
+    tokens = fields.entries("tokens", MOST_TOKENS)
+
+    def answer(engine: Engine) -> dict[str, Any]:
+        vocabulary = engine.vocabulary
+        if not all(isinstance(each, int) and 0 <= each < vocabulary.size for each in tokens):
+            raise fields.bad("tokens", "a list of token ids of this model")
+        return {"content": b"".join(map(vocabulary.token_bytes, tokens)).decode("utf-8", "replace")}
+
+    return answer
+
+
+def apply_template(fields: Fields) -> Question:
+    """``POST /apply-template``."""
+    messages = messages_of(fields)
+
+    def answer(engine: Engine) -> dict[str, Any]:
+        try:
+            return {"prompt": rendered(engine, messages)}
+        except CodespecError as error:
+            raise HttpError(400, str(error), "messages", "no_chat_template") from None
+
+    return answer

@@ -1,0 +1,208 @@
+"""A fair queue before one engine: clients take turns, each with its oldest request."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import OrderedDict, deque
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import Any, Protocol
+
+from codespec.completion.completer import Completer
+from codespec.http.backend import Backend
+from codespec.http.errors import HttpError, unloaded
+from codespec.http.limits import HttpLimits
+from codespec.http.order import Emit, Order, Piece, Totals
+from codespec.protocols import Cancel, Statistics
+from codespec.worker.jobs import Job
+
+logger = logging.getLogger(__name__)
+
+
+class Work(Protocol):
+    """Answers one order. It may be stopped, and goes on when it is called again."""
+
+    def run(self, completer: Completer, cancel: Cancel, emit: Emit) -> Totals:
+        """Generate, in the decode thread, until ``cancel`` is set."""
+        ...
+
+    def spent(self) -> Statistics:
+        """What was spent since it was asked last, whether it was stopped or not."""
+        ...
+
+
+class Watcher(Protocol):
+    """Counts what happens to requests."""
+
+    def queued(self, waiting: int, running: int) -> None:
+        """How many wait and run now."""
+        ...
+
+    def begun(self, waited_s: float) -> None:
+        """A request runs that waited so long."""
+        ...
+
+    def first(self, seconds: float) -> None:
+        """A request's first piece is there so long after it came."""
+        ...
+
+    def spent(self, spent: Statistics) -> None:
+        """A request was worked on, to its end or until it was stopped."""
+        ...
+
+
+@dataclass(eq=False)
+class Ticket:
+    """A request in the queue.
+
+    Attributes:
+        client: takes turns with the others.
+        events: pieces, then the totals or what went wrong.
+        came: in seconds of ``monotonic``.
+        unwanted: whether nobody waits for the answer any more.
+    """
+
+    client: str
+    order: Order
+    work: Work
+    events: asyncio.Queue[Piece | Totals | Exception] = field(default_factory=asyncio.Queue)
+    came: float = field(default_factory=monotonic)
+    job: Job | None = None
+    over: bool = False
+    unwanted: bool = False
+    answered: bool = False
+
+
+class FairQueue:
+    """Hands requests to the decode thread one by one. For the event loop's thread; ``begin`` it there.
+
+    Args:
+        work: makes what the decode thread does for an order.
+    """
+
+    def __init__(self, backend: Backend, work: Callable[[Order], Work], limits: HttpLimits, watcher: Watcher) -> None:
+        self._backend, self._work, self._limits, self._watcher = backend, work, limits, watcher
+        self._waiting: OrderedDict[str, deque[Ticket]] = OrderedDict()
+        self._running: Ticket | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def begin(self) -> None:
+        """From now on, in this event loop."""
+        self._loop = asyncio.get_running_loop()
+
+    @property
+    def waiting(self) -> int:
+        """Requests that wait."""
+        return sum(map(len, self._waiting.values()))
+
+    def add(self, client: str, order: Order) -> Ticket:
+        """Put an order in; the client's older one of the same session ends.
+
+        Raises:
+            HttpError: 503 while there is no model, 429 where too many wait.
+        """
+        self.check_ready()
+        if order.session:
+            self._supersede(client, order.session)
+        limits, own = self._limits, len(self._waiting.get(client, ()))
+        if self.waiting >= limits.waiting or own >= limits.waiting_of_client:
+            whose = "of yours " if own >= limits.waiting_of_client else ""
+            message = f"{self.waiting if not whose else own} requests {whose}wait already; try again later"
+            raise HttpError(429, message, code="queue_full", headers={"Retry-After": "1"})
+        ticket = Ticket(client, order, self._work(order))
+        self._waiting.setdefault(client, deque()).append(ticket)
+        self._next()
+        return ticket
+
+    def check_ready(self) -> None:
+        """Whether there is a model.
+
+        Raises:
+            HttpError: there is none yet, or it could not be loaded.
+        """
+        state = self._backend.state
+        if state == "loading":
+            raise HttpError(503, "Loading model", code="loading", headers={"Retry-After": "1"})
+        if state != "ready":
+            raise HttpError(503, "the model could not be loaded; see the server's log", code="no_model")
+
+    def cancel(self, ticket: Ticket) -> None:
+        """Nobody wants the answer any more: it stops within one pass."""
+        if ticket.over:
+            return
+        ticket.unwanted = True
+        own = self._waiting.get(ticket.client)
+        if own is not None and ticket in own:
+            own.remove(ticket)
+            if not own:
+                del self._waiting[ticket.client]
+            ticket.over = True
+        elif ticket.job is not None:
+            self._backend.cancel(ticket.job)  # whose future ends the ticket
+        self._tell()
+
+    def _supersede(self, client: str, session: str) -> None:
+        running = [self._running] if self._running is not None else []
+        for ticket in [*self._waiting.get(client, ()), *running]:
+            if ticket.client == client and ticket.order.session == session and not ticket.over:
+                message = "a newer request of this session took its place"
+                ticket.events.put_nowait(HttpError(409, message, "session", "superseded"))
+                self.cancel(ticket)
+
+    def _next(self) -> None:
+        """Let the next client's oldest request run, if none does."""
+        if self._running is None and self._waiting:
+            client, own = self._waiting.popitem(last=False)
+            ticket = own.popleft()
+            if own:
+                self._waiting[client] = own  # behind all others
+            self._running = ticket
+            self._watcher.begun(monotonic() - ticket.came)
+            self._submit(ticket)
+        self._tell()
+
+    def _submit(self, ticket: Ticket) -> None:
+        job = ticket.job = self._backend.submit(self._job(ticket))
+        job.future.add_done_callback(lambda future: self._post(self._ended, ticket, job))
+
+    def _job(self, ticket: Ticket) -> Callable[[Completer, Cancel], Totals]:
+        def emit(piece: Piece) -> None:
+            self._post(self._arrived, ticket, piece)
+
+        def run(completer: Completer, cancel: Cancel) -> Totals:
+            try:
+                return ticket.work.run(completer, cancel, emit)
+            finally:
+                self._post(self._watcher.spent, ticket.work.spent())
+
+        return run
+
+    def _post(self, function: Callable[..., None], *arguments: Any) -> None:
+        assert self._loop is not None
+        with suppress(RuntimeError):  # the loop is closed: nobody listens
+            self._loop.call_soon_threadsafe(function, *arguments)
+
+    def _arrived(self, ticket: Ticket, piece: Piece) -> None:
+        if not ticket.answered:
+            ticket.answered = True
+            self._watcher.first(monotonic() - ticket.came)
+        if not ticket.over:
+            ticket.events.put_nowait(piece)
+
+    def _ended(self, ticket: Ticket, job: Job) -> None:
+        future: Any = job.future
+        result = future.exception() or future.result()
+        if result is None and job.overtaken and not ticket.unwanted:
+            self._submit(ticket)  # behind the editor's request
+            return
+        ticket.over = True
+        ticket.events.put_nowait(result if result is not None else unloaded())
+        if self._running is ticket:
+            self._running = None
+            self._next()
+
+    def _tell(self) -> None:
+        self._watcher.queued(self.waiting, int(self._running is not None))

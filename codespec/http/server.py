@@ -1,0 +1,205 @@
+"""Runs the server: a socket, an event loop, and a decode thread, which a language server may share."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable
+from http import HTTPStatus
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import h11
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from codespec.errors import CodespecError
+from codespec.http.app import Service, create_app
+from codespec.http.backend import Backend, OwnModels
+from codespec.http.common_fields import Defaults
+from codespec.http.errors import HttpError, large_head
+from codespec.http.limits import HttpLimits
+from codespec.http.security import Access
+from codespec.http.sse import compact
+from codespec.worker.decode_thread import DecodeThread
+
+if TYPE_CHECKING:
+    from codespec.worker.jobs import Worker
+
+KEY_VARIABLE = "CODESPEC_API_KEY"
+_FREE_WITHIN_S = 5.0
+_GRACE_S = 2
+
+logger = logging.getLogger(__name__)
+
+
+def keys_of(file: Path | None) -> tuple[str, ...]:
+    """The keys that clients may send: the lines of a file, or what the environment has.
+
+    Raises:
+        CodespecError: the file cannot be read, or holds none.
+    """
+    try:
+        text = file.read_text("utf-8-sig") if file is not None else os.environ.get(KEY_VARIABLE, "")
+    except (OSError, UnicodeDecodeError) as error:
+        raise CodespecError(f"{file}: cannot be read ({error})") from error
+    keys = tuple(line.strip() for line in text.splitlines() if line.strip())
+    if file is not None and not keys:
+        raise CodespecError(f"{file}: holds no key; write one line of random text to it")
+    return keys
+
+
+class HttpServer:
+    """A server on one address.
+
+    Args:
+        address: host and port; port 0 is any free one.
+        backend: where the model is, or will be.
+
+    Raises:
+        CodespecError: it would be open to others, or the address cannot be used.
+
+    Attributes:
+        port: that it listens on.
+    """
+
+    def __init__(self, address: tuple[str, int], access: Access, defaults: Defaults, backend: Backend) -> None:
+        access.check()
+        host = address[0]
+        self._socket = _listening(address)
+        self.port = int(self._socket.getsockname()[1])
+        self.url = f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
+        limits = defaults.limits
+        config = uvicorn.Config(
+            create_app(Service(backend, defaults, time.time()), access, limits),
+            http=_protocol(limits),
+            ws="none",
+            lifespan="on",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            limit_concurrency=limits.connections,
+            timeout_graceful_shutdown=_GRACE_S,
+            h11_max_incomplete_event_size=limits.head,
+        )
+        self._server = uvicorn.Server(config)
+
+    @property
+    def started(self) -> bool:
+        """Whether requests are answered."""
+        return self._server.started
+
+    def run(self) -> None:
+        """Serve until a signal comes, or ``stop``."""
+        asyncio.run(self._server.serve([self._socket]))
+
+    def start(self) -> None:
+        """Serve in a thread."""
+        threading.Thread(target=self.run, name="http", daemon=True).start()
+
+    def stop(self) -> None:
+        """End soon; from any thread."""
+        self._server.should_exit = True
+
+
+def serve_http(
+    address: tuple[str, int],
+    access: Access,
+    defaults: Defaults,
+    load: Callable[[], Worker],
+    announce: Callable[[str], None],
+) -> int:
+    """Serve over HTTP alone until a signal comes; returns the exit status.
+
+    Args:
+        load: loads the models, in the decode thread.
+        announce: told where the server listens, and what went wrong.
+
+    Raises:
+        CodespecError: as ``HttpServer``.
+    """
+    decode = DecodeThread()
+    server = HttpServer(address, access, defaults, OwnModels(decode))
+    announce(f"listening on {server.url}")
+
+    def loaded(error: Exception | None) -> None:
+        known = isinstance(error, CodespecError)
+        announce("the model is loaded" if error is None else str(error) if known else type(error).__name__)
+
+    decode.load(load, loaded)
+    server.run()
+    if not decode.close(_FREE_WITHIN_S):
+        sys.stderr.flush()
+        os._exit(0)  # native code must not be taken apart under the thread that runs it
+    return 0
+
+
+def _listening(address: tuple[str, int]) -> socket.socket:
+    try:
+        family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
+        return socket.create_server(address, family=family, backlog=256)
+    except (OSError, OverflowError) as error:
+        raise CodespecError(f"cannot listen on {address[0]}:{address[1]}: {error}") from error
+
+
+def _whole(refusal: HttpError) -> bytes:
+    """A refusal as it is sent, after which the connection is closed."""
+    body, status = compact(refusal.as_json()), refusal.status
+    head = f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\nContent-Type: application/json\r\n"
+    return f"{head}Content-Length: {len(body)}\r\nConnection: close\r\n\r\n".encode() + body
+
+
+def _protocol(limits: HttpLimits) -> type[asyncio.Protocol]:
+    """uvicorn's, with a time for the head of a request to arrive, and for the client to take what is sent."""
+
+    class Protocol(H11Protocol):
+        _head: asyncio.TimerHandle | None = None
+        _full: asyncio.TimerHandle | None = None
+
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(transport)
+            self._wait_for_head()
+
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            answered = self.conn.our_state is h11.DONE  # what comes of the body is dropped
+            if self.conn.their_state is h11.IDLE or (answered and self.conn.their_state is h11.SEND_BODY):
+                self._wait_for_head()
+            elif self._head is not None:
+                self._head.cancel()
+                self._head = None
+
+        def send_400_response(self, msg: str) -> None:
+            """Refuse what is no HTTP, or too long a head."""
+            error = sys.exc_info()[1]
+            status = error.error_status_hint if isinstance(error, h11.RemoteProtocolError) else 400
+            if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+                refusal = large_head(limits) if status == 431 else HttpError(status, "this is no HTTP request")
+                self.transport.write(_whole(refusal))
+            self.transport.close()
+
+        def _wait_for_head(self) -> None:
+            if self._head is None:
+                self._head = self.loop.call_later(limits.header_s, self.transport.abort)
+
+        def pause_writing(self) -> None:
+            super().pause_writing()
+            self._full = self.loop.call_later(limits.send_s, self.transport.abort)
+
+        def resume_writing(self) -> None:
+            super().resume_writing()
+            if self._full is not None:
+                self._full.cancel()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            for timer in (self._head, self._full):
+                if timer is not None:
+                    timer.cancel()
+            super().connection_lost(exc)
+
+    return Protocol

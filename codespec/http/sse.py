@@ -1,0 +1,150 @@
+"""Answers over HTTP: whole, or as server-sent events while they grow; who goes away stops the work."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import AsyncIterator, Iterator
+from typing import Any, Protocol, TypeAlias
+
+from starlette.types import Receive, Scope, Send
+
+from codespec.errors import CodespecError
+from codespec.http.errors import HttpError
+from codespec.http.order import Piece, Totals
+from codespec.http.queue import FairQueue, Ticket
+from codespec.remote.errors import RemoteError
+
+logger = logging.getLogger(__name__)
+
+Event: TypeAlias = "Piece | Totals | Exception"
+DONE = b"data: [DONE]\n\n"
+
+
+class Shape(Protocol):
+    """How one API writes an answer."""
+
+    def piece(self, piece: Piece) -> Iterator[dict[str, Any]]:
+        """The events of a piece."""
+        ...
+
+    def last(self, totals: Totals) -> Iterator[dict[str, Any]]:
+        """The events at the end."""
+        ...
+
+    def whole(self, pieces: list[Piece], totals: Totals) -> Any:
+        """The whole answer."""
+        ...
+
+    @property
+    def done(self) -> bytes:
+        """What the stream ends with."""
+        ...
+
+
+def event(data: Any) -> bytes:
+    """One server-sent event."""
+    return b"data: " + compact(data) + b"\n\n"
+
+
+def compact(data: Any) -> bytes:
+    """JSON without blanks, in ASCII."""
+    return json.dumps(data, separators=(",", ":")).encode()
+
+
+class Answer:
+    """An ASGI response for a ticket of the queue.
+
+    Args:
+        stream: whether it is sent while it grows.
+    """
+
+    def __init__(self, queue: FairQueue, ticket: Ticket, shape: Shape, stream: bool) -> None:
+        self._queue, self._ticket, self._shape, self._stream = queue, ticket, shape, stream
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer, and take the ticket back where the client goes away."""
+        answering = asyncio.ensure_future(self._answer(send))
+        leaving = asyncio.ensure_future(_disconnected(receive))
+        try:
+            await asyncio.wait({answering, leaving}, return_when=asyncio.FIRST_COMPLETED)
+            if answering.done():
+                answering.result()
+        finally:
+            self._queue.cancel(self._ticket)
+            answering.cancel()
+            leaving.cancel()
+            await asyncio.gather(answering, leaving, return_exceptions=True)
+
+    async def _answer(self, send: Send) -> None:
+        first = await self._ticket.events.get()
+        if self._stream and not isinstance(first, Exception):
+            await self._events(first, send)
+        else:
+            await self._whole(first, send)
+
+    async def _whole(self, latest: Event, send: Send) -> None:
+        pieces: list[Piece] = []
+        while isinstance(latest, Piece):
+            pieces.append(latest)
+            latest = await self._ticket.events.get()
+        if isinstance(latest, Exception):
+            refused = refusal(latest)
+            await send_json(send, refused.status, refused.as_json(), refused.headers)
+        else:
+            await send_json(send, 200, self._shape.whole(pieces, latest))
+
+    async def _events(self, first: Event, send: Send) -> None:
+        head = [(b"content-type", b"text/event-stream; charset=utf-8"), (b"cache-control", b"no-cache")]
+        await send({"type": "http.response.start", "status": 200, "headers": head})
+        async for batch in self._batches(first):
+            body = b"".join(self._written(each) for each in batch)
+            if body:
+                await send({"type": "http.response.body", "body": body, "more_body": True})
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _batches(self, latest: Event) -> AsyncIterator[list[Event]]:
+        """All that is there at a time, up to the end."""
+        events = self._ticket.events
+        while True:
+            batch = [latest]
+            while isinstance(batch[-1], Piece) and not events.empty():
+                batch.append(events.get_nowait())
+            yield batch
+            if not isinstance(batch[-1], Piece):
+                return
+            latest = await events.get()
+
+    def _written(self, each: Event) -> bytes:
+        if isinstance(each, Piece):
+            return b"".join(map(event, self._shape.piece(each)))
+        if isinstance(each, Totals):
+            return b"".join(map(event, self._shape.last(each))) + self._shape.done
+        return event(refusal(each).as_json())
+
+
+def refusal(error: Exception) -> HttpError:
+    """What a failure is told as; the text of an unknown one may quote a prompt."""
+    if isinstance(error, HttpError):
+        return error
+    if isinstance(error, RemoteError):
+        return HttpError(502, str(error), code="engine_away")
+    if isinstance(error, CodespecError):
+        return HttpError(500, str(error))
+    logger.error("a request failed", exc_info=error)
+    return HttpError(500, f"internal failure ({type(error).__name__}); see the server's log")
+
+
+async def _disconnected(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+async def send_json(send: Send, status: int, data: Any, headers: dict[str, str] | None = None) -> None:
+    """Send a whole answer."""
+    body = compact(data)
+    head = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    head += [(name.lower().encode(), value.encode()) for name, value in (headers or {}).items()]
+    await send({"type": "http.response.start", "status": status, "headers": head})
+    await send({"type": "http.response.body", "body": body})

@@ -1,0 +1,59 @@
+"""A server in this process, for tests; beside it lies `conftest.py`."""
+
+import contextlib
+import subprocess
+import sys
+import threading
+import time
+
+from codespec import Config, Sampling, load_completer
+from codespec.config_sections import TargetConfig
+from codespec.http.backend import OwnModels
+from codespec.http.common_fields import Defaults
+from codespec.http.limits import HttpLimits
+from codespec.http.security import Access
+from codespec.http.server import HttpServer
+from codespec.models.registry import EMBEDDED_TARGET
+from codespec.worker.decode_thread import DecodeThread
+
+NAMES = ("target", "codespec")
+TEMPLATE = (
+    "{% for m in messages %}{% if m.role == 'tool' %}{{ raise_exception('no tools') }}{% endif %}"
+    "# {{ m.role }}: {{ m.content }}\n{% endfor %}{% if add_generation_prompt %}# answer:\n{% endif %}"
+)
+
+
+@contextlib.contextmanager
+def serving(target="", access=None, limits=None, config=None, load=None, wait=True, exact=False, decode=None):
+    """A running server, on any free port of this machine; ``load`` replaces what loads the model, and ``decode`` the
+    decode thread, which an editor may share."""
+    config = config or Config(target=TargetConfig(path=str(target)), time_budget_ms=0)
+    defaults = Defaults(Sampling(), 128, NAMES, config.draft, limits or HttpLimits())
+    decode = decode or DecodeThread()
+    server = HttpServer(("127.0.0.1", 0), access or Access("127.0.0.1"), defaults, OwnModels(decode))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    decode.load(load or (lambda: load_completer(config, exact=exact)), lambda error: None)
+    until(lambda: server.started and (not wait or decode.state != "loading"))
+    try:
+        yield server
+    finally:
+        server.stop()
+        thread.join(10)
+        assert decode.close(10)
+
+
+def until(true, seconds=60):
+    """Wait until something holds."""
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end, "it never came true"
+        time.sleep(0.01)
+
+
+def with_chat_template(folder):
+    """A copy of the embedded model in ``folder`` that has a chat template."""
+    path = folder / "talkative.gguf"
+    command = [sys.executable, "-m", "gguf.scripts.gguf_new_metadata", "--chat-template", TEMPLATE]
+    subprocess.run([*command, EMBEDDED_TARGET, path], check=True, capture_output=True)
+    return path
