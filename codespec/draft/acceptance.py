@@ -20,6 +20,16 @@ _MODEL_PRIOR = (0.3, 0.5, 0.6, 0.7, 0.8, 0.87, 0.92, 0.96, 0.98)
 _BOTH_WRONG = 0.3  # how often a token that two sources propose is wrong, to one that the model alone does
 _NGRAM_PRIOR = (0.2, 0.35, 0.5, 0.65, 0.8, 0.92)
 NGRAM_EDGES = (3, 4, 6, 9, 16)
+_WINDOW_PRIOR = {
+    "window": (0.85, 0.9, 0.93, 0.95, 0.97, 0.98, 0.985, 0.99),
+    "window-back": (0.6, 0.7, 0.8, 0.88, 0.94, 0.97, 0.98, 0.985),
+    "window-change": (0.6, 0.8, 0.9, 0.4, 0.5, 0.3, 0.8, 0.5),
+}
+_LOST_PRIOR = (0.5, 0.7, 0.8, 0.6, 0.4, 0.55, 0.65, 0.75, 0.85)
+_WRONG = (1.0, 0.8, 0.6)  # of that, by the guesses that were wrong at the same difference
+_BESIDE, _CONTESTED = "-beside", "-contested"
+_CONTRADICTED, _CONTRADICTED_LOST = 0.8, 0.25  # of the chance of a copied token, where something else is said
+BITS_EDGES = (4, 8, 16, 32, 64, 128, 256)
 
 GuessKind = tuple[str, int]
 """A source of tokens and the bin of its confidence."""
@@ -35,12 +45,57 @@ def ngram_bin(length: int) -> int:
     return bisect_right(NGRAM_EDGES, length)
 
 
+def found_kind(bits: float, back: bool) -> GuessKind:
+    """The kind of a guess where a text follows a window.
+
+    Args:
+        bits: what the tokens that came as the window has them say about the place.
+        back: whether the place was lost before.
+    """
+    return "window-back" if back else "window", bisect_right(BITS_EDGES, bits)
+
+
+def lost_kind(place: int, wrong: int) -> GuessKind:
+    """The kind of a guess where a text differs from a window.
+
+    Args:
+        place: what is supposed, see ``alignment``.
+        wrong: guesses that were wrong since it differs.
+    """
+    return "window-lost", place + len(_LOST_PRIOR) * min(wrong, len(_WRONG) - 1)
+
+
+def beside(kind: GuessKind) -> GuessKind:
+    """The kind of a guess where another copied text says something else."""
+    return kind[0] + _BESIDE, kind[1]
+
+
+def contested(kind: GuessKind) -> GuessKind:
+    """The kind of a copied guess where the draft model says something else."""
+    name = kind[0].removesuffix(_BESIDE)
+    return ("ngram" if name.startswith("ngram") else name) + _CONTESTED, kind[1]
+
+
+def source_of(kind: GuessKind) -> str:
+    """The source of a guess as ``Proposal.sources`` names it."""
+    name = kind[0]
+    return "model" if name in ("foreign", "both", "contested") else name.partition("-")[0]
+
+
 @cache
 def prior(kind: GuessKind) -> float:
     """The chance of acceptance that is assumed of a kind of guess before any was seen."""
     source, place = kind
     if source == "forced":
         return 0.98
+    if source.endswith((_BESIDE, _CONTESTED)):
+        alone = prior((source.removesuffix(_BESIDE).removesuffix(_CONTESTED), place))
+        return _CONTRADICTED_LOST * alone if source.startswith("window-lost") else _CONTRADICTED * alone
+    if source == "window-lost":
+        again, supposed = divmod(place, len(_LOST_PRIOR))
+        return _LOST_PRIOR[supposed] * _WRONG[min(again, len(_WRONG) - 1)]
+    if source in _WINDOW_PRIOR:
+        return _WINDOW_PRIOR[source][min(place, len(_WINDOW_PRIOR[source]) - 1)]
     if source.startswith("ngram"):
         likely = _NGRAM_PRIOR[min(place, len(_NGRAM_PRIOR) - 1)]
         return likely if source == "ngram" else likely * 0.8

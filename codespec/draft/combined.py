@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from codespec.draft.acceptance import source_of
 from codespec.draft.ledger import Ledger
 from codespec.draft.ngram import LONGEST_MATCH, NgramMatch
 from codespec.draft.proposal_round import PROBE, ProposalRound
+from codespec.draft.window.alignment import Alignment
 from codespec.protocols import GrammarState, Proposal, Sampler
 
 WATCHES_ABOVE = 10.0
@@ -17,25 +19,19 @@ WAKES_FROM = 10
 
 _WATCHING = 0.01  # of a target's pass that a model may take only to see what it would have saved
 _TAIL = 16
-_SOURCE = {
-    "foreign": "model",
-    "both": "model",
-    "contested": "model",
-    "ngram-split": "ngram",
-    "ngram-contested": "ngram",
-}
 _NOTHING = Proposal(())
 _OF_MODEL = frozenset({"model", "both", "contested"})
 
 
 class CombinedDraft(Ledger):
-    """Forced text, n-grams and a small model, chosen token by token by what they are expected to save.
+    """Forced text, a window, n-grams and a small model, chosen token by token by what they are expected to save.
 
-    A round begins with the text that the grammar forces. Then, at each token, the n-gram that matched longest is
-    followed where it is nearly sure; elsewhere the model is asked, if what it may save is worth its time. Where both
-    say something they are weighed against each other: a token that both propose is taken far more often than one
-    that either does. In the end the proposal is cut to the length with the highest expected tokens per millisecond;
-    all lengths are compared, since T(n) has jumps, and length 0 is one of them.
+    A round begins with the text that the grammar forces. Then, at each token, what is copied is followed where it is
+    nearly sure: the window that the text repeats or the n-gram that matched longest, whichever is right more often.
+    Elsewhere the model is asked, if what it may save is worth its time. Where several say something they are weighed
+    against each other: a token that two propose is taken far more often than one that either does. In the end the
+    proposal is cut to the length with the highest expected tokens per millisecond; all lengths are compared, since T(n)
+    has jumps, and length 0 is one of them.
 
     Whether a guess would have been right is learnt from the text as it goes on, verified or not, up to the first
     guess that was wrong.
@@ -60,22 +56,25 @@ class CombinedDraft(Ledger):
         began = self.clock()
         one = self.costs.kept(len(tokens))[1]
         asleep = self.guard.asleep()
+        if asleep and self._last is not None:  # it comes true so far
+            return _NOTHING
+        self._last = None
         dozes = asleep and one < WATCHES_ABOVE
         if dozes and not self.guard.looks():
             return _NOTHING
-        match = self._match(tokens)
+        match, alignment = self._match(tokens), self._alignment(tokens)
         if dozes:
-            if match is None or not match.agreed or match.length < WAKES_FROM:
+            if not _long_repeat(match, alignment):
                 return _NOTHING
             self.guard.wake()
             asleep = False
-        elif match is None and self._only_ngrams(grammar):
+        elif match is None and not _says(alignment) and self._only_copies(grammar):
             self.begin_round()
             self.refused = max(0, self.refused - 1)
             if not asleep:
                 self.guard.learn((began - self.clock()) * 1e3 / one)
             return _NOTHING
-        work = ProposalRound(self, tokens, grammar, sampler, match, began)
+        work = ProposalRound(self, tokens, grammar, sampler, match, alignment, began)
         if asleep and work.step_ms() > _WATCHING * work.costs[1]:
             work.model = None
         try:
@@ -93,11 +92,10 @@ class CombinedDraft(Ledger):
         count = 0 if asleep else work.length
         if grammar is not None and count < work.taken:
             grammar.rollback(work.taken - count)
-        sources = [guesses[0][1][0] for guesses in work.guesses[:count]]
         return Proposal(
             tuple(work.tokens[:count]),
             tuple(work.probabilities[:count]) if work.rejection else None,
-            sources=tuple([_SOURCE.get(source, source) for source in sources]),
+            sources=tuple([source_of(guesses[0][1]) for guesses in work.guesses[:count]]),
         )
 
     def _match(self, tokens: Sequence[int]) -> NgramMatch | None:
@@ -106,35 +104,54 @@ class CombinedDraft(Ledger):
         self.ngrams.sync(tokens)
         return self.ngrams.match(tokens[-LONGEST_MATCH:])
 
-    def _only_ngrams(self, grammar: GrammarState | None) -> bool:
+    def _alignment(self, tokens: Sequence[int]) -> Alignment | None:
+        return self.window.alignment(tokens) if self.window is not None else None
+
+    def _only_copies(self, grammar: GrammarState | None) -> bool:
         """Whether nothing else would say anything in this round: then it is over before it has begun."""
         if self.other_vocabulary is not None or (self.forced is not None and grammar is not None):
             return False
         return self.model is None or (self.refused > 0 and self.rounds_without_model < PROBE)
 
     def learn(self, tokens: Sequence[int]) -> None:
-        """See which guesses of the last round ``tokens``, the text that has gone on, prove right."""
+        """See which guesses of the last round ``tokens``, the text that has gone on, prove right.
+
+        Asleep, the round's proposal is followed for as long as it comes true and not enough is missed to wake.
+        """
         last, self._last = self._last, None
         if last is None or not 0 < last.start < len(tokens):
             return
         tail = slice(max(0, last.start - _TAIL), last.start)
         if list(tokens[tail]) != last.text[tail]:
             return
-        right = 0
-        for depth, (said, token) in enumerate(zip(last.said(), tokens[last.start :], strict=False)):
-            for guess, kind in said:
+        said, written = last.said(), tokens[last.start :]
+        seen = min(len(said), len(written))
+        right = next((depth for depth in range(seen) if said[depth][0][0] != written[depth]), seen)
+        one = self.costs.kept(last.start)[1]
+        accepted = min(right, last.length)
+        saved = (accepted * one - last.costs[last.length + 1] + one - last.took_ms) / one
+        if last.asleep and right == len(written) < last.length and not self.guard.wakes(saved):
+            self._last = last
+            return
+        for depth, (guesses, token) in enumerate(zip(said[: right + 1], written, strict=False)):
+            for guess, kind in guesses:
                 if kind[0] in _OF_MODEL:
                     self.spread.count(self.acceptance.chance(kind, 0))
                 self.acceptance.learn(kind, depth, guess == token)
-            if said[0][0] != token:
-                break
-            right += 1
-        accepted = min(right, last.length)
         if last.asked is not None:
             self.trust.learn(last.asked, accepted)
-        one = self.costs.kept(last.start)[1]
-        saved = (accepted * one - last.costs[last.length + 1] + one - last.took_ms) / one
         if last.asleep:
             self.guard.missed(saved)
         else:
             self.guard.learn(saved)
+
+
+def _says(alignment: Alignment | None) -> bool:
+    return alignment is not None and alignment.guess() is not None
+
+
+def _long_repeat(match: NgramMatch | None, alignment: Alignment | None) -> bool:
+    """Whether the text repeats another one for so long that it is nearly sure to go on."""
+    if alignment is not None and alignment.run >= WAKES_FROM:
+        return True
+    return match is not None and match.agreed and match.length >= WAKES_FROM

@@ -105,6 +105,10 @@ class SpendingGuard:
         if saved > 0:
             self._balance = min(_MOST, self._balance + saved / 2)
 
+    def wakes(self, saved: float) -> bool:
+        """Whether to miss so much ends the sleep."""
+        return saved > 0 and self._balance + saved / 2 >= _WAKE
+
     def looks(self) -> bool:
         """Whether a sleeping draft may look at this round for something that is nearly sure to pay."""
         self._slept += 1

@@ -11,6 +11,7 @@ from codespec.draft.draft_budget import ConfidenceSpread, SavingTrust, SpendingG
 from codespec.draft.forced import ForcedDraft
 from codespec.draft.model import ModelDraft
 from codespec.draft.ngram import NgramDraft
+from codespec.draft.window.window_draft import WindowDraft
 from codespec.protocols import Draft
 
 
@@ -27,7 +28,7 @@ class Ledger:
     Args:
         costs: of the target, including what the choice of its tokens takes.
         acceptance: how often each kind of guess is right.
-        ngrams, model, forced: None leaves a source out.
+        ngrams, model, forced, window: None leaves a source out.
         other_vocabulary: a draft that cannot be asked token by token, in place of `model`; it proposes where n-grams do
             not.
         model_costs: of the model's passes.
@@ -46,9 +47,11 @@ class Ledger:
         model_costs: RunningCosts | None = None,
         end_tokens: frozenset[int] = frozenset(),
         clock: Callable[[], float] = perf_counter,
+        window: WindowDraft | None = None,
     ) -> None:
         self.costs, self.acceptance = costs, acceptance
         self.ngrams, self.model, self.forced, self.other_vocabulary = ngrams, model, forced, other_vocabulary
+        self.window = window
         self.model_costs = model_costs or RunningCosts()
         self.end_tokens = end_tokens
         self.clock = clock

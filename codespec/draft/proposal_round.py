@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from codespec.draft.acceptance import GuessKind, model_bin, ngram_bin
+from codespec.draft.acceptance import GuessKind, beside, contested, model_bin, ngram_bin
 from codespec.draft.costs import LONGEST
 from codespec.draft.draft_budget import ExpectedSaving
 from codespec.draft.draft_length import FixedLength
 from codespec.draft.ledger import Ledger
 from codespec.draft.ngram import LONGEST_MATCH, NgramMatch
+from codespec.draft.window.alignment import Alignment
 from codespec.protocols import CodespecError, Distribution, Draft, GrammarState, Pick, Sampler
 
 AHEAD = 8
@@ -43,6 +44,7 @@ class ProposalRound:
         grammar: GrammarState | None,
         sampler: Sampler,
         match: NgramMatch | None,
+        alignment: Alignment | None,
         began: float,
     ) -> None:
         self.began = began
@@ -65,6 +67,8 @@ class ProposalRound:
         self._kept: int | None = None
         self._model_costs: Sequence[float] = ()
         self.passes: list[tuple[int, float]] = []  # of the model: tokens, milliseconds
+        self.alignment = alignment  # with the window, at the end of the proposal
+        self._alignment = alignment.copy() if alignment is not None and grammar is not None else None
         self._follow(match)
         self.forced: list[int] = []
         self.asked: ExpectedSaving | None = None
@@ -124,8 +128,16 @@ class ProposalRound:
         self.product = self.expected[-1] - self.expected[-2] if kept else 1.0
         self.best = self._best_length()
         self._follow(None)
+        self._align_anew()
         self.forced = []
         return False
+
+    def _align_anew(self) -> None:
+        """Stand again where the proposal ends that was cut off."""
+        if self._alignment is not None:
+            self.alignment = self._alignment.copy()
+            for token in self.tokens:
+                self.alignment.step(token)
 
     def best_length(self) -> int:
         """The length of the proposal with the most expected tokens per millisecond."""
@@ -147,7 +159,8 @@ class ProposalRound:
         """Append the most promising token, or cut off what the grammar refuses; False where nothing more may pay."""
         if self.forced:
             return self._append([(self.forced.pop(0), _FORCED)])
-        guess, chance = self._ngram_guess(), 0.0
+        copied, chance = self._copied_guesses(), 0.0
+        guess = copied[0] if copied else None
         if guess is not None:
             chance = self.ledger.acceptance.chance(guess[1], len(self.guesses))
             if self.rejection:
@@ -157,11 +170,11 @@ class ProposalRound:
             else:
                 alone = self.model is None or not self._model_may_better(chance)
             if alone:
-                return self._append([guess])
+                return self._append(copied)
             if not self._agreed():
                 return True
             if self.grammar is not None and not self.grammar.allows(guess[0]):
-                guess, chance = None, 0.0
+                guess, copied, chance = None, [], 0.0
         if guess is None and self.ledger.other_vocabulary is not None:
             return not self._agreed() or self._ask_other_vocabulary(self.ledger.other_vocabulary)
         if self.model is None:
@@ -170,7 +183,19 @@ class ProposalRound:
             pays = self._model_may_pay() if guess is None else self._model_may_better(chance)
             if not pays:
                 return False
-        return not self._agreed() or self._ask_model(None if self.rejection else guess)
+        return not self._agreed() or self._ask_model([] if self.rejection else copied)
+
+    def _copied_guesses(self) -> list[Guess]:
+        """What the window and an n-gram say comes next, the likelier first."""
+        said = self.alignment.guess() if self.alignment is not None else None
+        ngram = self._ngram_guess()
+        if said is None:
+            return [] if ngram is None else [ngram]
+        if ngram is None:
+            return [said]
+        one, other = (said, ngram) if said[0] == ngram[0] else [(guess[0], beside(guess[1])) for guess in (said, ngram)]
+        depth, acceptance = len(self.guesses), self.ledger.acceptance
+        return [one, other] if acceptance.chance(one[1], depth) >= acceptance.chance(other[1], depth) else [other, one]
 
     def _ngram_guess(self) -> Guess | None:
         ahead = len(self.guesses) - self.matched
@@ -196,6 +221,8 @@ class ProposalRound:
         self.expected.append(self.expected[-1] + self.product)
         if self._rate(depth + 1) > self._rate(self.best):
             self.best = depth + 1
+        if self.alignment is not None:
+            self.alignment.step(token)
         if self.match is not None:
             ahead = depth - self.matched
             if ahead >= len(self.predicted) or self.predicted[ahead] != token:
@@ -264,18 +291,19 @@ class ProposalRound:
             worth += share * most
         return worth, rate
 
-    def _ask_model(self, guess: Guess | None) -> bool:
+    def _ask_model(self, copied: list[Guess]) -> bool:
+        """Append the model's next token, or what was ``copied`` where that is likelier."""
         ledger = self.ledger
         ledger.rounds_without_model = 0
         pick = self._pick()
         if pick is None:
             return False
         token, probabilities, place = pick.token, pick.distribution, model_bin(pick.confidence)
-        if guess is None:
+        if not copied:
             return self._append([(token, ("model", place))], probabilities)
-        if guess[0] == token:
-            return self._append([(token, ("both", place)), guess], probabilities)
-        own, other = (token, ("contested", place)), (guess[0], ("ngram-contested", guess[1][1]))
+        if any(guess[0] == token for guess in copied):
+            return self._append([(token, ("both", place)), *copied], probabilities)
+        own, other = (token, ("contested", place)), (copied[0][0], contested(copied[0][1]))
         depth = len(self.guesses)
         if ledger.acceptance.chance(other[1], depth) > ledger.acceptance.chance(own[1], depth):
             return self._append([other, own])

@@ -76,11 +76,17 @@ def _check_parameters(walk: Walk, parameters: Node, variadic: bool) -> None:
     listed = list(named(parameters))
     unnamed = [each.child_by_field_name("name") is None for each in listed]
     # Of many names before one type the parser takes the first for types.
-    if not all(unnamed) and unnamed[-1]:
+    surely = [none and _type_of(each) != "type_identifier" for none, each in zip(unnamed, listed, strict=True)]
+    if not all(unnamed) and (unnamed[-1] or any(surely)):
         walk.report("parameters with and without names", parameters)
     for index, each in enumerate(listed):
         if each.type == "variadic_parameter_declaration" and not (variadic and index == len(listed) - 1):
             walk.report("variadic parameter before others", each)
+
+
+def _type_of(parameter: Node) -> str:
+    found = parameter.child_by_field_name("type")
+    return found.type if found is not None else ""
 
 
 def statements(block: Node | None) -> Iterator[Node]:
@@ -314,8 +320,16 @@ def _import(walk: Walk, node: Node, context: Context) -> None:
         walk.report("import of nothing", node)
 
 
+def _arguments(walk: Walk, node: Node, context: Context) -> None:
+    for each in list(named(node))[:-1]:
+        if each.type == "variadic_argument":
+            walk.report("argument behind a variadic one", each)
+    walk.visit_children(node, context)
+
+
 HANDLERS: dict[str, Handler] = {
     "import_spec": _import,
+    "argument_list": _arguments,
     **dict.fromkeys(_FUNCTIONS, _function),
     **dict.fromkeys(_SWITCHES, _switch),
     **dict.fromkeys(("break_statement", "continue_statement", "goto_statement"), _jump),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
 
@@ -97,6 +98,15 @@ def _new(walk: Walk, node: Node, context: Context) -> None:
     constructor = node.child_by_field_name("constructor")
     if _optional(constructor):
         walk.report("optional chain", constructor or node)
+    walk.visit_children(node, context)
+
+
+def _arguments(walk: Walk, node: Node, context: Context) -> None:
+    """The parser takes ``f(, a)`` and ``f(a,, b)``, as in an array."""
+    signs = [child for child in node.children if child.type != "comment"]
+    for before, sign in itertools.pairwise(signs):
+        if sign.type == "," and before.type in ("(", ","):
+            walk.report("argument that is not there", sign)
     walk.visit_children(node, context)
 
 
@@ -255,6 +265,7 @@ HANDLERS: dict[str, Handler] = {
     "unary_expression": _unary,
     "binary_expression": _binary,
     "new_expression": _new,
+    "arguments": _arguments,
     "object": _object,
     "object_type": _object,
     "interface_body": _object,

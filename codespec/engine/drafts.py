@@ -20,6 +20,7 @@ from codespec.draft.other_vocabulary import OtherVocabularyDraft, other_vocabula
 from codespec.draft.retokenize import cut_alike
 from codespec.draft.storage.profiles import Profiles
 from codespec.draft.vocabulary_mapping import ResizedVocabularyTarget, TrimmedVocabularyTarget
+from codespec.draft.window.window_draft import WindowDraft
 from codespec.engine.adapters import Adapters, LoraRequest
 from codespec.engine.calibration import Calibration, ModelCosts
 from codespec.engine.draft_models import DraftModels, Loaded
@@ -35,7 +36,7 @@ from codespec.models.registry import find_draft, first_difference, vocabulary_ha
 from codespec.models.trimmed import kept_tokens
 from codespec.protocols import CodespecError, Draft, Target
 
-SOURCES = frozenset({"forced", "ngram", "model"})
+SOURCES = frozenset({"forced", "window", "ngram", "model"})
 
 DRAFTS_BYTES = 2 << 30
 """Memory that the draft models of one target take at most."""
@@ -95,6 +96,7 @@ class Drafts:
     Attributes:
         costs: of target calls.
         ngrams: drafts from documents and from generated text.
+        window: drafts from the text that a generation repeats.
         sources: the sources that are switched on; may be replaced.
         chosen: the draft model in use.
         notes: messages for the user about the drafts in use, one sentence or two each.
@@ -120,6 +122,7 @@ class Drafts:
         self._target_costs = costs
         self.costs = costs.running
         self.ngrams = NgramDraft()
+        self.window = WindowDraft(self._vocabulary)
         self.sources = SOURCES
         self.chosen: Path | None = None
         self.notes: list[str] = []
@@ -258,6 +261,7 @@ class Drafts:
                 model_costs=loaded.running if loaded is not None else None,
                 end_tokens=self._vocabulary.end_tokens,
                 clock=self._clock,
+                window=self.window if "window" in sources else None,
             )
         return found
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -14,7 +15,7 @@ from codespec.grammar import Grammar
 from codespec.languages import Language
 from codespec.llama.devices import ResolvedSetting
 from codespec.models.fim import FimFormat, Order
-from codespec.protocols import Cancel, Chunk, GrammarState, Limits, Sampling, Statistics, Vocabulary
+from codespec.protocols import Cancel, Chunk, GrammarState, Limits, Sampling, Statistics, TokenChange, Vocabulary
 
 _log = logging.getLogger("codespec")
 
@@ -54,6 +55,20 @@ class KeptPrompts(Protocol):
             OSError: a file cannot be deleted.
         """
         ...
+
+
+@dataclass(frozen=True)
+class ChatTemplate:
+    """How a model was trained to see conversations.
+
+    Attributes:
+        source: a jinja2 template.
+        beginning, end: the names of the tokens at the beginning and end of a text; empty where there are none.
+    """
+
+    source: str
+    beginning: str = ""
+    end: str = ""
 
 
 class NothingKept:
@@ -137,6 +152,11 @@ class Engine(Protocol):
     @property
     def about(self) -> Mapping[str, object]:
         """What else the status says of it, as plain data; from any thread."""
+        ...
+
+    @property
+    def chat_template(self) -> ChatTemplate | None:
+        """That of the model file; None without one, or where the engine elsewhere does not tell."""
         ...
 
     def fim_format(self, order: Order | None = None) -> FimFormat | None:
@@ -225,6 +245,8 @@ class Engine(Protocol):
         cancel: Cancel | None = None,
         *,
         language: str = "",
+        window: Sequence[int] = (),
+        changes: Sequence[TokenChange] = (),
     ) -> Iterator[Chunk]:
         """Generate text in chunks of whole characters; close the iterator to stop early.
 
@@ -232,6 +254,9 @@ class Engine(Protocol):
             prompt: token ids.
             grammar: constrains the text, starting from this state, which is advanced.
             language: of the text; acceptance rates are learnt for each language apart.
+            window: tokens of a text that the generated one probably repeats from its beginning, with few changes. It is
+                drafted from, where this engine drafts; the text is the same without.
+            changes: tokens before and after edits made lately, which the generated text may repeat elsewhere.
 
         Raises:
             CodespecError: the prompt is too long, or decoding failed.

@@ -90,6 +90,7 @@ class PromptCache:
         if not held:
             self._reader = self._workspace
         if common >= len(prompt) - WORTH:
+            self._put_aside(common)  # little is to be read, and yet much may be lost
             if not self._workspace:  # what must not be kept is not, however little of it is new
                 self._reader = ""
             return

@@ -12,7 +12,7 @@ from time import monotonic
 
 from codespec.draft.ngram_store import NgramStore, WorkspaceNgrams
 from codespec.engine.drafts import Drafts
-from codespec.engine.engine import KeptPrompts
+from codespec.engine.engine import ChatTemplate, KeptPrompts
 from codespec.engine.one_by_one import one_by_one
 from codespec.files import StrPath
 from codespec.grammar import Grammar, Tokenizer
@@ -22,7 +22,7 @@ from codespec.llama.llguidance_tokenizer import tokenizer_from_vocab
 from codespec.llama.model import Model
 from codespec.llama.runtime import Cancellation, Either
 from codespec.models.fim import FimFormat, Order, fim_format
-from codespec.protocols import Cancel, Chunk, Draft, GrammarState, Limits, Round, Sampling, Statistics
+from codespec.protocols import Cancel, Chunk, Draft, GrammarState, Limits, Round, Sampling, Statistics, TokenChange
 from codespec.speculative.generate import Generator
 
 
@@ -91,6 +91,18 @@ class SpeculativeEngine:
     def statistics(self) -> Statistics:
         """The counts of the current or last generation."""
         return self._generator.statistics
+
+    @property
+    def chat_template(self) -> ChatTemplate | None:
+        """That of the model file."""
+        source = self.model.metadata("tokenizer.chat_template")
+        return ChatTemplate(source, self._special("bos"), self._special("eos")) if source else None
+
+    def _special(self, kind: str) -> str:
+        """The name of a token that the model file names by its use."""
+        token = self.model.metadata(f"tokenizer.ggml.{kind}_token_id") or ""
+        known = token.isdigit() and int(token) < self.vocabulary.size
+        return self.vocabulary.name(int(token)).decode("utf-8", "replace") if known else ""
 
     def fim_format(self, order: Order | None = None) -> FimFormat | None:
         """The layout that the target was trained with, see ``fim_format``."""
@@ -162,6 +174,8 @@ class SpeculativeEngine:
         cancel: Cancel | None = None,
         speculate: bool | Draft = True,
         language: str = "",
+        window: Sequence[int] = (),
+        changes: Sequence[TokenChange] = (),
     ) -> Iterator[Chunk]:
         """As ``Engine.generate``.
 
@@ -170,6 +184,9 @@ class SpeculativeEngine:
         """
         sampling = self._without_markers(sampling or Sampling())
         kind = f"{language}/{'greedy' if sampling.temperature == 0 else 'sampled'}/{'grammar' if grammar else 'free'}"
+        if window:  # copies are right far more often there
+            kind += "/window"
+        self.drafts.window.begin(len(prompt), window, changes)
         if isinstance(speculate, bool):
             self._generator.draft = self.drafts.combined(kind) if speculate else None
         else:

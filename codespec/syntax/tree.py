@@ -126,6 +126,11 @@ def syntax_tree(language: Language, text: str, blank: Blank | None = None) -> Sy
     return SyntaxTree(found, text, blank=blank)
 
 
+def syntax_parser(language: Language) -> tree_sitter.Parser | None:
+    """The parser of a language, None where none is installed. One thread at a time."""
+    return _parser(language.parser) if language.parser else None
+
+
 @functools.cache
 def _parser(name: str) -> tree_sitter.Parser | None:
     return new_parser(name)
@@ -211,6 +216,12 @@ class SyntaxTree:
         from codespec.early_errors import EarlyErrors  # a language server never judges
 
         return EarlyErrors(language.id, self._root, self._data, self._byte(offset), path)
+
+    def all_early_errors(self, language: Language, path: str) -> set[EarlyError]:
+        """What the compiler of the language refuses early anywhere in the document; nothing where it does not parse."""
+        from codespec.early_errors import early_errors
+
+        return early_errors(language.id, self._root, self._data, path)
 
     def early_errors_added(self, before: EarlyErrors, strict: bool = True) -> list[EarlyError]:
         """The errors that came with the text of ``with_text``.

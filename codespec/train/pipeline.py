@@ -1,6 +1,7 @@
 """What ``codespec train`` runs: corpus, vocabulary, training, evaluation and export, each step resumable.
 
 A run folder holds ``corpus.jsonl.gz``, ``manifest.json.gz``, ``tokenizer.json`` and one folder per model.
+Beside a model's GGUF file lies a folder with its safetensors, for engines that take those.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from codespec.train import corpus, data, tokenizer
 from codespec.train.corpus import CorpusDocument
 from codespec.train.gguf_file import load_gguf, write_gguf
 from codespec.train.model import DRAFT, TARGET, TINY, TINY_DRAFT, Llama, ModelShape
+from codespec.train.safetensors_folder import write_safetensors
 from codespec.train.student import Student
 from codespec.train.teacher import ROWS, teach
 from codespec.train.torch_teacher import TorchTeacher
@@ -214,6 +216,7 @@ def run(options: argparse.Namespace) -> int:
     path = options.out / f"{name}.gguf"
     vocabulary = tokenizer.load(options.out / "tokenizer.json")
     write_gguf(trained.model, vocabulary, path, f"codespec {name}", options.quantization, languages)
+    write_safetensors(trained.model, vocabulary, options.out / f"{name}-safetensors", options.quantization)
     scores = evaluate(trained, vocabulary, corpus.load(options.out))
     summary = {
         "parameters": trained.model.parameter_count(),

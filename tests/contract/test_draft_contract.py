@@ -16,6 +16,7 @@ from codespec.draft.model import ModelDraft
 from codespec.draft.ngram import NgramDraft
 from codespec.draft.other_vocabulary import OtherVocabularyDraft
 from codespec.draft.vocabulary_mapping import TrimmedVocabularyTarget
+from codespec.draft.window.window_draft import WindowDraft
 from codespec.protocols import Draft, Sampling
 from codespec.speculative.sampling import LogitSampler
 
@@ -33,7 +34,15 @@ def other_vocabulary(alike: float) -> OtherVocabularyDraft:
     return OtherVocabularyDraft(TableTarget(Table(own.size, seed=4)), own, VOCABULARY, context_length=16, alike=alike)
 
 
-def combined(model: ModelDraft | None) -> CombinedDraft:
+def window() -> WindowDraft:
+    """For the texts of ``situations``, behind a prompt of one token: the second token of a longer one is new text."""
+    draft = WindowDraft(VOCABULARY)
+    changes = [(VOCABULARY.tokenize("return x"), VOCABULARY.tokenize("return y"))]
+    draft.begin(1, VOCABULARY.tokenize("def h(x): return x\nif x"), changes)
+    return draft
+
+
+def combined(model: ModelDraft | None, window: WindowDraft | None = None) -> CombinedDraft:
     return CombinedDraft(
         RunningCosts(),
         Acceptance(),
@@ -42,6 +51,7 @@ def combined(model: ModelDraft | None) -> CombinedDraft:
         ForcedDraft(VOCABULARY),
         end_tokens=VOCABULARY.end_tokens,
         clock=lambda: 0.0,
+        window=window,
     )
 
 
@@ -58,7 +68,10 @@ MAKERS: dict[str, Callable[[], Draft]] = {
     "other vocabulary, cut alike": lambda: other_vocabulary(1.0),
     "forced": lambda: ForcedDraft(VOCABULARY),
     "ngram": NgramDraft,
+    "window": window,
     "combined": lambda: combined(model()),
+    "combined with a window": lambda: combined(model(), window()),
+    "combined with a window, without a model": lambda: combined(None, window()),
     "combined without a model": lambda: combined(None),
     "fake, random": lambda: random_draft(VOCABULARY.size, seed=3, length=2),
     "fake, oracle": lambda: oracle_draft(VOCABULARY.tokenize(TEXTS[0])),
@@ -128,7 +141,7 @@ def test_asks_before_every_token(make: Callable[[], Draft], seed: int) -> None:
 
 def test_what_it_saw_before_changes_nothing() -> None:
     """In step after any jump: an old draft proposes what a new one does (the random fake apart)."""
-    for name in ("model", "forced", "ngram", "fake, oracle"):
+    for name in ("model", "forced", "ngram", "window", "fake, oracle"):
         draft = MAKERS[name]()
         for tokens, grammar, count in situations(9):
             expected = MAKERS[name]().propose(tokens, grammar.copy(), SAMPLER, More(count))
@@ -148,7 +161,7 @@ def test_leaves_the_text_alone_and_keeps_no_hold_of_it(make: Callable[[], Draft]
 def test_works_without_a_grammar(make: Callable[[], Draft]) -> None:
     proposal = make().propose([1, 2], None, SAMPLER, More(3))
     assert len(proposal.tokens) <= 3
-    assert proposal.source in {"model", "ngram", "forced"}
+    assert proposal.source in {"model", "window", "ngram", "forced"}
 
 
 DRAWING = LogitSampler(Sampling(temperature=1.0, seed=8, top_k=20, verify="rejection"), 1)

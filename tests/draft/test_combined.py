@@ -165,6 +165,60 @@ def test_a_guard_wakes_for_what_it_missed() -> None:
     assert not guard.asleep()
 
 
+def test_a_guard_tells_what_ends_its_sleep() -> None:
+    guard = SpendingGuard()
+    while not guard.asleep():
+        guard.learn(-0.5)
+    assert not guard.wakes(0.0)
+    assert not guard.wakes(-5.0)
+    assert guard.wakes(3.0)
+    guard.missed(3.0)
+    assert not guard.asleep()
+
+
+def asleep(text: Sequence[int]) -> CombinedDraft:
+    """A draft that costs have put to sleep, at the end of a text."""
+    draft = CombinedDraft(RunningCosts(FLAT), Acceptance(), NgramDraft(), clock=lambda: 0.0)
+    while not draft.guard.asleep():
+        draft.guard.learn(-0.5)
+    assert propose(draft, text).tokens == ()
+    return draft
+
+
+def test_asleep_it_follows_what_it_would_have_proposed_until_that_suffices() -> None:
+    rng = np.random.default_rng(5)
+    known = rng.permutation(200)[:60].tolist()
+    draft = asleep([*known, 999, *known[:3]])
+    for count in range(4, 9):
+        text = [*known, 999, *known[:count]]
+        if propose(draft, text).tokens:
+            break
+    assert 4 < len(text) - len(known) - 1 < 8  # two tokens or three have come that would have been right
+    awake = propose(draft, text).tokens
+    assert len(awake) > 8
+    assert awake == tuple(known[count : count + len(awake)])
+
+
+def test_asleep_it_learns_from_all_that_came_of_a_proposal() -> None:
+    known = list(range(100, 160))
+    draft = asleep([*known, 999, *known[:3]])
+    draft.guard.learn(-2.0)  # deep asleep
+    assert propose(draft, [*known, 999, *known[:4]]).tokens == ()
+    assert propose(draft, [*known, 999, *known[:5]]).tokens == ()
+    assert draft.acceptance.as_json() == []  # not decided
+    assert propose(draft, [*known, 999, *known[:5], 7]).tokens == ()
+    overall = [each for each in draft.acceptance.as_json() if each[2] == -1]
+    assert sum(round(each[4]) for each in overall) == 3
+    assert round(sum(each[3] for each in overall)) == 2
+
+
+def test_asleep_a_new_text_ends_what_was_followed() -> None:
+    known = list(range(100, 160))
+    draft = asleep([*known, 999, *known[:3]])
+    assert propose(draft, list(range(300, 340))).tokens == ()
+    assert draft.acceptance.as_json() == []
+
+
 def test_a_guard_never_sleeps_while_drafting_pays() -> None:
     guard = SpendingGuard()
     for saved in [0.4, -0.1, -0.2] * 300:

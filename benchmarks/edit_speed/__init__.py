@@ -1,0 +1,1 @@
+"""``python -m benchmarks edit-speed``: how fast a text is written that repeats another one with few changes."""

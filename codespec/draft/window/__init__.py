@@ -1,0 +1,1 @@
+"""A window of text that is written anew with few changes, as a draft."""

@@ -1,0 +1,1 @@
+"""Next edits: what the change just made asks for elsewhere."""

@@ -1,0 +1,41 @@
+"""Which layout a model was trained on: told by its name and its tokens."""
+
+from __future__ import annotations
+
+from codespec.edits.formats import EditFormat
+from codespec.edits.formats.embedded import Embedded
+from codespec.edits.formats.instinct import Instinct
+from codespec.edits.formats.sweep import SweepV1, SweepV2
+from codespec.edits.formats.zeta import Zeta1
+from codespec.edits.formats.zeta2 import Zeta2, Zeta21
+from codespec.engine.engine import Engine
+
+MOST_EMBEDDED = 10_000
+"""Tokens of a vocabulary of codespec's own."""
+
+
+def format_of(engine: Engine) -> EditFormat | None:
+    """The layout of an engine's target; None where it is no model for next edits that is known.
+
+    Seed-Coder's tokens tell Zeta 2, and codespec's vocabulary the embedded model; all others have Qwen's tokens, and
+    only their names tell one from another, and from a model that was never taught to edit.
+    """
+    name = engine.name.lower().replace("_", "-")
+    if _has(engine, "<[fim-suffix]>"):
+        return Zeta21() if "2.1" in name or "2-1" in name else Zeta2()
+    if not _has(engine, "<|file_sep|>"):
+        return None
+    if engine.vocabulary.size < MOST_EMBEDDED:
+        return Embedded()
+    if "zeta" in name:
+        return Zeta1()
+    if "instinct" in name:
+        return Instinct()
+    if "sweep" in name or "next-edit" in name:
+        return SweepV2() if "v2" in name or "7b" in name else SweepV1()
+    return None
+
+
+def _has(engine: Engine, marker: str) -> bool:
+    """Whether there is a token of this name: as text it would be several."""
+    return len(engine.vocabulary.tokenize(marker, special=True)) == 1

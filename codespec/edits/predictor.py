@@ -1,0 +1,309 @@
+"""Asks a model for a window anew, and offers what it changed where that does no harm."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from time import perf_counter
+
+from codespec.edits.completing import completed
+from codespec.edits.difference import Hunk, applied, hunks
+from codespec.edits.formats import EditFormat, WindowPrompt, as_tokens
+from codespec.edits.formats.choose import format_of
+from codespec.edits.formats.embedded import Embedded
+from codespec.edits.line_ends import as_it_was, with_line_feeds
+from codespec.edits.places import Place, cursor_place, place_at, places, related
+from codespec.edits.renames import Renames
+from codespec.edits.request import Edit, EditOffer, EditRequest
+from codespec.edits.reversal import done, swaps, undoes, without_repeats
+from codespec.edits.soundness import Soundness
+from codespec.edits.windows import line_of, original
+from codespec.engine.engine import Engine
+from codespec.languages import by_id
+from codespec.protocols import Cancel, CodespecError, FinishReason, Limits, Statistics
+
+NEAR = 2
+"""Lines from the cursor where an edit is in sight of whoever types."""
+MOST_RECENT = 8
+"""Edits that a prompt shows."""
+LEAST_MS = 5.0
+"""Left of the budget, below which no window is begun."""
+SPARE_TOKENS = 64
+"""That a new window may be longer than one and a half old ones."""
+
+_NAME = re.compile(r"[^\W\d]\w*")
+
+
+@dataclass
+class Attempt:
+    """What a model made of one window.
+
+    Attributes:
+        place: the window.
+        answer: what the model wrote.
+        updated: the new window; None where there is none.
+        finish_reason: why the generation ended.
+        why: it is not offered; empty where it is.
+        statistics: of the generation.
+        ms: all of it.
+    """
+
+    place: Place
+    answer: str = ""
+    updated: str | None = None
+    finish_reason: FinishReason | None = None
+    why: str = ""
+    statistics: Statistics = field(default_factory=Statistics)
+    ms: float = 0.0
+
+
+class EditPredictor:
+    """Predicts next edits with one model. For one thread at a time.
+
+    Args:
+        engine: of the model.
+        format: its layout; None: as its name and tokens tell.
+        around: lines of a window above and below its place; None: as the model was trained.
+        renames: whether a rename that was begun is carried on by the syntax tree, before the model is asked.
+        clock: seconds.
+
+    Raises:
+        CodespecError: the model's layout is not known.
+
+    Attributes:
+        why: the last prediction came to nothing: ``no edit``, ``time``, ``cancelled``, ``reversal``, ``white space``,
+            ``parses worse``, ``compiles worse``, ``rejected``, ``too long``,
+            ``marks`` (the window holds the model's own), ``another name`` (a rename of what is something else),
+            ``unknown name`` (of a model that can only repeat names),
+            ``again`` (what was just typed, once more); empty where there is an offer.
+        attempts: the windows that the model was asked for.
+        by: what made the last offer: ``rename`` or ``model``; empty without one.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        format: EditFormat | None = None,
+        *,
+        around: tuple[int, int] | None = None,
+        renames: bool = True,
+        clock: Callable[[], float] = perf_counter,
+    ) -> None:
+        found = format or format_of(engine)
+        if found is None:
+            raise CodespecError(
+                f"{engine.name}: no model for next edits; name one such as Sweep's or Zeta in `edits.model`"
+            )
+        self.format: EditFormat = found
+        self._engine, self._around, self._clock = engine, around or found.around, clock
+        self._soundness = Soundness()
+        self._renames, self._finishes = Renames(), renames
+        self._copies = isinstance(found, Embedded)
+        self.why = self.by = ""
+        self.attempts: list[Attempt] = []
+
+    def predict(self, request: EditRequest, cancel: Cancel | None = None) -> EditOffer | None:
+        """The next edit; None where there is none worth showing, and ``why`` says so.
+
+        Raises:
+            CodespecError: decoding failed.
+        """
+        end = self._clock() + request.budget_ms / 1000
+        offer = self._predict(with_line_feeds(request), end, cancel)
+        return as_it_was(offer, request) if offer is not None else None
+
+    def _predict(self, request: EditRequest, end: float, cancel: Cancel | None) -> EditOffer | None:
+        self.attempts = []
+        self.why, self.by = "no edit", ""
+        renamed = self._renamed(request)
+        if renamed is not None:
+            self.why, self.by = "", "rename"
+            return renamed
+        for place in places(request, self._around):
+            left = (end - self._clock()) * 1000
+            if cancel is not None and cancel.is_set():
+                self.why = "cancelled"
+                return None
+            if left < LEAST_MS:
+                self.why = "time"
+                return None
+            offer = self._at(request, place, left, cancel)
+            if offer is not None:
+                self.why, self.by = "", "model"
+                return offer
+        return None
+
+    def _renamed(self, request: EditRequest) -> EditOffer | None:
+        """What is left of a rename: around the cursor, else at the next place."""
+        left = self._renames.left(request) if self._finishes else []
+        windows = [] if not left else [cursor_place(request, self._around)]
+        ahead = [each for each in left if each.start >= request.offset]
+        for change in [*ahead, *reversed(left[: len(left) - len(ahead)])]:
+            if not any(each.window.start <= change.start < each.window.end for each in windows):
+                windows.append(place_at(request.path, request.language, request.text, change.start, self._around))
+        for place in windows:
+            window = place.window
+            changes = [each for each in left if window.start <= each.start and each.end <= window.end]
+            if changes and not self._why_not(request, place, changes):
+                offer = offered(request, place, changes)
+                if offer.id not in request.rejected:
+                    return offer
+        return None
+
+    def _at(self, request: EditRequest, place: Place, left: float, cancel: Cancel | None) -> EditOffer | None:
+        began = self._clock()
+        attempt = Attempt(place)
+        self.attempts.append(attempt)
+        self._generate(request, attempt, left, cancel)
+        offer = None
+        if attempt.updated is not None:
+            offer = self._checked(request, attempt, attempt.updated)
+        if attempt.why:
+            self.why = attempt.why
+        attempt.ms = (self._clock() - began) * 1000
+        return offer
+
+    def _generate(self, request: EditRequest, attempt: Attempt, left: float, cancel: Cancel | None) -> None:
+        """Fill in what the model writes for a window."""
+        vocabulary = self._engine.vocabulary
+        prompt = window_prompt(request, attempt.place)
+        if any(mark in prompt.window for mark in self.format.reserved):
+            attempt.why = "marks"
+            return
+        draft = vocabulary.tokenize(self.format.unchanged(prompt))
+        most = len(draft) * 3 // 2 + SPARE_TOKENS
+        tokens = self._fitted(prompt, most)
+        if tokens is None:
+            attempt.why = "too long"
+            return
+        changes = [(vocabulary.tokenize(each.before), vocabulary.tokenize(each.after)) for each in prompt.recent]
+        limits = Limits(max_tokens=most, time_budget_ms=left)
+        steps = self._engine.generate(
+            tokens, limits=limits, cancel=cancel, language=request.language, window=draft, changes=changes
+        )
+        with closing(steps):  # type: ignore[type-var]  # a generator
+            for chunk in steps:
+                attempt.answer += chunk.text
+                attempt.finish_reason = chunk.finish_reason
+                if any(stop in attempt.answer[-len(chunk.text) - len(stop) :] for stop in self.format.stop):
+                    attempt.finish_reason = "stop"
+                    break
+        attempt.statistics = self._engine.statistics
+        self._read(prompt, attempt)
+
+    def _read(self, prompt: WindowPrompt, attempt: Attempt) -> None:
+        if attempt.finish_reason in ("stop", "grammar"):
+            attempt.updated = self.format.read(attempt.answer, prompt)
+            attempt.why = "no edit" if attempt.updated is None else ""
+            return
+        attempt.why = "cancelled" if attempt.finish_reason == "cancelled" else "time"
+        if attempt.finish_reason in ("time", "length"):
+            whole = attempt.answer[: attempt.answer.rfind("\n") + 1]  # the last line may go on
+            updated = self.format.read(whole, prompt)
+            attempt.updated = completed(updated, prompt.window) if updated is not None else None
+            attempt.why = "" if attempt.updated is not None else attempt.why
+
+    def _fitted(self, prompt: WindowPrompt, most: int) -> list[int] | None:
+        """The tokens of the prompt, with less around the window where they are too many; None where the rest is."""
+        smaller = (
+            prompt,
+            replace(prompt, snippets=()),
+            replace(prompt, snippets=(), recent=prompt.recent[-3:]),
+            replace(prompt, snippets=(), recent=prompt.recent[-1:], before="", after=""),
+        )
+        vocabulary = self._engine.vocabulary
+        beginning = [vocabulary.beginning] if vocabulary.beginning is not None else []
+        for each in smaller:
+            tokens = beginning + as_tokens(self.format.prompt(each), vocabulary)
+            if len(tokens) + most < self._engine.context_length:
+                return tokens
+        return None
+
+    def _checked(self, request: EditRequest, attempt: Attempt, updated: str) -> EditOffer | None:
+        """What may be shown of a new window; else ``attempt.why``."""
+        window = attempt.place.window
+        changes = [
+            Hunk(window.start + each.start, window.start + each.end, each.text)
+            for each in hunks(window.inside, updated)
+        ]
+        found = bool(changes)
+        changes = without_repeats(changes, window.text, done(window.text, window.path, request.recent))
+        attempt.why = "again" if found and not changes else self._why_not(request, attempt.place, changes)
+        if not attempt.why and window.path == request.path and self._renames.strays(request, changes):
+            attempt.why = "another name"
+        if not attempt.why and self._copies and brings_names(request, window.text, changes):
+            attempt.why = "unknown name"
+        if attempt.why:
+            return None
+        offer = offered(request, attempt.place, changes)
+        if offer.id in request.rejected:
+            attempt.why = "rejected"
+            return None
+        return offer
+
+    def _why_not(self, request: EditRequest, place: Place, changes: Sequence[Hunk]) -> str:
+        """Why changes are not shown; empty where they are."""
+        if not changes:
+            return "no edit"
+        window = place.window
+        new = applied(window.text, changes)
+        if "".join(new.split()) == "".join(window.text.split()):
+            return "white space"
+        if undoes(changes, window.text, done(window.text, window.path, request.recent), swaps(request.recent)):
+            return "reversal"
+        return self._soundness.why_worse(window.path, by_id(window.language), window.text, new)
+
+
+def window_prompt(request: EditRequest, place: Place) -> WindowPrompt:
+    """All that a prompt may show for a window."""
+    window = place.window
+    return WindowPrompt(
+        path=window.path,
+        language=window.language,
+        window=window.inside,
+        cursor=place.offset,
+        line=window.line,
+        before=window.text[: window.start],
+        after=window.text[window.end :],
+        original=original(window, request.recent),
+        recent=request.recent[-MOST_RECENT:],
+        snippets=tuple(related(request, window.path)),
+    )
+
+
+def offered(request: EditRequest, place: Place, changes: Sequence[Hunk]) -> EditOffer:
+    """The offer of these changes, which are in characters of the document."""
+    window = place.window
+    edits = tuple(Edit(window.path, *change) for change in changes)
+    line = line_of(window.text, edits[0].start)
+    there = window.path == request.path
+    return EditOffer(
+        offer_id(window.path, window.text, changes),
+        edits,
+        line,
+        not there or abs(line - line_of(request.text, request.offset)) > NEAR,
+    )
+
+
+def offer_id(path: str, text: str, changes: Sequence[Hunk]) -> str:
+    """The same for the same change of the same lines, wherever in the document they stand."""
+    parts = [path]
+    for change in changes:
+        start = text.rfind("\n", 0, change.start) + 1
+        end = text.find("\n", change.end)
+        old = text[start : end if end >= 0 else len(text)]
+        parts += [old, old[: change.start - start] + change.text + old[change.end - start :]]
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def brings_names(request: EditRequest, text: str, changes: Sequence[Hunk]) -> bool:
+    """Whether changes bring in a name that stands neither in the document, nor in the recent edits, nor in others."""
+    come = set(_NAME.findall(applied(text, changes))) - set(_NAME.findall(text))
+    for edit in request.recent if come else ():
+        come -= set(_NAME.findall(edit.before + edit.after))
+    for other in request.others if come else ():
+        come -= set(_NAME.findall(other.text))
+    return bool(come)
