@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from lsprotocol import types
 
-from codespec.lsp.handlers import commands, lifecycle, notebooks, text_documents
+from codespec.lsp.handlers import commands, lifecycle, next_edit, notebooks, text_documents
 from codespec.lsp.handlers.configuration import did_change_configuration
 from codespec.lsp.handlers.inline_completion import inline_completion
 from codespec.lsp.handlers.status import status_of
@@ -38,5 +38,6 @@ def create_server(load_completer: Loader) -> CodespecServer:
     server.feature(types.NOTEBOOK_DOCUMENT_DID_CLOSE)(notebooks.did_close)
     # Without the options object pygls does not advertise the capability.
     server.feature(types.TEXT_DOCUMENT_INLINE_COMPLETION, types.InlineCompletionOptions())(inline_completion)
+    next_edit.register(server)
     commands.register(server)
     return server

@@ -53,12 +53,16 @@ class Messages:
             if self._loop is not None:
                 self._loop.call_soon_threadsafe(say)
 
-    def failure(self, error: Exception) -> None:
-        """Show why there are no completions; the same reason once in a row."""
+    def failure(self, error: Exception, again: bool = False) -> None:
+        """Show why there is nothing to offer; the same reason once in a row.
+
+        Args:
+            again: show it in any case: the user has asked by a key.
+        """
         if not isinstance(error, CodespecError):
             logger.error("the model could not be loaded", exc_info=error)
         text = str(error) or type(error).__name__
-        if text == self._failure:
+        if text == self._failure and not again:
             return
         self._failure = text
         self.show(text, types.MessageType.Error)

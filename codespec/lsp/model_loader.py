@@ -17,9 +17,9 @@ from codespec.worker.decode_thread import DecodeThread
 
 if TYPE_CHECKING:
     from codespec.config import Config
-    from codespec.worker.jobs import Completes
+    from codespec.worker.jobs import CompletesAndEdits
 
-    Loader: TypeAlias = Callable[[Config, Callable[[str, int], None]], Completes]
+    Loader: TypeAlias = Callable[[Config, Callable[[str, int], None]], CompletesAndEdits]
     """Settings and a ``progress(message, percent)`` in, a completer out; blocks, and raises CodespecError."""
 
 

@@ -28,6 +28,7 @@ from codespec.lsp.feedback import Feedback
 from codespec.lsp.items import to_request
 from codespec.lsp.messages import Messages
 from codespec.lsp.model_loader import ModelLoader
+from codespec.lsp.next_edits import NextEdits
 from codespec.lsp.settings import SECTION, Settings
 from codespec.lsp.statistics import UsageStatistics
 from codespec.lsp.status_reporter import StatusReporter
@@ -76,6 +77,7 @@ class CodespecServer(LanguageServer):
         self.completions, self.usage = Completions(), Usage()
         forget = self.completions.traces.forget
         self.private = PrivateDocuments(self.surroundings, self.feedback, self.messages, forget)
+        self.next_edits = NextEdits(self.surroundings, self.private, self.feedback.statistics, self.folder_of)
 
     def document(self, uri: str) -> Document | None:
         """An open document; one that is not open is never read from the disk."""
@@ -179,6 +181,7 @@ class CodespecServer(LanguageServer):
 
     def shutdown(self) -> None:
         """End the session. Unlike pygls this does not wait for the thread that reads standard input."""
+        self.next_edits.applied.finish()
         self.feedback.statistics.finish()
         self.training.kill()
         if self._stop_event is not None:

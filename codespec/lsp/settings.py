@@ -10,7 +10,7 @@ from urllib.parse import unquote
 
 from codespec import config
 from codespec.config import Config
-from codespec.config_sections import ContextConfig, LanguageConfig
+from codespec.config_sections import ContextConfig, EditsConfig, LanguageConfig
 
 SECTION = "codespec"
 """The section that ``workspace/configuration`` asks for."""
@@ -149,6 +149,7 @@ def _of_the_models(settings: Config) -> Config:
         status=True,
         log_level="warning",
         context=ContextConfig(),
+        edits=EditsConfig(model=settings.edits.model),
         language={},
     )
 

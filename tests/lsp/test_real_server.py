@@ -176,3 +176,18 @@ async def test_a_draft_that_does_not_exist_is_told_once(tmp_path):
         assert [await server.ask(2, 28) for _ in range(3)] == [None] * 3
         [message] = server.shown
         assert message.startswith("codespec: no draft model 'nonesuch'; give the path of a .gguf file")
+
+
+@pytest.mark.asyncio
+async def test_a_model_of_next_edits_that_does_not_exist_is_told_whenever_the_user_asks(tmp_path):
+    async with running(tmp_path, command=SERVE, options={"edits": {"model": "nonesuch"}}) as server:
+        server.open(TEXT)
+        document = {"uri": URI, "version": 1}
+        for invoked in (False, True, True):
+            context = {"triggerKind": 1 if invoked else 2}
+            params = {"textDocument": document, "position": {"line": 0, "character": 0}, "context": context}
+            assert await server.client.protocol.send_request_async("codespec/inlineEdit", params) is None
+        first, second = server.shown
+        assert first == second
+        assert first.startswith("codespec: no model of next edits 'nonesuch'; `edits.model` takes the path of")
+        assert "draft" not in first

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from typing import Any
 
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException, JsonRpcInvalidRequest, JsonRpcServerNotInitialized
-from pygls.protocol import LanguageServerProtocol
+from pygls.protocol import LanguageServerProtocol, lsp_method
 
 from codespec.lsp.workspace.documents import Documents
 
@@ -23,6 +24,13 @@ class Protocol(LanguageServerProtocol):
             list(old.folders.values()),
             old.position_encoding,
         )
+
+    @lsp_method(types.INITIALIZE)
+    def lsp_initialize(self, params: types.InitializeParams) -> Generator[Any, Any, types.InitializeResult]:
+        """As pygls; next edits are in no version of the protocol, and so in no capability that pygls knows."""
+        result = yield from super().lsp_initialize(params)
+        result.capabilities.experimental = {"inlineEditProvider": True}
+        return result
 
     @property
     def was_shut_down(self) -> bool:

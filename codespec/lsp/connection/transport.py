@@ -29,7 +29,8 @@ from codespec.protocols import CodespecError
 if TYPE_CHECKING:
     from codespec.config import Config
     from codespec.lsp.model_loader import Loader
-    from codespec.worker.jobs import Completes
+    from codespec.worker.decode_thread import DecodeThread
+    from codespec.worker.jobs import CompletesAndEdits
 
 logger = logging.getLogger(__name__)
 
@@ -53,6 +54,7 @@ def serve(
     load: Loader | None = None,
     token_file: Path | None = None,
     in_process: bool = False,
+    beside: Callable[[DecodeThread], None] | None = None,
 ) -> int:
     """Serve one client and return the exit status: 0 if it sent ``shutdown``, 1 if it just went away.
 
@@ -64,6 +66,7 @@ def serve(
         token_file: holds the token that a client of ``tcp`` or ``ws`` must send; None takes ``CODESPEC_TOKEN`` of the
             environment, or makes one and prints it.
         in_process: load the models here in any case.
+        beside: given the decode thread before the client is served, for another server that shares the models.
 
     Raises:
         CodespecError: the address cannot be used, there is no token in the file, or the library for web sockets is
@@ -74,6 +77,8 @@ def serve(
     server = create_server(load or models)
     models.warn = server.messages.warn
     server.models.end = models.end
+    if beside is not None:
+        beside(server.decode)
     try:
         if tcp is not None:
             asyncio.run(_listen(_serve_tcp, server, tcp, _token(token_file)))
@@ -327,7 +332,7 @@ class _Models:
         self._shared = False
         self.warn: Callable[[str, bool], None] = lambda message, show: logger.warning("%s", message)
 
-    def __call__(self, config: Config, progress: Callable[[str, int], None]) -> Completes:
+    def __call__(self, config: Config, progress: Callable[[str, int], None]) -> CompletesAndEdits:
         if config.shared and not self._in_process:
             from codespec.daemon.client import SharedCompleter
             from codespec.daemon.start import Unreachable
@@ -338,12 +343,17 @@ class _Models:
                 return shared
             except Unreachable as error:
                 self.warn(f"{error}; the models are loaded in this window's own process", False)
-        from codespec.completion.load import load_completer  # loads native libraries: not before they are needed
+        from codespec.completion.load import (  # loads native libraries: not before they are needed
+            load_completer,
+            load_edit_engine,
+        )
+        from codespec.worker.edit_model import EditModel
+        from codespec.worker.editing_completer import EditingCompleter
 
         completer = load_completer(config, progress, patient=False)
         for problem in completer.problems:
             self.warn(problem, True)
-        return completer
+        return EditingCompleter(completer, EditModel(lambda: load_edit_engine(config)))
 
     def end(self) -> None:
         """End the model process, if the models are there; other windows start it again, too."""

@@ -15,6 +15,7 @@ from codespec.languages import by_id
 from codespec.lsp.child import run
 from codespec.lsp.feedback import ACCEPT
 from codespec.lsp.handlers.status import STATUS, status_of
+from codespec.lsp.next_edits import ACCEPT_EDIT
 from codespec.lsp.session import CodespecServer
 from codespec.lsp.settings import SwitchableSetting
 from codespec.lsp.training import LONGEST, MINUTES
@@ -25,6 +26,7 @@ from codespec.protocols import CodespecError
 
 ACCEPT_PARTIAL = "codespec.acceptPartial"
 REJECT = "codespec.reject"
+REJECT_EDIT = "codespec.rejectEdit"
 RESTART = "codespec.restart"
 SET_DRAFT = "codespec.setDraft"
 SET_GRAMMAR = "codespec.setGrammar"
@@ -49,6 +51,8 @@ def register(server: CodespecServer) -> None:
         ACCEPT: accept,
         ACCEPT_PARTIAL: accept_partial,
         REJECT: reject,
+        ACCEPT_EDIT: accept_edit,
+        REJECT_EDIT: reject_edit,
         RESTART: restart,
         STATUS: status,
         SET_DRAFT: set_draft,
@@ -106,6 +110,16 @@ async def accept_partial(ls: CodespecServer, *arguments: Any) -> None:
 async def reject(ls: CodespecServer, *arguments: Any) -> None:
     """The user does not want a completion. Arguments: its identifier."""
     ls.feedback.reject(_text(REJECT, arguments, 0, "the identifier of a completion"))
+
+
+async def accept_edit(ls: CodespecServer, *arguments: Any) -> None:
+    """The user has applied a next edit. Arguments: its identifier, as in its own command."""
+    ls.next_edits.accept(_text(ACCEPT_EDIT, arguments, 0, "the identifier of an edit"))
+
+
+async def reject_edit(ls: CodespecServer, *arguments: Any) -> None:
+    """The user has dropped a next edit, which is not offered again. Arguments: its identifier."""
+    ls.next_edits.reject(_text(REJECT_EDIT, arguments, 0, "the identifier of an edit"))
 
 
 async def restart(ls: CodespecServer, *arguments: Any) -> None:
@@ -193,8 +207,8 @@ async def train_draft(ls: CodespecServer, *arguments: Any) -> bool:
 
 async def choices(ls: CodespecServer, *arguments: Any) -> dict[str, Any]:
     """The possible choices: installed ``models``, as ``codespec models list --json`` has them, each with the ``role``
-    that it was made for (``target``, which may draft for a larger one, or ``draft``) and the ``value`` that settings
-    take; the names of ``grammars``."""
+    that it was made for (``target``, which may draft for a larger one, ``draft``, or ``edit``) and the ``value`` that
+    settings take; the names of ``grammars``."""
     try:
         found = json.loads(await run("models", "list", "--json"))
     except (CodespecError, OSError, ValueError) as error:
@@ -218,6 +232,8 @@ def _choosable(model: dict[str, Any]) -> dict[str, Any]:
 
     path = Path(model["path"])
     role = "draft" if path.stem.startswith("draft-") else "target"  # as `train draft` and the package name them
+    if model.get("languages") == ["edit"]:  # as `train edit` does
+        role = "edit"
     return {**model, "role": role, "value": "" if path == EMBEDDED_TARGET else path.stem}
 
 

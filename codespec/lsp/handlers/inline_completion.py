@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from lsprotocol import types
 
 from codespec.completion.request import plain
 from codespec.lsp.completions import completing
+from codespec.lsp.handlers.awaiting import result_of
 from codespec.lsp.handlers.prefetch import prefetch
 from codespec.lsp.items import Cursor, to_item
 from codespec.lsp.session import CodespecServer
@@ -20,12 +20,8 @@ from codespec.protocols import CodespecError
 
 if TYPE_CHECKING:
     from codespec.completion.request import Completion, Request
-    from codespec.worker.jobs import Job
 
 logger = logging.getLogger(__name__)
-
-START_WITHIN_S = 30.0
-"""A request that has not begun by then, because the model is still loading, is answered ``null``."""
 
 ALTERNATIVES = 3
 """Completions for a request that the user made by a key, not by typing."""
@@ -117,25 +113,13 @@ async def _decode(ls: CodespecServer, uri: str, request: Request) -> list[Comple
     if job is None or job.key != request or not job.succeeded:
         job = ls.decode.submit(uri, completing(request), key=request)
     try:
-        completions = await _result(ls, job)
+        completions: list[Completion] | None = await result_of(ls, job)
         if completions is None and not job.cancel.is_set() and ls.decode.accepts_jobs:
             # It was begun ahead, and gave way to another window's request.
-            completions = await _result(ls, ls.decode.submit(uri, completing(request), key=request))
+            completions = await result_of(ls, ls.decode.submit(uri, completing(request), key=request))
     finally:
         ls.usage.decoding -= 1
         ls.reporter.touch()
     if completions is not None:
         ls.completions.keep(uri, request, completions, current=ls.settings.config is config)
     return completions
-
-
-async def _result(ls: CodespecServer, job: Job) -> list[Completion] | None:
-    """What a job comes to; it is cancelled with the request that waits for it."""
-    give_up = asyncio.get_running_loop().call_later(START_WITHIN_S, ls.decode.give_up, job)
-    try:
-        return cast("list[Completion] | None", await asyncio.wrap_future(job.future))
-    except asyncio.CancelledError:
-        ls.decode.cancel(job)
-        raise
-    finally:
-        give_up.cancel()

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from lsprotocol import types
 
+from codespec.lsp.handlers import next_edit
 from codespec.lsp.handlers.prefetch import changed
 from codespec.lsp.handlers.text_documents import close, learn
 from codespec.lsp.session import CodespecServer
@@ -24,16 +25,19 @@ def did_change(ls: CodespecServer, params: types.DidChangeNotebookDocumentParams
     if cells is None:
         return
     for closed in (cells.structure.did_close if cells.structure else None) or []:
+        next_edit.closed(ls, closed.uri)
         close(ls, closed.uri)
     _tell_of(ls, (cells.structure.did_open if cells.structure else None) or [])
     for change in cells.text_content or []:
         changed(ls, change.document.uri, change.changes)
+        next_edit.changed(ls, change.document.uri)
 
 
 def did_close(ls: CodespecServer, params: types.DidCloseNotebookDocumentParams) -> None:
     """Stop the completions of a closed notebook and forget its cells."""
     # While a cell that holds a secret is there, nothing of the others is kept to be shown elsewhere.
     for cell in sorted(params.cell_text_documents, key=lambda cell: ls.surroundings.holds_secret(cell.uri)):
+        next_edit.closed(ls, cell.uri)
         close(ls, cell.uri)
 
 
@@ -43,3 +47,4 @@ def _tell_of(ls: CodespecServer, cells: Iterable[types.TextDocumentItem]) -> Non
         document = ls.document(cell.uri)
         if document is not None:
             ls.surroundings.opened(document, ls.folder_of(cell.uri))
+            next_edit.opened(ls, cell.uri)

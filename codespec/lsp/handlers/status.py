@@ -33,6 +33,7 @@ def status_of(ls: CodespecServer, language: str = "") -> dict[str, Any]:
         "draft_in_use": models.get("draft"),
         "grammar": own.grammar,
         "enabled": own.enabled,
+        "edits_mode": config.edits.mode,
         "languages": {name: _in_force(ls, name) for name in names},
         "acceptance": round(models.get("accepted", 0) / drafted, 3) if drafted else None,
         "requests": requests,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from lsprotocol import types
 
+from codespec.lsp.handlers import next_edit
 from codespec.lsp.handlers.prefetch import changed
 from codespec.lsp.session import CodespecServer
 
@@ -25,11 +26,13 @@ def did_open(ls: CodespecServer, params: types.DidOpenTextDocumentParams) -> Non
         ls.usage.languages.add(document.language_id)
     ls.reporter.touch()
     learn(ls, params.text_document.uri, ls.surroundings.opened)
+    next_edit.opened(ls, params.text_document.uri)
 
 
 def did_change(ls: CodespecServer, params: types.DidChangeTextDocumentParams) -> None:
-    """Prefill after the typed text."""
+    """Prefill after the typed text, and note the edit."""
     changed(ls, params.text_document.uri, params.content_changes)
+    next_edit.changed(ls, params.text_document.uri)
 
 
 def did_save(ls: CodespecServer, params: types.DidSaveTextDocumentParams) -> None:
@@ -39,6 +42,7 @@ def did_save(ls: CodespecServer, params: types.DidSaveTextDocumentParams) -> Non
 
 def did_close(ls: CodespecServer, params: types.DidCloseTextDocumentParams) -> None:
     """Stop the completions of a closed document and forget it."""
+    next_edit.closed(ls, params.text_document.uri)
     close(ls, params.text_document.uri)
 
 

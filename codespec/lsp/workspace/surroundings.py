@@ -158,6 +158,13 @@ class Surroundings:
         known = self._known.get(uri)
         return known is not None and known.holds_token
 
+    def may_show(self, uri: str, lines: Sequence[str], folder: str) -> bool:
+        """Whether lines of a file, all of them, may be shown in prompts for other files of a workspace folder."""
+        place, path = _resolved(folder), _path(self.file_of(uri))
+        if place is None or path is None or not self._public.may_show(path, place):
+            return False
+        return bool(public_parts(path.name, lines, [range(len(lines))]))
+
     def context(self, document: Document, row: int, folder: str) -> tuple[Snippet, ...]:
         """Snippets of other files of the workspace folder for a prompt at a line of a document: signatures of its
         imports, then chunks that were worked on lately."""

@@ -9,7 +9,7 @@ vim.api.nvim_create_user_command('Codespec', function(call)
   require('codespec.command').run(call.fargs)
 end, {
   nargs = '*',
-  desc = 'codespec: status, draft, grammar, pause, resume, restart, log, trace',
+  desc = 'codespec: status, draft, grammar, edit, pause, resume, restart, log, trace',
   complete = function(lead, line)
     return require('codespec.command').complete(lead, line)
   end,
@@ -26,4 +26,10 @@ for name, keys in pairs({
   ['trigger'] = "<Cmd>lua require('codespec').trigger()<CR>",
 }) do
   vim.keymap.set('i', ('<Plug>(codespec-%s)'):format(name), keys, { silent = true })
+end
+
+for name, call in pairs({ ['next-edit'] = 'next_edit', ['apply-edit'] = 'apply_edit', ['drop-edit'] = 'drop_edit' }) do
+  local keys = ("<Cmd>lua require('codespec').%s()<CR>"):format(call)
+  vim.keymap.set('n', ('<Plug>(codespec-%s)'):format(name), keys, { silent = true })
+  vim.keymap.set('i', ('<Plug>(codespec-%s)'):format(name), '<C-g>u' .. keys .. '<C-g>u', { silent = true })
 end

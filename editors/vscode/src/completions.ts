@@ -24,14 +24,19 @@ interface Offer {
 export class Completions {
   private offer: Offer | undefined;
   private readonly offered = new vscode.EventEmitter<void>();
+  private readonly asked = new vscode.EventEmitter<vscode.InlineCompletionContext>();
 
   /** Completions have come in. */
   readonly onDidOffer = this.offered.event;
+
+  /** VS Code asks for ghost text, of this extension and of others. */
+  readonly onDidAsk = this.asked.event;
 
   constructor(private readonly settings: Settings) {}
 
   /** The middleware around the server's answers. */
   readonly provide: Provide = async (document, position, context, token, next) => {
+    this.asked.fire(context);
     if (this.settings.paused || !this.settings.completes(document.languageId, document)) {
       return undefined;
     }
@@ -55,6 +60,29 @@ export class Completions {
       this.offered.fire();
     },
   );
+
+  /** Whether ghost text is at the cursor, as far as is known here; what is typed along counts as shown. */
+  isShown(editor: vscode.TextEditor): boolean {
+    const { offer } = this;
+    const cursor = editor.selection.active;
+    if (offer?.document !== editor.document || cursor.isBefore(offer.position)) {
+      return false;
+    }
+    const typed = plain(editor.document.getText(new vscode.Range(offer.position, cursor)));
+    return offer.items.some(({ text }) => text.length > typed.length && text.startsWith(typed));
+  }
+
+  /** Ghost text goes away when the cursor does. */
+  moved(editor: vscode.TextEditor): void {
+    if (this.offer?.document === editor.document && !this.isShown(editor)) {
+      this.hide();
+    }
+  }
+
+  /** Nothing is shown any more. */
+  hide(): void {
+    this.offer = undefined;
+  }
 
   /** Takes a part of what is shown, by a command of VS Code's, and tells the server which. */
   async takePart(command: string, server: Server): Promise<void> {

@@ -5,6 +5,7 @@ import { Panel } from './html';
 import { Failure, install } from './install';
 import { log, longestStep, messageOf, timed } from './log';
 import { FileGrammars, Menu } from './menu';
+import { NextEdits } from './nextEdits';
 import { openSettings, Server } from './server';
 import { SECTION, Settings } from './settings';
 import { currentDocument, StatusBar } from './statusBar';
@@ -35,6 +36,7 @@ function start(context: vscode.ExtensionContext): void {
   const settings = new Settings(context);
   const completions = new Completions(settings);
   const running = (server = new Server(context, settings, completions.provide));
+  const edits = new NextEdits(running, settings, completions);
   const grammars = new FileGrammars(context, running);
   const menu = new Menu(running, settings, grammars);
   const bar = new StatusBar(running, settings, (document) => grammars.get(document));
@@ -62,6 +64,11 @@ function start(context: vscode.ExtensionContext): void {
     acceptLine: () => completions.takePart('editor.action.inlineSuggest.acceptNextLine', running),
     dismiss: () => completions.dismiss(running),
     trigger: () => vscode.commands.executeCommand('editor.action.inlineSuggest.trigger'),
+    nextEdit: () => edits.next(),
+    nextEditInSnippet: () => edits.refuse(),
+    closeMenu: () => edits.closeMenu(),
+    applyEdit: () => edits.jumpOrApply(),
+    dropEdit: () => edits.drop(),
     next: () => vscode.commands.executeCommand('editor.action.inlineSuggest.showNext'),
     previous: () => vscode.commands.executeCommand('editor.action.inlineSuggest.showPrevious'),
   };
@@ -84,6 +91,7 @@ function start(context: vscode.ExtensionContext): void {
     log,
     settings,
     running,
+    edits,
     bar,
     traces,
     statistics,

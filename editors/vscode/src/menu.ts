@@ -10,7 +10,7 @@ import { currentDocument, modelName } from './statusBar';
 interface Model {
   readonly path: string;
   readonly value: string;
-  readonly role: 'target' | 'draft';
+  readonly role: 'target' | 'draft' | 'edit';
   readonly parameters: number;
   readonly quantization: string;
   readonly size: number;

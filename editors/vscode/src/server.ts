@@ -21,6 +21,8 @@ export interface Status {
   readonly language?: string;
   readonly acceptance?: number | null;
   readonly tokens_per_second?: number;
+  /** Whether next edits are offered. */
+  readonly edits_mode?: 'automatic' | 'manual' | 'off';
 }
 
 /** What has become of the process. */
@@ -101,6 +103,23 @@ export class Server implements vscode.Disposable {
       throw new Error('The server does not run.');
     }
     return (await this.client.sendRequest('workspace/executeCommand', { command, arguments: args })) as T;
+  }
+
+  /** Asks what is in no version of the protocol. */
+  async request<T>(method: string, params: object, token: vscode.CancellationToken): Promise<T> {
+    if (!this.client?.isRunning()) {
+      throw new Error('The server does not run.');
+    }
+    return this.client.sendRequest<T>(method, params, token);
+  }
+
+  /** Tells what is in no version of the protocol. */
+  notify(method: string, params: object): void {
+    if (this.client?.isRunning()) {
+      this.client
+        .sendNotification(method, params)
+        .catch((error: unknown) => log.debug(`${method}: ${messageOf(error)}`));
+    }
   }
 
   /** Runs a command whose result nobody waits for. */

@@ -10,6 +10,10 @@ interface Counts {
   readonly rejected: number;
   readonly checked_5min: number;
   readonly retained_5min: number;
+  readonly edits_shown: number;
+  readonly edits_applied: number;
+  readonly edits_rejected: number;
+  readonly edits_reverted: number;
 }
 
 /** What of the answer of `codespec.status` is shown. */
@@ -52,7 +56,7 @@ export function statisticsPage(figures: Figures): string {
 <h2>This session</h2>
 <dl>${facts.map(([name, value]) => `<dt>${escape(name)}</dt><dd>${escape(value)}</dd>`).join('')}</dl>
 <h2>Since counting began</h2>
-${rows.length > 0 ? table(rows) : `<p>${figures.statistics === null ? 'Counting is switched off (codespec.statistics).' : 'Nothing was shown yet.'}</p>`}`;
+${rows.length > 0 ? table(rows) + editsTable(rows.filter(([, counts]) => counts.edits_shown > 0)) : `<p>${figures.statistics === null ? 'Counting is switched off (codespec.statistics).' : 'Nothing was shown yet.'}</p>`}`;
 }
 
 function table(rows: readonly [string, Counts][]): string {
@@ -63,6 +67,20 @@ function table(rows: readonly [string, Counts][]): string {
   );
   return `<div class="scroll" tabindex="0" role="region" aria-label="By language"><table>
 <thead><tr><th scope="col">Language</th><th scope="col">Shown</th><th scope="col">Accepted</th><th scope="col">In part</th><th scope="col">Dismissed</th><th scope="col">Still there after 5 minutes</th></tr></thead>
+<tbody>${lines.join('')}</tbody></table></div>`;
+}
+
+function editsTable(rows: readonly [string, Counts][]): string {
+  const lines = rows.map(
+    ([language, counts]) => `<tr><th scope="row">${escape(language)}</th><td>${counts.edits_shown}</td>
+<td>${counts.edits_applied} (${share(counts.edits_applied, counts.edits_shown)})</td><td>${counts.edits_rejected}</td>
+<td>${counts.edits_reverted}</td></tr>`,
+  );
+  return rows.length === 0
+    ? ''
+    : `<h2>Next edits</h2>
+<div class="scroll" tabindex="0" role="region" aria-label="Next edits by language"><table>
+<thead><tr><th scope="col">Language</th><th scope="col">Shown</th><th scope="col">Applied</th><th scope="col">Dropped</th><th scope="col">Taken back within 30 seconds</th></tr></thead>
 <tbody>${lines.join('')}</tbody></table></div>`;
 }
 

@@ -14,10 +14,12 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 EVERY = (
     "accept",
+    "acceptEdit",
     "acceptPartial",
     "choices",
     "clearLearnt",
     "reject",
+    "rejectEdit",
     "restart",
     "setDraft",
     "setGrammar",
@@ -32,7 +34,13 @@ async def test_all_are_advertised(shared):
     assert sorted(commands) == [f"codespec.{each}" for each in EVERY]
 
 
-@pytest.mark.parametrize("command", ["accept", "acceptPartial", "reject", "setDraft", "setGrammar"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("accept", "acceptEdit", "acceptPartial", "reject", "rejectEdit"),
+        *("setDraft", "setGrammar"),
+    ],
+)
 @pytest.mark.parametrize("arguments", [(), (None,), (7,), ("",), ([],), ({},)])
 async def test_bad_arguments_are_refused_with_a_message(tmp_path_factory, command, arguments, shared):
     assert "the first argument must be" in await refused(shared, f"codespec.{command}", *arguments)

@@ -10,6 +10,10 @@ local api = vim.api
 local CHOICES_MS = 3000 -- how long completing an argument waits for the server at most
 local SCOPES = { 'buffer', 'language', 'all' }
 
+local COUNTS = {
+  'shown', 'accepted', 'accepted_partly', 'rejected', 'edits_shown', 'edits_applied', 'edits_rejected', 'edits_reverted',
+}
+
 local choices -- what the server says can be chosen
 
 local function language_here()
@@ -79,7 +83,7 @@ function M.status()
       table.insert(lines, figure[2] .. ': ' .. show_value(status[figure[1]]))
     end
     local counts = type(status.statistics) == 'table' and status.statistics[language_here()]
-    for _, name in ipairs(type(counts) == 'table' and { 'shown', 'accepted', 'accepted_partly', 'rejected' } or {}) do
+    for _, name in ipairs(type(counts) == 'table' and COUNTS or {}) do
       table.insert(lines, ('%s: %s'):format(name:gsub('_', ' '), show_value(counts[name])))
     end
     table.insert(lines, 'paused: ' .. (require('codespec.pause').reason(api.nvim_get_current_buf()) or 'no'))
@@ -148,6 +152,7 @@ local SUBCOMMANDS = {
   grammar = function(arguments) choose_or_pick('grammar', arguments) end,
   pause = function(arguments) pause(arguments, true) end,
   resume = function(arguments) pause(arguments, false) end,
+  edit = function() require('codespec').next_edit() end,
   restart = function()
     server.restart()
     tell.notify('the server is started again')

@@ -2,6 +2,7 @@
 -- ghost_text.lua, or to native.lua where Neovim does both.
 
 local insert = require('codespec.insert')
+local next_edit = require('codespec.next_edit')
 local pause = require('codespec.pause')
 local server = require('codespec.server')
 local suggestion = require('codespec.suggestion')
@@ -52,11 +53,13 @@ function M.hide()
   if shown then
     backend.hide(shown)
     shown = nil
+    next_edit.redraw()
   end
 end
 
 local function paint()
   local hint = shown.chosen and #shown.items > 1 and ('(%d/%d)'):format(shown.index, #shown.items) or nil
+  next_edit.redraw() -- which goes where ghost text comes
   backend.show(shown, M.remainder(), hint)
 end
 
@@ -79,6 +82,7 @@ function M.answer(result, encoding)
   end
   M.hide()
   shown = suggestion.from(result.items or result, encoding)
+  next_edit.redraw()
   return shown
 end
 
@@ -215,6 +219,7 @@ end
 function M.attach(client, buffer)
   attached[buffer] = client.id
   backend.attach(client, buffer)
+  next_edit.attach(client, buffer)
   api.nvim_clear_autocmds({ group = GROUP, buffer = buffer })
   local function on(events, callback)
     api.nvim_create_autocmd(events, { group = GROUP, buffer = buffer, callback = function() callback() end })
@@ -230,6 +235,7 @@ end
 -- The client of a buffer is gone.
 function M.detach(buffer)
   backend.detach(buffer)
+  next_edit.detach(buffer)
   if shown and shown.buffer == buffer then
     leave()
   end
@@ -247,6 +253,7 @@ end
 function M.setup(options)
   backend = require(options.native and 'codespec.native' or 'codespec.ghost_text')
   backend.setup(options)
+  next_edit.setup(options)
 end
 
 return M

@@ -140,6 +140,32 @@ function M.trigger()
   end
 end
 
+local function edits()
+  return options and require('codespec.next_edit')
+end
+
+-- Ask for the next edit: the change that follows from those just made.
+function M.next_edit()
+  if edits() then
+    edits().next()
+  end
+end
+
+-- Go to the edit that is shown or, where the cursor is there, apply it; whether there was one.
+function M.apply_edit()
+  return edits() and edits().jump_or_apply() or false
+end
+
+-- Hide the edit that is shown, and have it not offered again; whether there was one.
+function M.drop_edit()
+  return edits() and edits().drop() or false
+end
+
+-- Whether an edit is shown, or a hint at one.
+function M.is_edit_visible()
+  return edits() and edits().is_shown() or false
+end
+
 -- Whether a completion is shown that fits what is typed.
 function M.is_visible()
   return engine() and engine().remainder() ~= nil or false

@@ -20,8 +20,9 @@ M.defaults = {
   max_file_kib = 2048,
   -- Whether Neovim's own vim.lsp.inline_completion draws; nil: where there is one, which is from 0.12 on.
   native = nil,
-  -- Keys of Insert mode, which do their work where a completion is shown and are themselves where none is.
-  -- false leaves a key alone.
+  -- Keys of Insert mode, which do their work where a completion is shown and are themselves where none is; `accept` and
+  -- `dismiss` also where an edit is. next_edit, accept and drop_edit are keys of Normal mode for edits, the first of
+  -- Insert mode, too. false leaves a key alone.
   keys = {
     accept = '<Tab>',
     accept_word = '<M-Right>',
@@ -30,6 +31,8 @@ M.defaults = {
     previous = '<M-[>',
     dismiss = '<C-]>',
     trigger = '<M-Bslash>',
+    next_edit = '<M-n>',
+    drop_edit = '<Esc>',
   },
 }
 

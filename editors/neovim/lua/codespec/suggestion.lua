@@ -1,5 +1,7 @@
 -- A completion that is offered at a place: what of it is not typed yet, and its parts.
 
+local columns = require('codespec.columns')
+
 local M = {}
 
 local api = vim.api
@@ -13,18 +15,6 @@ local api = vim.api
 --   index         of the alternative in question
 --   chosen        whether the user chose among them
 
--- Byte of a line from a column in the encoding of the protocol.
-local function byte_column(line, character, encoding)
-  if encoding == 'utf-8' then
-    return math.min(character, #line)
-  end
-  if vim.fn.has('nvim-0.11') == 1 then
-    return vim.str_byteindex(line, encoding, character, false)
-  end
-  local found, column = pcall(vim.str_byteindex, line, character, encoding == 'utf-16')
-  return found and column or #line
-end
-
 -- The part of a line that an item replaces must end at the cursor, since a completion inserts and takes nothing away.
 local function read(item, row, column, line, encoding)
   local start = column
@@ -33,10 +23,10 @@ local function read(item, row, column, line, encoding)
   end
   if type(item.range) == 'table' then
     local from, to = item.range.start, item.range['end']
-    if from.line ~= row - 1 or to.line ~= row - 1 or byte_column(line, to.character, encoding) ~= column then
+    if from.line ~= row - 1 or to.line ~= row - 1 or columns.byte(line, to.character, encoding) ~= column then
       return nil
     end
-    start = byte_column(line, from.character, encoding)
+    start = columns.byte(line, from.character, encoding)
   end
   local typed = line:sub(start + 1, column)
   if #item.insertText <= #typed or not vim.startswith(item.insertText, typed) then
