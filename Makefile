@@ -51,7 +51,7 @@ test: $(VENV)/installed-test
 TORCH ?= torch
 test-train: $(VENV)/installed-test
 	$(BIN)/python -m pip install --quiet "$(TORCH)"
-	$(BIN)/python -m pip install --quiet --editable ".[train]"
+	$(BIN)/python -m pip install --quiet --editable ".[train]" "transformers>=4.51"
 	$(BIN)/python -m pytest tests/train
 
 # Pictures of what was on the screen go to the folder $CODESPEC_ARTIFACTS; CODESPEC_PICTURES=1 also makes those in docs/ anew.

@@ -140,6 +140,65 @@ def run_gate(options: argparse.Namespace) -> int:
     return run(options.paths, languages, options.positions, options.seed, options.out, config)
 
 
+def run_edit(options: argparse.Namespace) -> int:
+    """``python -m benchmarks edit``."""
+    from benchmarks.edit.edit import run
+    from codespec.models.registry import EMBEDDED_TARGET
+
+    return run(
+        options.model or EMBEDDED_TARGET.with_name("edit.gguf"),
+        options.cases,
+        options.git,
+        options.count,
+        options.seed,
+        float(options.budget),
+        options.threads or 0,
+        options.out,
+        options.show,
+        not options.model_only,
+    )
+
+
+def run_http(options: argparse.Namespace) -> int:
+    """``python -m benchmarks http``."""
+    from pathlib import Path
+
+    from benchmarks.http_speed import python_files, run
+    from codespec.models.registry import EMBEDDED_TARGET
+
+    return run(
+        options.target or EMBEDDED_TARGET,
+        options.llama_server,
+        options.draft,
+        python_files(options.paths or [Path(__file__).parents[1] / "codespec"]),
+        options.count,
+        options.tokens,
+        options.repeats,
+        options.threads,
+        options.out,
+    )
+
+
+def run_edit_speed(options: argparse.Namespace) -> int:
+    """``python -m benchmarks edit-speed``."""
+    from benchmarks.edit_speed.edit_speed import Plan, run
+
+    return run(
+        Plan(
+            options.cases,
+            options.git,
+            options.count,
+            options.seed,
+            options.threads,
+            options.model,
+            options.costs,
+            options.peers,
+            options.peer_settings,
+            options.out,
+        )
+    )
+
+
 def run_inflate(options: argparse.Namespace) -> int:
     """``python -m benchmarks inflate``."""
     from benchmarks.inflate import run
@@ -196,6 +255,9 @@ COMMANDS = {
     "sources": run_sources,
     "busy": run_busy,
     "gate": run_gate,
+    "edit": run_edit,
+    "http": run_http,
+    "edit-speed": run_edit_speed,
     "inflate": run_inflate,
     "grammar": run_grammar,
 }

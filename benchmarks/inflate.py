@@ -64,7 +64,7 @@ def write(vocabulary: Path, out: Path, shape: Shape | None = None, kind: str = "
     writer.add_rope_freq_base(1e6)
     for name, value in reader.fields.items():
         if name.startswith("tokenizer."):
-            _copy_field(writer, name, value)
+            copy_field(writer, name, value)
     tensors = _tensors(shape, tokens)
     quantized = getattr(gguf.GGMLQuantizationType, kind)
     for name, size in tensors:
@@ -159,7 +159,7 @@ def _scaled_metadata(gguf: Any, writer: Any, reader: Any, layers: int, ffn: int,
         if name in changed:
             writer.add_uint32(name, changed[name])
         else:
-            _copy_field(writer, name, value)
+            copy_field(writer, name, value)
     name = reader.fields["general.name"].contents() if "general.name" in reader.fields else "unnamed"
     writer.add_name(f"{name}, cost-scaled to {layers} layers of {ffn:,}")
     writer.add_bool(COST_SCALED, True)
@@ -254,7 +254,7 @@ def _gguf() -> Any:
     return gguf
 
 
-def _copy_field(writer: Any, name: str, value: Any) -> None:
+def copy_field(writer: Any, name: str, value: Any) -> None:
     gguf = _gguf()
     kind = value.types[0]
     inner = value.types[-1] if kind == gguf.GGUFValueType.ARRAY else None

@@ -27,6 +27,8 @@ def build_parser() -> argparse.ArgumentParser:
     grammar.set_defaults(command="grammar")
     _add_busy(actions)
     _add_gate(actions)
+    _add_edit(actions)
+    _add_edit_speed(actions)
     learning = actions.add_parser("learning", help="what n-grams gain from having seen the files of a workspace")
     learning.add_argument("paths", nargs="*", type=Path, metavar="PATH", help="files and folders (default: codespec's)")
     learning.add_argument("--passes", type=positive, default=2, metavar="N", help="over the files (default: 2)")
@@ -37,6 +39,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_latency(actions)
     _add_capacity(actions)
     _add_quality(actions)
+    _add_http(actions)
     _add_inflate(actions)
     sources = actions.add_parser("sources", help="how much of real files a shipped grammar takes")
     sources.add_argument("grammar", metavar="GRAMMAR", help="NAME or NAME:START")
@@ -48,6 +51,15 @@ def build_parser() -> argparse.ArgumentParser:
     fetch = actions.add_parser("fetch", help="fetch the packages that a corpus was made of (PyPI, npm, Debian)")
     fetch.add_argument("--manifest", type=Path, required=True, metavar="FILE", help="manifest.json.gz of a run folder")
     fetch.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder to unpack them in")
+    fetch.add_argument(
+        "--previous",
+        type=int,
+        nargs="?",
+        const=1,
+        default=0,
+        metavar="N",
+        help="of each the version before, or the N-th that the manifest names, to see what was edited",
+    )
     fetch.set_defaults(command="fetch")
     _add_compare(actions)
     return parser
@@ -64,7 +76,7 @@ def _add_round_trips(actions: argparse._SubParsersAction[argparse.ArgumentParser
         "--vocabulary", type=Path, metavar="FILE", help="GGUF of its model (default: the embedded target)"
     )
     parser.add_argument("--ways", default="0,40,150", metavar="MS", help="there and back, added (default: 0,40,150)")
-    parser.add_argument("--sets", default="code,repetitive replayed", metavar="SETS", help="as of decode")
+    parser.add_argument("--sets", default="code,repetitive,json", metavar="SETS", help="as of decode")
     parser.add_argument("--count", type=positive, default=8, metavar="N", help="prompts of each set (default: 8)")
     parser.add_argument("--tokens", type=positive, default=64, metavar="N", help="of each text (default: 64)")
     parser.add_argument("--out", type=Path, metavar="DIR", help="write round-trips.json there")
@@ -102,6 +114,44 @@ def _add_gate(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     )
     parser.add_argument("--out", type=Path, metavar="DIR", help="write gate.json, with all that was wrong, there")
     parser.set_defaults(command="gate")
+
+
+def _add_edit(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = actions.add_parser("edit", help="are next edits right, and do they no harm: replays edits that were made")
+    parser.add_argument("--model", type=Path, metavar="PATH", help="GGUF file (default: the embedded one)")
+    parser.add_argument("--cases", type=Path, action="append", default=[], metavar="FILE", help="cases, one a line")
+    parser.add_argument(
+        "--git", type=Path, action="append", default=[], metavar="FOLDER", help="a repository's commits"
+    )
+    parser.add_argument("--count", type=whole, default=0, metavar="N", help="of a kind and language (default: all)")
+    parser.add_argument("--budget", type=positive, default=2_000, metavar="MS", help="for an answer (default: 2000)")
+    parser.add_argument("--threads", type=positive, default=None, metavar="N", help="(default: by the model's size)")
+    parser.add_argument("--seed", type=whole, default=1, metavar="N")
+    parser.add_argument("--model-only", action="store_true", help="ask the model for renames, too")
+    parser.add_argument("--show", type=whole, default=0, metavar="N", help="print offers that are not right")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="write edit.json and every outcome there")
+    parser.set_defaults(command="edit")
+
+
+def _add_edit_speed(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = actions.add_parser(
+        "edit-speed", help="how fast next edits are written at the cost of 1.4B parameters (needs codespec[train])"
+    )
+    parser.add_argument("--cases", type=Path, action="append", default=[], metavar="FILE", help="as of edit")
+    parser.add_argument(
+        "--git", type=Path, action="append", default=[], metavar="FOLDER", help="a repository's commits"
+    )
+    parser.add_argument("--count", type=positive, default=60, metavar="N", help="edits in all (default: 60)")
+    parser.add_argument("--seed", type=whole, default=1, metavar="N")
+    parser.add_argument("--threads", type=whole, default=0, metavar="N", help="(default: by the model's size)")
+    parser.add_argument("--model", type=Path, metavar="FILE", help="keep the model's file, 1.4 GB, and find it again")
+    parser.add_argument("--costs", type=Path, metavar="FILE", help="model the time by this cost curve")
+    parser.add_argument("--peers", type=Path, metavar="DIR", help="llama.cpp's programs, to compare its n-gram modes")
+    parser.add_argument(
+        "--peer-settings", default="", metavar="NAME;NAME…", help="that begin so (default: all of llama-server's)"
+    )
+    parser.add_argument("--out", type=Path, metavar="DIR", help="write edit-speed.json, with every text, there")
+    parser.set_defaults(command="edit-speed")
 
 
 def _add_latency(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -242,6 +292,22 @@ def _lengths(text: str) -> tuple[int, ...]:
 
 def _temperatures(text: str) -> tuple[float, ...]:
     return tuple(dict.fromkeys(not_negative(part) for part in text.split(",")))
+
+
+def _add_http(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = actions.add_parser("http", help="the HTTP server beside llama-server: first token and tokens per second")
+    parser.add_argument("paths", nargs="*", type=Path, metavar="PATH", help="Python files for prompts (default: ours)")
+    parser.add_argument(
+        "--llama-server", type=Path, required=True, metavar="FILE", help="as `make llama-server` builds"
+    )
+    parser.add_argument("--target", type=Path, metavar="GGUF", help="(default: embedded)")
+    parser.add_argument("--draft", type=Path, metavar="GGUF", help="another llama-server drafts with it")
+    parser.add_argument("--count", type=positive, default=24, metavar="N", help="requests of each kind (default: 24)")
+    parser.add_argument("--tokens", type=positive, default=64, metavar="N", help="of an answer at most (default: 64)")
+    parser.add_argument("--repeats", type=positive, default=3, metavar="N", help="of all requests (default: 3)")
+    parser.add_argument("--threads", type=positive, default=2, metavar="N", help="of llama-server (default: 2)")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="write http.json there")
+    parser.set_defaults(command="http")
 
 
 def _add_inflate(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

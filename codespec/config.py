@@ -16,7 +16,15 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from codespec.config_rules import AUTO, SettingRule, Workspace, in_short, is_path, option, show
-from codespec.config_sections import CacheConfig, ContextConfig, LanguageConfig, LoraConfig, RemoteConfig, TargetConfig
+from codespec.config_sections import (
+    CacheConfig,
+    ContextConfig,
+    EditsConfig,
+    LanguageConfig,
+    LoraConfig,
+    RemoteConfig,
+    TargetConfig,
+)
 from codespec.files import StrPath
 from codespec.languages import LANGUAGES
 from codespec.models.registry import adapters_folder, models_folder
@@ -70,6 +78,7 @@ class Config:
         shared: whether the models are in a process that all editor windows share; False: in the language server's.
         log_level: of the messages on standard error.
         context: what prompts show of other files.
+        edits: next edits.
         language: by LSP language identifier.
     """
 
@@ -99,6 +108,7 @@ class Config:
     shared: bool = option(True, Workspace.NEVER)
     log_level: str = option("warning", Workspace.NEVER, choices=("error", "warning", "info", "debug"))
     context: ContextConfig = field(default_factory=ContextConfig)
+    edits: EditsConfig = field(default_factory=EditsConfig)
     language: Mapping[str, LanguageConfig] = field(default_factory=dict)
 
     def for_language(self, identifier: str) -> LanguageConfig:
@@ -195,6 +205,7 @@ class _Reader:
             "draft_lora": partial(self._lora, config.draft_lora),
             "cache": partial(self._table, config.cache),
             "context": partial(self._table, config.context),
+            "edits": partial(self._table, config.edits),
             "language": partial(self._languages, config.language),
         }
         return self._table(config, "", options, nested)

@@ -1,4 +1,4 @@
-"""The sections of the settings: target, engine elsewhere, adapters, caches, context, languages."""
+"""The sections of the settings: target, engine elsewhere, adapters, caches, context, next edits, languages."""
 
 from __future__ import annotations
 
@@ -60,10 +60,10 @@ class RemoteConfig:
         kind: of the engine; ``openai`` is any that answers ``/v1/completions``; empty: the target runs here.
         url: such as ``http://127.0.0.1:8080``.
         model: the name that the engine knows it by; empty: the only or first one that it has.
-        vocabulary: a GGUF file, or the name of one in the models folder, with the target's tokens (it needs no
-            weights). Needed where tokens are verified here; without it texts are sent.
-        mode: whether tokens are proposed here and the engine only ``score``s them, or its text is a ``stream``;
-            ``auto`` takes what is faster here.
+        vocabulary: a file with the target's tokens: a GGUF (it needs no weights), the name of one in the models folder,
+            or a ``tokenizer.json``. Needed where tokens are verified here; without it texts are sent.
+        mode: whether tokens are proposed here and the engine ``score``s them, or its text is a ``stream`` and nothing
+            is drafted; ``auto`` scores wherever that is at least as fast.
         context: tokens of prompt and text; 0 asks the engine, or is 4,096.
         key_env: the environment variable with the key; without it the system's keyring is asked.
         certificate: a file with the certificates that may sign the engine's; empty: those of the system.
@@ -128,6 +128,23 @@ class ContextConfig:
     ring_chunks: int = option(16, Workspace.LOWER, maximum=256)
     chunk_lines: int = option(64, Workspace.LOWER, minimum=4, maximum=512)
     imports: bool = option(True, Workspace.OFF)
+
+
+@dataclass(frozen=True)
+class EditsConfig:
+    """Next edits.
+
+    Attributes:
+        mode: whether they are offered ``automatic``ally after a pause in typing, only when asked for (``manual``), or
+            never (``off``).
+        model: a GGUF file, or the name of one in the models folder, whose layout of prompts is told by its name and
+            tokens; empty is the embedded model.
+        budget_ms: of one next edit.
+    """
+
+    mode: str = option("manual", Workspace.LOWER, choices=("automatic", "manual", "off"))
+    model: str = option("", Workspace.NEVER, file="model")
+    budget_ms: int = option(500, Workspace.LOWER, minimum=10, maximum=600_000)
 
 
 @dataclass(frozen=True)

@@ -163,3 +163,10 @@ def sharing_a_draft(identifier: str) -> tuple[str, ...]:
     """A language, and those that are so much like it that one draft is for all of them."""
     together = (("javascript", "javascriptreact", "typescript", "typescriptreact"), ("c", "cpp"))
     return next((each for each in together if identifier in each), (identifier,))
+
+
+def output_name(grammar: str) -> str:
+    """A file name for a text that matches a shipped grammar; empty where its name does not tell the kind of file."""
+    suffixes = (language.suffixes[0] for language in LANGUAGES.values() if grammar and language.grammar == grammar)
+    suffix = next(suffixes, "")
+    return f"output{suffix}" if suffix else ""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # a language server starts without it
 __all__ = [
     "Aborted", "Bits", "Cancel", "Chunk", "CodespecError", "ContextFull", "Distribution", "Draft", "FinishReason",
     "GrammarState", "Limits", "Logits", "Pick", "Proposal", "Round", "Sampler", "Sampling", "Snippet", "SourceCount",
-    "Statistics", "Target", "Vocabulary",
+    "Statistics", "Target", "TokenChance", "TokenChange", "Vocabulary",
 ]  # fmt: skip
 
 Logits: TypeAlias = "npt.NDArray[np.float32]"
@@ -30,6 +30,9 @@ Bits: TypeAlias = "npt.NDArray[np.uint32]"
 
 Distribution: TypeAlias = "tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]"
 """Token ids [n], in any order, and their probabilities [n], which sum to 1; every other token has probability 0."""
+
+TokenChange: TypeAlias = "tuple[Sequence[int], Sequence[int]]"
+"""Tokens of a text, and of what replaced it."""
 
 FinishReason = Literal["stop", "length", "time", "cancelled", "grammar"]
 """``stop``: end token, stop rule, or a complete grammar with no continuation. ``grammar``: a dead end."""
@@ -158,6 +161,9 @@ class Sampling:
         logit_bias: added to the logits; ``-inf`` bans a token.
         verify: how a draft's tokens are accepted above temperature 0. ``gumbel``: the text does not depend on the
             draft. ``rejection``: its distribution does not, and more is accepted, but another draft gives another text.
+        logprobs: how many of the best tokens are told at each place, beside the chosen one, where the target gives the
+            logits of all tokens; None: nothing is told, which takes no time.
+        written: tokens at the end of the prompt that an earlier call has generated: chance goes on where it stopped.
     """
 
     temperature: float = 0.0
@@ -172,6 +178,8 @@ class Sampling:
     penalty_window: int = 64
     logit_bias: dict[int, float] = field(default_factory=dict)
     verify: Literal["gumbel", "rejection"] = "gumbel"
+    logprobs: int | None = None
+    written: int = 0
 
 
 @dataclass(frozen=True)
@@ -252,7 +260,7 @@ class Proposal:
         tokens: in order.
         probabilities: for each token the exact distribution that it was drawn from, or None where it was not drawn
             but follows from the text; None for all of them. Only rejection sampling looks at it.
-        source: which draft: ``model``, ``ngram``, ``forced``.
+        source: which draft: ``model``, ``window``, ``ngram``, ``forced``.
         sources: for each token, where they are not all from ``source``.
     """
 
@@ -311,7 +319,7 @@ class Statistics:
     prefill_tokens: int = 0
     reused_tokens: int = 0
     by_source: dict[str, SourceCount] = field(
-        default_factory=lambda: {name: SourceCount() for name in ("model", "ngram", "forced")}
+        default_factory=lambda: {name: SourceCount() for name in ("model", "window", "ngram", "forced")}
     )
     prefill_ms: float = 0.0
     draft_ms: float = 0.0
@@ -340,6 +348,20 @@ class Statistics:
 
 
 @dataclass(frozen=True)
+class TokenChance:
+    """What the target thought of a token, before penalties, grammar and temperature.
+
+    Attributes:
+        logprob: natural logarithm of its probability.
+        best: the best tokens at its place and theirs, in order.
+    """
+
+    token: int
+    logprob: float
+    best: tuple[tuple[int, float], ...] = ()
+
+
+@dataclass(frozen=True)
 class Round:
     """One target call, which verifies a proposal.
 
@@ -350,6 +372,7 @@ class Round:
         accepted: how many of ``proposed`` the target accepted.
         sources: which draft each of ``proposed`` came from.
         finish_reason: set on the last round only.
+        chances: for each of ``tokens``, where ``Sampling.logprobs`` asks for them.
     """
 
     tokens: tuple[int, ...]
@@ -357,6 +380,7 @@ class Round:
     accepted: int = 0
     sources: tuple[str, ...] = ()
     finish_reason: FinishReason | None = None
+    chances: tuple[TokenChance, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -64,7 +64,8 @@ LOOSER = {
     "remote.vocabulary": ("", "a"), "remote.mode": ("auto", "score"), "remote.context": (1, 0),
     "remote.key_env": ("A", "HOME"),
     "remote.certificate": ("", "a"), "remote.silence_s": (1.0, 64.0), "remote.fallback": ("none", "local"),
-    "target.rpc": ((), ("gpu:50052",)),
+    "target.rpc": ((), ("gpu:50052",)), "edits.mode": ("manual", "automatic"), "edits.model": ("", "big"),
+    "edits.budget_ms": (64, 100),
 }  # fmt: skip
 HARMLESS = {
     "draft", "grammar", "language.python.draft", "language.python.grammar", "gate", "temperature", "seed",

@@ -36,14 +36,15 @@ LAYERS = [
     {"capacity"},
     {"config", "config_rules", "config_sections"},
     {"completion"},
+    {"edits"},
     {"worker"},
     {"daemon"},
-    {"lsp", "train"},
+    {"http", "lsp", "train"},
     {"cli"},
     {"__main__", "hatch_build"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
-MAY_READ_CONFIG = {"cli", "lsp", "completion", "daemon", "config"}
+MAY_READ_CONFIG = {"cli", "http", "lsp", "completion", "daemon", "config"}
 HOMES = {
     "llama_cpp": {"llama"},
     "pygls": {"lsp"},
@@ -52,13 +53,18 @@ HOMES = {
     "torch": {"train"},
     "pathspec": {"privacy"},
     "tree_sitter": {"syntax"},
-    "tokenizers": {"train"},
+    "tokenizers": {"models", "train"},
     "huggingface_hub": {"models"},
     "tomlkit": {"models"},
     "anyio": {"remote"},
     "httpx": {"remote"},
     "h2": {"remote"},
     "keyring": {"remote"},
+    "h11": {"http"},
+    "jinja2": {"http"},
+    "prometheus_client": {"http"},
+    "starlette": {"http"},
+    "uvicorn": {"http"},
 }
 
 

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -23,6 +23,9 @@ from codespec.train.pipeline import say
 
 TIMEOUT_S = 300
 AT_ONCE = 4
+
+Package = tuple[str, str, frozenset[str]]
+"""Name, version and the files that the corpus has of it."""
 
 
 def run(options: argparse.Namespace) -> int:
@@ -37,8 +40,10 @@ def run(options: argparse.Namespace) -> int:
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise CodespecError(f"{options.manifest}: no manifest of a corpus ({error})") from error
     failed = []
+    if options.previous:
+        wanted = list(versions_before(packages, wanted, options.previous))
 
-    def fetch(package: tuple[str, str, frozenset[str]]) -> None:
+    def fetch(package: Package) -> None:
         try:
             _fetch(*package, options.out)
         except (OSError, subprocess.SubprocessError, zipfile.BadZipFile, StopIteration) as error:
@@ -53,6 +58,22 @@ def run(options: argparse.Namespace) -> int:
     return 1 if failed else 0
 
 
+def versions_before(packages: list[dict[str, Any]], wanted: list[Package], number: int) -> Iterator[Package]:
+    """The versions before that a manifest names, the latest first, or the one before of all packages."""
+    named = {str(each["package"]): each["previous"] for each in packages if each.get("previous")}
+    for name, version, files in wanted:
+        if not named and number == 1 and _has_previous(name):
+            yield name, f"<{version}", files
+        before = [named[name]] if isinstance(named.get(name), str) else named.get(name, [])
+        if number <= len(before):
+            yield name, str(before[number - 1]), files
+
+
+def _has_previous(name: str) -> bool:
+    """Debian has one version of a package at a time, and the standard library is the interpreter's."""
+    return name.partition("/")[0] not in ("debian", "cpython")
+
+
 def _fetch(name: str, version: str, files: frozenset[str], out: Path) -> None:
     kind, _, rest = name.partition("/")
     ways: dict[str, Callable[[str, str, Path, Path], None]] = {"npm": _npm, "debian": partial(_debian, files)}
@@ -65,10 +86,13 @@ def _fetch(name: str, version: str, files: frozenset[str], out: Path) -> None:
 
 def _pypi(name: str, version: str, work: Path, out: Path) -> None:
     place = out / "site-packages"
-    pattern = f"{name.replace('-', '?').replace('_', '?').replace('.', '?')}-{version}.dist-info"
+    exact = "" if version.startswith("<") else "=="
+    known = "*" if not exact else version
+    pattern = f"{name.replace('-', '?').replace('_', '?').replace('.', '?')}-{known}.dist-info"
     if any(place.glob(pattern)):
         return
-    _call(work, sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", f"{name}=={version}")
+    asked = f"{name}{exact}{version}"
+    _call(work, sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", asked)
     for wheel in work.glob("*.whl"):
         with zipfile.ZipFile(wheel) as archive:
             archive.extractall(place)

@@ -59,6 +59,7 @@ def run_complete(options: argparse.Namespace) -> int:
 def run_generate(options: argparse.Namespace) -> int:
     """``codespec generate``."""
     from codespec.completion.load import load_completer
+    from codespec.languages import output_name
     from codespec.protocols import Limits
 
     prompt = read_input(STANDARD_INPUT, MAX_TEXT)[1] if options.prompt == STANDARD_INPUT else options.prompt
@@ -68,7 +69,13 @@ def run_generate(options: argparse.Namespace) -> int:
     completer = load_completer(config, show.progress(), exact=options.exact, sampling=sampling_of(options, config))
     limits = Limits(config.max_tokens, config.time_budget_ms or None)
     texts = completer.generate(
-        prompt, grammar, options.n, limits, config.draft, options.language, _file_name(options, grammar)
+        _chat(completer, prompt, options.system) if options.chat else prompt,
+        grammar,
+        options.n,
+        limits,
+        config.draft,
+        options.language,
+        output_name("json" if options.json_schema else grammar.name if grammar else ""),
     )
     count = 0
     try:
@@ -86,6 +93,16 @@ def run_generate(options: argparse.Namespace) -> int:
         remedy = "raise --temperature" if config.temperature else "set a --temperature above 0"
         show.error(f"only {count} of {options.n} texts: further draws repeat them; {remedy}, if there are any others")
     return DONE
+
+
+def _chat(completer: Completer | RemoteCompleter, prompt: str, system: str) -> list[int]:
+    """The prompt as a user's message, as the model was trained to see it."""
+    from codespec.completion.remote_completer import RemoteCompleter
+    from codespec.http.chat_template import chat_tokens
+
+    engine = (completer.chosen() if isinstance(completer, RemoteCompleter) else completer).engine
+    messages = [{"role": "system", "content": system}] if system else []
+    return chat_tokens(engine, [*messages, {"role": "user", "content": prompt}])
 
 
 def load_config(options: argparse.Namespace) -> Config:
@@ -193,15 +210,6 @@ def _show_completion(completer: Completer | RemoteCompleter, completion: object,
     pass_ms = completer.status()["pass_ms"]
     for line in show.summary(completion.report, completion.finish_reason, completion.rounds, pass_ms):
         print(line)
-
-
-def _file_name(options: argparse.Namespace, grammar: Grammar | None) -> str:
-    """A file name for the generated text, where the grammar tells the kind of file."""
-    from codespec.languages import LANGUAGES
-
-    name = "json" if options.json_schema else grammar.name if grammar else ""
-    suffix = next((language.suffixes[0] for language in LANGUAGES.values() if name and language.grammar == name), "")
-    return f"output{suffix}" if suffix else ""
 
 
 def _grammar_of(options: argparse.Namespace) -> Grammar | None:

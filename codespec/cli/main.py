@@ -6,6 +6,7 @@ import argparse
 import logging
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from codespec.cli import show
 from codespec.cli.complete import load_config, run_complete, run_generate
@@ -20,6 +21,7 @@ from codespec.cli.models import (
     run_models_use,
 )
 from codespec.cli.options import build_parser
+from codespec.cli.serve import run_serve
 from codespec.crash import keep_no_memory
 from codespec.errors import CodespecError
 from codespec.exit_codes import ANSWER_IS_NO, BAD_INPUT, DONE, INTERNAL
@@ -73,25 +75,6 @@ def _run(
         return INTERNAL
 
 
-def run_serve(options: argparse.Namespace) -> int:
-    """``codespec serve``."""
-    with lasting():
-        from codespec.config import load
-        from codespec.daemon.start import begin
-
-        if not options.in_process and load()[0].shared:
-            begin()  # now, since it takes as long to be ready as this server: both at once
-        from codespec.lsp import serve
-
-    return serve(
-        stdio=not (options.tcp or options.ws),
-        tcp=options.tcp,
-        ws=options.ws,
-        token_file=options.token_file,
-        in_process=options.in_process,
-    )
-
-
 def run_model_process(options: argparse.Namespace) -> int:
     """``codespec model-process``, which language servers start."""
     if options.stop:
@@ -101,7 +84,20 @@ def run_model_process(options: argparse.Namespace) -> int:
     with lasting():
         from codespec.daemon.process import run
 
-    return run(options.name)
+    return run(options.name, _http_beside)
+
+
+def _http_beside(*arguments: Any) -> Any:
+    """Start the server for HTTP in the model process, see ``Beside``.
+
+    Raises:
+        CodespecError: packages are missing, or as ``HttpServer``.
+    """
+    try:
+        from codespec.http.in_model_process import start
+    except ImportError as error:
+        raise CodespecError(f"--http needs more packages ({error}): pip install 'codespec[http]'") from error
+    return start(*arguments)
 
 
 def run_profile(options: argparse.Namespace) -> int:
@@ -141,6 +137,10 @@ def run_train(options: argparse.Namespace) -> int:
             f"training needs the extra: pip install 'codespec[train]' ({error.name} is missing)"
         ) from None
     try:
+        if options.model == "edit":
+            from codespec.train.edits import pipeline as edits
+
+            return edits.run(options)
         of_run_folder = options.out is not None and (options.out / "target" / "checkpoint.pt").exists()
         if options.model == "draft" and (options.target or options.from_logs or not of_run_folder):
             from codespec.config import load

@@ -117,6 +117,11 @@ def _add_generate(commands: argparse._SubParsersAction[argparse.ArgumentParser])
     kinds.add_argument("--regex", metavar="RE", help="a regular expression")
     _add_lenient(parser)
     _add_extensions(parser)
+    parser.add_argument(
+        "--chat", action="store_true",
+        help="PROMPT is a question: write it as the model's own chat template says (needs codespec[http])",
+    )  # fmt: skip
+    parser.add_argument("--system", metavar="TEXT", default="", help="the system's message of --chat (default: none)")
     parser.add_argument("--language", metavar="ID", default="python", help="whose draft to use (default: python)")
     parser.add_argument("--show", action="store_true", help="show where each token came from")
     _add_sampling(parser)
@@ -138,6 +143,24 @@ def _add_serve(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.add_argument(
         "--in-process", action="store_true", help="load the models in this process, not in one that all windows share"
     )
+    group = parser.add_argument_group("clients that speak HTTP (OpenAI's API, llama-server's, Mistral's)")
+    group.add_argument(
+        "--http", metavar="[HOST:]PORT", type=_address,
+        help="answer them, alone or beside one of the ways above (default host: 127.0.0.1)",
+    )  # fmt: skip
+    group.add_argument(
+        "--api-key-file", type=Path, metavar="FILE",
+        help="keys, one a line, of which clients must send one; wanted for any HOST but this machine "
+        "(default: CODESPEC_API_KEY)",
+    )  # fmt: skip
+    group.add_argument(
+        "--http-cors", action="append", default=[], metavar="ORIGIN", help="let web pages of ORIGIN ask (default: none)"
+    )
+    group.add_argument("--target", metavar="NAME|PATH", help="target model of --http alone (default: settings)")
+    group.add_argument(
+        "--exact", action="store_true",
+        help="of --http alone: the same text whatever was asked before, and with any draft; more slowly",
+    )  # fmt: skip
     parser.set_defaults(command="serve")
 
 

@@ -30,6 +30,7 @@ def add_train(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     parser = commands.add_parser("train", help="train a target, or a draft for one (needs codespec[train])")
     actions = parser.add_subparsers(required=True, metavar="ACTION")
     _add_learning(actions)
+    _add_edit(actions)
 
 
 def _add_learning(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -84,3 +85,46 @@ def _add_learning(actions: argparse._SubParsersAction[argparse.ArgumentParser]) 
         )  # fmt: skip
         action.add_argument("--size", choices=["small", "tiny"], default="small", help="tiny is for trying things out")
         action.add_argument("--quantization", default="q8_0", choices=["q8_0", "q4_0", "f16", "f32"])
+
+
+def _add_edit(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add ``train edit``."""
+    edit = actions.add_parser("edit", help="train a target to predict next edits")
+    edit.add_argument("--out", type=Path, required=True, metavar="DIR", help="run folder; continued if it exists")
+    edit.add_argument("--corpus", type=Path, nargs="*", default=[], metavar="DIR", help="source folders")
+    edit.add_argument(
+        "--previous", type=Path, nargs="*", action="append", default=[], metavar="DIR",
+        help="source folders of the versions before of the same packages: what was edited between them; once more for "
+        "those before these",
+    )  # fmt: skip
+    edit.add_argument(
+        "--from", dest="start", default="", metavar="NAME|PATH", help="model of `codespec train` (default: embedded)"
+    )
+    edit.add_argument(
+        "--examples",
+        type=count,
+        default=60_000,
+        metavar="N",
+        help="edits made on files; 0: no training (default: 60000)",
+    )
+    edit.add_argument("--minutes", type=number, default=75.0, metavar="M", help="(default: 75)")
+    edit.add_argument("--max-steps", type=positive, default=None, metavar="N")
+    edit.add_argument(
+        "--processes",
+        type=positive,
+        default=1,
+        metavar="N",
+        help="of one thread each, that train together (default: 1)",
+    )
+    edit.add_argument(
+        "--rate", type=not_negative, default=1.0, metavar="FACTOR", help="of the learning rates (default: 1)"
+    )
+    edit.add_argument(
+        "--decay", type=share, default=0.4, metavar="SHARE",
+        help="of the budget, at its end, in which the learning rates fall to 0 (default: 0.4)",
+    )  # fmt: skip
+    edit.add_argument("--quantization", default="q8_0", choices=["q8_0", "q4_0", "f16", "f32"])
+    edit.add_argument(
+        "--cases", type=Path, metavar="FILE", help="write cases of held-out packages, for `python -m benchmarks edit`"
+    )
+    edit.set_defaults(command="train", model="edit")

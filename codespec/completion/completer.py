@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from copy import copy
+from dataclasses import asdict, replace
 from itertools import count
 from pathlib import Path
 from time import perf_counter
@@ -16,8 +17,9 @@ from codespec.completion.ending.stream import TextStream, follow, follow_all
 from codespec.completion.language_version import grammar_for
 from codespec.completion.learning import WorkspaceLearner
 from codespec.completion.lora_settings import LoraSelection
-from codespec.completion.open_documents import CursorContext, OpenDocuments, lead_of
-from codespec.completion.prompt.prompt import LEAST_CONTEXT, Prompts, file_header, file_name, relative_path
+from codespec.completion.open_documents import OpenDocuments, lead_of
+from codespec.completion.prepared import PreparedRequest
+from codespec.completion.prompt.prompt import LEAST_CONTEXT, Prompts, file_name, relative_path, text_prompt
 from codespec.completion.report import draft_name, report_of
 from codespec.completion.request import Completion, Request
 from codespec.completion.trace import passes
@@ -38,22 +40,6 @@ ATTEMPTS = 3
 repeats an earlier one."""
 SAVE_EVERY_S = 300.0
 """Seconds between two writes of the drafts' acceptance rates to the disk; closing the engine writes them as well."""
-
-
-@dataclass(frozen=True)
-class _PreparedRequest:
-    """A request with its prompt and its cursor context: all that the texts sampled for it share."""
-
-    prompt: list[int]
-    cursor: CursorContext
-    language: str
-    limits: Limits
-    before_ms: float  # preparation; compiling a language's first grammar takes seconds, which the time budget excludes
-
-    def ending(self) -> Ending:
-        """A fresh end detector for one text."""
-        cursor = self.cursor
-        return Ending(cursor.rule, cursor.gate, cursor.tidy, "unavailable" if cursor.unavailable else "off")
 
 
 class Completer:
@@ -108,7 +94,7 @@ class Completer:
             return []
         return [] if completion.finish_reason == "cancelled" else [completion]
 
-    def _prepare(self, request: Request, cancel: Cancel | None) -> _PreparedRequest:
+    def _prepare(self, request: Request, cancel: Cancel | None) -> PreparedRequest:
         text, offset = request.normalized()
         prefix, suffix = text[:offset], text[offset:]
         language = by_id(request.language)
@@ -127,7 +113,7 @@ class Completer:
         before_ms = (perf_counter() - began) * 1e3
         prompt = self._prompt(prefix[: offset - len(cursor.lead)], suffix, request, limits)
         self._learner.use(request.workspace, request.language, suffix)
-        return _PreparedRequest(prompt, cursor, request.language, limits, before_ms)
+        return PreparedRequest(prompt, cursor, request.language, limits, before_ms)
 
     def _use_draft(self, request: Request, wait: bool) -> None:
         name = request.draft or self._config.for_language(request.language).draft
@@ -136,7 +122,7 @@ class Completer:
         self._draft = self.engine.draft  # another completer may use another one
 
     def _one(
-        self, prepared: _PreparedRequest, sampling: Sampling, cancel: Cancel | None, spent: Statistics
+        self, prepared: PreparedRequest, sampling: Sampling, cancel: Cancel | None, spent: Statistics
     ) -> Completion:
         """One text, sampled again (``ATTEMPTS``) where no part of it fits; adds its counts and times to ``spent``."""
         budget, cursor = prepared.limits.time_budget_ms, prepared.cursor
@@ -162,7 +148,7 @@ class Completer:
                 break
         return completion
 
-    def _several(self, prepared: _PreparedRequest, count: int, cancel: Cancel | None) -> list[Completion]:
+    def _several(self, prepared: PreparedRequest, count: int, cancel: Cancel | None) -> list[Completion]:
         """Different texts, decoded in parallel, the first one that of ``_one``; a repeated text is sampled again."""
         budget = prepared.limits.time_budget_ms
         spent = Statistics(grammar_ms=prepared.before_ms, total_ms=prepared.before_ms)
@@ -187,7 +173,7 @@ class Completer:
 
     def _together(
         self,
-        prepared: _PreparedRequest,
+        prepared: PreparedRequest,
         samplings: Sequence[Sampling],
         limits: Limits,
         cancel: Cancel | None,
@@ -256,9 +242,26 @@ class Completer:
     def _limits(self, request: Request) -> Limits:
         return Limits(request.max_tokens or self._config.max_tokens, self._config.time_budget_ms or None)
 
+    def use_for_texts(self, draft: str = "auto", language: str = "python") -> None:
+        """Prepare the engine for texts that belong to no document: nothing learnt is used, no prompt kept on the disk.
+
+        Raises:
+            CodespecError: the draft cannot be used.
+        """
+        self.engine.use_draft(self.engine.find_draft(draft, by_id(language)), self._patient)
+        self._adapters.use()
+        self.engine.use_nothing_learnt()
+        self.engine.prompt_cache.enter("")
+
+    def sampled(self, sampling: Sampling) -> Completer:
+        """This completer with other settings of sampling; it shares everything else."""
+        other = copy(self)
+        other._sampling = sampling
+        return other
+
     def generate(
         self,
-        prompt: str,
+        prompt: str | Sequence[int],
         grammar: Grammar | None = None,
         count: int = 1,
         limits: Limits | None = None,
@@ -272,18 +275,18 @@ class Completer:
         there are fewer than ``count``. At temperature 0 there is one.
 
         Args:
+            prompt: token ids are taken as they are, nothing before them.
             file_name: shown to models that were trained with file names.
 
         Raises:
             CodespecError: the prompt is too long, or the draft cannot be used.
         """
-        self.engine.use_draft(self.engine.find_draft(draft, by_id(language)))
-        self._adapters.use()
-        self.engine.use_nothing_learnt()
-        vocabulary = self.engine.vocabulary
-        header = file_header(vocabulary, self._layout, file_name) if self._layout else []
-        start = [vocabulary.beginning] if vocabulary.beginning is not None else []
-        tokens = [*start, *header, *vocabulary.tokenize(prompt)] or sorted(vocabulary.end_tokens)[:1]
+        self.use_for_texts(draft, language)
+        tokens = (
+            text_prompt(self.engine.vocabulary, self._layout, prompt, file_name)
+            if isinstance(prompt, str)
+            else list(prompt)
+        )
         seen: set[str] = set()
         index = repeats = 0
         while len(seen) < count and repeats < (REPEATS if self._sampling.temperature else 1):

@@ -16,7 +16,7 @@ from codespec.engine.engine import Engine
 from codespec.engine.local import LocalEngine
 from codespec.engine.prompt_cache import MIB, PromptCacheSettings
 from codespec.models.index import look_through
-from codespec.models.registry import find_model, find_target
+from codespec.models.registry import find_edit_model, find_model, find_target
 from codespec.paths import kv_folder
 from codespec.protocols import CodespecError, Sampling
 from codespec.remote.errors import Refused
@@ -110,6 +110,24 @@ def load_engine(config: Config, progress: Callable[[str, int], None] | None = No
     prepare(engine.vocabulary)  # while nobody waits for a completion
     look_through()
     return engine
+
+
+def load_edit_engine(config: Config) -> LocalEngine:
+    """Load the model of next edits of the settings, always on this machine; may run in a thread of its own.
+
+    Raises:
+        CodespecError: the model cannot be loaded; names the file and the remedy.
+    """
+    try:
+        return LocalEngine(
+            find_edit_model(config.edits.model),
+            threads=config.target.set_threads,
+            gpu_layers=config.target.set_gpu_layers,
+            profiles=Profiles(default_folder()),
+            prompt_cache=PromptCacheSettings(memory=0),
+        )
+    except ImportError as error:
+        raise CodespecError(f"llama-cpp-python does not load ({error}); reinstall it, see `codespec doctor`") from error
 
 
 def _connect(config: Config, exact: bool) -> Engine:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from time import monotonic
 from typing import Any, TypeVar
 
@@ -83,9 +83,17 @@ class RemoteCompleter:
     def _may_send(self, request: Request) -> bool:
         return self._public.may_send(request.path, request.workspace, request.text, request.offset)
 
-    def generate(self, prompt: str, *arguments: Any, **options: Any) -> Iterator[Completion]:
+    def generate(self, prompt: str | Sequence[int], *arguments: Any, **options: Any) -> Iterator[Completion]:
         """As ``Completer.generate``; the texts come from one engine, all of them."""
         yield from self._either(lambda completer: list(completer.generate(prompt, *arguments, **options)))
+
+    def chosen(self) -> Completer:
+        """The one that answers now: elsewhere, or while that is away here.
+
+        Raises:
+            RemoteError: the engine elsewhere is away, and there is no model on this machine.
+        """
+        return self._either(lambda completer: completer)
 
     def _either(self, work: Callable[[Completer], T]) -> T:
         try:

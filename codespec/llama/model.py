@@ -243,7 +243,9 @@ def check_file(path: Path) -> None:
         with path.open("rb") as file:
             magic = file.read(4)
     except FileNotFoundError:
-        raise CodespecError(f"{path}: no such model file; check `target` and `draft` in your settings") from None
+        raise CodespecError(
+            f"{path}: no such model file; check `target`, `draft` and `edits.model` in your settings"
+        ) from None
     except IsADirectoryError:
         raise CodespecError(f"{path}: is a folder; name the .gguf file in it") from None
     except OSError as error:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 EMBEDDED = Path(__file__).parent.parent / "data"
 EMBEDDED_TARGET = EMBEDDED / "target.gguf"
+EMBEDDED_EDIT = EMBEDDED / "edit.gguf"
 
 
 def models_folder() -> Path:
@@ -55,6 +56,20 @@ def find_target(name: StrPath = "") -> Path:
         CodespecError: there is none of that name.
     """
     return _find(name, "target") if name else EMBEDDED_TARGET
+
+
+def find_edit_model(name: StrPath = "") -> Path:
+    """The file of a model of next edits: a path, a name in the user's models folder, or the embedded one for an empty
+    name.
+
+    Raises:
+        CodespecError: there is none of that name.
+    """
+    if name:
+        return _find(name, "edit")
+    if not EMBEDDED_EDIT.is_file():
+        raise CodespecError(f"there is no {EMBEDDED_EDIT}: install codespec again or set `edits.model` to a .gguf file")
+    return EMBEDDED_EDIT
 
 
 def find_draft(name: StrPath, language: Language) -> Path | None:
@@ -110,6 +125,11 @@ def _find(name: StrPath, role: str) -> Path:
     found = next((p for p in places if p.is_file()), None)
     if found is None and path.name != given:
         raise CodespecError(f"{given}: no such model file; check the path, and give it from the root on")
+    if found is None and role == "edit":
+        raise CodespecError(
+            f"no model of next edits {name!r}; `edits.model` takes the path of a .gguf file or a name in "
+            f"{models_folder()}, and is empty for the embedded model"
+        )
     if found is None:
         what = f"{role} model" if role else "model"
         names = [other for other in known() if role != "draft" or other != EMBEDDED_TARGET.stem]

@@ -129,8 +129,10 @@ _ALWAYS: tuple[tuple[str, re.Pattern[str], Callable[[str], bool]], ...] = (
     ("login", re.compile(r"\blogin\b[^\n]{0,200}?\s(?:-p|--password)[ =][\"']?([^\s\"';-][^\s\"';]{3,100})"), is_chosen),
     ("redis-cli", re.compile(r"\bredis-cli\b[^\n]{0,200}?\s-a\s{1,4}[\"']?([^\s\"';]{3,100})"), is_chosen),
     ("chpasswd", re.compile(r"echo\s{1,4}[\"']?[\w$-]{1,40}:([^\s\"'|]{4,100})[\"']?\s{0,4}\|[^\n]{0,40}chpasswd"), is_chosen),
+    ("echo", re.compile(r"echo\s{1,4}[\"']?root:([^\s\"'|]{4,100})"), is_chosen),
     ("password-stdin", re.compile(r"echo\s{1,4}(?:-n\s)?[\"']?([^\s\"'|]{4,200})[\"']?\s{0,4}\|[^\n]{0,200}password-stdin"), is_chosen),
     ("pass:", re.compile(r"-pass(?:in|out)?\s{1,4}[\"']?pass:([^\s\"']{4,200})"), is_chosen),
+    ("openssl", re.compile(r"\bopenssl\s\w[^\n]{0,200}?\s-[kK]\s{1,4}[\"']?([^\s\"'$-][^\s\"']{3,200})"), is_chosen),
     ("onvert", re.compile(r"[Cc]onvertTo-SecureString\s{1,4}(?:-\w+\s{1,4})*[\"']([^\"'\n]{4,200})[\"']"), is_chosen),
     ("net use", re.compile(r"\bnet use\b[^\n]{0,200}?/user:[\w.@-]{1,60}\s{1,4}([^\s/][^\s]{3,100})"), is_chosen),
     ("DENTIFIED", re.compile(r"IDENTIFIED\s(?:WITH\s\S{1,40}\s)?BY\s{1,4}(?:PASSWORD\s)?[\"']([^\"'\n]{3,200})[\"']"), is_chosen),
@@ -139,6 +141,7 @@ _ALWAYS: tuple[tuple[str, re.Pattern[str], Callable[[str], bool]], ...] = (
     ("BasicAuth", re.compile(r"BasicAuth\w*\(\s{0,4}[\"'][^\"'\n]{0,80}[\"'],\s{0,4}[\"'`]([^\"'`\n]{3,200})[\"'`]"), is_drawn),
     ("auth=", re.compile(r"\bauth=\(\s{0,4}[\"'][^\"'\n]{0,80}[\"'],\s{0,4}[\"']([^\"'\n]{3,200})[\"']"), is_drawn),
     ("connect", re.compile(r"[Cc]onnect\w*\([^()\n]{0,120}[\"'],\s{0,4}[\"']([^\"'\n]{10,200})[\"']"), is_drawn),
+    ("getConnection(", re.compile(r"\bgetConnection\([^()\n]{1,120},\s{0,4}\"[^\"\n]{0,60}\",\s{0,4}\"([^\"\n]{3,200})\""), is_chosen),
     ("@tcp(", re.compile(r"[\"'`]\w{1,40}:([^\s@:\"'`{}]{3,100})@tcp\("), is_chosen),
     ("buildConfigField", re.compile(r"buildConfigField[ (]\s{0,4}[^\n]{0,100}\\\\?\"([\w+/=-]{12,200})\\\\?\""), is_drawn),
     (".sign(", re.compile(r"\.sign\([^()\n]{0,80},\s{0,4}[\"'`]([^\"'`\n]{16,200})[\"'`]"), is_drawn),
@@ -151,7 +154,7 @@ _HASH = re.compile(
     r"sha\d|md5|hash|digest|checksum|integrity|fingerprint|commit|public|pub_?key|revision|etag|thumbprint|test|key_?id|address|next|continuation|marker",
     re.I,
 )
-_MANIFEST = re.compile(r"^kind:\s*Secret\s*$", re.MULTILINE)
+_MANIFEST_KIND = re.compile(r"^kind:[ \t]*(\w*)", re.MULTILINE)
 _ENTRY = re.compile(r"^[ \t]{1,8}[\w.-]+:[ \t]*[\"']?(?P<value>[^\s\"'|>{][^\n\"']{3,4000})", re.MULTILINE)
 
 
@@ -237,13 +240,21 @@ def _ended(line: str, kind: FileKind) -> str:
 
 
 def holds_manifest(path: str, text: str) -> bool:
-    """Whether a text is a Secret of Kubernetes with data, which may stand far from the line that says so."""
-    if "Secret" not in text or kind_of(path, text) is not FileKind.CONFIG or not _MANIFEST.search(text):
+    """Whether a text has a Secret of Kubernetes with data, which may stand far from the line that says so, or something
+    that may become one: its kind may be typed last."""
+    if "ata:" not in text or kind_of(path, text) is not FileKind.CONFIG:
         return False
-    for block in _DATA.finditer(text):
-        if any(is_drawn(each["value"]) or is_chosen(each["value"]) for each in _ENTRY.finditer(block[0])):
-            return True
+    for document in text.split("\n---"):
+        if _may_be_secret(document):
+            for block in _DATA.finditer(document):
+                if any(is_drawn(each["value"]) or is_chosen(each["value"]) for each in _ENTRY.finditer(block[0])):
+                    return True
     return False
+
+
+def _may_be_secret(document: str) -> bool:
+    kinds = _MANIFEST_KIND.findall(document)
+    return any("Secret".startswith(kind) for kind in kinds) or (not kinds and "apiVersion:" in document)
 
 
 _DATA = re.compile(r"^(?:string)?[dD]ata:[ \t]*\n(?:[ \t]+[^\n]*\n?|\n)+", re.MULTILINE)

@@ -14,6 +14,7 @@ _FORMS = {
         r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
         r"(?:\\[nr]|[\s\"'`+,;#*/|\\>]){1,100}(?:[\w-]{1,40}: [^\n]{0,200}\n[\s\"'`+,;#*/|\\]{0,20}){0,5}([A-Za-z0-9+/=]{16,80})"
     ),
+    "DEK-Info": r"\bDEK-Info: [A-Z0-9-]{3,20},([0-9A-Fa-f]{16,64})",  # it stands before an encrypted key
     "PuTTY-User-Key-File-": r"PuTTY-User-Key-File-\d: (?:ssh-|ecdsa-)\w+",
     "AGE-SECRET-KEY-1": r"\bAGE-SECRET-KEY-1([0-9A-Z]{58})\b",
     "AKIA": r"\bAKIA([A-Z2-7]{16})\b",

@@ -36,7 +36,7 @@ def test_complete_as_json(capsys):
     assert main(["complete", f"{EXAMPLE}:24", "--json", "--max-tokens", "20"]) == 0
     answer = json.loads(capsys.readouterr().out)
     assert answer.keys() == FIELDS
-    assert answer["by_source"].keys() == {"model", "ngram", "forced"}
+    assert answer["by_source"].keys() == {"model", "window", "ngram", "forced"}
     assert answer["timings_ms"].keys() == {"prefill", "draft", "verify", "grammar", "total"}
     assert answer["draft"] == "draft-python"
     assert answer["target"] == "target"

@@ -78,3 +78,35 @@ def test_names_that_tell_no_secret(name: str) -> None:
 )
 def test_what_tells_no_secret(path: str, text: str) -> None:
     assert not is_secret(path, text)
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("deploy.sh", "openssl enc -aes-256-cbc -k xysohullo "),
+        (
+            "key.ts",
+            "-----BEGIN PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-256-CBC,3ee952b033b23216c80daa98ad6f",
+        ),
+        ("Dockerfile", "RUN echo 'root:dradetuxy"),
+        ("App.java", 'DriverManager.getConnection(url, "root", "Lotu2386#"'),
+        ("shop.yaml", "apiVersion: v1\ndata:\n  .dockerconfigjson: zZ51DbaBQnerlk9NV2EHIAEfk73uyLOqz+Bdgxc1v503\n"),
+    ],
+)
+def test_a_part_tells_before_the_rest_is_typed(path: str, text: str) -> None:
+    assert is_secret(path, text)
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("deploy.sh", "openssl enc -aes-256-cbc -k $KEY -in a\nopenssl enc -kfile key.txt -in a\n"),
+        ("Dockerfile", "RUN echo 'root:$PASSWORD' | chpasswd\nRUN echo root:x:0:0\n"),
+        (
+            "App.java",
+            'DriverManager.getConnection(url, "root", "password");\nDriverManager.getConnection(url, user, word);',
+        ),
+    ],
+)
+def test_a_part_without_a_value_tells_nothing(path: str, text: str) -> None:
+    assert not is_secret(path, text)

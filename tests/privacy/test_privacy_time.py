@@ -52,8 +52,17 @@ def test_a_secret_that_is_typed_key_by_key_is_recognised() -> None:
 def test_a_line_that_tells_what_stands_far_from_it() -> None:
     files = PublicFiles()
     data = "data:\n" + "".join(f"  entry{number}: {'Zm9vYmFy' * 4}{number:04}\n" for number in range(600))
-    assert files.may_keep("/w/a.yaml", "/w", data + "kind: Secre\n")
+    assert files.may_keep("/w/a.yaml", "/w", data + "kind: ConfigMap\n")
     assert not files.may_keep("/w/a.yaml", "/w", data + "# a comment\n" * 300 + "kind: Secret\n")
+
+
+def test_a_manifest_may_say_last_what_it_is() -> None:
+    beginning = "apiVersion: v1\ndata:\n  entry: c2VjcmV0LTQ3MTEtYmxh\n"
+    for end in ("", "k", "kind:", "kind: ", "kind: Sec", "kind: Secret\n", "metadata:\n  name: x\n"):
+        assert not PublicFiles().may_keep("/w/a.yaml", "/w", beginning + end), end
+    other = "apiVersion: v1\nkind: ConfigMap\ndata:\n  entry: c2VjcmV0LTQ3MTEtYmxh\n"
+    assert PublicFiles().may_keep("/w/a.yaml", "/w", other)
+    assert not PublicFiles().may_keep("/w/a.yaml", "/w", f"{other}---\n{beginning}")
 
 
 def test_what_was_kept_before_a_secret_was_recognised_is_forgotten(engine: LocalEngine, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 from urllib.parse import unquote
 
+from codespec.engine.engine import TextVocabulary
 from codespec.models.fim import FimFormat, Snippets
 from codespec.protocols import CodespecError, Snippet, Vocabulary
 from codespec.recent import Recent
@@ -243,6 +244,13 @@ def file_header(vocabulary: Vocabulary, layout: FimFormat, path: str) -> list[in
         return []
     name = file_name(path)
     return [layout.file_separator, *(vocabulary.tokenize(name + "\n") if name else [])]
+
+
+def text_prompt(vocabulary: TextVocabulary, layout: FimFormat | None, text: str, path: str) -> list[int]:
+    """The token ids of a text to go on from, that of a whole file of this name; at least one."""
+    header = file_header(vocabulary, layout, path) if layout is not None else []
+    start = [vocabulary.beginning] if vocabulary.beginning is not None else []
+    return [*start, *header, *vocabulary.tokenize(text)] or sorted(vocabulary.end_tokens)[:1]
 
 
 def tail(vocabulary: Vocabulary, text: str, budget: int) -> list[int]:
