@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
@@ -99,11 +99,24 @@ class NextEdits:
         self._offers: Recent[str, _Offered] = Recent(MOST_OFFERS)
         self._rejected: Recent[str, None] = Recent(MOST_REJECTED)
 
+    def use(self, mode: str, documents: Iterable[Document]) -> None:
+        """Follow the open documents; in the mode ``off`` none, and forget what was edited."""
+        if mode == "off":
+            for uri in list(self._followed):
+                self.closed(uri)
+            self._history = EditHistory()
+            return
+        for document in documents:
+            if document.uri not in self._followed:
+                self.opened(document)
+
     def opened(self, document: Document) -> None:
         """Follow a document from its text on."""
         folder = self._folder_of(document.uri)
         file = self._surroundings.file_of(document.uri)
         followed = _Followed(document, folder, self._path(document.uri, file, folder), file)
+        if self._files.get(followed.path, file) != file:  # another file had this path, whose edits are not this one's
+            self._history.forget(followed.path)
         self._followed[document.uri], self._files[followed.path] = followed, file
         if self._may_follow(followed):
             self._history.opened(followed.path, PlainText(document).text)
@@ -230,13 +243,15 @@ class NextEdits:
         return bool(own.folder and file) and self._surroundings.may_show(str(file), split_lines(text), own.folder)
 
     def _path(self, uri: str, file: str, folder: str) -> str:
-        """How the models know a document: its path in the workspace folder; else its name, unless another has it. That
-        of a notebook stands for no cell alone."""
+        """How the models know a document: its path in the workspace folder, else its name; its URI where another open
+        document, such as one of another workspace folder, has that. That of a notebook stands for no cell alone."""
         path, cell = to_fs_path(file), "" if uri == file else f"#{uri.rpartition('#')[2]}"
         if path and folder:
-            return Path(path).relative_to(folder).as_posix() + cell
-        name = (Path(path).name if path else file.rpartition("/")[2]) + cell
-        return uri if any(each.path == name for each in self._followed.values()) else name
+            name = Path(path).relative_to(folder).as_posix() + cell
+        else:
+            name = (Path(path).name if path else file.rpartition("/")[2]) + cell
+        taken = any(each.path == name and other != uri for other, each in self._followed.items())
+        return uri if taken else name
 
 
 def _plain(position: Any) -> dict[str, int]:

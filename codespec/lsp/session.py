@@ -176,6 +176,8 @@ class CodespecServer(LanguageServer):
         self.reporter.enabled = config.status
         self.surroundings.use(config.context)
         self.completions.forget_all()  # what other models would have said
+        documents = (self.document(uri) for uri in self.workspace.text_documents)
+        self.next_edits.use(config.edits.mode, [each for each in documents if each is not None])
         self.models.use(config, again)
         self.reporter.touch()
 

@@ -86,7 +86,7 @@ def changed(ls: CodespecServer, uri: str) -> None:
     """Note an edit; what is asked for an earlier version of a document nobody wants any more."""
     document = ls.document(uri)
     stop(ls)
-    if document is not None and ls.settings.config.edits.mode != "off":
+    if document is not None:
         ls.next_edits.changed(document)
 
 

@@ -180,6 +180,43 @@ async def test_modes(tmp_path, mode, invoked, answered):
         assert (await status(server))["edits_mode"] == mode
 
 
+async def test_documents_are_followed_while_it_is_switched_on(tmp_path):
+    async with running(tmp_path, options={"edits": {"mode": "off"}}) as server:
+        server.open(TEXT)
+        await switch(server, "manual")
+        type_over(server, 0, 0, 5, "total")
+        assert len((await ask(server, 2, 0, 5)).edits) == 1
+        await switch(server, "off")
+        type_over(server, 1, 4, 5, "y", 3)
+        assert await ask(server, 3, 0, 5) is None
+        await switch(server, "manual")
+        type_over(server, 3, 0, 5, "show", 4)
+        await ask(server, 4, 3, 4)
+        assert server.stderr.count("after 1 changes") == 2
+
+
+async def switch(server: Server, mode: str) -> None:
+    server.client.workspace_did_change_configuration(types.DidChangeConfigurationParams({"edits": {"mode": mode}}))
+    while (await status(server))["edits_mode"] != mode:
+        await asyncio.sleep(0.01)
+
+
+async def test_files_of_one_path_in_two_workspace_folders_are_told_apart(tmp_path):
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    folders = [types.WorkspaceFolder((tmp_path / name).as_uri(), name) for name in ("one", "two")]
+    one, two = (f"{folder.uri}/main.py" for folder in folders)
+    async with running(tmp_path, folders=folders) as server:
+        await rename(server, TEXT, one)
+        server.client.text_document_did_close(types.DidCloseTextDocumentParams(types.TextDocumentIdentifier(one)))
+        server.open(TEXT, two)
+        assert (await ask(server, 1, 0, 5, uri=two)).edits == [], "the edits of the other file were taken for its own"
+        server.open("x = 1\n\n\nprint(count)\n", one)
+        type_over(server, 0, 0, 5, "total", uri=two)
+        [edit] = (await ask(server, 2, 0, 5, uri=two)).edits
+        assert (edit.textDocument.uri, span(edit), edit.text) == (two, (2, 4, 2, 9), "total")
+
+
 async def test_files_that_are_private_are_neither_edited_nor_shown(tmp_path):
     folder = tmp_path / "work"
     folder.mkdir()
