@@ -14,7 +14,7 @@ MOST_EDITS = 16
 MOST_DOCUMENTS = 64
 """Whose texts are followed; of others the next change is taken for the beginning."""
 MOST_LINES = 60
-"""Of one edit: what changes more, such as a formatter, tells little of what comes next."""
+"""Of one edit: what changes more, such as a formatter, tells little of what comes next; typing goes on with another."""
 CONTEXT_LINES = 3
 """Unchanged lines that are shown on each side."""
 JOIN_S = 10.0
@@ -55,8 +55,9 @@ class EditHistory:
         self._edits: list[_Edit] = []
 
     def opened(self, path: str, text: str) -> None:
-        """Follow a document from this text on."""
-        self._texts[path] = lines_of(text)
+        """Follow a document from this text on; edits of it whose lines are there no more are dropped."""
+        lines = self._texts[path] = lines_of(text)
+        self._edits = [each for each in self._edits if each.path != path or lines[each.line : each.end] == each.after]
 
     def changed(self, path: str, text: str, now: float) -> None:
         """The document's text is another.
@@ -124,7 +125,7 @@ class EditHistory:
         after = lines[low:start] + come + lines[end:high]
         skipped, behind = _common(before, after)
         before, after = before[skipped : len(before) - behind], after[skipped : len(after) - behind]
-        if before != after:
+        if before != after and max(len(before), len(after)) <= MOST_LINES:
             others.append(_Edit(path, low + skipped, before, after, now))
         self._edits = others
 

@@ -86,6 +86,28 @@ def test_it_is_bounded():
     assert [each.line for each in history.recent()] == list(range(0, 200, 4))[-MOST_EDITS:]
 
 
+def test_an_edit_that_grows_is_bounded():
+    text, history = "", EditHistory()
+    history.opened(PATH, text)
+    for n in range(5 * MOST_LINES // 2):
+        text += f"{n}\n"
+        history.changed(PATH, text, n)
+    ((line, before, after),) = pairs(history)
+    assert (before, after) == ("", "".join(f"{n}\n" for n in range(line, 5 * MOST_LINES // 2)))
+    assert after.count("\n") <= MOST_LINES
+
+
+def test_an_edit_of_lines_that_are_others_when_the_document_is_opened_again_is_dropped():
+    history = followed("a\nb\nc\n", "a\nB\nc\n")
+    history.closed(PATH)
+    history.opened(PATH, "a\nB\nother\n")
+    assert pairs(history) == [(1, "b\n", "B\n")]
+    history.closed(PATH)
+    history.opened(PATH, "new\nother\n")
+    history.changed(PATH, "new\nothers\n", 1.0)
+    assert pairs(history) == [(1, "other\n", "others\n")]
+
+
 def test_a_document_can_be_forgotten():
     history = followed("a\n", "b\n")
     history.forget(PATH)
