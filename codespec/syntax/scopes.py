@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from codespec.languages import Language
 from codespec.syntax.tree import new_parser
@@ -36,20 +36,29 @@ class _Rules:
     Attributes:
         scopes: types of nodes that names are bound in.
         functions: those of them whose own name is bound outside of them.
+        outside: by type of node, a field whose names are looked for outside of the scope that the node is of.
+        classes: scopes whose names those within them do not see.
         binders: by type of node, the fields whose names it binds; an empty field is every child.
         patterns: types of nodes between a binder and the names.
-        hoisted: types of binders that bind in the function, not the block.
+        hoisted: types of nodes around binders that bind in the function, not in one of the ``blocks``.
+        late: by type of binder, the field that is read before it binds.
         never: by type of node, the fields whose names are of something else: attributes, keys, keywords.
         unsure: types of nodes whose names cannot be exchanged alone.
+        elsewhere: those of them whose names are bound in another scope than where they stand.
     """
 
     scopes: frozenset[str]
     functions: frozenset[str]
     binders: dict[str, tuple[str, ...]]
     patterns: frozenset[str]
+    outside: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    classes: frozenset[str] = frozenset()
     hoisted: frozenset[str] = frozenset()
+    blocks: frozenset[str] = frozenset()
+    late: frozenset[tuple[str, str]] = frozenset()
     never: frozenset[tuple[str, str]] = frozenset()
     unsure: frozenset[str] = frozenset()
+    elsewhere: frozenset[str] = frozenset()
 
 
 _PYTHON = _Rules(
@@ -69,8 +78,14 @@ _PYTHON = _Rules(
     patterns=frozenset(
         {"pattern_list", "tuple_pattern", "list_pattern", "list_splat_pattern", "dictionary_splat_pattern"}
     ),
+    outside={
+        "for_in_clause": ("right",), "default_parameter": ("value",), "typed_default_parameter": ("value", "type"),
+        "typed_parameter": ("type",), "function_definition": ("return_type",), "class_definition": ("superclasses",),
+    },
+    classes=frozenset({"class_definition"}),
     never=frozenset({("attribute", "attribute"), ("keyword_argument", "name")}),
-    unsure=frozenset({"global_statement", "nonlocal_statement", "aliased_import", "dotted_name", "keyword_pattern"}),
+    unsure=frozenset({"aliased_import", "dotted_name", "keyword_pattern"}),
+    elsewhere=frozenset({"global_statement", "nonlocal_statement"}),
 )  # fmt: skip
 _FUNCTIONS = frozenset(
     {
@@ -78,9 +93,9 @@ _FUNCTIONS = frozenset(
         "method_definition", "generator_function",
     }
 )  # fmt: skip
+_BLOCKS = frozenset({"statement_block", "for_statement", "for_in_statement", "catch_clause", "switch_body"})
 _JAVASCRIPT = _Rules(
-    scopes=_FUNCTIONS | {"program", "statement_block", "for_statement", "for_in_statement", "catch_clause",
-                         "switch_body", "class_body"},
+    scopes=_FUNCTIONS | _BLOCKS | {"program", "class_body"},
     functions=frozenset({"function_declaration", "generator_function_declaration", "class_declaration"}),
     binders={
         "formal_parameters": ("",), "arrow_function": ("parameter",), "required_parameter": ("pattern",),
@@ -89,6 +104,8 @@ _JAVASCRIPT = _Rules(
         "for_in_statement": ("left",),
     },
     patterns=frozenset({"object_pattern", "array_pattern", "rest_pattern", "assignment_pattern", "pair_pattern"}),
+    hoisted=frozenset({"variable_declaration"}),
+    blocks=_BLOCKS,
     unsure=frozenset({"import_specifier", "export_specifier", "import_clause", "namespace_import"}),
 )  # fmt: skip
 _GO = _Rules(
@@ -106,6 +123,7 @@ _GO = _Rules(
         "function_declaration": ("name",), "type_switch_statement": ("alias",), "receive_statement": ("left",),
     },
     patterns=frozenset({"expression_list"}),
+    late=frozenset({("short_var_declaration", "right"), ("var_spec", "value")}),
     never=frozenset({("keyed_element", "")}),
 )  # fmt: skip
 _RULES = {
@@ -165,6 +183,10 @@ def _characters(data: bytes, node: tree_sitter.Node) -> int:
     return len(data[: node.start_byte].decode("utf-8", "replace"))
 
 
+_Bindings: TypeAlias = dict[int, set[tuple[int, int]]]
+"""By the id of a scope that binds a name, where it does so too late: start and end in bytes, empty for nowhere."""
+
+
 class _Reader:
     """The names of one tree."""
 
@@ -180,19 +202,25 @@ class _Reader:
         others = [each for each in renamed if each.start_byte not in places]
         leaves = list(self._leaves(old))
         uses = [each for each in leaves if self._is_variable(each)]
-        binding = {scope.id: scope for each in changed + uses if (scope := self._bound_in(each)) is not None}
-        targets = {self._resolved(each, binding) for each in changed}
-        target = binding.get(next(iter(targets)) or 0) if len(targets) == 1 else None
-        if target is None:
+        bindings: _Bindings = {}
+        for each in changed + uses:
+            scope = self._bound_in(each)
+            if scope is not None:
+                bindings.setdefault(scope.id, set()).add(self._late(each))
+        targets = {self._resolved(each, bindings) for each in changed}
+        target = next(iter(targets)) if len(targets) == 1 else None
+        if target is None or any(self._is_in(each, self._rules.elsewhere) for each in uses):
             return None
         # Where only a use was changed, a name that is known may be meant.
         bound = any(self._bound_in(each) is not None for each in changed)
         if any(not bound or self._inside(each, target) for each in others):
             return None
-        same = [each for each in uses if self._resolved(each, binding) == target.id]
-        if any(self._is_unsure(each) for each in same):
+        same = [each for each in uses if self._resolved(each, bindings) == target]
+        # Imported, or the name of a property as well.
+        if any(each.type == SHORTHAND_PATTERN or self._is_in(each, self._rules.unsure) for each in same):
             return None
-        return same, [each for each in leaves if each not in same]
+        known = set(same)
+        return same, [each for each in leaves if each not in known]
 
     @staticmethod
     def _inside(node: tree_sitter.Node, scope: tree_sitter.Node) -> bool:
@@ -216,18 +244,17 @@ class _Reader:
             leaf, parent = parent, parent.parent
         if parent is None:
             return False
-        for kind, field in self._rules.never:
+        for kind, name in self._rules.never:
             if parent.type != kind:
                 continue
-            held = parent.child_by_field_name(field) if field else parent.named_children[0]
+            held = parent.child_by_field_name(name) if name else parent.named_children[0]
             if held == leaf:
                 return False
         return True
 
-    def _is_unsure(self, leaf: tree_sitter.Node) -> bool:
-        """Whether a name cannot be exchanged alone: it is imported, or names a property as well."""
-        parent = leaf.parent
-        return leaf.type == SHORTHAND_PATTERN or (parent is not None and parent.type in self._rules.unsure)
+    @staticmethod
+    def _is_in(leaf: tree_sitter.Node, kinds: frozenset[str]) -> bool:
+        return leaf.parent is not None and leaf.parent.type in kinds
 
     def _bound_in(self, leaf: tree_sitter.Node) -> tree_sitter.Node | None:
         """The scope that a name is bound in by standing where it does; None where it is only used."""
@@ -238,7 +265,22 @@ class _Reader:
         if parent is None or not any(self._holds(parent, field, node) for field in fields):
             return None
         outside = parent.type in self._rules.functions
-        return self._scope_of(parent.parent if outside else parent)
+        scope = self._scope_of(parent.parent if outside else parent)
+        hoisted = parent.parent is not None and parent.parent.type in self._rules.hoisted
+        while hoisted and scope is not None and scope.type in self._rules.blocks:
+            scope = self._scope_of(scope.parent)
+        return scope
+
+    def _late(self, leaf: tree_sitter.Node) -> tuple[int, int]:
+        """Start and end of what is read before a name is bound that is bound where it stands."""
+        node = leaf.parent
+        while node is not None and node.type in self._rules.patterns:
+            node = node.parent
+        for kind, name in self._rules.late:
+            value = node.child_by_field_name(name) if node is not None and node.type == kind else None
+            if value is not None:
+                return value.start_byte, value.end_byte
+        return 0, 0
 
     @staticmethod
     def _holds(parent: tree_sitter.Node, field: str, node: tree_sitter.Node) -> bool:
@@ -247,17 +289,23 @@ class _Reader:
         return parent.type != "typed_parameter" or parent.named_children[0] == node
 
     def _scope_of(self, node: tree_sitter.Node | None) -> tree_sitter.Node | None:
-        while node is not None and node.type not in self._rules.scopes:
+        """The innermost scope that a node is in, or is, and looks its names up in."""
+        skips = False
+        while node is not None and (skips or node.type not in self._rules.scopes):
+            skips = skips and node.type not in self._rules.scopes
             inner, node = node, node.parent
-            # What a comprehension of Python goes through is outside of it.
-            if node is not None and node.type == "for_in_clause" and inner == node.child_by_field_name("right"):
-                node = node.parent.parent if node.parent is not None else None
+            if node is not None:
+                fields = self._rules.outside.get(node.type, ())
+                skips = skips or any(node.child_by_field_name(name) == inner for name in fields)
         return node
 
-    def _resolved(self, leaf: tree_sitter.Node, binding: Collection[int]) -> int | None:
+    def _resolved(self, leaf: tree_sitter.Node, bindings: _Bindings) -> tree_sitter.Node | None:
         """The innermost scope around a name in which it is bound."""
         own = self._bound_in(leaf)
-        node = own if own is not None else self._scope_of(leaf)
-        while node is not None and node.id not in binding:
+        first = node = own if own is not None else self._scope_of(leaf)
+        while node is not None:
+            binds = any(not start <= leaf.start_byte < end for start, end in bindings.get(node.id, ()))
+            if binds and (node == first or node.type not in self._rules.classes):
+                break
             node = self._scope_of(node.parent)
-        return node.id if node is not None else None
+        return node

@@ -23,6 +23,11 @@ PYTHON = [
     "def f(x, new: int = 3, *args):\n    return f'{<old>}' + 'old'  # old\n",
     "class A:\n    def m(self, new):\n        self.old = <old>\n",
     "with open(x) as new:\n    <old>.read()\n",
+    "old = 1\nclass A:\n    new = 2\n    def m(self):\n        return old\n",
+    "class A(old):\n    new = 2\n    x = <old>\n    def m(self):\n        return old\n",
+    "def f(new: old = old) -> old:\n    return <old>\n",
+    "for new in x:\n    f(lambda old=<old>: old)\n",
+    "new = 0\ndef f():\n    global old\n    old = 5\n",
 ]
 JAVASCRIPT = [
     "function f(new1, b) { return <old> + b.old + {old: <old>} }\nfunction g(old) { return old }",
@@ -35,6 +40,7 @@ JAVASCRIPT = [
     "try { a() } catch (new1) { log(<old>) }",
     "import { old } from 'x'; function f() { return new1 }",
     "function f({ a, b: new1 }, ...rest) { return <old> }",
+    "function f() { if (x) { var new1 = 1; { let old = 2 } } return <old> }",
 ]
 GO = [
     "func f(new int) int { return <old> + x.old }",
@@ -44,6 +50,9 @@ GO = [
     "func f(new int) T { return T{old: <old>} }",
     "func (t *T) m(a, new string) { func() { <old>() }(); func(old int) { old() }(1) }",
     "func f() { var new = 1; <old>++ }\nfunc g() { var old = 1; old++ }",
+    "func f() { for _, new := range xs { old := <old>; use(old) } }",
+    "func f() { for _, old := range xs { new := old; use(<old>) } }",
+    "func f() { new, a := g(); <old>, b := h(<old>, a); use(<old>, b) }",
 ]
 CASES = [
     *(("python", text) for text in PYTHON),
