@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -35,8 +34,6 @@ from codespec.http.questions import Question, about, apply_template, detokenize,
 from codespec.http.queue import FairQueue
 from codespec.http.security import CLIENT, Access, Guard
 from codespec.http.sse import Answer, Shape
-
-logger = logging.getLogger(__name__)
 
 Parse = Callable[[Fields, Defaults, Any], Order]
 

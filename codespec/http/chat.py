@@ -38,9 +38,9 @@ def chat_order(fields: Fields, defaults: Defaults, constrained: Constrained) -> 
             raise fields.bad(name, rule)
     if not fields.flag("add_generation_prompt", True) or fields.flag("continue_final_message"):
         raise fields.bad("continue_final_message", "false: a message that was begun is not gone on with here")
-    options = fields.object("chat_template_kwargs")
+    variables = fields.object("chat_template_kwargs")
     return Order(
-        (ChatPrompt(messages_of(fields), _variables(options)),),
+        (ChatPrompt(messages_of(fields), variables.all() if variables is not None else {}),),
         sampling_of(fields, defaults.sampling),
         limits_of(fields, defaults, -1, "max_completion_tokens", "max_tokens", "n_predict"),
         fields.integer("n", 1, 1, 128),
@@ -65,12 +65,6 @@ def messages_of(fields: Fields) -> tuple[dict[str, Any], ...]:
     if not messages:
         raise fields.bad("messages", "a list of at least one message")
     return messages
-
-
-def _variables(options: Fields | None) -> dict[str, Any]:
-    """More variables of a template, but for those that it always has."""
-    taken = ("messages", "add_generation_prompt", "bos_token", "eos_token")
-    return {name: options.any(name) for name in options.names() if name not in taken} if options is not None else {}
 
 
 def _message(fields: Fields) -> dict[str, Any]:

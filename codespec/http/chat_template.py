@@ -15,16 +15,13 @@ LONGEST = 1 << 22
 """Characters of a rendered conversation."""
 
 
-def chat_tokens(engine: Engine, messages: Sequence[Mapping[str, Any]], **options: Any) -> list[int]:
+def chat_tokens(engine: Engine, messages: Sequence[Mapping[str, Any]]) -> list[int]:
     """The prompt of a conversation, up to where the answer begins.
-
-    Args:
-        options: more variables of the template.
 
     Raises:
         CodespecError: the model has no template, its template refuses the messages, or jinja2 is missing.
     """
-    return begun(engine, rendered(engine, messages, **options))
+    return begun(engine, rendered(engine, messages))
 
 
 def begun(engine: Engine, text: str) -> list[int]:
@@ -34,8 +31,11 @@ def begun(engine: Engine, text: str) -> list[int]:
     return [*start, *vocabulary.tokenize(text, special=True)]
 
 
-def rendered(engine: Engine, messages: Sequence[Mapping[str, Any]], **options: Any) -> str:
+def rendered(engine: Engine, messages: Sequence[Mapping[str, Any]], variables: Mapping[str, Any] | None = None) -> str:
     """The text of a conversation, without the token that every text begins with.
+
+    Args:
+        variables: more of the template's; those that it always has stay as they are.
 
     Raises:
         CodespecError: the model has no template, its template refuses the messages, or jinja2 is missing.
@@ -47,9 +47,10 @@ def rendered(engine: Engine, messages: Sequence[Mapping[str, Any]], **options: A
             "use an instruct model, or give a plain prompt"
         )
     template = _compiled(chat.source)
+    always = {"messages": list(messages), "add_generation_prompt": True}
     names = {"bos_token": chat.beginning, "eos_token": chat.end}
     try:
-        text = str(template.render(messages=list(messages), add_generation_prompt=True, **names, **options))
+        text = str(template.render({**(variables or {}), **always, **names}))
     except Exception as error:  # whatever a template does: it is part of the model file
         raise CodespecError(f"the model's chat template refuses these messages: {_reason(error)}") from None
     if len(text) > LONGEST:

@@ -54,6 +54,13 @@ def unloaded() -> HttpError:
     return HttpError(503, message, code="unloaded", headers={"Retry-After": "1"})
 
 
+def superseded() -> HttpError:
+    """The refusal of a request whose session has a newer one. OpenAI's clients would send it again unless they are told
+    not to, and so end the newer one."""
+    message = "a newer request of this session took its place"
+    return HttpError(409, message, "session", "superseded", headers={"X-Should-Retry": "false"})
+
+
 def large_head(limits: HttpLimits) -> HttpError:
     """The refusal of a head with more bytes than a server takes."""
     return HttpError(

@@ -27,9 +27,9 @@ class Fields:
     def __contains__(self, name: str) -> bool:
         return self._values.get(name) is not None
 
-    def names(self) -> set[str]:
-        """The fields that are there."""
-        return set(self._values)
+    def all(self) -> Mapping[str, Any]:
+        """Names and values, as they are."""
+        return self._values
 
     def bad(self, name: str, rule: str) -> HttpError:
         """The refusal of a field, which must be as ``rule`` says."""
@@ -47,7 +47,10 @@ class Fields:
             return default
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not low <= value <= high:
             raise self.bad(name, f"a number{_range(low, high)}")
-        return float(value)
+        try:
+            return float(value)
+        except OverflowError:  # hundreds of digits
+            raise self.bad(name, "a smaller number") from None
 
     def integer(self, name: str, default: int, low: int, high: int = 2**31 - 1) -> int:
         """A whole number in a range; ``1.0`` is one."""
@@ -132,7 +135,7 @@ def read_fields(body: bytes, status: int = 400) -> Fields:
         HttpError: it is no JSON object, or none that can be handled: nested too deeply, or with half a surrogate pair.
     """
     try:
-        values = json.loads(body, parse_constant=_no_constant)
+        values = json.loads(body.decode("utf-8-sig"), parse_constant=_no_constant)
         if b"\\ud" in body or b"\\uD" in body:
             json.dumps(values, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:  # of UTF-8, of JSON, of numbers of thousands of digits

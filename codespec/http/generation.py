@@ -49,7 +49,7 @@ class Writing:
         if self._engine is None:
             self._order = order = replace(order, sampling=_biased(order, engine.vocabulary))
         self._engine = engine
-        totals.model, totals.context = engine.name, engine.context_length
+        totals.context = engine.context_length
         while self._next < len(order.prompts) * order.count and not cancel.is_set():
             prompt = order.prompts[self._next // order.count]
             if isinstance(prompt, FittedPrompt):

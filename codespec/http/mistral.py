@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from codespec.http.common_fields import Defaults, fitted, language_of, limits_of, sampling_of, stops_of
 from codespec.http.constraints import Constrained
 from codespec.http.errors import HttpError
 from codespec.http.fields import Fields
-from codespec.http.openai_shapes import ChatShape, usage_of
-from codespec.http.order import MiddlePrompt, Order, Totals
+from codespec.http.openai_shapes import ChatShape, reason_of, usage_of
+from codespec.http.order import MiddlePrompt, Order, Piece, Totals
 
 STATUS = 422
 """What a bad field is refused with."""
@@ -25,7 +26,7 @@ def fim_order(fields: Fields, defaults: Defaults, constrained: Constrained) -> O
     Raises:
         HttpError: a field is wrong, unknown or missing.
     """
-    for name in sorted(fields.names() - _KNOWN - _SAMPLING - _OWN):
+    for name in sorted(fields.all().keys() - _KNOWN - _SAMPLING - _OWN):
         raise HttpError(STATUS, f"{name[:80]}: there is no such field here", name[:80], "extra_forbidden")
     if "prompt" not in fields:
         raise HttpError(STATUS, "prompt: a text is wanted", "prompt", "missing")
@@ -45,8 +46,16 @@ def fim_order(fields: Fields, defaults: Defaults, constrained: Constrained) -> O
 
 
 class FimShape(ChatShape):
-    """Answers as Mistral writes them: chats' messages; a stream's last chunk has the counts."""
+    """Answers as Mistral writes them: chats' messages; a stream's last chunk has the reason of the end and the counts,
+    and every chunk has a choice with a content, which clients read unasked."""
+
+    _reason: str | None = None
+
+    def piece(self, piece: Piece) -> Iterator[dict[str, Any]]:
+        """The chunks of a text; the reason of its end waits for the counts."""
+        self._reason = reason_of(piece)
+        yield from super().piece(replace(piece, reason=None))
 
     def last(self, totals: Totals) -> Iterator[dict[str, Any]]:
-        """The counts, always."""
-        yield {**self._chunk([]), "usage": usage_of(totals)}
+        """The reason of the end, and the counts."""
+        yield {**self._delta(0, {"content": ""}, reason=self._reason), "usage": usage_of(totals)}

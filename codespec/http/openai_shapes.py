@@ -42,7 +42,7 @@ class CompletionShape:
     kind, prefix, done = "text_completion", "cmpl-", DONE
     chunk_kind = "text_completion"
 
-    def __init__(self, model: str, usage: bool = False, offsets: bool = False) -> None:
+    def __init__(self, model: str, usage: bool = False) -> None:
         self._head = {"id": self.prefix + secrets.token_hex(12), "created": int(time.time()), "model": model}
         self._head["system_fingerprint"] = FINGERPRINT
         self._usage = usage
@@ -71,7 +71,7 @@ class CompletionShape:
         start = self._lengths.get(piece.index, 0)
         self._lengths[piece.index] = start + len(piece.text)
         chances = completion_logprobs(piece.chances, start) if piece.chances else None
-        return {"index": piece.index, "text": piece.text, "logprobs": chances, "finish_reason": _reason(piece)}
+        return {"index": piece.index, "text": piece.text, "logprobs": chances, "finish_reason": reason_of(piece)}
 
     def _whole_choice(self, piece: Piece) -> dict[str, Any]:
         return self._choice(piece)
@@ -94,7 +94,7 @@ class ChatShape(CompletionShape):
         if piece.text or piece.chances:
             yield self._delta(piece.index, {"content": piece.text}, _chat_chances(piece))
         if piece.reason is not None:
-            yield self._delta(piece.index, {}, reason=_reason(piece))
+            yield self._delta(piece.index, {}, reason=reason_of(piece))
 
     def _delta(
         self, index: int, delta: dict[str, Any], chances: dict[str, Any] | None = None, reason: str | None = None
@@ -104,7 +104,7 @@ class ChatShape(CompletionShape):
 
     def _whole_choice(self, piece: Piece) -> dict[str, Any]:
         message = {"role": "assistant", "content": piece.text, "refusal": None}
-        return {"index": piece.index, "message": message, **_chat_chances(piece), "finish_reason": _reason(piece)}
+        return {"index": piece.index, "message": message, **_chat_chances(piece), "finish_reason": reason_of(piece)}
 
 
 def joined(pieces: Sequence[Piece]) -> list[Piece]:
@@ -125,7 +125,8 @@ def joined(pieces: Sequence[Piece]) -> list[Piece]:
     ]
 
 
-def _reason(piece: Piece) -> str | None:
+def reason_of(piece: Piece) -> str | None:
+    """Why a text has ended, in OpenAI's words; None before."""
     return None if piece.reason is None else _REASONS[piece.reason]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -40,10 +40,10 @@ class MiddlePrompt:
 
 @dataclass(frozen=True)
 class ChatPrompt:
-    """Messages, written out by the model's own template; ``options`` are more variables of it."""
+    """Messages, written out by the model's own template; ``variables`` are more of its variables."""
 
     messages: tuple[dict[str, Any], ...]
-    options: dict[str, Any] = field(default_factory=dict)
+    variables: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,6 @@ class Piece:
 class Totals:
     """The counts of an order: ``prompt`` tokens of all prompts, ``spent`` by all texts."""
 
-    model: str = ""
     prompt: int = 0
     spent: Statistics = field(default_factory=Statistics)
     context: int = 0

@@ -71,7 +71,7 @@ def _from_text(text: str, file_name: str, engine: Engine) -> list[int]:
 
 def _chat(prompt: ChatPrompt, engine: Engine) -> list[int]:
     try:
-        text = rendered(engine, prompt.messages, **prompt.options)
+        text = rendered(engine, prompt.messages, prompt.variables)
     except CodespecError as error:
         raise HttpError(400, str(error), "messages", "no_chat_template") from None
     _check_length(text, engine, engine.context_length, "messages")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections import OrderedDict, deque
 from collections.abc import Callable
 from contextlib import suppress
@@ -13,13 +12,11 @@ from typing import Any, Protocol
 
 from codespec.completion.completer import Completer
 from codespec.http.backend import Backend
-from codespec.http.errors import HttpError, unloaded
+from codespec.http.errors import HttpError, superseded, unloaded
 from codespec.http.limits import HttpLimits
 from codespec.http.order import Emit, Order, Piece, Totals
 from codespec.protocols import Cancel, Statistics
 from codespec.worker.jobs import Job
-
-logger = logging.getLogger(__name__)
 
 
 class Work(Protocol):
@@ -148,8 +145,7 @@ class FairQueue:
         running = [self._running] if self._running is not None else []
         for ticket in [*self._waiting.get(client, ()), *running]:
             if ticket.client == client and ticket.order.session == session and not ticket.over:
-                message = "a newer request of this session took its place"
-                ticket.events.put_nowait(HttpError(409, message, "session", "superseded"))
+                ticket.events.put_nowait(superseded())
                 self.cancel(ticket)
 
     def _next(self) -> None:

@@ -121,7 +121,7 @@ class Guard:
             self._access.check_host(headers)
             self._access.check_origin(headers)
             if scope["method"] == "OPTIONS" and origin and "access-control-request-method" in headers:
-                await _preflight(scope, receive, told)
+                await _preflight(scope, receive, told, headers.get("access-control-request-headers", ""))
                 return
             if scope["path"] not in PUBLIC:
                 scope[CLIENT] = self._access.who(scope, headers)
@@ -140,10 +140,10 @@ def _size(scope: Scope) -> int:
     )
 
 
-async def _preflight(scope: Scope, receive: Receive, send: Send) -> None:
+async def _preflight(scope: Scope, receive: Receive, send: Send, wanted: str) -> None:
     headers = {
         "Access-Control-Allow-Methods": "GET, POST",
-        "Access-Control-Allow-Headers": "authorization, content-type, x-api-key",
+        "Access-Control-Allow-Headers": wanted,  # openai's client sends a dozen of its own
         "Access-Control-Max-Age": "600",
     }
     await Response(status_code=204, headers=headers)(scope, receive, send)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 import socket
 import sys
@@ -34,8 +33,6 @@ if TYPE_CHECKING:
 KEY_VARIABLE = "CODESPEC_API_KEY"
 _FREE_WITHIN_S = 5.0
 _GRACE_S = 2
-
-logger = logging.getLogger(__name__)
 
 
 def keys_of(file: Path | None) -> tuple[str, ...]:

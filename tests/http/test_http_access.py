@@ -39,8 +39,10 @@ def test_origins(closed):
     answer = httpx.get(closed.url + "/v1/models", headers=allowed | key)
     assert answer.headers["access-control-allow-origin"] == "http://page.example"
     assert httpx.get(closed.url + "/v1/models", headers=other | key).status_code == 403
-    asked = {"Access-Control-Request-Method": "POST"}
-    assert httpx.options(closed.url + "/v1/completions", headers=allowed | asked).status_code == 204
+    wanted = "authorization,content-type,x-stainless-os"  # of openai's client in a page
+    asked = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": wanted}
+    answer = httpx.options(closed.url + "/v1/completions", headers=allowed | asked)
+    assert (answer.status_code, answer.headers["access-control-allow-headers"]) == (204, wanted)
     assert httpx.options(closed.url + "/v1/completions", headers=other | asked).status_code == 403
 
 

@@ -117,6 +117,14 @@ def test_a_model_without_a_template_says_so(client):
     assert "no chat template" in response.json()["error"]["message"]
 
 
+def test_a_template_has_more_variables(chat_client):
+    fields = {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 4}
+    plain = chat_client.post("/v1/chat/completions", json=fields).json()["choices"]
+    for variables in ({"engine": 1, "self": 2}, {"messages": [], "add_generation_prompt": False}):  # those it has stay
+        answer = chat_client.post("/v1/chat/completions", json={**fields, "chat_template_kwargs": variables})
+        assert answer.json()["choices"] == plain
+
+
 def test_a_template_may_refuse(chat_client):
     messages = [{"role": "tool", "content": "secret"}]
     error = chat_client.post("/v1/chat/completions", json={"messages": messages}).json()["error"]
@@ -143,6 +151,7 @@ def test_metrics(client):
         ({"temperature": -1}, 400, "temperature"),
         ({"temperature": True}, 400, "temperature"),
         ({"max_tokens": 1.5}, 400, "max_tokens"),
+        ({"mirostat": 10**400}, 400, "mirostat"),
         ({"stop": [""]}, 400, "stop"),
         ({"n": 0}, 400, "n"),
         ({"prompt": {"a": 1}}, 400, "prompt"),
@@ -171,6 +180,8 @@ def test_bad_fields_are_named(client, fields, status, param):
         (b"[]", "application/json", 400),
         (b"\xff", "application/json", 400),
         (b'{"prompt": "\\ud800"}', "application/json", 400),
+        (b'{"prompt": "\xed\xa0\x80"}', "application/json", 400),
+        ('{"prompt": "\\ud800"}'.encode("utf-16"), "application/json", 400),
         (b'{"prompt": NaN}', "application/json", 400),
         (b"[" * 100_000, "application/json", 400),
         (b'{"a":' * 300 + b"1" + b"}" * 300, "application/json", 400),

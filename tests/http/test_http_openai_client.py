@@ -2,6 +2,7 @@
 
 import asyncio
 import enum
+from concurrent.futures import ThreadPoolExecutor
 
 import openai
 import pytest
@@ -137,6 +138,22 @@ def test_a_cancelled_task_ends_the_work(chat_server, ai):
 
     asyncio.run(cancelled())
     until(lambda: idle(ai), 20)
+
+
+def test_what_a_newer_request_ended_is_not_sent_again(chat_server):
+    """It would end the newer one, which would then be sent again, too."""
+    statuses = []
+    with client_of(chat_server) as ai:
+        ai._client.event_hooks["response"] = [lambda response: statuses.append(response.status_code)]
+        session = {"model": "target", "prompt": PROMPT, "temperature": 1}
+        endless = {**ENDLESS, "extra_body": {**ENDLESS["extra_body"], "session": "one"}}
+        with ThreadPoolExecutor(1) as older:
+            ended = older.submit(ai.completions.create, **session, **endless)
+            until(lambda: not idle(ai))
+            assert ai.completions.create(**session, max_tokens=4, extra_body={"session": "one"}).choices[0].text
+            with pytest.raises(openai.ConflictError):
+                ended.result(60)
+    assert statuses.count(409) == 1
 
 
 def test_refusals_are_the_clients_errors(ai):

@@ -138,6 +138,20 @@ def test_mistral(client):
     assert answer["choices"][0]["message"]["content"] == same.json()["choices"][0]["text"]
 
 
+def test_a_stream_of_mistral(client):
+    """Each chunk has a choice with a content, as Continue reads them; the last one has the counts, too."""
+    whole = client.post("/v1/fim/completions", json=MISTRAL).json()
+    text = client.post("/v1/fim/completions", json=MISTRAL | {"stream": True}).text
+    *chunks, last, done = [line.removeprefix("data: ") for line in text.split("\n\n") if line]
+    chunks, last = [json.loads(each) for each in chunks], json.loads(last)
+    contents = [each["choices"][0]["delta"]["content"] for each in (*chunks, last)]
+    assert "".join(contents) == whole["choices"][0]["message"]["content"]
+    assert {each["choices"][0]["finish_reason"] for each in chunks} == {None}
+    assert last["choices"][0]["finish_reason"] == whole["choices"][0]["finish_reason"]
+    assert last["usage"]["completion_tokens"] == whole["usage"]["completion_tokens"]
+    assert done == "[DONE]"
+
+
 @pytest.mark.parametrize("fields", [{"top_k": 4}, {"prompt": None}, {"max_tokens": "x"}])
 def test_mistral_refuses_what_it_does_not_know(client, fields):
     answer = client.post("/v1/fim/completions", json=MISTRAL | fields)
