@@ -50,8 +50,8 @@ class StandIn:
         streamed: tokens of streams that were made; ``left``: streams that the client closed.
     """
 
-    def __init__(self, kind, path, length=1024, exact=True, name="stand-in", most=20, scale_out=False):
-        self.kind, self.name, self.most = kind, name, most
+    def __init__(self, kind, path, length=1024, exact=True, name="stand-in", most=20, scale_out=False, streams=True):
+        self.kind, self.name, self.most, self.streams = kind, name, most, streams
         self.model = Model(path)
         self.context = Context(self.model, context_length=length, exact=exact)
         self.vocabulary = self.model.vocabulary
@@ -131,6 +131,7 @@ class StandIn:
 
     def _stream(self, prompt, most, piece):
         """Events, each of one token; the first is made at once, so that a refusal is one."""
+        require(self.streams, "a proxy that lets no streams through")
         self._check(prompt, self.length - most)
         token, first = piece(list(prompt), [])
         return self._events(list(prompt), token, first, most, piece)

@@ -3,7 +3,7 @@
 import itertools
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 
 import numpy as np
 import permuted
@@ -12,6 +12,7 @@ import pytest
 pytest.importorskip("httpx")
 
 from codespec import Grammar, LocalEngine, Sampling
+from codespec.draft.costs import CostCurve
 from codespec.draft.storage.profiles import Profiles
 from codespec.languages import by_id
 from codespec.models.registry import EMBEDDED, EMBEDDED_TARGET
@@ -136,6 +137,24 @@ def test_sampled_text_is_not_followed(engine, stand_in):
     before = len(stand_in.asked)
     text_of(engine, CODE, count=4, sampling=Sampling(temperature=0.7, seed=1))
     assert not any("stream" in body for _, body in stand_in.asked[before:])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_engine_that_refuses_streams_is_asked_for_one_a_text(local, kind):
+    with closing(StandIn(kind, EMBEDDED_TARGET, streams=False)) as server, connected(server) as engine:
+        before = len(server.asked)
+        assert text_of(engine, CODE, count=12, speculate=False) == text_of(local, CODE, count=12)
+        assert len(server.asked) - before == 1 + 12
+
+
+def test_a_token_costs_less_than_a_request_only_where_it_is_streamed(engine):
+    def cost(sampling):
+        text_of(engine, CODE, count=1, sampling=sampling)
+        engine.costs.replace(CostCurve((0,), (1, 2), ((1000.0, 1100.0),)))
+        return engine.costs.kept(0)[1]
+
+    assert cost(Sampling(temperature=0.7)) == 1000.0
+    assert cost(Sampling()) < 1000.0
 
 
 def test_a_prefill_lets_the_engine_read_once(engine, stand_in):

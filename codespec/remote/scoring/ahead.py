@@ -25,7 +25,7 @@ class Ahead:
         self._text: list[int] = []  # that the next row comes after
 
     def row(self, text: Sequence[int], most: int, best: int, cancel: Cancel | None) -> Row | None:
-        """What comes after a text; None where the engine does not stream it.
+        """What comes after a text; None where the stream failed, or was refused.
 
         Args:
             most: tokens that a new stream has at most.
@@ -37,10 +37,8 @@ class Ahead:
         try:
             if self._rows is None or self._text != text:
                 self.stop()
-                found = self._scorer.follow(text, most, best, cancel)
-                if found is None:
-                    return None
-                self._rows, self._text = self._open.enter_context(found), list(text)
+                stream = self._scorer.follow(text, most, best, cancel)
+                self._rows, self._text = self._open.enter_context(stream), list(text)
             token, row = next(self._rows)
         except (Away, Refused, StopIteration):  # a request for that one token goes on, or says why not
             self.stop()

@@ -61,10 +61,11 @@ class FollowedCosts(RunningCosts):
     Args:
         curve: of requests.
         way_ms: milliseconds of the way there and back.
+        follows: whether it writes on now; where it does not, every token is a request.
     """
 
-    def __init__(self, curve: CostCurve | None, way_ms: float) -> None:
-        self._way_ms = way_ms
+    def __init__(self, curve: CostCurve | None, way_ms: float, follows: Callable[[], bool]) -> None:
+        self._way_ms, self._follows = way_ms, follows
         self._token_ms = 0.0  # between two tokens of a stream; 0: none was seen
         super().__init__(curve)
 
@@ -73,7 +74,7 @@ class FollowedCosts(RunningCosts):
         costs = super().kept(context)
         token_ms = self._token_ms or max(LEAST_MS, costs[1] - self._way_ms)
         opening = costs[1] - token_ms
-        if opening <= 0 or self.fixed or not self.measured:
+        if opening <= 0 or self.fixed or not self.measured or not self._follows():
             return costs
         if self.last != 1:
             return [*costs[:1], token_ms + opening / RUN, *costs[2:]]
@@ -82,7 +83,7 @@ class FollowedCosts(RunningCosts):
 
     def observe(self, n: int, context: int, ms: float) -> None:
         """As ``RunningCosts.observe``."""
-        if n == self.last == 1 and self.measured and not self.fixed:
+        if n == self.last == 1 and self.measured and not self.fixed and self._follows():
             before = self.kept(context)[1]
             self._token_ms = before + (ms - before) * SHARE
         else:
@@ -99,6 +100,7 @@ class RequestCosts:
         target: makes a target of its own for measuring, whose requests a flag stops.
         length: tokens of the engine's context.
         way_ms: of the way there and back.
+        follows: see ``FollowedCosts``.
 
     Attributes:
         running: the costs, updated by every request of a generation.
@@ -112,12 +114,13 @@ class RequestCosts:
         target: Callable[[Cancel], Target],
         length: int,
         way_ms: float,
+        follows: Callable[[], bool],
         profiles: Profiles,
     ) -> None:
         self._text = text
         self._path, self._target, self._profiles = vocabulary, target, profiles
         self._setup = Setup(key_of(engine), (), 0, 0, "", "", False, 0)
-        self.running = FollowedCosts(profiles.curve(vocabulary, self._setup), way_ms)
+        self.running = FollowedCosts(profiles.curve(vocabulary, self._setup), way_ms, follows)
         self._done = self.running.measured
         far = min(FAR, length - LONGEST - 2, len(text) - LONGEST)
         self._measurement = Measurement((0, max(0, far)), SIZES, repeats=1)

@@ -36,7 +36,7 @@ class Scorer:
         greedy: the same where the likeliest token is taken: of a free text, and under a grammar, which refuses some.
         more: how many it may name where those leave a token undecided, ascending.
         length: tokens of the engine's context; 0 is not known.
-        follows: whether ``follow`` gives anything.
+        follows: whether it tells rows of a stream: see ``follow``.
     """
 
     kind = ""
@@ -62,15 +62,15 @@ class Scorer:
 
     def follow(
         self, tokens: Sequence[int], most: int, best: int, cancel: Cancel | None = None
-    ) -> AbstractContextManager[Iterator[tuple[int, Row]]] | None:
+    ) -> AbstractContextManager[Iterator[tuple[int, Row]]]:
         """The engine's own greedy text after another, as it comes: each token, and the row that it was chosen from.
 
-        To leave the block ends the request. None: the engine does not tell rows of a stream.
+        To leave the block ends the request.
 
         Raises:
             Aborted, Away, Refused: as ``score``, while iterating, too.
         """
-        return None
+        raise NotImplementedError
 
     def among(self, tokens: Sequence[int], ids: Sequence[int], cancel: Cancel | None = None) -> Row | None:
         """The log-probabilities of these tokens after a text, whatever their ranks; None: the engine does not tell.

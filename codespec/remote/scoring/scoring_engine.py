@@ -114,7 +114,10 @@ class ScoringEngine(SpeculativeEngine):
         profiles = profiles or Profiles(None)
         engine = f"{kind} {connection.address.url} {self._scorer.model}"
         text = some_tokens(self.model.vocabulary, FAR + LONGEST)
-        costs = RequestCosts(text, file, engine, self._measured, self.context_length, self._round_trip_ms, profiles)
+        costs = RequestCosts(
+            text, file, engine, self._measured, self.context_length, self._round_trip_ms,
+            lambda: self._target.most > 0, profiles,
+        )  # fmt: skip
         here = _Elsewhere(self.model, self.context_length, key_of(engine))
         drafts = Drafts(here, costs, None, 0, profiles, wrap, clock, drafts_bytes or DRAFTS_BYTES, math.inf)
         generator = Generator(
@@ -210,7 +213,7 @@ class ScoringEngine(SpeculativeEngine):
         """
         sampling, limits = sampling or Sampling(), limits or Limits()
         self._target.best = rows_of(sampling, grammar, self._scorer)
-        self._target.most = limits.max_tokens if takes_the_best(sampling) else 0
+        self._target.most = limits.max_tokens if self.follows and takes_the_best(sampling) else 0
         self.costs.last = 0
         try:
             yield from super().generate(prompt, grammar, sampling, limits, cancel, speculate, language, window, changes)

@@ -28,7 +28,7 @@ class ScoringTarget:
     Attributes:
         best: how many tokens a row names.
         most: tokens that the engine writes by itself, of which rows of single tokens are taken; 0: it is asked about
-            each of them.
+            each of them, as after a stream that failed.
         cancel: stops a request that waits; None: nothing does.
     """
 
@@ -61,6 +61,7 @@ class ScoringTarget:
             row = self._ahead.row(text, min(self.most, self._length - len(text)), self.best, self.cancel)
             if row is not None:
                 return [row]
+            self.most = 0  # an engine that refuses it is not to be asked twice about every token
         self.stop()
         return self._scorer.score(text, wanted, self.best, self.cancel)
 
