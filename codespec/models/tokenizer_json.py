@@ -185,13 +185,14 @@ def _convert(path: Path, data: bytes, about: _Beside, made: Path) -> None:
         judge.no_truncation()
         judge.no_padding()
         table = _Table.of(path, whole, about)
-    except CodespecError:
+        beginning = _beginning(judge)
+    except (CodespecError, KeyboardInterrupt, SystemExit):
         raise
-    except Exception as error:  # that library raises nothing more precise
+    except BaseException as error:  # that library raises nothing more precise, and panics are no Exception
         raise CodespecError(f"{path}: no {FILE} that can be read ({_line(error)})") from error
     temporary = made.with_suffix(f".{os.getpid()}.tmp")
     try:
-        table.write(temporary, _pre_tokenizer(path, table, judge, temporary), about, _beginning(judge))
+        table.write(temporary, _pre_tokenizer(path, table, judge, temporary), about, beginning)
         temporary.replace(made)
     finally:
         temporary.unlink(missing_ok=True)
@@ -249,7 +250,8 @@ class _Table:
         from gguf import TokenType
 
         model = whole["model"]
-        if model.get("type", "BPE") != "BPE" or model.get("byte_fallback") or '"ByteLevel"' not in json.dumps(whole):
+        plain = model.get("type", "BPE") == "BPE" and model["merges"] and not model.get("byte_fallback")
+        if not plain or '"ByteLevel"' not in json.dumps(whole):
             raise CodespecError(
                 f"{path}: its tokens are not those of a byte-level BPE, which alone can be taken from a {FILE}; "
                 "name a GGUF file of this model"
@@ -339,5 +341,5 @@ def _ends(path: Path, ids: Mapping[str, int], named: tuple[str | int, ...], size
     return found
 
 
-def _line(error: Exception) -> str:
+def _line(error: BaseException) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0][:200]

@@ -57,3 +57,5 @@ def test_lines_that_stand_for_each_other() -> None:
     assert list(changed_lines(b"a\nb\n", b"a\nb\nc\n")) == []  # a line that was added is like none
     assert list(changed_lines(b"a\nb\nc", b"x\ny\nc")) == [(b"a", b"x"), (b"b", b"y")]
     assert list(changed_lines(b"", b"")) == []
+    long = b"0, " * LONGEST_LINE
+    assert list(changed_lines(b"a\n" + long, b"b\n" + long + b"1")) == [(b"a", b"b")]

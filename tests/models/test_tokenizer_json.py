@@ -155,6 +155,20 @@ def doubled():
     return json.dumps(whole)
 
 
+def without_merges():
+    whole = json.loads(learnt().to_str())
+    whole["model"]["merges"] = []
+    return json.dumps(whole)
+
+
+def panicking():
+    """The library looks for the token in an empty table, and ends its thread."""
+    whole = json.loads(learnt().to_str())
+    single = [{"SpecialToken": {"id": "<s>", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}]
+    whole["post_processor"] = {"type": "TemplateProcessing", "single": single, "pair": [], "special_tokens": {}}
+    return json.dumps(whole)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -165,6 +179,8 @@ def doubled():
         (lambda: '{"model": {"vocab": {}, "merges": []}}', "byte-level BPE"),
         (lambda: '{"model": {"vocab": {}, "merges": []}, "decoder": {"type": "ByteLevel"}}', "can be read"),
         (lambda: "ü".encode("latin-1"), "can be read"),
+        (without_merges, "byte-level BPE"),
+        (panicking, "can be read"),
     ],
 )
 def test_what_cannot_be_taken_says_so(folder, cache, text, message):

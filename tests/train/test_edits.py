@@ -2,6 +2,7 @@
 
 import json
 import random
+import resource
 
 import numpy as np
 import pytest
@@ -263,6 +264,21 @@ def test_shards_hold_rows_and_batches_their_labels(vocabulary, tmp_path):
     ends = np.cumsum([len(row.tokens) - row.prompt for row in kept[:3]]) - 1
     inside = np.setdiff1d(np.arange(len(batch.labels)), ends)
     assert np.array_equal(flat[batch.places[inside] + 1], batch.labels[inside])
+
+
+def test_a_shard_whose_write_was_interrupted_is_none(vocabulary, tmp_path):
+    prompt, updated = all_made("go")[0].prompt()
+    row = rows.row_of(prompt, updated, vocabulary)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (500, before[1]))
+    try:
+        with pytest.raises(OSError, match="large"):
+            rows.write_shard(tmp_path / "shard-0000.npz", [row])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert list(tmp_path.iterdir())
+    with pytest.raises(FileNotFoundError, match="no examples"):
+        next(iter(rows.Batches(tmp_path, 100, 1)))
 
 
 def test_shards_hold_real_edits_of_all_versions(vocabulary, tmp_path):

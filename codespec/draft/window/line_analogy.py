@@ -12,7 +12,7 @@ LEAST_ALIKE = 0.5
 """Of the signs and words of two lines, words counted twice, that both must have for one to be changed as the other."""
 
 LONGEST_LINE = 400
-"""Bytes of a line that is looked at."""
+"""Bytes of a line that is looked at: to compare two takes the square of their lengths."""
 
 _LEXEME = re.compile(rb"\w+|[ \t]+|[^\w \t]")
 _WORD = re.compile(rb"\w")
@@ -92,8 +92,9 @@ def _place(start: int, end: int, where: dict[int, int], old: int, new: int) -> t
 
 
 def changed_lines(old: bytes, new: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """The lines of two texts that stand for each other and differ."""
+    """The lines of two texts that stand for each other and differ; long ones are passed over."""
     one, other = old.splitlines(), new.splitlines()
     for tag, a, b, c, d in SequenceMatcher(None, one, other, autojunk=False).get_opcodes():
         if tag == "replace" and b - a == d - c:
-            yield from zip(one[a:b], other[c:d], strict=True)
+            pairs = zip(one[a:b], other[c:d], strict=True)
+            yield from (pair for pair in pairs if max(map(len, pair)) <= LONGEST_LINE)

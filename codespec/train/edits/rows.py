@@ -61,7 +61,7 @@ def weights_of(unchanged: Sequence[int], said: Sequence[int]) -> npt.NDArray[np.
 
 def write_shard(path: Path, rows: Sequence[Row]) -> None:
     """Rows as one file; an interrupted write leaves none."""
-    temporary = path.with_suffix(".tmp.npz")
+    temporary = path.with_name(f"unfinished-{path.name}")  # which is no name of a shard
     np.savez(
         temporary,
         tokens=np.concatenate([row.tokens for row in rows]),
