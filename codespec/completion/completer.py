@@ -253,10 +253,12 @@ class Completer:
         self.engine.use_nothing_learnt()
         self.engine.prompt_cache.enter("")
 
-    def sampled(self, sampling: Sampling) -> Completer:
-        """This completer with other settings of sampling; it shares everything else."""
+    def bounded(self, sampling: Sampling, time_budget_ms: float | None) -> Completer:
+        """This completer with other settings of sampling and time; it shares everything else."""
         other = copy(self)
         other._sampling = sampling
+        budget = 0 if time_budget_ms is None else max(1, int(time_budget_ms))
+        other._config = replace(self._config, time_budget_ms=budget)
         return other
 
     def generate(

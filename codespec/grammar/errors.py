@@ -9,6 +9,9 @@ from typing import Literal
 
 from codespec.protocols import CodespecError
 
+OR_IGNORE = ", or ignore it with --lenient"
+"""How the remedy ends where a JSON Schema asks for what cannot be enforced."""
+
 
 class GrammarGaveUp(CodespecError):
     """The engine meets a limit in the middle of a text, of which the grammar allows too many readings."""

@@ -199,17 +199,21 @@ def fitted(
     constrained: bool,
     snippets: tuple[Snippet, ...] = (),
 ) -> FittedPrompt | None:
-    """The prompt of a completion that must fit; None where none is asked for (``fit``, ``language``, ``path``).
+    """The prompt of a completion that must fit; None where none is asked for (``fit``, ``language``, ``path``), or no
+    token of one.
 
     Raises:
-        HttpError: it is to fit and to match a grammar, too.
+        HttpError: it is to fit and to match a grammar, too, or to tell probabilities.
     """
     language = language_of(fields)
-    if not fields.flag("fit", bool(language) and not constrained):
+    told = fields.any("logprobs") is not None or bool(fields.any("n_probs"))
+    if not fields.flag("fit", bool(language) and not (constrained or told)) or limits.max_tokens == 0:
         return None
     if constrained:
         raise fields.bad("fit", "false where a grammar is given: what fits is decided by the language's own")
+    if told:
+        raise fields.bad("fit", "false where probabilities are asked for: those of a text that is cut are not told")
     text, path = prefix + suffix, fields.text("path")
     return FittedPrompt(
-        Request(text, len(prefix), language, path, count, max_tokens=max(1, limits.max_tokens), context=snippets)
+        Request(text, len(prefix), language, path, count, max_tokens=limits.max_tokens, context=snippets)
     )

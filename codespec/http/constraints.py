@@ -10,12 +10,15 @@ from typing import Any
 
 from codespec.errors import CodespecError
 from codespec.grammar import Grammar, shipped
+from codespec.grammar.errors import OR_IGNORE
 from codespec.grammar.library import to_generate
 from codespec.http.errors import HttpError
 from codespec.http.fields import Fields
 from codespec.recent import Recent
 
 LONGEST, MOST_CHOICES = 1 << 20, 1000
+_OBJECT = '{"type": "object"}'
+_OR_IGNORE = ", or have it ignored: `response_format` without `strict` does that"
 KEPT = 64
 """Compiled grammars that are kept."""
 _GBNF_RULE = re.compile(r"^\s*[A-Za-z][\w-]*\s*::=", re.MULTILINE)
@@ -49,7 +52,8 @@ class Constraint:
             options = {"lenient": self.lenient} if self.kind == "json" else {}
             return Grammar.from_outside(self.kind, self.text, self.field, **options)
         except CodespecError as error:
-            raise HttpError(400, str(error), self.field, "invalid_grammar") from None
+            message = str(error).replace(OR_IGNORE, _OR_IGNORE)
+            raise HttpError(400, message, self.field, "invalid_grammar") from None
 
 
 @dataclass(frozen=True)
@@ -112,7 +116,7 @@ def _response_format(fields: Fields) -> list[Constraint]:
     if kind == "text":
         return []
     if kind == "json_object":
-        return [_schema(wanted, "schema", '{"type": "object"}')]
+        return [_schema(wanted, "schema", _OBJECT)]
     inner = wanted.object("json_schema")
     if inner is None or "schema" not in inner:
         raise wanted.bad("json_schema", "an object with a `schema`")
@@ -128,7 +132,7 @@ def _structured_outputs(fields: Fields) -> list[Constraint]:
     if "json" in wanted:
         found.append(_schema(wanted, "json"))
     if wanted.flag("json_object"):
-        found.append(_schema(wanted, "json_object_schema", '{"type": "object"}'))
+        found.append(Constraint("json", _OBJECT, wanted.path("json_object")))
     if "structural_tag" in wanted:
         raise wanted.bad("structural_tag", "left out: it is not known here")
     return found + _texts(wanted, "regex", "choice", "grammar")
@@ -152,11 +156,11 @@ def _texts(fields: Fields, regex: str, choice: str, grammar: str) -> list[Constr
     """What stands in fields of these names; an empty text is none."""
     found = []
     if regex and fields.text(regex):
-        found.append(Constraint("regex", fields.text(regex), regex))
+        found.append(Constraint("regex", fields.text(regex), fields.path(regex)))
     if choice and choice in fields:
         found.append(_choice(fields, choice))
     if fields.text(grammar).strip():
-        found.append(_grammar(fields.text(grammar), grammar))
+        found.append(_grammar(fields.text(grammar), fields.path(grammar)))
     return found
 
 
@@ -164,7 +168,7 @@ def _choice(fields: Fields, name: str) -> Constraint:
     choices = fields.texts(name, MOST_CHOICES)
     if not choices:
         raise fields.bad(name, f"a list of 1 to {MOST_CHOICES} texts")
-    return Constraint("gbnf", "root ::= " + " | ".join(map(_quoted, choices)), name)
+    return Constraint("gbnf", "root ::= " + " | ".join(map(_quoted, choices)), fields.path(name))
 
 
 def _quoted(text: str) -> str:
@@ -190,10 +194,7 @@ def _grammar(text: str, field: str) -> Constraint:
 
 def _schema(fields: Fields, name: str, default: str = "", lenient: bool = False) -> Constraint:
     value: Any = fields.any(name)
-    if value is None:
-        return Constraint("json", default, name)
-    if isinstance(value, str):
-        return Constraint("json", value, name, lenient)
-    if not isinstance(value, (dict, bool)):
+    if value is not None and not isinstance(value, (str, dict, bool)):
         raise fields.bad(name, "a JSON Schema")
-    return Constraint("json", json.dumps(value), name, lenient)
+    text = default if value is None else value if isinstance(value, str) else json.dumps(value)
+    return Constraint("json", text, fields.path(name), lenient)

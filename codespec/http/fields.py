@@ -31,9 +31,13 @@ class Fields:
         """Names and values, as they are."""
         return self._values
 
+    def path(self, name: str) -> str:
+        """The name of a field, with those of the objects that it stands in."""
+        return f"{self._at}{name}"
+
     def bad(self, name: str, rule: str) -> HttpError:
         """The refusal of a field, which must be as ``rule`` says."""
-        path = f"{self._at}{name}"
+        path = self.path(name)
         return HttpError(self.status, f"{path} must be {rule}", path, "invalid_value")
 
     def any(self, name: str) -> Any:
@@ -112,14 +116,14 @@ class Fields:
             return None
         if not isinstance(value, dict):
             raise self.bad(name, "an object")
-        return Fields(value, self.status, f"{self._at}{name}.")
+        return Fields(value, self.status, f"{self.path(name)}.")
 
     def objects(self, name: str, most: int) -> list[Fields]:
         """A list of objects."""
         found = self.entries(name, most)
         if not all(isinstance(each, dict) for each in found):
             raise self.bad(name, "a list of objects")
-        return [Fields(each, self.status, f"{self._at}{name}.{index}.") for index, each in enumerate(found)]
+        return [Fields(each, self.status, f"{self.path(name)}.{index}.") for index, each in enumerate(found)]
 
 
 def _range(low: float, high: float) -> str:

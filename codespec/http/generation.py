@@ -78,28 +78,37 @@ class Writing:
             text = self._text = _Text(order, self._next, self._tokens, engine)
             if order.echo:
                 emit(Piece(self._next, _shown(prompt, text.prompt, engine)))
-        over = text.write(cancel, emit, self._count)
+        over = text.write(self._left_ms(), cancel, emit, self._count)
         if over:
             self._text = None
         return over
 
+    def _left_ms(self) -> float | None:
+        """What is left of the time for all texts."""
+        budget = self._order.limits.time_budget_ms
+        return None if budget is None else max(0.0, budget - self._totals.spent.total_ms)
+
     def _fitted(self, prompt: FittedPrompt, completer: Completer, cancel: Cancel, emit: Emit) -> int:
         """Complete a place in a document, each text in one piece; how many are written: all, or, stopped, none."""
-        order = self._order
-        completions = completer.sampled(self._order.sampling).complete(prompt.request, cancel)
+        order, request = self._order, prompt.request
+        completions = completer.bounded(order.sampling, self._left_ms()).complete(request, cancel)
         spent = completer.engine.statistics
         self._untold.add(spent)
         if cancel.is_set():
             return 0
         self._totals.spent.add(spent)
         self._totals.prompt += spent.prefill_tokens + spent.reused_tokens
-        for index in range(order.count):
-            if index >= len(completions):  # there are no more different ones
-                emit(Piece(self._next + index, "", reason="stop"))
+        for number in range(order.count):
+            index = self._next + number
+            if order.echo:
+                emit(Piece(index, request.text[: request.offset]))
+            if number >= len(completions):  # there are no more different ones
+                emit(Piece(index, "", reason="stop"))
                 continue
-            completion = completions[index]
+            completion, stops = completions[number], Stops(order.stops)
             made = tuple(token for each in completion.rounds for token in each.tokens)
-            emit(Piece(self._next + index, completion.text, made, (), completion.finish_reason))
+            text = stops.add(completion.text) + stops.end()
+            emit(Piece(index, text, made, (), "stop" if stops.found else completion.finish_reason, stops.found))
         return order.count
 
 
@@ -110,11 +119,10 @@ class _Text:
         self._order, self._index, self._engine = order, index, engine
         self.prompt = prompt
         self._written: list[int] = []
-        self._spent_ms = 0.0
         self._stops, self._told = Stops(order.stops), ToldTokens(engine.vocabulary)
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
-    def write(self, cancel: Cancel, emit: Emit, count: Callable[[Statistics], None]) -> bool:
+    def write(self, left_ms: float | None, cancel: Cancel, emit: Emit, count: Callable[[Statistics], None]) -> bool:
         """Generate to the end, or until it is stopped; whether it has ended. What it took is counted in any case."""
         order, engine, tokens = self._order, self._engine, self.prompt + self._written
         if order.limits.max_tokens == 0:  # the next request goes on from here
@@ -134,8 +142,9 @@ class _Text:
             logprobs=order.logprobs,
             written=len(self._written),
         )
+        left = Limits(order.limits.max_tokens - len(self._written), left_ms)
         chunks = engine.generate(
-            tokens, self._grammar_state(), sampling, self._left(), cancel, language=order.language, window=window
+            tokens, self._grammar_state(), sampling, left, cancel, language=order.language, window=window
         )
         try:
             with closing(chunks):  # type: ignore[type-var]  # a generator
@@ -144,19 +153,11 @@ class _Text:
             raise _bad_grammar(error) from None
         finally:
             spent = engine.statistics
-            self._spent_ms += spent.total_ms
             # What this text itself has left in the KV cache is no part of the prompt that a client knows of.
             count(replace(spent, reused_tokens=0) if sampling.written else spent)
         if not over:
             engine.prefill(self.prompt + self._written, cancel)  # reads nothing: what was written is kept, too
         return over
-
-    def _left(self) -> Limits:
-        limits = self._order.limits
-        budget = limits.time_budget_ms
-        return Limits(
-            limits.max_tokens - len(self._written), None if budget is None else max(0.0, budget - self._spent_ms)
-        )
 
     def _grammar_state(self) -> GrammarState | None:
         """The grammar after what was written; it may name tokens that this model does not have."""

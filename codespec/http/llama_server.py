@@ -22,6 +22,7 @@ from codespec.http.constraints import Constrained
 from codespec.http.fields import Fields
 from codespec.http.openai_shapes import joined
 from codespec.http.order import MiddlePrompt, Order, Piece, TextPrompt, Totals
+from codespec.http.timings import timings_of
 from codespec.protocols import Snippet
 
 MOST_SNIPPETS, MOST_RESPONSE_FIELDS = 1000, 100
@@ -171,28 +172,6 @@ def settings_of(order: Order, context: int) -> dict[str, Any]:
         "frequency_penalty": sampling.frequency_penalty,
         "stop": list(order.stops),
         "n_probs": order.logprobs or 0,
-    }
-
-
-def timings_of(totals: Totals) -> dict[str, Any]:
-    """Times as llama-server tells them: ``prompt_n`` tokens were read, ``cache_n`` were there."""
-    spent = totals.spent
-    predicted_ms = max(0.0, spent.total_ms - spent.prefill_ms)
-    return {
-        "cache_n": spent.reused_tokens,
-        **_rates("prompt", spent.prefill_tokens, spent.prefill_ms),
-        **_rates("predicted", spent.tokens, predicted_ms),
-        "draft_n": spent.drafted,
-        "draft_n_accepted": spent.accepted,
-    }
-
-
-def _rates(name: str, count: int, ms: float) -> dict[str, Any]:
-    return {
-        f"{name}_n": count,
-        f"{name}_ms": round(ms, 3),
-        f"{name}_per_token_ms": round(ms / count, 4) if count else 0.0,
-        f"{name}_per_second": round(1e3 * count / ms, 3) if ms > 0 else 0.0,
     }
 
 

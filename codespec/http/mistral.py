@@ -10,7 +10,7 @@ from codespec.http.common_fields import Defaults, fitted, language_of, limits_of
 from codespec.http.constraints import Constrained
 from codespec.http.errors import HttpError
 from codespec.http.fields import Fields
-from codespec.http.openai_shapes import ChatShape, reason_of, usage_of
+from codespec.http.openai_shapes import ChatShape, counts_of, reason_of
 from codespec.http.order import MiddlePrompt, Order, Piece, Totals
 
 STATUS = 422
@@ -58,4 +58,4 @@ class FimShape(ChatShape):
 
     def last(self, totals: Totals) -> Iterator[dict[str, Any]]:
         """The reason of the end, and the counts."""
-        yield {**self._delta(0, {"content": ""}, reason=self._reason), "usage": usage_of(totals)}
+        yield {**self._delta(0, {"content": ""}, reason=self._reason), **counts_of(totals)}

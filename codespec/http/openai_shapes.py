@@ -9,10 +9,16 @@ from typing import Any
 
 from codespec.http.order import Piece, ToldToken, Totals
 from codespec.http.sse import DONE
+from codespec.http.timings import timings_of
 
 FINGERPRINT = "b-codespec"
 """Of what answers; a ``b`` and a number at llama-server."""
 _REASONS = {"stop": "stop", "length": "length", "time": "length", "grammar": "length", "cancelled": "stop"}
+
+
+def counts_of(totals: Totals) -> dict[str, Any]:
+    """OpenAI's counts, and the times that llama-server tells beside them."""
+    return {"usage": usage_of(totals), "timings": timings_of(totals)}
 
 
 def usage_of(totals: Totals) -> dict[str, Any]:
@@ -56,12 +62,12 @@ class CompletionShape:
     def last(self, totals: Totals) -> Iterator[dict[str, Any]]:
         """The counts, where they were asked for."""
         if self._usage:
-            yield {**self._chunk([]), "usage": usage_of(totals)}
+            yield {**self._chunk([]), **counts_of(totals)}
 
     def whole(self, pieces: list[Piece], totals: Totals) -> dict[str, Any]:
         """The answer."""
         choices = [self._whole_choice(each) for each in joined(pieces)]
-        return {**self._head, "object": self.kind, "choices": choices, "usage": usage_of(totals)}
+        return {**self._head, "object": self.kind, "choices": choices, **counts_of(totals)}
 
     def _chunk(self, choices: list[dict[str, Any]]) -> dict[str, Any]:
         extra = {"usage": None} if self._usage else {}

@@ -10,6 +10,14 @@ from same_text import compare
 PROMPT = "def add(a, b):\n"
 
 
+UNENFORCEABLE = {"type": "number", "multipleOf": 1e-300}
+
+
+def json_schema(**more):
+    """As OpenAI has it."""
+    return {"response_format": {"type": "json_schema", "json_schema": {"name": "n", "schema": UNENFORCEABLE, **more}}}
+
+
 def events(response):
     """The data of server-sent events, the last one ``[DONE]``."""
     lines = [line for line in response.text.split("\n\n") if line]
@@ -35,6 +43,7 @@ def test_a_stream_has_the_same_text(client):
     whole = complete(client, max_tokens=20).json()
     parts = events(complete(client, max_tokens=20, stream=True, stream_options={"include_usage": True}))
     *chunks, last = parts
+    assert last["timings"]["predicted_n"] == whole["timings"]["predicted_n"] == 20
     assert "".join(each["choices"][0]["text"] for each in chunks) == whole["choices"][0]["text"]
     assert [each["choices"][0]["finish_reason"] for each in chunks][-1] == "length"
     assert last["choices"] == []
@@ -171,6 +180,26 @@ def test_metrics(client):
 def test_bad_fields_are_named(client, fields, status, param):
     response = complete(client, **fields)
     assert (response.status_code, response.json()["error"]["param"]) == (status, param)
+
+
+@pytest.mark.parametrize(
+    ("fields", "param", "lenient"),
+    [
+        ({"json_schema": UNENFORCEABLE}, "json_schema", False),
+        ({"structured_outputs": {"json": UNENFORCEABLE}}, "structured_outputs.json", False),
+        (json_schema(strict=True), "response_format.json_schema.schema", False),
+        (json_schema(), None, True),
+    ],
+)
+def test_what_cannot_be_enforced(client, fields, param, lenient):
+    answer = complete(client, max_tokens=1, **fields)
+    assert answer.status_code == (200 if lenient else 400)
+    if not lenient:
+        error = answer.json()["error"]
+        assert error["param"] == param
+        assert error["message"].startswith(f"{param}: /multipleOf: ")
+        assert "`response_format` without `strict`" in error["message"]
+        assert "--lenient" not in error["message"]
 
 
 @pytest.mark.parametrize(

@@ -47,6 +47,30 @@ def test_an_infill_that_must_fit(client):
     compile(PREFIX + LINE + answer["content"] + SUFFIX, "a.py", "exec")
 
 
+FITTED = {"prompt": PREFIX + LINE, "suffix": SUFFIX, "language": "python", "max_tokens": 24}
+
+
+def test_what_fits_is_cut_at_a_stop_text_too(client):
+    whole = client.post("/v1/completions", json=FITTED).json()["choices"][0]["text"]
+    stop = whole[2:4]
+    [choice] = client.post("/v1/completions", json=FITTED | {"stop": ["never there", stop]}).json()["choices"]
+    assert (choice["text"], choice["finish_reason"]) == (whole[: whole.index(stop)], "stop")
+    echo = client.post("/v1/completions", json=FITTED | {"echo": True}).json()["choices"][0]["text"]
+    assert echo == FITTED["prompt"] + whole
+
+
+def test_what_fits_has_no_probabilities(client):
+    """They are told of a text that need not fit, which is the default where they are asked for."""
+    assert client.post("/v1/completions", json=FITTED | {"logprobs": 1}).json()["choices"][0]["logprobs"]
+    answer = client.post("/v1/completions", json=FITTED | {"logprobs": 1, "fit": True})
+    assert (answer.status_code, answer.json()["error"]["param"]) == (400, "fit")
+
+
+def test_no_token_of_what_fits(client):
+    answer = client.post("/v1/completions", json=FITTED | {"max_tokens": 0}).json()
+    assert (answer["choices"][0]["text"], answer["usage"]["completion_tokens"]) == ("", 0)
+
+
 def test_a_completion_of_llama_server(client):
     fields = {"prompt": "def f(", "n_predict": 6, "n_probs": 2, "return_tokens": True}
     answer = client.post("/completion", json=fields).json()

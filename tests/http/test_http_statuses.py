@@ -96,6 +96,12 @@ def test_what_there_is_when_the_time_is_over():
         choice = httpx.post(server.url + "/v1/completions", json=fields, timeout=60).json()["choices"][0]
         assert time.monotonic() - began < 20
         assert choice["finish_reason"] == "length"
+        began = time.monotonic()
+        choices = httpx.post(server.url + "/v1/completions", json={**ENDLESS, "n": 90}, timeout=60).json()["choices"]
+        assert time.monotonic() - began < 20  # of all its texts together
+        assert [each["finish_reason"] for each in choices] == ["length"] * 90
+        assert choices[0]["text"]
+        assert not choices[-1]["text"]
         answer = httpx.post(
             server.url + "/completion", json={"prompt": PROMPT, "t_max_predict_ms": 1}, timeout=60
         ).json()

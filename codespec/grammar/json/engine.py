@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import llguidance
 
 from codespec.grammar.deep_stack import with_deep_stack
-from codespec.grammar.errors import GrammarError
+from codespec.grammar.errors import OR_IGNORE, GrammarError
 from codespec.grammar.json.order import Found, any_order, several_names
 from codespec.grammar.json.positions import ValuePositions, without_marks
 from codespec.grammar.json.refs import Schema, escape
@@ -69,7 +69,7 @@ def compile_schema(text: str, name: str, lenient: bool = False, single: bool = F
             reason = cause.removeprefix(_NOTHING).removeprefix(": ")
             raise GrammarError(name, f"{place}no value satisfies the schema ({reason})", "leave room for at least one")
         if where is None or not lenient:
-            remedy = "write it in other keywords, or ignore it with --lenient" if where else ""
+            remedy = f"write it in other keywords{OR_IGNORE}" if where else ""
             raise GrammarError(name, f"{where}: {cause}" if where else cause, remedy)
         warnings.append(f"{where}: {cause}; ignored")
         schema = _without(schema, where)

@@ -6,7 +6,7 @@ import math
 from fractions import Fraction
 from typing import Any
 
-from codespec.grammar.errors import GrammarError, did_you_mean
+from codespec.grammar.errors import OR_IGNORE, GrammarError, did_you_mean
 from codespec.grammar.json import logic
 from codespec.grammar.json.formats import ANY_TEXT, ASCII_ONLY, ENGINE_FORMATS, FORMATS
 from codespec.grammar.json.look_around import without_look_around
@@ -33,7 +33,7 @@ class ValueKeywords:
     def unsupported(self, where: str, cause: str, remedy: str) -> None:
         """Raises, or with ``lenient`` warns; the caller then leaves the keyword out."""
         if not self.lenient:
-            raise self.error(where, cause, f"{remedy}, or ignore it with --lenient")
+            raise self.error(where, cause, remedy + OR_IGNORE)
         self.warnings.append(f"{where}: {cause}; ignored")
 
     def count_value(self, value: Any, where: str) -> int:
