@@ -100,9 +100,9 @@ def _chat(completer: Completer | RemoteCompleter, prompt: str, system: str) -> l
     from codespec.completion.remote_completer import RemoteCompleter
     from codespec.http.chat_template import chat_tokens
 
-    engine = (completer.chosen() if isinstance(completer, RemoteCompleter) else completer).engine
+    found = completer.answer(lambda each: each) if isinstance(completer, RemoteCompleter) else completer
     messages = [{"role": "system", "content": system}] if system else []
-    return chat_tokens(engine, [*messages, {"role": "user", "content": prompt}])
+    return chat_tokens(found.engine, [*messages, {"role": "user", "content": prompt}])
 
 
 def load_config(options: argparse.Namespace) -> Config:

@@ -12,7 +12,7 @@ from codespec.completion.request import Completion, Request
 from codespec.engine.engine import Engine
 from codespec.privacy.public_files import PublicFiles
 from codespec.protocols import Cancel, CodespecError
-from codespec.remote.errors import Away, RemoteError
+from codespec.remote.errors import Away, Refused, RemoteError
 
 T = TypeVar("T")
 
@@ -87,13 +87,18 @@ class RemoteCompleter:
         """As ``Completer.generate``; the texts come from one engine, all of them."""
         yield from self._either(lambda completer: list(completer.generate(prompt, *arguments, **options)))
 
-    def chosen(self) -> Completer:
-        """The one that answers now: elsewhere, or while that is away here.
+    def answer(self, work: Callable[[Completer], T], documents: Iterable[Request] = ()) -> T:
+        """What work gives with the completer of the engine elsewhere: while that is away, or where it must not get one
+        of the ``documents``, with the one on this machine, from the beginning.
 
         Raises:
-            RemoteError: the engine elsewhere is away, and there is no model on this machine.
+            RemoteError: as ``work``, or it must not get a document, and there is no model on this machine.
         """
-        return self._either(lambda completer: completer)
+        if all(map(self._may_send, documents)):
+            return self._either(work)
+        if self._load_local is None:
+            raise Refused("this text is not sent to an engine elsewhere (docs/privacy.md); see `remote.fallback`")
+        return work(self._here())
 
     def _either(self, work: Callable[[Completer], T]) -> T:
         try:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import count
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from codespec.completion.completer import Completer
 from codespec.completion.remote_completer import RemoteCompleter
+from codespec.completion.request import Request
 from codespec.errors import CodespecError
 from codespec.protocols import Cancel
 from codespec.worker.decode_thread import DecodeThread
@@ -29,8 +30,13 @@ class Backend(Protocol):
         """``loading``, ``ready`` or ``failed``."""
         ...
 
-    def submit(self, work: Work) -> Job:
-        """Have work done in the decode thread; editors' requests go first, and stop it."""
+    def submit(self, work: Work, documents: Iterable[Request] = ()) -> Job:
+        """Have work done in the decode thread; editors' requests go first, and stop it. It is done again, with the
+        model on this machine, where an engine elsewhere is away.
+
+        Args:
+            documents: texts of files that the model is shown; private ones are sent nowhere.
+        """
         ...
 
     def cancel(self, job: Job) -> None:
@@ -50,10 +56,10 @@ class OwnModels:
         """As ``Backend.state``."""
         return self._decode.state
 
-    def submit(self, work: Work) -> Job:
+    def submit(self, work: Work, documents: Iterable[Request] = ()) -> Job:
         """As ``Backend.submit``."""
         name = f"http {next(self._numbers)}"
-        given = lambda worker, cancel: work(completer_of(worker), cancel)  # noqa: E731
+        given = lambda worker, cancel: _done(work, worker, cancel, documents)  # noqa: E731
         return self._decode.submit(name, given, gives_way=OTHER_CLIENT)
 
 
@@ -86,12 +92,12 @@ class SharedModels:
         if self._closed:
             models.release(self)
 
-    def submit(self, work: Work) -> Job:
+    def submit(self, work: Work, documents: Iterable[Request] = ()) -> Job:
         """As ``Backend.submit``."""
 
         def run(models: Models, cancel: Cancel) -> Any:
             with models.running(cancel):
-                return work(completer_of(self._completer), cancel)
+                return _done(work, self._completer, cancel, documents)
 
         return self._decode.submit(self._name(next(self._numbers)), run, gives_way=OTHER_CLIENT)
 
@@ -102,9 +108,10 @@ class SharedModels:
         self._models.release(self)
 
 
-def completer_of(worker: Any) -> Completer:
-    """The completer that answers now, of what there is for one."""
+def _done(work: Work, worker: Any, cancel: Cancel, documents: Iterable[Request]) -> Any:
+    """What work gives with the completer of a worker."""
     if isinstance(worker, EditingCompleter):  # a language server's
         worker = worker.completer
-    completer: Completer = worker.chosen() if isinstance(worker, RemoteCompleter) else worker
-    return completer
+    if isinstance(worker, RemoteCompleter):
+        return worker.answer(lambda completer: work(completer, cancel), documents)
+    return work(worker, cancel)

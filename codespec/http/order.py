@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from codespec.completion.request import Request
 from codespec.protocols import FinishReason, Limits, Sampling, Statistics
 
 if TYPE_CHECKING:
-    from codespec.completion.request import Request
     from codespec.grammar import Grammar
     from codespec.protocols import Snippet
 
@@ -88,6 +88,21 @@ class Order:
     session: str = ""
     text_biases: tuple[tuple[str, float], ...] = ()
     endless: bool = False
+
+    def documents(self) -> Iterator[Request]:
+        """Texts of files that the prompts show."""
+        for each in self.prompts:
+            context: tuple[Snippet, ...] = ()
+            if isinstance(each, FittedPrompt):
+                yield each.request
+                context = each.request.context
+            elif isinstance(each, MiddlePrompt):
+                yield Request(each.prefix + each.suffix, len(each.prefix), self.language, each.path)
+                context = each.context
+            elif isinstance(each, TextPrompt):
+                yield Request(each.text, len(each.text), self.language, self.file_name)
+            for snippet in context:
+                yield Request(snippet.text, len(snippet.text), self.language, snippet.path)
 
 
 @dataclass(frozen=True)

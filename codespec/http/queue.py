@@ -16,6 +16,7 @@ from codespec.http.errors import HttpError, superseded, unloaded
 from codespec.http.limits import HttpLimits
 from codespec.http.order import Emit, Order, Piece, Totals
 from codespec.protocols import Cancel, Statistics
+from codespec.remote.errors import RemoteError
 from codespec.worker.jobs import Job
 
 
@@ -59,6 +60,7 @@ class Ticket:
         client: takes turns with the others.
         events: pieces, then the totals or what went wrong.
         came: in seconds of ``monotonic``.
+        answered: whether a piece has come.
         unwanted: whether nobody waits for the answer any more.
     """
 
@@ -161,16 +163,21 @@ class FairQueue:
         self._tell()
 
     def _submit(self, ticket: Ticket) -> None:
-        job = ticket.job = self._backend.submit(self._job(ticket))
+        job = ticket.job = self._backend.submit(self._job(ticket), ticket.order.documents())
         job.future.add_done_callback(lambda future: self._post(self._ended, ticket, job))
 
     def _job(self, ticket: Ticket) -> Callable[[Completer, Cancel], Totals]:
         def emit(piece: Piece) -> None:
-            self._post(self._arrived, ticket, piece)
+            first, ticket.answered = not ticket.answered, True
+            self._post(self._arrived, ticket, piece, first)
 
         def run(completer: Completer, cancel: Cancel) -> Totals:
             try:
                 return ticket.work.run(completer, cancel, emit)
+            except RemoteError:
+                if not ticket.answered:  # another model may write it from the beginning
+                    ticket.work = self._work(ticket.order)
+                raise
             finally:
                 self._post(self._watcher.spent, ticket.work.spent())
 
@@ -181,9 +188,8 @@ class FairQueue:
         with suppress(RuntimeError):  # the loop is closed: nobody listens
             self._loop.call_soon_threadsafe(function, *arguments)
 
-    def _arrived(self, ticket: Ticket, piece: Piece) -> None:
-        if not ticket.answered:
-            ticket.answered = True
+    def _arrived(self, ticket: Ticket, piece: Piece, first: bool) -> None:
+        if first:
             self._watcher.first(monotonic() - ticket.came)
         if not ticket.over:
             ticket.events.put_nowait(piece)

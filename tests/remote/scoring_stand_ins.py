@@ -46,6 +46,7 @@ class StandIn:
     Attributes:
         asked: paths and bodies of the requests so far.
         delay_s: seconds before every answer.
+        away: whether connections break, those of streams, too.
         read: of each text at ``/inference/v1/generate``, how many tokens were not in the prefix cache.
         streamed: tokens of streams that were made; ``left``: streams that the client closed.
     """
@@ -58,7 +59,7 @@ class StandIn:
         self.length = self.context.room
         self._held = HeldSequence(self.context.sequence())
         self._lock = threading.Lock()
-        self.asked, self.delay_s, self.streamed, self.left = [], 0.0, 0, 0
+        self.asked, self.delay_s, self.streamed, self.left, self.away = [], 0.0, 0, 0, False
         self.scale_out, self.tells_cached, self.cached, self.read = scale_out, True, set(), []
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         self.server.daemon_threads = True
@@ -285,6 +286,9 @@ def _handler(stand_in):
 
         def do_POST(self):
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            if stand_in.away:
+                self.close_connection = True
+                return
             stand_in.asked.append((self.path, body))
             if stand_in.delay_s:
                 time.sleep(stand_in.delay_s)
@@ -311,6 +315,8 @@ def _handler(stand_in):
             self.end_headers()
             try:
                 for event in events:
+                    if stand_in.away:
+                        return
                     self.wfile.write(b"data: " + json.dumps(event).encode() + b"\n\n")
                 self.wfile.write(b"data: [DONE]\n\n")
             except (BrokenPipeError, ConnectionResetError):
