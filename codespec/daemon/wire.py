@@ -254,7 +254,10 @@ def unpack_offers(packed: Any) -> list[EditOffer] | None:
     """Next edits from JSON."""
     if packed is None:
         return None
-    return [EditOffer(**{**each, "edits": tuple(Edit(**edit) for edit in each["edits"])}) for each in packed]
+    return [
+        EditOffer(**{**each, "edits": tuple(Edit(**edit) for edit in each["edits"]), "parts": tuple(each["parts"])})
+        for each in packed
+    ]
 
 
 def pack_completions(completions: list[Completion] | None) -> list[dict[str, Any]] | None:

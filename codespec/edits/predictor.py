@@ -147,10 +147,9 @@ class EditPredictor:
         for place in windows:
             window = place.window
             changes = [each for each in left if window.start <= each.start and each.end <= window.end]
+            changes = not_rejected(request, place, changes)
             if changes and not self._why_not(request, place, changes):
-                offer = offered(request, place, changes)
-                if offer.id not in request.rejected:
-                    return offer
+                return offered(request, place, changes)
         return None
 
     def _at(self, request: EditRequest, place: Place, left: float, cancel: Cancel | None) -> EditOffer | None:
@@ -225,24 +224,21 @@ class EditPredictor:
     def _checked(self, request: EditRequest, attempt: Attempt, updated: str) -> EditOffer | None:
         """What may be shown of a new window; else ``attempt.why``."""
         window = attempt.place.window
-        changes = [
+        found = [
             Hunk(window.start + each.start, window.start + each.end, each.text)
             for each in hunks(window.inside, updated)
         ]
-        found = bool(changes)
-        changes = without_repeats(changes, window.text, done(window.text, window.path, request.recent))
-        attempt.why = "again" if found and not changes else self._why_not(request, attempt.place, changes)
+        new = without_repeats(found, window.text, done(window.text, window.path, request.recent))
+        changes = not_rejected(request, attempt.place, new)
+        if changes or not found:
+            attempt.why = self._why_not(request, attempt.place, changes)
+        else:
+            attempt.why = "rejected" if new else "again"
         if not attempt.why and window.path == request.path and self._renames.strays(request, changes):
             attempt.why = "another name"
         if not attempt.why and self._copies and brings_names(request, window.text, changes):
             attempt.why = "unknown name"
-        if attempt.why:
-            return None
-        offer = offered(request, attempt.place, changes)
-        if offer.id in request.rejected:
-            attempt.why = "rejected"
-            return None
-        return offer
+        return offered(request, attempt.place, changes) if not attempt.why else None
 
     def _why_not(self, request: EditRequest, place: Place, changes: Sequence[Hunk]) -> str:
         """Why changes are not shown; empty where they are."""
@@ -285,7 +281,14 @@ def offered(request: EditRequest, place: Place, changes: Sequence[Hunk]) -> Edit
         edits,
         line,
         not there or abs(line - line_of(request.text, request.offset)) > NEAR,
+        tuple(offer_id(window.path, window.text, [each]) for each in changes),
     )
+
+
+def not_rejected(request: EditRequest, place: Place, changes: Sequence[Hunk]) -> list[Hunk]:
+    """The changes but for those that the user dropped, alone or among others."""
+    window = place.window
+    return [each for each in changes if offer_id(window.path, window.text, [each]) not in request.rejected]
 
 
 def offer_id(path: str, text: str, changes: Sequence[Hunk]) -> str:

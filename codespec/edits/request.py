@@ -48,7 +48,7 @@ class EditRequest:
         offset: of the cursor, in characters of ``text``.
         recent: of all documents, the most recent last; those of private files are left out.
         others: open documents, the last edited first; private ones are left out.
-        rejected: ids of offers that the user dropped, which are not made again.
+        rejected: ids of the parts of offers that the user dropped, which are not offered again.
         budget_ms: how long the prediction may take.
     """
 
@@ -82,12 +82,14 @@ class EditOffer:
         edits: of one document, within one window, ascending and apart from each other; usually one.
         line: of the first of them, from 0.
         jump: whether that is out of the user's sight: some lines from the cursor, or in another document.
+        parts: the ids that its edits would have one by one.
     """
 
     id: str
     edits: tuple[Edit, ...]
     line: int
     jump: bool
+    parts: tuple[str, ...] = ()
 
     @property
     def path(self) -> str:

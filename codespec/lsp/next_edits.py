@@ -32,7 +32,7 @@ MOST_FILES = 256
 MOST_OFFERS = 64
 """Next edits that may still be applied or dropped."""
 MOST_REJECTED = 256
-"""Dropped ones that are not offered again."""
+"""Parts of dropped ones, which are not offered again."""
 MOST_OTHERS, LARGEST_OTHER = 8, 100_000
 """Other open documents that are looked at, and the characters of one of them."""
 
@@ -61,8 +61,9 @@ class _Followed:
 
 @dataclass(frozen=True)
 class _Offered:
-    """A next edit that was answered: the lines that it changes, as they are and as they become."""
+    """A next edit that was answered: the lines that it changes, as they are and as they become; the ids of its parts."""
 
+    parts: tuple[str, ...]
     document: Document
     language: str
     row: int
@@ -184,9 +185,8 @@ class NextEdits:
         line_start, line_end = plain.offset(first, 0), plain.offset(last, len(plain.lines[last]))
         changed = text[line_start:start] + new[start:stop] + text[end:line_end]
         self._statistics.count(found.language, "edits_shown")
-        self._offers[offer.id] = _Offered(
-            document, found.language, first, tuple(plain.lines[first : last + 1]), tuple(changed.split("\n"))
-        )
+        old, become = tuple(plain.lines[first : last + 1]), tuple(changed.split("\n"))
+        self._offers[offer.id] = _Offered(offer.parts, document, found.language, first, old, become)
 
         def span(start: int, end: int) -> dict[str, Any]:
             return {"start": _plain(plain.position(start)), "end": _plain(plain.position(end))}
@@ -207,10 +207,10 @@ class NextEdits:
             self.applied.add(offered.document, offered.language, offered.row, offered.old, offered.new)
 
     def reject(self, identifier: str) -> None:
-        """The user has dropped an offer, which is not made again."""
-        self._rejected[identifier] = None
+        """The user has dropped an offer, no part of which is offered again; one that is not known is ignored."""
         offered = self._offers.pop(identifier, None)
         if offered is not None:
+            self._rejected.update(dict.fromkeys(offered.parts))
             self._statistics.count(offered.language, "edits_rejected")
 
     def _may_follow(self, followed: _Followed) -> bool:

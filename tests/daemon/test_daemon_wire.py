@@ -134,7 +134,7 @@ def test_next_edits_arrive_as_they_were(tmp_path, monkeypatch):
     for request in (sent, replace(sent, text="x = 12\n", others=())):
         packed = json.loads(json.dumps(pack_edit_request(request, ours)))
         assert unpack_edit_request(packed, theirs) == request
-    offers = [EditOffer("id", (Edit("a.py", 0, 1, "y"), Edit("a.py", 3, 3, "z")), 0, True)]
+    offers = [EditOffer("id", (Edit("a.py", 0, 1, "y"), Edit("a.py", 3, 3, "z")), 0, True, ("1", "2"))]
     assert unpack_offers(json.loads(json.dumps(pack_offers(offers)))) == offers
     assert unpack_offers(pack_offers(None)) is None
     monkeypatch.chdir(tmp_path)

@@ -71,10 +71,23 @@ def test_what_is_not_shown(answer, why):
 
 def test_what_was_dropped_is_not_offered_again():
     offer, _ = predicted(request(), RENAMED)
-    again, predictor = predicted(request(rejected=frozenset({offer.id})), RENAMED)
+    dropped = frozenset(offer.parts)
+    again, predictor = predicted(request(rejected=dropped), RENAMED)
     assert (again, predictor.why) == (None, "rejected")
-    moved = request("# x\n" + BEFORE, "# x\n" + AFTER, rejected=frozenset({offer.id}))
+    moved = request("# x\n" + BEFORE, "# x\n" + AFTER, rejected=dropped)
     assert predicted(moved, "# x\n" + RENAMED)[0] is None
+
+
+def test_what_was_dropped_is_no_part_of_another_offer():
+    filler = "".join(f"    x{n} = {n}\n" for n in range(8))
+    before = f"def f(size):\n    print(size)\n{filler}    g(size)\n{filler}    return size\n"
+    text, dropped, lines = before.replace("size", "total", 1), set(), []
+    for offset in (8, len(text) // 2):
+        asked = request(before, text, offset=offset, rejected=frozenset(dropped))
+        offer = EditPredictor(ScriptedEngine(), SweepV1()).predict(asked)
+        lines.append([text.count("\n", 0, each.start) for each in offer.edits])
+        dropped |= {*offer.parts}
+    assert lines == [[1, 10], [19]]
 
 
 def test_where_the_name_is_left_elsewhere_that_is_a_jump():
@@ -117,7 +130,7 @@ def test_a_rename_needs_no_model():
     predictor = EditPredictor(engine, SweepV1())
     offer = predictor.predict(request())
     assert (offer.applied(AFTER), predictor.by, predictor.attempts, engine.asked) == (RENAMED, "rename", [], [])
-    dropped = request(rejected=frozenset({offer.id}))
+    dropped = request(rejected=frozenset(offer.parts))
     predictor = EditPredictor(ScriptedEngine(RENAMED), SweepV1())
     assert (predictor.predict(dropped), predictor.why) == (None, "rejected")
 

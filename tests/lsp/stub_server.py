@@ -75,7 +75,7 @@ class StubCompleter:
                 say("stopped the edit")
                 return None
             time.sleep(float(os.environ.get("STUB_STEP_S", "0.01")))
-        found = (each for each in (*additions(request), *renames(request)) if each.id not in request.rejected)
+        found = (each for each in (*additions(request), *renames(request)) if not request.rejected & {*each.parts})
         return list(found)[:1]
 
     def prefill(self, request: Request, cancel: threading.Event) -> int:
@@ -114,12 +114,13 @@ def additions(request: EditRequest) -> Iterator[EditOffer]:
     line, start = request.text.count("\n", 0, request.offset), request.text.find("two lines\n")
     if start >= 0 and "one\n" not in request.text:
         end = start + len("two lines\n")
-        yield EditOffer("added", (Edit(request.path, end, end, "one\ntwo\n"),), request.text.count("\n", 0, end), False)
+        edit = Edit(request.path, end, end, "one\ntwo\n")
+        yield EditOffer("added", (edit,), request.text.count("\n", 0, end), False, ("part of added",))
     start = request.text.find("replaced\n")
     if start >= 0:
         end = request.text.index("\n", start + len("replaced\n")) + 1
         edit = Edit(request.path, start, end, "1\n\t2\n3\n")
-        yield EditOffer("replaced", (edit,), request.text.count("\n", 0, start), line != 0)
+        yield EditOffer("replaced", (edit,), request.text.count("\n", 0, start), line != 0, ("part of replaced",))
 
 
 def renames(request: EditRequest) -> Iterator[EditOffer]:
@@ -137,7 +138,8 @@ def renames(request: EditRequest) -> Iterator[EditOffer]:
         line = text.count("\n", 0, start)
         near = path == request.path and abs(line - request.text.count("\n", 0, request.offset)) <= 2
         edit = Edit(path, start, start + len(before), after)
-        yield EditOffer(f"{path}:{line}:{before}:{after}", (edit,), line, not near)
+        name = f"{path}:{line}:{before}:{after}"
+        yield EditOffer(name, (edit,), line, not near, (f"part of {name}",))
 
 
 def completion(text: str) -> Completion:

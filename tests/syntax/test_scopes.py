@@ -27,7 +27,7 @@ PYTHON = [
     "class A(old):\n    new = 2\n    x = <old>\n    def m(self):\n        return old\n",
     "def f(new: old = old) -> old:\n    return <old>\n",
     "for new in x:\n    f(lambda old=<old>: old)\n",
-    "new = 0\ndef f():\n    global old\n    old = 5\n",
+    "def f():\n    new = 0\n    def g():\n        nonlocal old\n        old = 5\n    return old\n",
 ]
 JAVASCRIPT = [
     "function f(new1, b) { return <old> + b.old + {old: <old>} }\nfunction g(old) { return old }",
