@@ -260,6 +260,34 @@ def test_in_another_file(kind, folder):
         editor.wait(lambda: editor.buffer() == ["import example", "example.total"])
 
 
+def test_a_change_where_it_was_asked_for_ends_an_edit_of_another_file(kind, folder):
+    (folder / ".git").mkdir()
+    (folder / "other.py").write_text("import example\nexample.count\n")
+    with editing(kind, folder, STUB, "count = 0\n", options="auto_trigger = false,") as editor:
+        editor.wait_until_ready()
+        editor.command(f"edit {folder / 'other.py'}")
+        editor.command("set hidden | buffer 1")
+        renamed(editor)
+        editor.type("<M-n>")
+        offered(editor, 0, "total = 0   Tab: jump to other.py, line 2")
+        editor.type("0x")
+        offered(editor, 0, "otal = 0")
+        assert not editor.lua("return require('codespec').is_edit_visible()")
+
+
+def test_nothing_is_said_in_buffers_without_its_keys(kind, folder):
+    with editing(kind, folder, STUB, FAR) as editor:
+        renamed(editor)
+        editor.type("<M-n>")
+        offered(editor, 0, "total = 0   Tab: jump to line 62")
+        editor.type(":enew<CR>")
+        editor.wait(lambda: editor.buffer() == [""])
+        editor.lua("vim.wait(100)")
+        assert not any("Tab: jump" in row for row in editor.rows())
+        editor.type(":buffer 1<CR>")
+        offered(editor, 0, "total = 0   Tab: jump to line 62")
+
+
 def test_with_a_client_that_knows_edits_of_another_server(kind, folder, tmp_path):
     """The recipe of the documentation, and requests as sidekick.nvim makes them."""
     if kind.version < (0, 12):

@@ -31,7 +31,8 @@ local seen = {} -- buffer -> the state that was asked for, or from where on chan
 --   uri      of its document
 --   encoding of its columns
 --   hunks    each a range and a text
---   buffer, tick   the buffer once it is loaded, and its state: any change ends the offer
+--   buffer   that of the document
+--   ticks    the states of the buffers that it concerns, its own and the one that it was asked for in: any change ends it
 local offer
 
 local function engine()
@@ -45,7 +46,8 @@ end
 local function may_show()
   local mode = api.nvim_get_mode().mode:sub(1, 1)
   local free = (mode == 'n' or mode == 'i') and vim.fn.pumvisible() == 0 and not in_snippet()
-  return free and not engine().remainder() and not pause.reason(api.nvim_get_current_buf())
+  local buffer = api.nvim_get_current_buf()
+  return free and engine().client(buffer) ~= nil and not engine().remainder() and not pause.reason(buffer)
 end
 
 -- Whether an edit is on the screen, or a hint at one: then the keys are its own.
@@ -58,6 +60,15 @@ local function clear()
     draw.clear(buffer)
   end
   drawn = {}
+end
+
+local function is_current()
+  for buffer, tick in pairs(offer.ticks) do
+    if not api.nvim_buf_is_valid(buffer) or api.nvim_buf_get_changedtick(buffer) ~= tick then
+      return false
+    end
+  end
+  return true
 end
 
 local function is_here()
@@ -131,15 +142,18 @@ function M.forget()
   clear()
 end
 
--- Take an answer; whether there is an edit now.
-local function answer(result, encoding)
+-- Take an answer for a buffer; whether there is an edit now.
+local function answer(result, encoding, asked)
   local edit = type(result) == 'table' and type(result.edits) == 'table' and result.edits[1]
   if not edit then
     return false
   end
   local buffer = vim.uri_to_bufnr(edit.textDocument.uri)
   offer = { id = edit.command.arguments[1], uri = edit.textDocument.uri, encoding = encoding, hunks = edit.hunks }
-  offer.buffer, offer.tick = buffer, api.nvim_buf_get_changedtick(buffer)
+  offer.buffer, offer.ticks = buffer, {}
+  for _, each in ipairs({ buffer, asked }) do
+    offer.ticks[each] = api.nvim_buf_get_changedtick(each)
+  end
   M.redraw()
   return true
 end
@@ -167,7 +181,7 @@ local function ask(kind, done)
       return
     end
     local current = api.nvim_buf_is_valid(buffer) and tick == api.nvim_buf_get_changedtick(buffer)
-    done(current and not err and answer(result, client.offset_encoding))
+    done(current and not err and answer(result, client.offset_encoding, buffer))
   end), buffer)
   pending = sent and { client = client.id, request = id } or nil
 end
@@ -244,7 +258,7 @@ function M.jump_or_apply()
   if not M.is_shown() then
     return false
   end
-  if api.nvim_buf_get_changedtick(offer.buffer) ~= offer.tick then
+  if not is_current() then
     M.forget()
   elseif is_near() then
     apply()
@@ -269,7 +283,7 @@ end
 
 -- The text has changed, or the cursor: what is offered is for one state of the text, and drawn by where the cursor is.
 local function changed(buffer)
-  if offer and api.nvim_buf_get_changedtick(offer.buffer) == offer.tick then
+  if offer and is_current() then
     M.redraw()
     return
   end
