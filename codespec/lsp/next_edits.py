@@ -61,7 +61,7 @@ class _Followed:
 
 @dataclass(frozen=True)
 class _Offered:
-    """A next edit that was answered: the lines that it changes, as they are and as they become; the ids of its parts."""
+    """A next edit that was answered: its parts' ids, the lines that it changes as they are, and as they become."""
 
     parts: tuple[str, ...]
     document: Document
