@@ -119,6 +119,7 @@ class CodeServer:
         settings: of codespec.
         environment: variables besides those of this process.
         path: takes the place of ``PATH``.
+        files: of the workspace, by name: what VS Code reads when it opens it.
     """
 
     def __init__(
@@ -127,12 +128,16 @@ class CodeServer:
         settings: Mapping[str, Any],
         environment: Mapping[str, str] | None = None,
         path: str | None = None,
+        files: Mapping[str, str] | None = None,
     ) -> None:
         # Not in pytest's folder: the paths of sockets must be short.
         self.home = Path(tempfile.mkdtemp(prefix="codespec-vscode-"))
         self.port = free_port()
         self.workspace = self.home / "project"
-        self.workspace.mkdir()
+        for name, text in (files or {}).items():
+            (self.workspace / name).parent.mkdir(parents=True, exist_ok=True)
+            (self.workspace / name).write_text(text)
+        self.workspace.mkdir(exist_ok=True)
         # What is of the machine, such as programs, counts on the server only; the rest is the user's.
         self._machine, self._user = (self.home / "user" / each / "settings.json" for each in ("Machine", "User"))
         for each in (self._machine, self._user):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import itertools
+import json
 import time
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,12 @@ TEXT = "count = 0\nfor x in items:\n    count += 1\nprint(count)\n"
 MANUAL = {"codespec.command": STUB}
 AUTOMATIC = {**MANUAL, "codespec.edits.mode": "automatic"}
 _NUMBERS = itertools.count(1)
+
+PREFIX = "pairnothing"
+"""Of the snippet in the window that tests of next edits share; the server completes nothing behind it."""
+
+# It has two tab stops and the end, behind which the server completes nothing.
+_SNIPPETS = {"pair": {"prefix": PREFIX, "body": ["<${1:one} ${2:two}>nothing"]}}
 
 # What is struck out, and what is drawn beside other text, from the top.
 DRAWN = """() => {
@@ -76,7 +83,8 @@ _THEME = """(name) => {
 def open_editor(window: Any) -> Any:
     """The window that tests of next edits share. Half a minute, after which it is seen what was taken back, is four
     seconds there."""
-    editor = window("edits", MANUAL, environment={"CODESPEC_EDIT_CHECK_S": "4"})
+    files = {".vscode/pair.code-snippets": json.dumps(_SNIPPETS)}
+    editor = window("edits", MANUAL, environment={"CODESPEC_EDIT_CHECK_S": "4"}, files=files)
     editor.wait_until_ready()
     return editor
 

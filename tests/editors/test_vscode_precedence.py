@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 from code_server import VSIX, install_extension
-from drawn_edits import AUTOMATIC, MANUAL, TEXT, drawn, name, never_drawn, open_editor, rename, wait_for
+from drawn_edits import AUTOMATIC, MANUAL, PREFIX, TEXT, drawn, name, never_drawn, open_editor, rename, wait_for
 from other_extension import GHOST, package
-
-PREFIX = "pairnothing"
-"""Of the snippet; the server completes nothing behind it."""
 
 PAUSE_S = 1.5
 """After which an edit that comes by itself would be there."""
@@ -18,13 +13,7 @@ PAUSE_S = 1.5
 
 @pytest.fixture
 def editor(window):
-    """With a snippet that has two tab stops and the end, behind which the server completes nothing."""
-    editor = open_editor(window)
-    folder = editor.server.workspace / ".vscode"
-    folder.mkdir(exist_ok=True)
-    pair = {"pair": {"prefix": PREFIX, "body": ["<${1:one} ${2:two}>nothing"]}}
-    (folder / "pair.code-snippets").write_text(json.dumps(pair))
-    return editor
+    return open_editor(window)
 
 
 @pytest.fixture
