@@ -102,11 +102,11 @@ def free_port() -> int:
         return int(listening.getsockname()[1])
 
 
-def wait_until(condition: Callable[[], Any], what: str, timeout: float = WAIT_S) -> Any:
-    """The first true value of ``condition``, which is asked again and again."""
+def wait_until(condition: Callable[[], Any], what: str | Callable[[], str], timeout: float = WAIT_S) -> Any:
+    """The first true value of ``condition``, which is asked again and again; ``what`` tells what is waited for."""
     end = time.monotonic() + timeout
     while not (found := condition()):
-        assert time.monotonic() < end, f"not within {timeout:.0f} s: {what}"
+        assert time.monotonic() < end, f"not within {timeout:.0f} s: {what() if callable(what) else what}"
         time.sleep(0.05)
     return found
 
@@ -269,6 +269,11 @@ class Editor:
         self.focus()
         return path
 
+    def close_all(self) -> None:
+        """Close all files, which are saved."""
+        self.press("Control+K", "Control+W")
+        self.wait(lambda: self.page.locator(".tab").count() == 0, "all files are closed")
+
     def focus(self) -> None:
         self.page.locator(".editor-instance .view-lines").first.click(position={"x": 300, "y": 250})
         self.press("Control+Home")
@@ -299,7 +304,7 @@ class Editor:
         """The ghost text on the screen; empty if there is none."""
         return self.page.evaluate(GHOST)
 
-    def wait(self, condition: Callable[[], Any], what: str, timeout: float = WAIT_S) -> Any:
+    def wait(self, condition: Callable[[], Any], what: str | Callable[[], str], timeout: float = WAIT_S) -> Any:
         try:
             return wait_until(condition, what, timeout)
         except AssertionError as error:

@@ -81,11 +81,12 @@ _THEME = """(name) => {
 
 
 def open_editor(window: Any) -> Any:
-    """The window that tests of next edits share. Half a minute, after which it is seen what was taken back, is four
-    seconds there."""
+    """The window that tests of next edits share, without the files of the test before, where an edit may be next, too.
+    Half a minute, after which it is seen what was taken back, is four seconds there."""
     files = {".vscode/pair.code-snippets": json.dumps(_SNIPPETS)}
     editor = window("edits", MANUAL, environment={"CODESPEC_EDIT_CHECK_S": "4"}, files=files)
     editor.wait_until_ready()
+    editor.close_all()
     return editor
 
 
@@ -111,9 +112,8 @@ def drawn(editor: Any) -> dict[str, list[str]]:
 
 def wait_for(editor: Any, gone: list[str], *come: str) -> None:
     """Wait until just these texts are struck out, and just these are drawn beside others."""
-    editor.wait(
-        lambda: drawn(editor) == {"gone": gone, "come": list(come)}, f"drawn: {gone} {come}, not {drawn(editor)}"
-    )
+    wanted = {"gone": gone, "come": list(come)}
+    editor.wait(lambda: drawn(editor) == wanted, lambda: f"drawn: {wanted}, not {drawn(editor)}")
 
 
 def never_drawn(editor: Any, seconds: float) -> None:

@@ -49,7 +49,6 @@ def test_offered_and_applied_one_after_the_other(editor):
     editor.save(path)
 
 
-@pytest.mark.xfail(strict=False, reason="now and then the key that goes there has applied the edit, too")
 def test_gone_to_where_it_is_out_of_sight(editor):
     path = rename(editor, FAR)
     editor.press("Alt+N")
@@ -58,13 +57,12 @@ def test_gone_to_where_it_is_out_of_sight(editor):
     editor.press("Tab")
     wait_for(editor, ["count"], "total", "Tab: apply")
     editor.picture("there")
-    assert path.read_text() == FAR
+    assert "print(count)" in editor.document()
     editor.press("Tab")
     wait_for(editor, [])
     assert editor.save(path) == FAR.replace("count", "total")
 
 
-@pytest.mark.xfail(strict=False, reason="now and then the key that goes there has applied the edit, too")
 def test_gone_to_where_the_user_has_scrolled_away(editor):
     """The cursor is beside the edit, but neither is on the screen: nothing is applied that is not seen."""
     path = rename(editor, TEXT + "\n" * 200)
@@ -183,6 +181,7 @@ def test_several_lines(editor):
 
 
 def test_what_is_taken_back_within_half_a_minute_is_counted(editor):
+    before = counts_of_go(editor)
     path = rename(editor, suffix=".go")
     editor.press("Alt+N")
     wait_for(editor, ["count"], "total", "Tab: apply")
@@ -194,17 +193,19 @@ def test_what_is_taken_back_within_half_a_minute_is_counted(editor):
     editor.press("Control+Z")
     editor.wait(lambda: editor.document()[2] == "    count += 1", "it is taken back")
     editor.save(path)
-    editor.wait(lambda: counts_of_go(editor) == ["2", "1 (50 %)", "1", "1"], "shown, applied, dropped, taken back")
+    after = [count + more for count, more in zip(before, (2, 1, 1, 1), strict=True)]
+    editor.wait(lambda: counts_of_go(editor) == after, "shown, applied, dropped, taken back")
 
 
-def counts_of_go(editor) -> list[str]:
-    """What the page of statistics says of next edits in Go: it is as it was when it was asked for."""
+def counts_of_go(editor) -> list[int]:
+    """What the page of statistics says of next edits in Go, as they were when it was asked for: how many were shown,
+    applied, dropped and taken back."""
     editor.run("codespec: Show Statistics")
     page = page_with(editor, "Statistics")
     row = page.locator("[aria-label='Next edits by language'] tbody tr", has=page.locator("th", has_text="go"))
-    found = row.locator("td").all_inner_texts()
+    found = [int(text.split()[0]) for text in row.locator("td").all_inner_texts()]
     close_page(editor)
-    return found
+    return found or [0] * 4
 
 
 def test_why_there_is_none(editor):
@@ -222,7 +223,6 @@ def test_why_there_is_none(editor):
     editor.save(path)
 
 
-@pytest.mark.xfail(strict=False, reason="now and then the key that goes there has applied the edit, too")
 def test_in_another_file(editor):
     other = name()
     there = editor.open(other, "import a\na.count\n")
@@ -236,7 +236,8 @@ def test_in_another_file(editor):
     editor.press("Tab")
     wait_for(editor, [])
     assert editor.save(there) == "import a\na.total\n"
-    assert path.read_text() == "count = 0\n"
+    editor.page.locator(f".tab[data-resource-name='{path.name}']").click()
+    assert editor.save(path) == "total = 0\n"
 
 
 @pytest.mark.skipif(not EDIT_MODEL.is_file(), reason="there is no embedded model of next edits here")
