@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, pairwise
 
 from codespec.draft.sequence import common_prefix
 from codespec.protocols import GrammarState, Proposal, Sampler
@@ -29,6 +29,8 @@ GENERATED = 4_096
 
 BREAK = -1
 """Between two texts of an index; no token."""
+
+_FIRST, _SECOND = 0x9E3779B1, 0x85EBCA77
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,7 @@ class NgramIndex:
         self._earlier = array("i")  # for each place the previous one of its chain
 
     def _chain(self, first: int, second: int) -> int:
-        return (first * 0x9E3779B1 + second * 0x85EBCA77) & (len(self._latest) - 1)
+        return (first * _FIRST + second * _SECOND) & (len(self._latest) - 1)
 
     def extend(self, tokens: Sequence[int]) -> None:
         """Append tokens."""
@@ -84,13 +86,17 @@ class NgramIndex:
         before = len(held)
         held.extend(tokens)
         earlier.extend([-1] * (min(GRAM, len(held)) - min(GRAM, before)))
-        for place in range(max(before, GRAM), len(held)):
-            slot = self._chain(held[place - 2], held[place - 1])
+        begin, mask = max(before, GRAM), len(latest) - 1
+        for place, (first, second) in enumerate(pairwise(held[begin - 2 : -1]), begin):
+            slot = (first * _FIRST + second * _SECOND) & mask  # as ``_chain``, without a call for each token
             earlier.append(latest[slot])
             latest[slot] = place
 
     def truncate(self, length: int) -> None:
         """Forget what comes after the first ``length`` tokens."""
+        if 2 * length < len(self.tokens):
+            self._begin_anew(self.tokens[:length])
+            return
         held, earlier = self.tokens, self._earlier
         while len(held) > length:
             held.pop()
@@ -100,10 +106,12 @@ class NgramIndex:
 
     def forget_oldest(self, kept: int) -> None:
         """Keep the last ``kept`` tokens only; positions change."""
-        newest = self.tokens[max(0, len(self.tokens) - kept) :]
+        self._begin_anew(self.tokens[max(0, len(self.tokens) - kept) :])
+
+    def _begin_anew(self, tokens: Sequence[int]) -> None:
         self.tokens, self._earlier = array("i"), array("i")
         self._latest = array("i", [-1]) * len(self._latest)
-        self.extend(newest)
+        self.extend(tokens)
 
     def _after(self, first: int, second: int) -> Iterator[int]:
         """The positions after these two tokens, the most recent first; not those far back in a chain."""

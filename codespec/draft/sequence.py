@@ -100,11 +100,15 @@ class HeldSequence:
 
 def common_prefix(a: Sequence[int], b: Sequence[int]) -> int:
     """How many tokens ``a`` and ``b`` begin with in common."""
-    shorter = same = min(len(a), len(b))
-    # Whole slices first, which compare in C: one text mostly continues the other, or leaves it near its end.
-    step = 16
-    while same and a[:same] != b[:same]:
-        same, step = max(0, same - step), 4 * step
-    while same < shorter and a[same] == b[same]:
+    shorter = end = min(len(a), len(b))
+    same, step = 0, 16
+    # Slices compare in C: ever longer ones while they are the same, then ever shorter ones up to the difference.
+    while same < end and step:
+        here = min(end, same + step)
+        if a[same:here] == b[same:here]:
+            same, step = here, 4 * step
+        else:
+            end, step = here, (here - same) // 2
+    while same < shorter and a[same] == b[same]:  # of two types no slices are the same
         same += 1
     return same

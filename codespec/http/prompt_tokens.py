@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from codespec.completion.prompt.prompt import Prompts, text_prompt
+from codespec.completion.prompt.prompt import Prompts, text_header
 from codespec.engine.engine import Engine
 from codespec.errors import CodespecError
 from codespec.http.chat_template import begun, rendered
@@ -62,8 +62,9 @@ def _check_length(text: str, engine: Engine, room: int, field: str) -> None:
 def _from_text(text: str, file_name: str, engine: Engine) -> list[int]:
     vocabulary = engine.vocabulary
     tokens = vocabulary.tokenize(text, special=True)
-    if tokens == vocabulary.tokenize(text):
-        return text_prompt(vocabulary, engine.fim_format(), text, file_name)
+    # Only special tokens have no text: without one the text is cut into the same tokens either way.
+    if all(map(vocabulary.token_bytes, tokens)) or tokens == vocabulary.tokenize(text):
+        return [*text_header(vocabulary, engine.fim_format(), file_name), *tokens]
     # A client that names special tokens knows the model's layout.
     beginning = vocabulary.beginning
     return tokens if beginning is None or tokens[:1] == [beginning] else [beginning, *tokens]

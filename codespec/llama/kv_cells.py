@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import mmap
+import sys
 from typing import Any
 
 import numpy as np
@@ -56,4 +57,10 @@ def _bytes(data: npt.NDArray[np.uint8]) -> Any:
 
 def _pages(size: int) -> npt.NDArray[np.uint8]:
     """Memory that returns to the system with the array: caches of all sizes would fragment the heap."""
-    return np.frombuffer(mmap.mmap(-1, size), np.uint8) if size else np.empty(0, np.uint8)
+    if not size:
+        return np.empty(0, np.uint8)
+    if sys.platform == "win32":
+        return np.frombuffer(mmap.mmap(-1, size), np.uint8)
+    # All pages at once where the system can: to fault them in one by one takes longer than to copy the cells.
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_POPULATE", 0)
+    return np.frombuffer(mmap.mmap(-1, size, flags=flags), np.uint8)

@@ -248,9 +248,14 @@ def file_header(vocabulary: Vocabulary, layout: FimFormat, path: str) -> list[in
 
 def text_prompt(vocabulary: TextVocabulary, layout: FimFormat | None, text: str, path: str) -> list[int]:
     """The token ids of a text to go on from, that of a whole file of this name; at least one."""
+    tokens = [*text_header(vocabulary, layout, path), *vocabulary.tokenize(text)]
+    return tokens or sorted(vocabulary.end_tokens)[:1]
+
+
+def text_header(vocabulary: TextVocabulary, layout: FimFormat | None, path: str) -> list[int]:
+    """The token ids before such a text."""
     header = file_header(vocabulary, layout, path) if layout is not None else []
-    start = [vocabulary.beginning] if vocabulary.beginning is not None else []
-    return [*start, *header, *vocabulary.tokenize(text)] or sorted(vocabulary.end_tokens)[:1]
+    return [vocabulary.beginning, *header] if vocabulary.beginning is not None else header
 
 
 def tail(vocabulary: Vocabulary, text: str, budget: int) -> list[int]:
