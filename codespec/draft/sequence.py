@@ -36,11 +36,12 @@ class HeldSequence:
         self.rollback(kept)
         return self.extend(tokens[kept:], 1), len(tokens) - kept
 
-    def read(self, tokens: Sequence[int], first: int, most: int, stop: Callable[[], bool]) -> int:
+    def read(self, tokens: Sequence[int], first: int, most: int, stop: Callable[[], bool], rest: int = 0) -> int:
         """Decode what is not held of ``tokens``, in steps that begin with ``first`` tokens and double up to ``most``.
 
         Args:
             stop: asked before every step. What was read until then stays, and until a step was aborted.
+            rest: so many tokens or fewer are left for the caller to decode.
 
         Returns:
             How many tokens were decoded.
@@ -48,7 +49,7 @@ class HeldSequence:
         kept = place = common_prefix(self.tokens, tokens)
         self.rollback(kept)
         step = first
-        while place < len(tokens) and not stop():
+        while len(tokens) - place > rest and not stop():
             end = min(len(tokens), (place // step + 1) * step)
             try:
                 self.extend(tokens[place:end], 0)

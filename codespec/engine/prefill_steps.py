@@ -13,20 +13,22 @@ PREFILL_ROWS = 64
 """Tokens of a prompt that are decoded at a time at most on a CPU: more are no faster."""
 
 
-def prefill_steps(running: RunningCosts, exact: bool, on_gpu: bool) -> tuple[int, int]:
-    """Tokens of the first step, and of a step at most: the longer no request comes, the less likely one is.
+def prefill_steps(running: RunningCosts, exact: bool, on_gpu: bool) -> tuple[int, int, int]:
+    """Tokens of the first step, and of a step at most: the longer no request comes, the less likely one is. And tokens
+    at the end, at most, that need no step of their own: exact decoding reads a prompt in steps of its own.
 
     Args:
         running: the costs of target calls.
     """
     if exact:
-        return EXACT_CHUNK, EXACT_CHUNK
+        return EXACT_CHUNK, EXACT_CHUNK, 1
     costs = running.kept(0)
 
     def within(ms: float) -> int:
         return max((n for n in range(1, LONGEST) if costs[n] <= ms), default=1)
 
     if within(PREFILL_STEP_MS) == LONGEST - 1:
-        return PREFILL_ROWS, BATCH if on_gpu else PREFILL_ROWS
+        return PREFILL_ROWS, BATCH if on_gpu else PREFILL_ROWS, PREFILL_ROWS
     first = max(4, within(PREFILL_STEP_MS))
-    return first, PREFILL_ROWS if costs[LONGEST - 1] <= LONGEST_STEP_MS / 2 else max(first, within(LONGEST_STEP_MS))
+    most = PREFILL_ROWS if costs[LONGEST - 1] <= LONGEST_STEP_MS / 2 else max(first, within(LONGEST_STEP_MS))
+    return first, most, first

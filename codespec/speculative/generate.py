@@ -52,7 +52,7 @@ class Generator:
         end_tokens: tokens that end a generation and are not part of the text.
         draft_length: how many tokens the draft may propose at a time.
         steps: how many tokens of a prompt are decoded in the first step and at most, between which ``cancel`` is asked;
-            0: all at once.
+            0: all at once. And how many at its end, at most, are decoded together with the first proposal.
         whole_steps: holds off aborts while it is entered: a step is mostly what the next prompt wants, too.
         on_pass: called after every pass over a proposal (prefill is none) with the tokens decoded, those in the
             KV cache before, and the milliseconds until their successors were chosen.
@@ -75,7 +75,7 @@ class Generator:
         draft_length: int = 4,
         held: Sequence[int] = (),
         on_pass: Callable[[int, int, float], None] | None = None,
-        steps: Callable[[], tuple[int, int]] = lambda: (0, 0),
+        steps: Callable[[], tuple[int, int, int]] = lambda: (0, 0, 1),
         whole_steps: Callable[[], AbstractContextManager[None]] = nullcontext,
         sampler: Callable[[Sampling, int], LogitSampler] = LogitSampler,
         closer: Closer = lambda tokens, grammar, sampler: iter(()),
@@ -153,15 +153,16 @@ class Generator:
         """
         self.statistics = Statistics()
         self._prompt = len(prompt)
-        return self._read(prompt, cancel)
+        return self._read(prompt, cancel, 0)
 
-    def _read(self, prompt: Sequence[int], cancel: Cancel | None) -> int:
-        first, most = self._steps()
+    def _read(self, prompt: Sequence[int], cancel: Cancel | None, rest: int) -> int:
+        """Decode what the KV cache lacks of a prompt but for ``rest`` tokens, or fewer, at its end."""
+        first, most, _ = self._steps()
         stop = cancel.is_set if cancel is not None else lambda: False
         self.reading = True
         try:
             with self._whole_steps():
-                return self._sequence.read(prompt, first or len(prompt), most, stop)
+                return self._sequence.read(prompt, first or len(prompt), most, stop, rest)
         finally:
             self.reading = False
 
@@ -229,20 +230,20 @@ class Generator:
             yield current
 
     def _read_prompt(self, run: Run) -> Round | None:
-        """Read the prompt but for its last token, with which the first pass over a proposal begins; the last round
+        """Read the prompt but for its last tokens, with which the first pass over a proposal begins; the last round
         where it ends there."""
         self._check_turn(run)
         reason = run.interrupted() or run.over_from_the_start()
         if reason is not None:
             return run.ended(reason)
         began = perf_counter()
-        kept = self._sequence.kept(run.tokens)
-        self._read(run.tokens[:-1], run.cancel)
+        kept, rest = self._sequence.kept(run.tokens), self._steps()[2]
+        self._read(run.tokens[:-1], run.cancel, rest - 1)
         statistics = run.statistics
         statistics.reused_tokens = kept
-        statistics.prefill_tokens = len(self._sequence.tokens) + 1 - kept
         statistics.prefill_ms = since(began)
-        stopped = len(self._sequence.tokens) < len(run.tokens) - 1
+        stopped = len(run.tokens) - len(self._sequence.tokens) > rest
+        statistics.prefill_tokens = (len(self._sequence.tokens) if stopped else len(run.tokens)) - kept
         return run.ended("cancelled") if stopped else None
 
     def _next_round(self, run: Run) -> Round:
@@ -297,7 +298,7 @@ class Generator:
         """Bring the target to the prompt, with what it holds already; logits float32 [1, V]."""
         began = perf_counter()
         # All but the last token, whose logits are wanted.
-        decoded = self._read(run.tokens[:-1], run.cancel) if self._steps()[0] else 0
+        decoded = self._read(run.tokens[:-1], run.cancel, 0) if self._steps()[0] else 0
         if run.cancelled():
             raise Aborted
         logits, rest = self._sequence.bring_to(run.tokens)
@@ -328,21 +329,29 @@ class Generator:
         return proposal if run.ahead <= limit else proposal.first(limit)
 
     def _target_pass(self, run: Run, proposal: Proposal) -> tuple[Proposal, Logits]:
-        """Decode the last token of the text, which the KV cache lacks, and the proposal; float32 [1 + proposed, V]."""
+        """Decode the last token of the text, which the KV cache lacks, and the proposal; float32 [1 + proposed, V].
+
+        In the first pass there may be more of the prompt before that token.
+        """
         began = perf_counter()
+        lacking = run.tokens[len(self._sequence.tokens) :]
         while True:
             try:
-                logits = self._sequence.extend((run.tokens[-1], *proposal.tokens))
+                logits = self._sequence.extend((*lacking, *proposal.tokens), 1 + len(proposal.tokens))
                 break
             except ContextFull:
                 if not proposal.tokens:
                     raise
                 # As much as there is room for. To drop all of it would be to drop a token for what was drawn behind it.
                 proposal = proposal.first(len(proposal.tokens) - 1)
-        run.statistics.target_calls += 1
-        run.pass_ms = since(began)
-        run.statistics.verify_ms += run.pass_ms
-        run.statistics.target_ms += run.pass_ms
+        statistics, ms = run.statistics, since(began)
+        prefilled = len(lacking) - 1
+        run.pass_ms = 0.0 if prefilled else ms
+        prefill_ms = ms * prefilled / (len(lacking) + len(proposal.tokens))
+        statistics.prefill_ms += prefill_ms
+        statistics.verify_ms += ms - prefill_ms
+        statistics.target_ms += ms - prefill_ms
+        statistics.target_calls += 1
         return proposal, logits
 
     def _counted(
