@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -22,7 +21,7 @@ from codespec.http.chat import chat_order
 from codespec.http.common_fields import Defaults
 from codespec.http.completions import check_model, completion_order
 from codespec.http.constraints import Grammars
-from codespec.http.errors import HttpError, unloaded
+from codespec.http.errors import HttpError
 from codespec.http.fields import Fields
 from codespec.http.generation import Writing
 from codespec.http.limits import HttpLimits
@@ -30,7 +29,7 @@ from codespec.http.metrics import CONTENT_TYPE, Metrics
 from codespec.http.mistral import FimShape, fim_order
 from codespec.http.openai_shapes import ChatShape, CompletionShape
 from codespec.http.order import Order
-from codespec.http.questions import Question, about, apply_template, detokenize, tokenize
+from codespec.http.questions import Question, Questions, about, apply_template, detokenize, tokenize
 from codespec.http.queue import FairQueue
 from codespec.http.security import CLIENT, Access, Guard
 from codespec.http.sse import Answer, Shape
@@ -46,10 +45,11 @@ class Service:
     """
 
     def __init__(self, backend: Backend, defaults: Defaults, began: float) -> None:
-        self._backend, self._defaults, self._began = backend, defaults, int(began)
+        self._defaults, self._began = defaults, int(began)
         self.metrics = Metrics()
         self._grammars = Grammars()
-        self._queue = FairQueue(backend, Writing, defaults.limits, self.metrics)
+        self._questions = Questions(backend)
+        self._queue = FairQueue(backend, Writing, defaults.limits, self.metrics, self._questions.answer)
 
     def routes(self) -> list[Route]:
         """What is answered."""
@@ -126,15 +126,8 @@ class Service:
         return await self._ask(apply_template(await fields_in(request, self._defaults.limits)))
 
     async def _ask(self, question: Question) -> Response:
-        """The engine's answer to a question, which waits for what runs now."""
-        while True:
-            self._queue.check_ready()
-            job = self._backend.submit(lambda completer, cancel: question(completer.engine))
-            answer = await asyncio.wrap_future(job.future)
-            if answer is not None:
-                return JSONResponse(answer)
-            if not job.overtaken:
-                raise unloaded()
+        self._queue.check_ready()
+        return JSONResponse(await self._questions.ask(question))
 
     async def _openai(self, request: Request, parse: Parse, shape: type[CompletionShape], status: int = 400) -> ASGIApp:
         fields = await fields_in(request, self._defaults.limits, status)

@@ -2,19 +2,65 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections import deque
 from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import suppress
 from typing import Any, TypeAlias
 
 from codespec.engine.engine import Engine
 from codespec.errors import CodespecError
+from codespec.http.backend import Backend
 from codespec.http.chat import messages_of
 from codespec.http.chat_template import rendered
-from codespec.http.errors import HttpError
+from codespec.http.errors import HttpError, unloaded
 from codespec.http.fields import Fields
 
 Question: TypeAlias = Callable[[Engine], dict[str, Any]]
 """Asked in the decode thread."""
 MOST_TOKENS = LONGEST = 1 << 20
+
+
+class Questions:
+    """Puts questions to the engine, which answers them between two passes of a text, or when nothing runs."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self._waiting: deque[Callable[[Engine], None]] = deque()
+
+    def answer(self, engine: Engine) -> None:
+        """Answer what was asked until now; in the decode thread."""
+        with suppress(IndexError):
+            while True:
+                self._waiting.popleft()(engine)
+
+    async def ask(self, question: Question) -> dict[str, Any]:
+        """The answer to a question.
+
+        Raises:
+            HttpError: as the question, or the model was unloaded.
+        """
+        future: Future[dict[str, Any]] = Future()
+
+        def put(engine: Engine) -> None:
+            try:
+                future.set_result(question(engine))
+            except Exception as error:
+                future.set_exception(error)
+
+        self._waiting.append(put)
+        answer = asyncio.wrap_future(future)
+        while True:
+            job = self._backend.submit(lambda completer, cancel: self.answer(completer.engine))
+            await asyncio.wait({answer, asyncio.wrap_future(job.future)}, return_when=asyncio.FIRST_COMPLETED)
+            if future.done():
+                self._backend.cancel(job)  # where it waits
+                return await answer
+            if not job.overtaken:
+                with suppress(ValueError):
+                    self._waiting.remove(put)
+                raise unloaded()
 
 
 def about(engine: Engine) -> dict[str, Any]:

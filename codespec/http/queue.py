@@ -11,6 +11,7 @@ from time import monotonic
 from typing import Any, Protocol
 
 from codespec.completion.completer import Completer
+from codespec.engine.engine import Engine
 from codespec.http.backend import Backend
 from codespec.http.errors import HttpError, superseded, unloaded
 from codespec.http.limits import HttpLimits
@@ -80,10 +81,19 @@ class FairQueue:
 
     Args:
         work: makes what the decode thread does for an order.
+        between: called there between two passes.
     """
 
-    def __init__(self, backend: Backend, work: Callable[[Order], Work], limits: HttpLimits, watcher: Watcher) -> None:
+    def __init__(
+        self,
+        backend: Backend,
+        work: Callable[[Order], Work],
+        limits: HttpLimits,
+        watcher: Watcher,
+        between: Callable[[Engine], None],
+    ) -> None:
         self._backend, self._work, self._limits, self._watcher = backend, work, limits, watcher
+        self._between = between
         self._waiting: OrderedDict[str, deque[Ticket]] = OrderedDict()
         self._running: Ticket | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -167,11 +177,12 @@ class FairQueue:
         job.future.add_done_callback(lambda future: self._post(self._ended, ticket, job))
 
     def _job(self, ticket: Ticket) -> Callable[[Completer, Cancel], Totals]:
-        def emit(piece: Piece) -> None:
-            first, ticket.answered = not ticket.answered, True
-            self._post(self._arrived, ticket, piece, first)
-
         def run(completer: Completer, cancel: Cancel) -> Totals:
+            def emit(piece: Piece) -> None:
+                first, ticket.answered = not ticket.answered, True
+                self._post(self._arrived, ticket, piece, first)
+                self._between(completer.engine)
+
             try:
                 return ticket.work.run(completer, cancel, emit)
             except RemoteError:

@@ -44,6 +44,18 @@ def busy(server, **fields):
         yield response, parts
 
 
+def test_questions_do_not_wait_for_a_text(small):
+    """They are answered between two of its passes, and it goes on."""
+    with busy(small) as (_, parts):
+        tokens = httpx.post(small.url + "/tokenize", json={"content": "a b"}, timeout=20).json()["tokens"]
+        assert httpx.post(small.url + "/detokenize", json={"tokens": tokens}, timeout=20).json()["content"] == "a b"
+        assert httpx.get(small.url + "/props", timeout=20).json()["total_slots"] == 1
+        assert httpx.post(small.url + "/detokenize", json={"tokens": [-1]}, timeout=20).status_code == 400
+        assert "codespec_requests_running 1.0" in httpx.get(small.url + "/metrics").text
+        for _ in range(5):
+            assert b'"error"' not in next(parts)
+
+
 def waiting(server):
     text = httpx.get(server.url + "/metrics").text
     return int(float(text.split("\ncodespec_requests_waiting ")[1].split()[0]))
