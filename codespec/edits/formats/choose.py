@@ -32,7 +32,8 @@ def format_of(engine: Engine) -> EditFormat | None:
     if "instinct" in name:
         return Instinct()
     if "sweep" in name or "next-edit" in name:
-        return SweepV2() if "v2" in name or "7b" in name else SweepV1()
+        # Only 7B has the second version; `q8_0.v2` of Sweep's own 1.5B is another conversion of the first.
+        return SweepV2() if "7b" in name or "edit-v2" in name else SweepV1()
     return None
 
 
