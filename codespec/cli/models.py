@@ -109,33 +109,39 @@ def run_models_use(options: argparse.Namespace) -> int:
     role = options.role
     name = options.model
     if name in ("auto", "none"):
-        if role == "target":
-            raise CodespecError(f"{name!r} is a choice of drafts; give a target by its name or path")
+        if role in ("target", "edit"):
+            raise CodespecError(f"{name!r} is a choice of drafts; give a model by its name or path")
         role = "draft"
     else:
         path = file_or_model(name)
         name = str(path) if Path(name).is_file() else path.stem
         role = role or _role(path, _current_target(settings), bool(options.language))
         inspect(path)
-    if role == "target" and options.language:
-        raise CodespecError("a target is for all languages; leave out --for, or say --as draft")
+    if role != "draft" and options.language:
+        raise CodespecError("only a draft is for one language; leave out --for, or say --as draft")
     choose(user_file(), role, name, options.language or "")
     for message in set(load()[1]) - set(messages):  # such as a language that nobody knows
         show.error(message)
     where = f" of {options.language}" if options.language else " of every language" if role == "draft" else ""
-    print(f"{name} is the {role}{where} now ({user_file()}); editors take it over at once")
+    what = "model of next edits" if role == "edit" else role
+    print(f"{name} is the {what}{where} now ({user_file()}); editors take it over at once")
     return DONE
 
 
 def run_models_suggest(options: argparse.Namespace) -> int:
     """``codespec models suggest``."""
+    from codespec.models.catalogue import EDIT_MODELS
     from codespec.models.suggest import ANSWER, FIRST_PROMPT, best, fits, table, this_machine
 
     machine = this_machine()
-    found = fits(machine)
+    found, edits = fits(machine), fits(machine, EDIT_MODELS)
     chosen = best(found)
     if options.json:
-        fields = {"best": _plain_fit(chosen) if chosen else None, "models": [_plain_fit(each) for each in found]}
+        fields = {
+            "best": _plain_fit(chosen) if chosen else None,
+            "models": [_plain_fit(each) for each in found],
+            "edit_models": [_plain_fit(each) for each in edits],
+        }
         about = {
             "memory": machine.memory,
             "bandwidth": machine.bandwidth,
@@ -156,8 +162,11 @@ def run_models_suggest(options: argparse.Namespace) -> int:
     if machine.gpus:
         free = sum(each.free for each in machine.gpus) / 2**30
         print(f"`GPU`: fits whole into the {free:.1f} GiB that are free there; how fast that is was not measured")
+    print("\nmodels of next edits, which write more at a time: pull one, then `codespec models use NAME --as edit`")
+    for line in table(edits):
+        print(line)
     if chosen is None:
-        print("none of them is fast enough here to type along with; the embedded model needs nothing")
+        print("\nnone of the others is fast enough here to type along with; the embedded model needs nothing")
         return ANSWER_IS_NO
     print(f"\ncodespec models pull {chosen.model.name} && codespec models use {chosen.model.name}")
     if chosen.draft is not None:

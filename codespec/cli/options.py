@@ -248,12 +248,12 @@ def _add_models(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     remove = actions.add_parser("remove", help="delete a model that was fetched")
     remove.add_argument("model", metavar="NAME")
     remove.set_defaults(command="models remove")
-    use = actions.add_parser("use", help="choose a target or a draft, in your settings; editors follow at once")
+    use = actions.add_parser("use", help="choose a target, a draft or a model of next edits; editors follow at once")
     use.add_argument("model", metavar="NAME|PATH|auto|none", help="auto and none: of drafts")
     use.add_argument("--for", dest="language", metavar="LANGUAGE", help="a draft for this language only")
     use.add_argument(
-        "--as", dest="role", choices=("target", "draft"),
-        help="(default: a draft if it has at most half the target's parameters)",
+        "--as", dest="role", choices=("target", "draft", "edit"),
+        help="edit: that of next edits (default: a draft if it has at most half the target's parameters)",
     )  # fmt: skip
     use.set_defaults(command="models use")
     suggest = actions.add_parser("suggest", help="name models that this machine can run, and how fast")

@@ -11,7 +11,7 @@ class Known:
 
     Attributes:
         name: also of the file in the models folder.
-        repository, file: on the hub.
+        repository, file: on the hub; the end of the file's name is enough.
         parameters: in all.
         active: parameters that a forward pass over one token reads, where only some experts are active.
         size: of the file, in bytes, about.
@@ -60,6 +60,12 @@ def _smaller(model: Known, repository: str, file: str, size: float) -> Known:
     return replace(model, name=name, repository=repository, file=file, size=size, quantization="q4_k_m")
 
 
+def _edit_model(name: str, repository: str, file: str, parameters: float, size: float, kv_bytes: int) -> Known:
+    """A model of next edits."""
+    kind = "q8_0" if "q8_0" in name else "q4_k_m"
+    return Known(name, repository, file, parameters, size, "Apache-2.0", kv_bytes=kv_bytes, quantization=kind)
+
+
 _DRAFT = "qwen2.5-coder-0.5b-q8_0"
 _1B = _qwen("1.5b", 1.54e9, 28_672)
 _3B = _qwen("3b", 3.09e9, 36_864, licence="Qwen Research (not for commercial use)")
@@ -99,6 +105,18 @@ CATALOGUE = (
 )
 
 
+# Layouts are told by these names. Files and sizes are those of the repositories (of the makers, but for 7B of Sweep and
+# Zeta, which others have converted), the KV caches those of Qwen2.5-Coder and Seed-Coder, which the models are made of.
+EDIT_MODELS = (
+    _edit_model("sweep-next-edit-0.5b-q8_0", "sweepai/sweep-next-edit-0.5B", "q8_0", 0.494e9, 0.525e9, 12_288),
+    _edit_model("sweep-next-edit-1.5b-q8_0", "sweepai/sweep-next-edit-1.5B", "q8_0.v2", 1.54e9, 1.54e9, 28_672),
+    _edit_model("sweep-next-edit-v2-7b-q4_k_m", "henrik3/sweep-next-edit-v2-7B-GGUF", "q4_k_m", 7.62e9, 4.68e9, 57_344),
+    _edit_model("instinct-q4_k_m", "continuedev/instinct-GGUF", "q4_k_m", 7.62e9, 4.68e9, 57_344),
+    _edit_model("zeta-2.1-q4_k_m", "mradermacher/zeta-2.1-GGUF", "q4_k_m", 8.25e9, 5.2e9, 131_072),
+)
+
+
 def known_model(name: str) -> Known | None:
     """The entry of this name."""
-    return next((each for each in CATALOGUE if each.name == name.lower().removesuffix(".gguf")), None)
+    known = (*CATALOGUE, *EDIT_MODELS)
+    return next((each for each in known if each.name == name.lower().removesuffix(".gguf")), None)

@@ -13,7 +13,7 @@ def choose(file: Path, role: str, name: str, language: str = "") -> None:
     """Write a choice into a settings file, which need not exist.
 
     Args:
-        role: ``target`` or ``draft``.
+        role: ``target``, ``draft``, or ``edit``: the model of next edits.
         name: of a model, or its path; for a draft also ``auto`` and ``none``.
         language: the only one that the draft is for; empty: all, also those that had one of their own.
 
@@ -29,6 +29,8 @@ def choose(file: Path, role: str, name: str, language: str = "") -> None:
         table = cast("dict[str, Any]", document)
         if role == "target":
             _table(table, "target")["path"] = name
+        elif role == "edit":
+            _table(table, "edits")["model"] = name
         elif language:
             _table(_table(table, "language"), language)["draft"] = name
         else:

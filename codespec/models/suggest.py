@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from time import perf_counter
@@ -132,9 +132,9 @@ def _told() -> tuple[float, float] | None:
     return bandwidth * 1e9, compute * 1e9
 
 
-def fits(machine: Machine) -> list[Fit]:
+def fits(machine: Machine, models: Sequence[Known] = CATALOGUE) -> list[Fit]:
     """Estimates for every known model as a target, those of fewer parameters first, of one model the smaller file."""
-    return [_fit(model, machine) for model in CATALOGUE]
+    return [_fit(model, machine) for model in models]
 
 
 def best(found: list[Fit]) -> Fit | None:
@@ -183,14 +183,14 @@ def _read(threads: ThreadPoolExecutor, blocks: list[np.ndarray]) -> float:
     return len(blocks) * _BLOCK / (perf_counter() - began)
 
 
-def table(found: list[Fit], chosen: Fit | None) -> Iterator[str]:
+def table(found: list[Fit], chosen: Fit | None = None) -> Iterator[str]:
     """The estimates as lines of a table."""
-    yield f"  {'model':26} {'download':>9} {'memory':>8} {'tokens/s':>9} {'first, s':>9} {'later, s':>9}  licence"
+    yield f"  {'model':28} {'download':>9} {'memory':>8} {'tokens/s':>9} {'first, s':>9} {'later, s':>9}  licence"
     for each in found:
         mark = "*" if each is chosen else " " if each.fits else "-"
         size, need = f"{each.download / 1e9:.1f} GB", f"{each.need / 2**30:.1f} GiB"
         times = f"{each.speed:>9.0f} {each.first:>9.1f} {each.later:>9.1f}"
         times = f"{'GPU':>9} {'':>9} {'':>9}" if each.on_gpu else times
-        yield f"{mark} {each.model.name:26} {size:>9} {need:>8} {times}  {each.model.licence}"
+        yield f"{mark} {each.model.name:28} {size:>9} {need:>8} {times}  {each.model.licence}"
         if each.draft is not None:
             yield f"    drafted by {each.draft.name}"

@@ -196,12 +196,16 @@ def test_commands(tmp_path, capsys, monkeypatch):
     assert run("use", "mine", "--for", "python")[0] == 0
     assert load()[0].for_language("python").draft == "mine"
     assert run("list")[1].splitlines()[-1].endswith("draft python")
+    assert run("use", "mine", "--as", "edit")[1].startswith("mine is the model of next edits now")
+    assert load()[0].edits.model == "mine"
     assert run("use", "mine")[1].startswith("mine is the draft of every language now")
     assert run("use", "target")[1].startswith("target is the target now")
     assert 'did you mean "python"' in run("use", "none", "--for", "pythn")[2]
     for arguments, message in [
         (("use", "target", "--for", "go", "--as", "target"), "leave out --for"),
         (("use", "none", "--as", "target"), "choice of drafts"),
+        (("use", "none", "--as", "edit"), "choice of drafts"),
+        (("use", "target", "--for", "go", "--as", "edit"), "leave out --for"),
         (("use", "nonesuch"), "no model 'nonesuch'"),
         (("inspect", "nonesuch"), "no model 'nonesuch'"),
     ]:
@@ -211,7 +215,7 @@ def test_commands(tmp_path, capsys, monkeypatch):
     assert run("remove", "mine") == (0, f"{models_folder() / 'mine.gguf'} is deleted\n", "")
     code, out, _ = run("suggest")
     assert code in (0, 1)
-    assert "qwen2.5-coder-1.5b-q8_0" in out
+    assert {"qwen2.5-coder-1.5b-q8_0", "sweep-next-edit-1.5b-q8_0"} <= set(out.split())
 
 
 def test_a_damaged_model_does_not_hide_the_others(tmp_path, capsys):
