@@ -116,7 +116,7 @@ class PromptCache:
     def _put_aside(self, common: int) -> None:
         """Store the sequence's cache, if rolling back to ``common`` tokens would lose much of it."""
         held = self._generator.held
-        if len(held) - common < WORTH:
+        if len(held) - common < WORTH or not self._store.limit:
             return
         self._sequence.rollback(len(held))
         self._store.put(StoredPrompt(held, self._sequence.save(), self._reader, self._adapter))

@@ -64,7 +64,7 @@ class PromptStore:
     """
 
     def __init__(self, limit: int) -> None:
-        self._limit = limit
+        self.limit = limit
         self._texts: list[StoredPrompt] = []  # the one used last at the end
 
     def __len__(self) -> int:
@@ -77,11 +77,11 @@ class PromptStore:
 
     def put(self, stored: StoredPrompt) -> None:
         """Keep a cache, and drop those that it makes superfluous."""
-        if stored.data.nbytes > self._limit:
+        if stored.data.nbytes > self.limit:
             return
         self._texts = [each for each in self._texts if not _replaces(stored, each)]
         self._texts.append(stored)
-        while self.size > self._limit or len(self._texts) > MOST_TEXTS:
+        while self.size > self.limit or len(self._texts) > MOST_TEXTS:
             del self._texts[0]
 
     def best(self, tokens: Sequence[int], adapter: str = "") -> tuple[StoredPrompt | None, int]:

@@ -52,6 +52,16 @@ def test_a_second_document_does_not_cost_the_first_one_its_cache(prompts):
         without.close()
 
 
+def test_a_beginning_of_a_document_does_not_cost_the_rest_its_cache(prompts):
+    each = engine()
+    try:
+        for prompt in (prompts[0], prompts[0][:60], prompts[0]):
+            text_of(each, prompt)
+        assert each.statistics.reused_tokens == 199  # but for the last one, which the first pass begins with
+    finally:
+        each.close()
+
+
 def test_exact_texts_do_not_depend_on_what_was_put_aside(prompts):
     exact = LocalEngine(EMBEDDED_TARGET, context_length=512, exact=True)
     alone = LocalEngine(EMBEDDED_TARGET, context_length=512, exact=True)

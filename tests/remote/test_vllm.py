@@ -2,7 +2,6 @@
 
 import itertools
 import os
-import time
 import urllib.request
 from collections import Counter
 
@@ -87,30 +86,6 @@ def test_greedy_texts_are_the_local_targets(local, engine, language, constrained
 def test_greedy_texts_of_two_workers_are_the_local_targets(local, of_two_workers, language, constrained):
     """Pipeline parallel: five heads do not divide among two."""
     check(local, of_two_workers, language, constrained)
-
-
-def test_a_stream_of_its_own_takes_longer(engine, url):
-    """Only told, not judged: times are for people."""
-    engine.use_draft(engine.find_draft("auto", by_id("python")))
-    for name, text in (("repetitive", CODE), ("code", SAMPLES["python"])):
-        prompt, took = tokens_of(engine, text), {"stream": [], "drafts": []}
-        for _ in range(5):
-            began = time.perf_counter()
-            body = {"model": engine.name, "prompt": prompt, "max_tokens": 32, "temperature": 0, "stream": True}
-            with engine._connection.stream("/v1/completions", body) as lines:
-                assert sum(line.startswith(b"data: {") for line in lines) > 3
-            took["stream"].append(time.perf_counter() - began)
-            engine.forget_generated()
-            began = time.perf_counter()
-            found, _ = text_of(engine, prompt)
-            took["drafts"].append(time.perf_counter() - began)
-        stream, drafts = (sorted(each)[2] * 1e3 for each in took.values())
-        calls = engine.statistics.target_calls
-        print(
-            f"\n{name}: 32 tokens streamed {stream:.0f} ms, {len(found)} scored {drafts:.0f} ms in {calls} requests, ",
-            end="",
-        )
-        print(f"{drafts / stream:.2f} of the time")
 
 
 def test_a_prefill_is_found_in_the_prefix_cache(engine, url):
