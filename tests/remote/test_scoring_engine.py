@@ -3,6 +3,7 @@
 import itertools
 import threading
 import time
+import traceback
 from contextlib import closing, contextmanager
 
 import numpy as np
@@ -241,8 +242,11 @@ def test_requests_are_measured_once(stand_in, tmp_path):
 @pytest.mark.parametrize("wrong", ["model", "context"])
 def test_settings_that_do_not_fit_are_refused(stand_in, wrong):
     options = {"model": {"model": "nobody"}, "context": {"context_length": 1 << 20}}[wrong]
-    with pytest.raises(Refused, match=f"remote.{wrong}"), connected(stand_in, **options):
+    with pytest.raises(Refused, match=f"remote.{wrong}") as caught, connected(stand_in, **options):
         pass
+    engines = {frame.f_locals.get("self") for frame, _ in traceback.walk_tb(caught.tb)}
+    [refused] = [each for each in engines if isinstance(each, ScoringEngine)]
+    assert refused.model.pointer is None  # or every try would hold its vocabulary for ever
 
 
 def test_another_vocabulary_is_refused(stand_in, tmp_path):

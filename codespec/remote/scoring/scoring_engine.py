@@ -103,10 +103,10 @@ class ScoringEngine(SpeculativeEngine):
             self._round_trip_ms = (perf_counter() - began) * 1e3
             check_vocabulary(self._scorer, self.model.vocabulary, vocabulary, connection.address.host)
             check_rows(self._scorer, self.model.vocabulary, connection.address.host)
+            self.context_length = self._length(context_length)
         except BaseException:
             self.model.close()
             raise
-        self.context_length = self._length(context_length)
         self._adapter_problem = ""
         self.trial: dict[str, float] = {}
         size = self.model.vocabulary.size
