@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import logging
+import socket
 import sys
 import threading
+import time
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from codespec.errors import CodespecError
@@ -17,11 +21,18 @@ if TYPE_CHECKING:
     from codespec.http.security import Access
     from codespec.worker.decode_thread import DecodeThread
 
+RETRY_S = 2.0
+"""Seconds between two looks at a port that another window's server has."""
+
 
 def run_serve(options: argparse.Namespace) -> int:
     """``codespec serve``."""
-    with_editor = bool(options.stdio or options.tcp or options.ws)
-    if options.http is not None and not with_editor:
+    alone = options.http is not None and not (options.stdio or options.tcp or options.ws)
+    if not alone and (options.target is not None or options.exact):
+        raise CodespecError("--target and --exact go with --http alone: a language server follows the settings")
+    if options.http is None and (options.api_key_file is not None or options.http_cors):
+        raise CodespecError("--api-key-file and --http-cors go with --http: give that, too")
+    if alone:
         return _run_http(options)
     with lasting():
         from codespec.config import load
@@ -45,8 +56,11 @@ def _run_http(options: argparse.Namespace) -> int:
     """The server for HTTP without a language server: in the model process, or here."""
     with lasting():
         config, access = _settings(options)
-        from codespec.http.in_model_process import Unreachable, serve_in_model_process
+        from codespec.crash import log_to
+        from codespec.daemon.start import Unreachable
+        from codespec.http.in_model_process import serve_in_model_process
 
+    log_to(sys.stderr, "%(name)s: %(message)s", logging.root.level)
     if config.shared and not options.in_process and not options.exact:
         try:
             serve_in_model_process(options.http, access, config, _announce)
@@ -70,32 +84,54 @@ def _run_http(options: argparse.Namespace) -> int:
 def _beside(options: argparse.Namespace) -> Callable[[DecodeThread], None]:
     """What starts the server for HTTP beside a language server, with its models."""
     config, access = _settings(options)
+    shared = config.shared and not options.in_process
 
-    def shared() -> None:
-        from codespec.http.in_model_process import Unreachable, serve_in_model_process
+    def run(decode: DecodeThread) -> None:
+        if shared:
+            from codespec.http.in_model_process import serve_in_model_process
 
-        try:
             serve_in_model_process(options.http, access, config, _announce)
-        except (Unreachable, CodespecError) as error:  # another window's server may have the port: it answers
-            _announce(f"no HTTP here: {error}")
-
-    def start(decode: DecodeThread) -> None:
-        if config.shared and not options.in_process:
-            threading.Thread(target=shared, name="http", daemon=True).start()
             return
         from codespec.http.backend import OwnModels
         from codespec.http.defaults import defaults_of
         from codespec.http.server import HttpServer
 
-        try:
-            server = HttpServer(options.http, access, defaults_of(config), OwnModels(decode))
-        except CodespecError as error:
-            _announce(f"no HTTP here: {error}")
-            return
-        server.start()
+        server = HttpServer(options.http, access, defaults_of(config), OwnModels(decode))
         _announce(f"listening on {server.url}")
+        server.run()
+
+    def start(decode: DecodeThread) -> None:
+        threading.Thread(
+            target=_take_turns, args=(options.http, partial(run, decode)), name="http", daemon=True
+        ).start()
 
     return start
+
+
+def _take_turns(address: tuple[str, int], run: Callable[[], None]) -> None:
+    """Serve; where another window's server has the port, that answers, and this one once it is gone."""
+    from codespec.daemon.start import Unreachable
+
+    while True:
+        try:
+            run()
+            return
+        except (Unreachable, CodespecError) as error:
+            taken = _is_taken(address)
+            _announce(f"no HTTP here{' as long as another program has the port' if taken else ''}: {error}")
+            if not taken:
+                return
+        while _is_taken(address):
+            time.sleep(RETRY_S)
+
+
+def _is_taken(address: tuple[str, int]) -> bool:
+    """Whether somebody listens there."""
+    try:
+        socket.create_connection(address, timeout=RETRY_S).close()
+    except OSError:
+        return False
+    return True
 
 
 def _settings(options: argparse.Namespace) -> tuple[Config, Access]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from concurrent.futures import Future
 from itertools import count
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
@@ -77,20 +78,22 @@ class SharedModels:
         self.state = "loading"
         self.cancel = decode.cancel
         self._closed = False
-        decode.submit(self._name("opens"), self._open)
+        decode.submit(self._name("opens"), self._open).future.add_done_callback(self._opened)
 
     def _name(self, what: object) -> str:
         return f"http {id(self)} {what}"
 
     def _open(self, models: Models, cancel: Cancel) -> None:
-        try:
-            self._completer = models.completer(self, self._config, lambda text, percent: None)
-            self.state = "ready"
-        except CodespecError as error:
-            self.state = "failed"
-            self._report(str(error))
+        self._completer = models.completer(self, self._config, lambda text, percent: None)
+        self.state = "ready"
         if self._closed:
             models.release(self)
+
+    def _opened(self, future: Future[Any]) -> None:
+        error = future.exception()
+        if error is not None:
+            self.state = "failed"
+            self._report(str(error) if isinstance(error, CodespecError) else type(error).__name__)
 
     def submit(self, work: Work, documents: Iterable[Request] = ()) -> Job:
         """As ``Backend.submit``."""

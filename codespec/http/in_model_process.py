@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 from codespec.config import Config
 from codespec.daemon.client import MOST_RESTARTS, RESTARTS_S
 from codespec.daemon.link import Link, Lost
 from codespec.daemon.models import Models
-from codespec.daemon.start import Unreachable, reach
+from codespec.daemon.start import reach
 from codespec.daemon.wire import pack_config
 from codespec.errors import CodespecError
 from codespec.http.backend import SharedModels
@@ -20,6 +19,9 @@ from codespec.http.defaults import defaults_of
 from codespec.http.security import Access
 from codespec.http.server import HttpServer
 from codespec.worker.decode_thread import DecodeThread
+
+_LOOK_S = 0.2
+"""Seconds between two looks at whether the model process is there."""
 
 
 class SharedServer(HttpServer):
@@ -60,9 +62,8 @@ def serve_in_model_process(
     access: Access,
     config: Config,
     announce: Callable[[str], None],
-    over: threading.Event | None = None,
-) -> None:
-    """Have the model process serve, and start it again where it ends, until ``over`` is set.
+) -> NoReturn:
+    """Have the model process serve, and start it again where it ends.
 
     Args:
         announce: told where the server listens, and what went wrong.
@@ -71,26 +72,23 @@ def serve_in_model_process(
         Unreachable: there is no model process, and none can be started.
         CodespecError: the server cannot be started, or the process has ended too often.
     """
-    over = over or threading.Event()
     ends: deque[float] = deque(maxlen=MOST_RESTARTS)
     options = {"host": address[0], "port": address[1], "keys": access.keys, "origins": access.origins}
-    while not over.is_set():
-        gone = threading.Event()
-        link = Link(reach(), gone.set)
+    while True:
+        link = Link(reach(), lambda: None)
         try:
             url = link.ask("serve", config=pack_config(config), options=options)[1].result()
             announce(f"listening on {url}, with the models of all windows")
             # The port stays the same where the process is started again.
             options["port"] = int(url.rpartition(":")[2])
-            while link.alive and not over.wait(0.2):
-                pass
+            while link.alive:
+                time.sleep(_LOOK_S)
         except Lost:
             pass
         finally:
             link.close()
-        if not over.is_set():
-            _check(ends)
-            announce("the model process has ended; it is started again")
+        _check(ends)
+        announce("the model process has ended; it is started again")
 
 
 def _check(ends: deque[float]) -> None:
@@ -102,6 +100,3 @@ def _check(ends: deque[float]) -> None:
     ends.append(time.monotonic())
     if len(ends) == MOST_RESTARTS and ends[-1] - ends[0] < RESTARTS_S:
         raise CodespecError(f"the model process has ended {MOST_RESTARTS} times within a minute")
-
-
-__all__ = ["Unreachable", "serve_in_model_process", "start"]

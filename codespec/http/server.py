@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import socket
 import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -129,7 +131,9 @@ def serve_http(
         announce("the model is loaded" if error is None else str(error) if known else type(error).__name__)
 
     decode.load(load, loaded)
-    server.run()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # uvicorn ends the server, and raises it again
+    with suppress(KeyboardInterrupt):
+        server.run()
     if not decode.close(_FREE_WITHIN_S):
         sys.stderr.flush()
         os._exit(0)  # native code must not be taken apart under the thread that runs it

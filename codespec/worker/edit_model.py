@@ -5,8 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future
-from concurrent.futures import TimeoutError as FutureTimeout
+from concurrent.futures import Future, wait
 from typing import TYPE_CHECKING, Any
 
 from codespec.protocols import Aborted
@@ -115,11 +114,8 @@ class EditModel:
             loading = self._loading = Future()
             threading.Thread(target=self._load_into, args=(loading,), name="edit model", daemon=True).start()
         while not cancel.is_set():
-            try:
-                return loading.result(LOOK_S)
-            except FutureTimeout:
-                if loading.done():  # it is what loading has failed with
-                    raise
+            if wait([loading], LOOK_S).done:
+                return loading.result()
         return None
 
     def _load_into(self, future: Future[tuple[LocalEngine, EditPredictor]]) -> None:

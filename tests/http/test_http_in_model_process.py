@@ -1,9 +1,11 @@
 """``codespec serve --http`` has the model process serve."""
 
-import os
+import contextlib
 import signal
+import socket
 import subprocess
 import sys
+import tempfile
 import threading
 from pathlib import Path
 
@@ -14,9 +16,13 @@ from http_servers import until
 from codespec.completion.request import Request
 from codespec.config import Config
 from codespec.daemon.client import SharedCompleter, stop_model_process
+from codespec.daemon.models import Models
+from codespec.http.backend import SharedModels
+from codespec.worker.decode_thread import DecodeThread
 
 ROOT = Path(__file__).parents[2]
 FIELDS = {"prompt": "def f(", "max_tokens": 4}
+SERVE = [sys.executable, "-m", "codespec", "serve"]
 
 
 def _as_in_a_terminal():
@@ -25,22 +31,30 @@ def _as_in_a_terminal():
 
 
 @pytest.fixture
-def command(tmp_path):
-    """A running command, and the lines that it has written; with a model process of its own."""
+def run(tmp_path):
+    """Runs a command; gives it and the lines that it has written. Their model process is their own."""
     names = {name: str(tmp_path / name) for name in ("CODESPEC_RUNTIME", "CODESPEC_DATA", "CODESPEC_CACHE")}
-    environment = {**os.environ, **names, "PYTHONPATH": str(ROOT), "CODESPEC_IDLE_EXIT_S": "0"}
-    with (tmp_path / "log").open("w+b") as log, pytest.MonkeyPatch.context() as patch:
-        for name, value in names.items():
+    with contextlib.ExitStack() as stack:
+        patch = stack.enter_context(pytest.MonkeyPatch.context())
+        for name, value in {**names, "PYTHONPATH": str(ROOT), "CODESPEC_IDLE_EXIT_S": "0"}.items():
             patch.setenv(name, value)
-        patch.setenv("PYTHONPATH", str(ROOT))
-        line = [sys.executable, "-m", "codespec", "serve", "--http", "0"]
-        child = subprocess.Popen(line, env=environment, stderr=log, cwd=tmp_path, preexec_fn=_as_in_a_terminal)
-        try:
-            yield child, lambda: (tmp_path / "log").read_text("utf-8")
-        finally:
-            child.kill()
-            child.wait()
-            stop_model_process()
+        stack.callback(stop_model_process)
+
+        def begin(*options):
+            log = stack.enter_context(tempfile.NamedTemporaryFile(dir=tmp_path))
+            child = subprocess.Popen(
+                [*SERVE, *options], stdin=subprocess.PIPE, stderr=log, cwd=tmp_path, preexec_fn=_as_in_a_terminal
+            )
+            stack.enter_context(child)
+            stack.callback(child.kill)
+            return child, lambda: Path(log.name).read_text("utf-8")
+
+        yield begin
+
+
+@pytest.fixture
+def command(run):
+    return run("--http", "0")
 
 
 def url_in(text):
@@ -70,6 +84,58 @@ def test_the_model_process_serves(command):
     child.send_signal(signal.SIGINT)
     assert child.wait(60) == 0
     until(lambda: not answers(url))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_server_with_a_model_of_its_own_frees_it_at_its_end(run, number):
+    child, log = run("--http", "0", "--in-process")
+    until(lambda: "the model is loaded" in log())
+    child.send_signal(number)
+    assert child.wait(60) == 0
+
+
+@pytest.mark.parametrize("more", [[], ["--in-process"]], ids=["shared", "in process"])
+def test_a_window_takes_over_where_the_one_that_served_is_closed(run, more):
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    url = f"http://127.0.0.1:{port}"
+    first, first_log = run("--stdio", "--http", str(port), *more)
+    until(lambda: "listening on" in first_log())
+    _, second_log = run("--stdio", "--http", str(port), *more)
+    until(lambda: "as long as another program has the port" in second_log())
+    first.stdin.close()
+    first.wait(60)
+    until(lambda: f"listening on {url}" in second_log())
+    assert httpx.get(url + "/v1/models").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        (["--stdio", "--http", "0", "--target", "x.gguf"], "--target"),
+        (["--stdio", "--http", "0", "--exact"], "--exact"),
+        (["--exact"], "--exact"),
+        (["--api-key-file", "keys"], "--api-key-file"),
+        (["--stdio", "--http-cors", "http://localhost:3000"], "--http-cors"),
+    ],
+)
+def test_options_that_would_do_nothing(run, options, named):
+    child, log = run(*options)
+    assert child.wait(60) == 2
+    assert named in log()
+
+
+def test_a_model_that_cannot_be_loaded_is_told_whatever_went_wrong():
+    def load(config, progress):
+        raise RuntimeError("of a library, perhaps with a text")
+
+    told, decode, models = [], DecodeThread(), Models(load)
+    decode.load(lambda: models, lambda error: None)
+    backend = SharedModels(decode, models, Config(), told.append)
+    until(lambda: backend.state == "failed")
+    assert told == ["RuntimeError"]
+    assert decode.close(10)
 
 
 def test_a_window_of_the_same_model_goes_first(command):
