@@ -41,11 +41,13 @@ class Soundness:
 
     def why_worse(self, path: str, language: Language, old: str, new: str) -> str:
         """In what the ``new`` text of a document is worse than the ``old`` one; empty where it is not."""
+        after = verdict(path, language, new)
+        if after == Verdict():
+            return ""
         key = (path, language.id, old)
         before = self._known.use(key)
         if before is None:
             before = self._known[key] = verdict(path, language, old)
-        after = verdict(path, language, new)
         if not after.problems.no_worse_than(before.problems) or after.brackets != before.brackets:
             return "parses worse"
         if before.formed and not after.formed:
