@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from codespec.lsp.workspace.documents import Mark
+from codespec.lsp.workspace.documents import Mark, split_lines
 
 if TYPE_CHECKING:
     from codespec.lsp.statistics import UsageStatistics
@@ -75,7 +75,7 @@ class AppliedEdits:
             watch.timer.cancel()
         around = watch.document.around(watch.mark.row, SLACK, max(len(watch.old), len(watch.new)) + SLACK)
         watch.document.marks.remove(watch.mark)
-        lines = around.splitlines()
+        lines = [line.rstrip("\r\n") for line in split_lines(around)]
         if not _holds(lines, watch.new) and _holds(lines, watch.old):
             self._statistics.count(watch.language, "edits_reverted")
 

@@ -28,7 +28,7 @@ ACCEPT_EDIT = "codespec.acceptEdit"
 """The command of a next edit, which a client runs when it is applied."""
 
 MOST_FILES = 256
-"""Whose edits may be shown beside those of other files."""
+"""Whose edits may be shown after they were closed."""
 MOST_OFFERS = 64
 """Next edits that may still be applied or dropped."""
 MOST_REJECTED = 256
@@ -233,10 +233,10 @@ class NextEdits:
                 yield each
 
     def _may_show_edit(self, edit: RecentEdit, own: _Followed) -> bool:
-        file = self._files.get(edit.path)
+        open_one = next((each for each in self._followed.values() if each.path == edit.path), None)
+        file = open_one.file if open_one is not None else self._files.get(edit.path)
         if file == own.file:
             return True
-        open_one = next((each for each in self._followed.values() if each.path == edit.path), None)
         if open_one is not None and not self._may_follow(open_one):  # another cell holds a secret
             return False
         text = "".join((edit.context_before, edit.before, edit.after, edit.context_after))

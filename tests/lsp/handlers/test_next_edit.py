@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from lsprotocol import types
 
+from codespec.lsp.next_edits import MOST_FILES
+
 from ..helpers import URI, Server, run_command, running, status, until
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -74,7 +76,7 @@ async def test_what_is_dropped_is_not_offered_again_and_all_is_counted(tmp_path)
 
 async def test_what_the_user_takes_back_is_counted(tmp_path):
     async with running(tmp_path) as server:
-        await rename(server)
+        await rename(server, TEXT.replace("+= 1", "+= 1  # a form feed \f ends no line"))
         [edit] = (await ask(server, 2, 0, 5)).edits
         await run_command(server, edit.command.command, *edit.command.arguments)
         type_over(server, 2, 4, 9, "total", 3)
@@ -199,6 +201,17 @@ async def switch(server: Server, mode: str) -> None:
     server.client.workspace_did_change_configuration(types.DidChangeConfigurationParams({"edits": {"mode": mode}}))
     while (await status(server))["edits_mode"] != mode:
         await asyncio.sleep(0.01)
+
+
+async def test_a_document_is_known_however_many_others_were_opened_since(tmp_path):
+    async with running(tmp_path) as server:
+        server.open(TEXT)
+        for number in range(MOST_FILES):
+            uri = f"file:///work/other{number}.py"
+            server.open("x = 1\n", uri)
+            server.client.text_document_did_close(types.DidCloseTextDocumentParams(types.TextDocumentIdentifier(uri)))
+        type_over(server, 0, 0, 5, "total")
+        assert len((await ask(server, 2, 0, 5)).edits) == 1
 
 
 async def test_files_of_one_path_in_two_workspace_folders_are_told_apart(tmp_path):
