@@ -26,42 +26,28 @@ def test_a_parameter_is_one_name_in_its_function_alone():
     assert shown(SCOPES, Change("a.py", 0, "def f(count):\n", "def f(total):\n")) == ".." + "~*" + "~~"
 
 
-def test_a_function_is_one_name_everywhere():
-    text = "def g():\n    return f()\ndef h(f): return f\nx = f()\n"
-    assert shown(text, Change("a.py", 0, "def f():\n", "def g():\n")) == ".***"
-
-
-def test_an_attribute_is_no_variable():
-    text = "self.total = count\nself.count += 1\nf(count=2)\n"
-    assert shown(text, Change("a.py", 0, "self.count = count\n", "self.total = count\n")) == "~**"
-
-
 def test_an_edit_of_another_document_may_mean_any():
     assert shown(SCOPES, Change("b.py", 9, "count = 1\n", "total = 1\n")) == "..****"
 
 
-def test_an_argument_marks_the_calls_of_that_function():
-    text = "f(a, x)\ng(a)\ny = f(b)\ndef f(c): pass\nf\n# f(a)\n"
-    assert shown(text, Change("a.py", 0, "f(a)\n", "f(a, x)\n")) == "..**.."
-
-
-def test_what_stands_behind_a_call_marks_the_others():
-    text = "f(a).b\ng(a)\ny = f(b)\n"
-    assert shown(text, Change("a.py", 0, "f(a)\n", "f(a).b\n")) == "..*"
-
-
-def test_a_word_of_a_comment_is_no_name():
-    text = "# total x\ncount = 1\n# count y\n"
-    assert shown(text, Change("a.py", 0, "# count x\n", "# total x\n")) == "..*"
+@pytest.mark.parametrize(
+    ("text", "before", "after", "marked"),
+    [
+        ("def g():\n    return f()\ndef h(f): return f\nx = f()\n", "def f():\n", "def g():\n", ".***"),
+        ("self.total = count\nself.count += 1\nf(count=2)\n", "self.count = count\n", "self.total = count\n", "~**"),
+        ("f(a, x)\ng(a)\ny = f(b)\ndef f(c): pass\nf\n# f(a)\n", "f(a)\n", "f(a, x)\n", "..**.."),
+        ("f(a).b\ng(a)\ny = f(b)\n", "f(a)\n", "f(a).b\n", "..*"),
+        ("# total x\ncount = 1\n# count y\n", "# count x\n", "# total x\n", "..*"),
+        ("é = total(\nif é: count +\n", "é = count(\n", "é = total(\n", ".*"),
+    ],
+    ids=["function", "attribute", "argument", "behind a call", "word of a comment", "errors and other characters"],
+)
+def test_what_stands_for_the_same(text, before, after, marked):
+    assert shown(text, Change("a.py", 0, before, after)) == marked
 
 
 def test_without_a_parser_every_word_counts():
     assert shown("total\n-- count\ncounts\n", Change("a.py", 0, "count\n", "total\n"), "plaintext") == ".*."
-
-
-def test_files_with_errors_and_other_characters():
-    text = "é = total(\nif é: count +\n"
-    assert shown(text, Change("a.py", 0, "é = count(\n", "é = total(\n")) == ".*"
 
 
 @pytest.mark.parametrize("line", [-1, 7, 10**9])

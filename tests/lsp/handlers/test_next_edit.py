@@ -143,10 +143,8 @@ async def test_a_completion_goes_first(tmp_path):
         await rename(server, "count = 0  # steps=40\ncount\nsteps=9\n")
         edit = ask(server, 2, 0, 5)
         await until(lambda: server.said("edits example.py"))
-        began = asyncio.get_running_loop().time()
         assert (await server.ask(2, 7)).items
         assert not edit.done(), "the completion came after the edit"
-        assert asyncio.get_running_loop().time() - began < 0.7
         assert len((await edit).edits) == 1
         said = [line for line in server.stderr.splitlines() if line.startswith("stub: ")]
         assert said.index("stub: done example.py") < len(said) - 1 - said[::-1].index(
