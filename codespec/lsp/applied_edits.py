@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -24,8 +24,10 @@ SLACK = 8
 
 @dataclass(eq=False)
 class _Watch:
-    """An applied edit: the lines that it has changed, as they were and as they became, without their ends."""
+    """An applied edit: the ids of its parts; the lines that it has changed, as they were and as they became, without
+    their ends."""
 
+    parts: tuple[str, ...]
     document: Document
     language: str
     mark: Mark
@@ -47,15 +49,24 @@ class AppliedEdits:
         self._check_s = _check_s() if check_s is None else check_s
         self._watched: dict[_Watch, None] = {}
 
-    def add(self, document: Document, language: str, row: int, old: Sequence[str], new: Sequence[str]) -> None:
+    def add(
+        self, parts: tuple[str, ...], document: Document, language: str, row: int, old: Sequence[str],
+        new: Sequence[str],
+    ) -> None:  # fmt: skip
         """An edit is being applied: lines from ``row`` on, which were ``old``, become ``new``."""
         self._statistics.count(language, "edits_applied")
         if len(self._watched) >= MOST_WATCHED:
             self._check(next(iter(self._watched)))
-        watch = _Watch(document, language, Mark(row), tuple(old), tuple(new))
+        watch = _Watch(parts, document, language, Mark(row), tuple(old), tuple(new))
         document.marks.append(watch.mark)
         self._watched[watch] = None
         watch.timer = asyncio.get_running_loop().call_later(self._check_s, self._check, watch)
+
+    def taken_back(self, document: Document) -> Iterator[str]:
+        """The parts of edits of a document that were just applied, and are no more: its lines are as they were."""
+        for watch in self._watched:
+            if watch.document is document and _is_taken_back(watch):
+                yield from watch.parts
 
     def closed(self, document: Document) -> None:
         """Look for the edits of a document that is about to be closed."""
@@ -73,11 +84,15 @@ class AppliedEdits:
         del self._watched[watch]
         if watch.timer is not None:
             watch.timer.cancel()
-        around = watch.document.around(watch.mark.row, SLACK, max(len(watch.old), len(watch.new)) + SLACK)
-        watch.document.marks.remove(watch.mark)
-        lines = [line.rstrip("\r\n") for line in split_lines(around)]
-        if not _holds(lines, watch.new) and _holds(lines, watch.old):
+        if _is_taken_back(watch):
             self._statistics.count(watch.language, "edits_reverted")
+        watch.document.marks.remove(watch.mark)
+
+
+def _is_taken_back(watch: _Watch) -> bool:
+    around = watch.document.around(watch.mark.row, SLACK, max(len(watch.old), len(watch.new)) + SLACK)
+    lines = [line.rstrip("\r\n") for line in split_lines(around)]
+    return not _holds(lines, watch.new) and _holds(lines, watch.old)
 
 
 def _check_s() -> float:

@@ -146,12 +146,17 @@ class NextEdits:
             self._history.closed(followed.path)
             self.applied.closed(followed.document)
 
-    def request(self, document: Document, row: int, column: int, budget_ms: float) -> EditRequest | None:
-        """What to ask for at a position, in characters; None where the document is none that next edits are for."""
+    def request(self, document: Document, row: int, column: int, budget_ms: float, invoked: bool) -> EditRequest | None:
+        """What to ask for at a position, in characters; None where the document is none that next edits are for.
+
+        Args:
+            invoked: whether the user asks, who may then be offered also what was just applied and taken back.
+        """
         own = self._followed.get(document.uri)
         if own is None or own.document is not document or not self._may_follow(own):
             return None
         plain = PlainText(document)
+        taken_back = () if invoked else self.applied.taken_back(document)
         return EditRequest(
             path=own.path,
             language=own.language,
@@ -161,7 +166,7 @@ class NextEdits:
             others=tuple(
                 OtherDocument(each.path, each.language, PlainText(each.document).text) for each in self._others(own)
             ),
-            rejected=frozenset(self._rejected),
+            rejected=frozenset((*self._rejected, *taken_back)),
             budget_ms=budget_ms,
         )
 
@@ -204,7 +209,7 @@ class NextEdits:
         """The user has applied an offer; one that is not known (any more) is ignored."""
         offered = self._offers.pop(identifier, None)
         if offered is not None:
-            self.applied.add(offered.document, offered.language, offered.row, offered.old, offered.new)
+            self.applied.add(offered.parts, offered.document, offered.language, offered.row, offered.old, offered.new)
 
     def reject(self, identifier: str) -> None:
         """The user has dropped an offer, no part of which is offered again; one that is not known is ignored."""

@@ -109,7 +109,7 @@ async def _find(ls: CodespecServer, asked: _Asked) -> dict[str, Any] | None:
         return None
     if settings.mode == "off" or (settings.mode == "manual" and not asked.invoked):
         return None
-    request = ls.next_edits.request(document, *document.locate(asked.position), settings.budget_ms)
+    request = ls.next_edits.request(document, *document.locate(asked.position), settings.budget_ms, asked.invoked)
     if request is None or not ls.settings.config.for_language(request.language).enabled:
         return {"edits": []}
     versions = ls.next_edits.versions()

@@ -87,6 +87,19 @@ async def test_what_the_user_takes_back_is_counted(tmp_path):
         assert (counts["edits_applied"], counts["edits_reverted"]) == (1, 1)
 
 
+async def test_what_was_just_taken_back_does_not_come_again_by_itself(tmp_path):
+    async with running(tmp_path, options={"edits": {"mode": "automatic"}}) as server:
+        await rename(server)
+        [edit] = (await ask(server, 2, 0, 5, invoked=False)).edits
+        await run_command(server, edit.command.command, *edit.command.arguments)
+        type_over(server, 2, 4, 9, "total", 3)
+        type_over(server, 2, 4, 9, "count", 4)
+        [other] = (await ask(server, 4, 0, 5, invoked=False)).edits
+        assert (span(edit), span(other)) == ((2, 4, 2, 9), (3, 6, 3, 11))
+        [again] = (await ask(server, 4, 0, 5)).edits
+        assert span(again) == span(edit), "the user has asked for it"
+
+
 @pytest.mark.parametrize(("in_time", "text"), [(True, "sum"), (False, "count")])
 async def test_what_is_changed_in_another_way_or_later_is_not_taken_back(tmp_path, in_time, text):
     check_s = 30.0 if in_time else 0.1
