@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from difflib import SequenceMatcher
 from typing import NamedTuple
 
 from codespec.edits.lines import lines_of
+from codespec.text_difference import changes
 
 _WORDS = re.compile(r"\w+|[^\S\n]+|\n|[^\w\s]")
 
@@ -30,9 +30,9 @@ def hunks(old: str, new: str) -> list[Hunk]:
     return [_trimmed(old, each) for each in word_hunks(old, new)]
 
 
-def applied(old: str, changes: Sequence[Hunk]) -> str:
+def applied(old: str, made: Sequence[Hunk]) -> str:
     """The text with ascending changes made."""
-    for each in reversed(changes):
+    for each in reversed(made):
         old = old[: each.start] + each.text + old[each.end :]
     return old
 
@@ -66,6 +66,5 @@ def _differences(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[int, 
     starts = [0]
     for part in old:
         starts.append(starts[-1] + len(part))
-    for tag, low, high, new_low, new_high in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
-        if tag != "equal":
-            yield starts[low], starts[high], "".join(new[new_low:new_high])
+    for low, high, new_low, new_high in changes(old, new):
+        yield starts[low], starts[high], "".join(new[new_low:new_high])

@@ -8,6 +8,7 @@ from difflib import SequenceMatcher
 from codespec.edits.lines import lines_of
 from codespec.edits.request import RecentEdit
 from codespec.recent import Recent
+from codespec.text_difference import common_parts
 
 MOST_EDITS = 16
 """That are remembered, of all documents."""
@@ -69,7 +70,7 @@ class EditHistory:
         self._texts[path] = new
         if old is None or old == new:
             return
-        start, end = _common(old, new)
+        start, end = common_parts(old, new)
         before, after = old[start : len(old) - end], new[start : len(new) - end]
         if max(len(before), len(after)) > MOST_LINES:
             self._drop(path)
@@ -123,7 +124,7 @@ class EditHistory:
             at = each.end
         before += lines[at:high]
         after = lines[low:start] + come + lines[end:high]
-        skipped, behind = _common(before, after)
+        skipped, behind = common_parts(before, after)
         before, after = before[skipped : len(before) - behind], after[skipped : len(after) - behind]
         if before != after and max(len(before), len(after)) <= MOST_LINES:
             others.append(_Edit(path, low + skipped, before, after, now))
@@ -135,15 +136,6 @@ class EditHistory:
         if overlaps or edit.end == edit.line or start == end:
             return now - edit.at <= STALE_S
         return edit is self._edits[-1] and now - edit.at <= JOIN_S
-
-
-def _common(old: list[str], new: list[str]) -> tuple[int, int]:
-    """How many lines two texts have in common at the beginning, and how many of the rest at the end."""
-    most = min(len(old), len(new))
-    start = next((index for index in range(most) if old[index] != new[index]), most)
-    most -= start
-    end = next((index for index in range(most) if old[-1 - index] != new[-1 - index]), most)
-    return start, end
 
 
 def _parts(before: list[str], after: list[str]) -> list[tuple[int, int, list[str]]]:

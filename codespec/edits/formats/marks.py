@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from difflib import SequenceMatcher
 from typing import Literal, NamedTuple
 
 from codespec.edits.formats import Change, WindowPrompt
 from codespec.edits.formats.replaced import WORDS, Added, Replaced, added, arguments, called, difference, places
 from codespec.languages import by_id
 from codespec.syntax.uses import Use, Uses
+from codespec.text_difference import changes
 
 Mark = Literal["*", "~", ""]
 
@@ -60,15 +60,14 @@ def _key(pair: Replaced, ahead: str) -> str:
 def _pairs(before: str, after: str) -> Iterator[tuple[Replaced, int]]:
     """The words that were replaced one by one, else the one piece that was, and where they stand now."""
     old, new = WORDS.findall(before), WORDS.findall(after)
-    codes = [each for each in SequenceMatcher(None, old, new, autojunk=False).get_opcodes() if each[0] != "equal"]
-    single = all(tag == "replace" and b - a == d - c == 1 for tag, a, b, c, d in codes)
-    if single:
-        for _, a, _, c, _ in codes:
+    found = changes(old, new)
+    if all(b - a == d - c == 1 for a, b, c, d in found):
+        for a, _, c, _ in found:
             yield Replaced(old[a], new[c]), len("".join(new[:c]))
         return
     pair = difference(before, after)
     if pair is not None:
-        yield pair, len("".join(new[: codes[0][3]]))
+        yield pair, len("".join(new[: found[0][2]]))
 
 
 def marks(prompt: WindowPrompt, told: Iterable[Told]) -> list[Mark]:

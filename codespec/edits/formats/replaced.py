@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from difflib import SequenceMatcher
 from typing import NamedTuple
 
-from codespec.text_difference import common_ends
+from codespec.text_difference import changes, common_ends
 
 WORDS = re.compile(r"\w+|[^\w\n]")
 
@@ -45,18 +44,18 @@ def difference(old: str, new: str) -> Replaced | None:
     What is put in comes with the word behind it where that is enough: one more argument is ``)``, ``, x)`` at any call.
     """
     before, after = WORDS.findall(old), WORDS.findall(new)
-    codes = [each for each in SequenceMatcher(None, before, after, autojunk=False).get_opcodes() if each[0] != "equal"]
-    if not codes:
+    found = changes(before, after)
+    if not found:
         return None
-    first, last = codes[0], codes[-1]
+    first, last = found[0], found[-1]
     tail = len(after) - len(before)
-    for start, end in [(first[1], first[2]), *_wider(before, first[1], last[2])]:
+    for start, end in [first[:2], *_wider(before, first[0], last[1])]:
         pair = Replaced("".join(before[start:end]), "".join(after[start : end + tail]))
-        if pair.old.strip() and start <= first[1] and end >= last[2] and replace(old, pair) == new:
+        if pair.old.strip() and start <= first[0] and end >= last[1] and replace(old, pair) == new:
             return pair
         # One of several places that are alike.
-        pair = Replaced(pair.old, "".join(after[first[3] : first[4]]))
-        if (start, end) == (first[1], first[2]) and pair.old.strip() and replace(old, pair) == new:
+        pair = Replaced(pair.old, "".join(after[first[2] : first[3]]))
+        if (start, end) == first[:2] and pair.old.strip() and replace(old, pair) == new:
             return pair
     return None
 
