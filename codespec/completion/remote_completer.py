@@ -87,14 +87,20 @@ class RemoteCompleter:
         """As ``Completer.generate``; the texts come from one engine, all of them."""
         yield from self._either(lambda completer: list(completer.generate(prompt, *arguments, **options)))
 
-    def answer(self, work: Callable[[Completer], T], documents: Iterable[Request] = ()) -> T:
+    def answer(
+        self, work: Callable[[Completer], T], documents: Iterable[Request] = (), engine: Engine | None = None
+    ) -> T:
         """What work gives with the completer of the engine elsewhere: while that is away, or where it must not get one
         of the ``documents``, with the one on this machine, from the beginning.
+
+        Args:
+            engine: with which the work was begun; None: it was not.
 
         Raises:
             RemoteError: as ``work``, or it must not get a document, and there is no model on this machine.
         """
-        if all(map(self._may_send, documents)):
+        begun_here = engine is not None and self._local is not None and engine is self._local.engine
+        if not begun_here and all(map(self._may_send, documents)):
             return self._either(work)
         if self._load_local is None:
             raise Refused("this text is not sent to an engine elsewhere (docs/privacy.md); see `remote.fallback`")

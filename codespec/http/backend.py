@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 from codespec.completion.completer import Completer
 from codespec.completion.remote_completer import RemoteCompleter
 from codespec.completion.request import Request
+from codespec.engine.engine import Engine
 from codespec.errors import CodespecError
 from codespec.protocols import Cancel
 from codespec.worker.decode_thread import DecodeThread
@@ -31,12 +32,13 @@ class Backend(Protocol):
         """``loading``, ``ready`` or ``failed``."""
         ...
 
-    def submit(self, work: Work, documents: Iterable[Request] = ()) -> Job:
+    def submit(self, work: Work, documents: Iterable[Request] = (), engine: Engine | None = None) -> Job:
         """Have work done in the decode thread; editors' requests go first, and stop it. It is done again, with the
         model on this machine, where an engine elsewhere is away.
 
         Args:
             documents: texts of files that the model is shown; private ones are sent nowhere.
+            engine: with which it was begun; None: it was not.
         """
         ...
 
@@ -57,10 +59,10 @@ class OwnModels:
         """As ``Backend.state``."""
         return self._decode.state
 
-    def submit(self, work: Work, documents: Iterable[Request] = ()) -> Job:
+    def submit(self, work: Work, documents: Iterable[Request] = (), engine: Engine | None = None) -> Job:
         """As ``Backend.submit``."""
         name = f"http {next(self._numbers)}"
-        given = lambda worker, cancel: _done(work, worker, cancel, documents)  # noqa: E731
+        given = lambda worker, cancel: _done(work, worker, cancel, documents, engine)  # noqa: E731
         return self._decode.submit(name, given, gives_way=OTHER_CLIENT)
 
 
@@ -95,12 +97,12 @@ class SharedModels:
             self.state = "failed"
             self._report(str(error) if isinstance(error, CodespecError) else type(error).__name__)
 
-    def submit(self, work: Work, documents: Iterable[Request] = ()) -> Job:
+    def submit(self, work: Work, documents: Iterable[Request] = (), engine: Engine | None = None) -> Job:
         """As ``Backend.submit``."""
 
         def run(models: Models, cancel: Cancel) -> Any:
             with models.running(cancel):
-                return _done(work, self._completer, cancel, documents)
+                return _done(work, self._completer, cancel, documents, engine)
 
         return self._decode.submit(self._name(next(self._numbers)), run, gives_way=OTHER_CLIENT)
 
@@ -111,10 +113,10 @@ class SharedModels:
         self._models.release(self)
 
 
-def _done(work: Work, worker: Any, cancel: Cancel, documents: Iterable[Request]) -> Any:
+def _done(work: Work, worker: Any, cancel: Cancel, documents: Iterable[Request], engine: Engine | None) -> Any:
     """What work gives with the completer of a worker."""
     if isinstance(worker, EditingCompleter):  # a language server's
         worker = worker.completer
     if isinstance(worker, RemoteCompleter):
-        return worker.answer(lambda completer: work(completer, cancel), documents)
+        return worker.answer(lambda completer: work(completer, cancel), documents, engine)
     return work(worker, cancel)

@@ -25,13 +25,17 @@ _OF_A_TOKEN = 16
 
 
 class Writing:
-    """The texts of an order. Stopped for a request that goes first, it goes on where it was, if it is run again."""
+    """The texts of an order. Stopped for a request that goes first, it goes on where it was, if it is run again.
+
+    Attributes:
+        engine: that it was begun with; None: it was not.
+    """
 
     def __init__(self, order: Order) -> None:
         self._order = order
         self._totals = Totals()
         self._untold = Statistics()
-        self._engine: Engine | None = None
+        self.engine: Engine | None = None
         self._next = 0  # index of the text that is written
         self._text: _Text | None = None
         self._tokens: list[int] = []  # of the prompt that is answered
@@ -44,11 +48,11 @@ class Writing:
             CodespecError: decoding failed.
         """
         order, engine, totals = self._order, completer.engine, self._totals
-        if self._engine not in (None, engine):
+        if self.engine not in (None, engine):
             raise unloaded()
-        if self._engine is None:
+        if self.engine is None:
             self._order = order = replace(order, sampling=_biased(order, engine.vocabulary))
-        self._engine = engine
+        self.engine = engine
         totals.context = engine.context_length
         while self._next < len(order.prompts) * order.count and not cancel.is_set():
             prompt = order.prompts[self._next // order.count]

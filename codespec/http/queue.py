@@ -24,6 +24,11 @@ from codespec.worker.jobs import Job
 class Work(Protocol):
     """Answers one order. It may be stopped, and goes on when it is called again."""
 
+    @property
+    def engine(self) -> Engine | None:
+        """That it goes on with; None: with any."""
+        ...
+
     def run(self, completer: Completer, cancel: Cancel, emit: Emit) -> Totals:
         """Generate, in the decode thread, until ``cancel`` is set."""
         ...
@@ -173,7 +178,7 @@ class FairQueue:
         self._tell()
 
     def _submit(self, ticket: Ticket) -> None:
-        job = ticket.job = self._backend.submit(self._job(ticket), ticket.order.documents())
+        job = ticket.job = self._backend.submit(self._job(ticket), ticket.order.documents(), ticket.work.engine)
         job.future.add_done_callback(lambda future: self._post(self._ended, ticket, job))
 
     def _job(self, ticket: Ticket) -> Callable[[Completer, Cancel], Totals]:

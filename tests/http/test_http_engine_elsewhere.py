@@ -10,6 +10,7 @@ from http_servers import serving
 from codespec import Config
 from codespec.config_sections import RemoteConfig
 from codespec.models.registry import EMBEDDED_TARGET
+from codespec.worker.decode_thread import DecodeThread
 from tests.remote.scoring_stand_ins import StandIn
 
 PROMPT = "def area(width, height):\n    return"
@@ -26,13 +27,13 @@ PRIVATE = {
 
 
 @contextmanager
-def served(fallback):
-    """A client, and the engine that stands for vLLM."""
+def served(fallback, decode=None):
+    """A client, and the engine that stands for vLLM; ``decode`` as of ``serving``."""
     elsewhere = StandIn("vllm", EMBEDDED_TARGET, length=2048)
     remote = RemoteConfig(kind="vllm", url=elsewhere.url, vocabulary=str(EMBEDDED_TARGET), fallback=fallback)
     try:
         with (
-            serving(config=Config(remote=remote, time_budget_ms=0)) as server,
+            serving(config=Config(remote=remote, time_budget_ms=0), decode=decode) as server,
             httpx.Client(base_url=server.url, timeout=60) as client,
         ):
             yield client, elsewhere
@@ -93,6 +94,22 @@ def test_while_it_is_away_the_model_here_answers():
             events = [json.loads(line[6:]) for line in answer.iter_lines() if line.startswith("data: {")]
         assert "".join(each["choices"][0]["text"] for each in events) == expected[0]["text"]
         assert client.post("/tokenize", json={"content": PROMPT}).status_code == 200
+
+
+def test_a_text_that_was_begun_here_goes_on_here():
+    decode = DecodeThread()
+    with served("local", decode) as (client, elsewhere):
+        body = {"model": "codespec", "prompt": PROMPT, "max_tokens": 300, "temperature": 0}
+        elsewhere.away = True
+        expected = client.post("/v1/completions", json=body).json()["choices"][0]["text"]
+        with client.stream("POST", "/v1/completions", json={**body, "stream": True}) as answer:
+            lines = answer.iter_lines()
+            found = [next(lines)]
+            decode.submit("editor", lambda completer, cancel: None).future.result(60)  # which stops it
+            elsewhere.away = False
+            found += lines
+        events = [json.loads(line[6:]) for line in found if line.startswith("data: {")]
+        assert "".join(each["choices"][0]["text"] for each in events) == expected
 
 
 def test_a_text_that_was_begun_elsewhere_is_not_gone_on_with_here():
