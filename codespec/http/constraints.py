@@ -21,6 +21,7 @@ _OBJECT = '{"type": "object"}'
 _OR_IGNORE = ", or have it ignored: `response_format` without `strict` does that"
 KEPT = 64
 """Compiled grammars that are kept."""
+_NAME = re.compile(r"[\w.-]+")
 _GBNF_RULE = re.compile(r"^\s*[A-Za-z][\w-]*\s*::=", re.MULTILINE)
 
 
@@ -160,7 +161,7 @@ def _texts(fields: Fields, regex: str, choice: str, grammar: str) -> list[Constr
     if choice and choice in fields:
         found.append(_choice(fields, choice))
     if fields.text(grammar).strip():
-        found.append(_grammar(fields.text(grammar), fields.path(grammar)))
+        found.append(_grammar(fields, grammar))
     return found
 
 
@@ -184,12 +185,15 @@ def _escaped(character: str) -> str:
     return f"\\U{ord(character):08x}" if ord(character) > 0xFFFF else f"\\u{ord(character):04x}"
 
 
-def _grammar(text: str, field: str) -> Constraint:
+def _grammar(fields: Fields, field: str) -> Constraint:
     """A grammar by its source, or a shipped one by its name, but never a file's."""
+    text = fields.text(field)
     name = text.strip()
     if name in shipped() or name.partition(":")[0] in shipped():
-        return Constraint("shipped", name, field)
-    return Constraint("gbnf" if _GBNF_RULE.search(text) else "lark", text, field)
+        return Constraint("shipped", name, fields.path(field))
+    if _NAME.fullmatch(name):
+        raise fields.bad(field, f"a grammar, or the name of a shipped one: {', '.join(shipped())}")
+    return Constraint("gbnf" if _GBNF_RULE.search(text) else "lark", text, fields.path(field))
 
 
 def _schema(fields: Fields, name: str, default: str = "", lenient: bool = False) -> Constraint:

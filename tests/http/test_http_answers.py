@@ -172,6 +172,7 @@ def test_metrics(client):
         ({"response_format": {"type": "xml"}}, 400, "response_format.type"),
         ({"grammar": "root ::= ("}, 400, "grammar"),
         ({"grammar": "/etc/passwd"}, 400, "grammar"),
+        ({"structured_outputs": {"grammar": "cobol"}}, 400, "structured_outputs.grammar"),
         ({"grammar": "root ::= <[999999]>"}, 400, "grammar"),
         ({"json_schema": {"type": "nothing"}}, 400, "json_schema"),
         ({"grammar": "json", "json_schema": {}}, 400, "grammar"),
@@ -220,6 +221,10 @@ def test_what_cannot_be_enforced(client, fields, param, lenient):
 )
 def test_bad_bodies(client, body, kind, status):
     assert client.post("/v1/completions", content=body, headers={"Content-Type": kind}).status_code == status
+
+
+def test_an_unknown_grammar_is_told_the_known_ones(client):
+    assert complete(client, grammar="cobol").json()["error"]["message"].endswith(", typescript, yaml")
 
 
 def test_other_paths(client):

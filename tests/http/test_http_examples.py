@@ -56,5 +56,20 @@ def test_zed(client):
     own = settings["edit_predictions"][provider]
     assert set(own) <= {"api_url", "prompt_format", "model", "max_output_tokens"}
     path = own["api_url"].removeprefix("http://localhost:8080")
-    fields = {**TEXT, "model": own["model"], "max_tokens": own["max_output_tokens"]}
-    assert client.post(path, json=fields).json()["choices"][0]["text"]
+    fields = {"model": own["model"], "max_tokens": own["max_output_tokens"]}
+    assert own["prompt_format"] == "qwen"
+    written = f"<|fim_prefix|>{TEXT['prompt']}<|fim_suffix|>{TEXT['suffix']}<|fim_middle|>"
+    answer = client.post(path, json={**fields, "prompt": written, "stop": ["<|endoftext|>", "<|fim_pad|>"]}).json()
+    assert answer["choices"][0]["text"]
+    own = [client.post("/tokenize", json={"content": TEXT[name]}).json()["tokens"] for name in ("prompt", "suffix")]
+    assert answer["usage"]["prompt_tokens"] == sum(map(len, own)) + 3  # its markers are tokens
+
+
+def test_continue(client):
+    """As its ``core/llm/llms/OpenAI.ts`` asks, and reads what comes."""
+    [settings] = blocks("yaml")
+    base = re.search(r"apiBase: http://localhost:8080(/\S+)", settings)[1]
+    fields = {**TEXT, "model": re.search(r"model: (\S+)", settings)[1], "temperature": 0.01, "stop": ["\n\n"]}
+    stream = client.post(f"{base}/fim/completions", json={**fields, "stream": True}).text
+    chunks = [json.loads(line.removeprefix("data: ")) for line in stream.split("\n\n")[:-2]]
+    assert "".join(each["choices"][0]["delta"]["content"] for each in chunks)
