@@ -56,6 +56,7 @@ class SpeculativeEngine:
         # FIM markers and the like are no text; the end tokens among the control tokens stay possible.
         self._banned = dict.fromkeys(self.vocabulary.control_tokens - self.vocabulary.end_tokens, float("-inf"))
         self._cancellation = Cancellation()
+        self._layouts: dict[Order | None, FimFormat | None] = {}
 
     @property
     def name(self) -> str:
@@ -106,7 +107,9 @@ class SpeculativeEngine:
 
     def fim_format(self, order: Order | None = None) -> FimFormat | None:
         """The layout that the target was trained with, see ``fim_format``."""
-        return fim_format(self.model, order)
+        if order not in self._layouts:
+            self._layouts[order] = fim_format(self.model, order)
+        return self._layouts[order]
 
     def pass_ms(self, context: int) -> float:
         """About what a target call over one token takes after so many tokens, in milliseconds."""

@@ -12,6 +12,9 @@ import numpy.typing as npt
 
 from codespec.llama.runtime import library
 
+SMALL = 4 << 20
+"""Bytes of a cache below which its memory is the heap's."""
+
 
 class KvCells:
     """The cells of all sequences of a native context, each sequence by its number; positions count from 0.
@@ -56,9 +59,10 @@ def _bytes(data: npt.NDArray[np.uint8]) -> Any:
 
 
 def _pages(size: int) -> npt.NDArray[np.uint8]:
-    """Memory that returns to the system with the array: caches of all sizes would fragment the heap."""
-    if not size:
-        return np.empty(0, np.uint8)
+    """Memory for a cache. That of a large one returns to the system with the array: caches of all sizes would fragment
+    the heap. A small one takes memory that is there already: new pages would take longer than the copy."""
+    if size < SMALL:
+        return np.empty(size, np.uint8)
     if sys.platform == "win32":
         return np.frombuffer(mmap.mmap(-1, size), np.uint8)
     # All pages at once where the system can: to fault them in one by one takes longer than to copy the cells.
