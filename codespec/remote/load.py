@@ -12,10 +12,10 @@ from codespec.draft.storage.profiles import Profiles
 from codespec.engine.engine import Engine
 from codespec.files import StrPath
 from codespec.languages import by_id
-from codespec.protocols import Limits
+from codespec.protocols import CodespecError, Limits
 from codespec.remote.address import Address
 from codespec.remote.connection import Connection
-from codespec.remote.errors import Refused, RemoteError
+from codespec.remote.errors import Refused
 from codespec.remote.scoring.scoring_engine import SCORERS, ScoringEngine
 from codespec.remote.streaming.streaming_engine import StreamingEngine
 
@@ -88,11 +88,11 @@ def _faster(scoring: ScoringEngine, connect: Callable[[], StreamingEngine]) -> S
         scoring.use_draft(scoring.find_draft("auto", by_id("python")))
         scored = token_ms(scoring)
         streaming = connect()
-    except RemoteError:  # what is there works, or will say so itself
+    except CodespecError:  # what is there works, or will say so itself
         return scoring
     try:
         streamed = token_ms(streaming)
-    except RemoteError:
+    except CodespecError:
         streaming.close()
         return scoring
     chosen, other = (streaming, scoring) if streamed < scored else (scoring, streaming)

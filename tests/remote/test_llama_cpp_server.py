@@ -1,5 +1,7 @@
 """The server of llama-cpp-python, started here: it takes texts, and names tokens by their texts."""
 
+import threading
+
 import numpy as np
 import pytest
 
@@ -14,6 +16,7 @@ from codespec.models.registry import EMBEDDED_TARGET
 from codespec.protocols import CodespecError, Limits
 from codespec.remote.address import Address
 from codespec.remote.connection import Connection
+from codespec.remote.load import connect
 from codespec.remote.scoring.scoring_engine import ScoringEngine
 from codespec.remote.scoring.text_scorer import LlamaCppScorer
 from tests.remote.real_servers import MISSING, llama_cpp_server
@@ -112,6 +115,14 @@ def test_a_full_context_ends_the_text(url):
     with pytest.raises(CodespecError, match=r"remote\.context"):
         list(engine.generate(tokens, limits=Limits(max_tokens=2)))
     engine.close()
+
+
+def test_a_trial_that_cannot_be_made_decides_nothing(url):
+    before = threading.active_count()
+    engine = connect("llama-cpp-python", url, vocabulary=EMBEDDED_TARGET, context_length=16)
+    assert engine.about["remote"]["mode"] == "score"
+    engine.close()
+    assert threading.active_count() == before
 
 
 def test_sampled_text_is_never_another_one(local, engine):
