@@ -50,7 +50,8 @@ class Models:
     @property
     def count(self) -> int:
         """How many targets are loaded."""
-        return sum(not isinstance(each.engine, EditModel) for each in self._loaded.values())
+        with self._lock:
+            return sum(not isinstance(each.engine, EditModel) for each in self._loaded.values())
 
     def completer(
         self, user: object, config: Config, progress: Callable[[str, int], None]

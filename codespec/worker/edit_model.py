@@ -92,7 +92,7 @@ class EditModel:
         """Free the model; one that is still being loaded is freed then."""
         with self._lock:
             self._closed = True
-        engine = self._engine()
+            engine = self._engine()
         if engine is not None:
             engine.close()
 
