@@ -11,6 +11,7 @@ import json
 import logging
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -103,7 +104,8 @@ def vocabulary_file(path: Path) -> Path:
         path: a GGUF file, a ``tokenizer.json``, or the folder of one.
 
     Raises:
-        CodespecError: it cannot be read, it is of a kind that llama.cpp does not have, or packages are missing.
+        CodespecError: it cannot be read, it is of a kind that llama.cpp does not have, packages are missing, or the
+            cache folder cannot be written.
     """
     if path.is_dir():
         path = path / FILE
@@ -115,11 +117,15 @@ def vocabulary_file(path: Path) -> Path:
     key = hashlib.sha256(b"\0".join((_VERSION, repr(about).encode(), data))).hexdigest()
     made = folder / f"{key[:40]}.gguf"
     if made.is_file():
-        made.touch()
+        with suppress(OSError):  # somebody else's, perhaps, who is to keep it as well
+            made.touch()
         return made
-    make_private(folder)
-    _convert(path, data, about, made)
-    remove_oldest(folder, ".gguf", MOST_KEPT)
+    try:
+        make_private(folder)
+        _convert(path, data, about, made)
+        remove_oldest(folder, ".gguf", MOST_KEPT)
+    except OSError as error:
+        raise CodespecError(f"{folder}: cannot be written ({error}); let CODESPEC_CACHE name another folder") from error
     return made
 
 

@@ -202,6 +202,13 @@ def test_what_cuts_texts_as_nobody_does_is_refused(folder, cache, monkeypatch):
     assert list(cache.iterdir()) == []
 
 
+def test_a_cache_folder_that_cannot_be_made(folder, cache):
+    learnt().save(str(folder / "tokenizer.json"))
+    cache.parent.write_text("a file")
+    with pytest.raises(CodespecError, match=r"cannot be written.*CODESPEC_CACHE"):
+        vocabulary_file(folder)
+
+
 def test_a_missing_one(folder):
     with pytest.raises(CodespecError, match="no such file"):
         vocabulary_file(folder)
