@@ -1,4 +1,5 @@
-"""Another extension of VS Code, with ghost text of its own: ``<another>`` behind lines that end in ``nothing``."""
+"""Another extension of VS Code, with ghost text of its own: ``<another>`` behind lines that end in ``nothing``; and
+parameter hints behind an opening bracket."""
 
 from __future__ import annotations
 
@@ -25,7 +26,15 @@ exports.activate = ({{ subscriptions }}) => {{
     return before.endsWith('nothing') ? [item] : [];
   }};
   const provider = {{ provideInlineCompletionItems }};
-  subscriptions.push(vscode.languages.registerInlineCompletionItemProvider({{ pattern: '**' }}, provider));
+  const all = {{ pattern: '**' }};
+  subscriptions.push(vscode.languages.registerInlineCompletionItemProvider(all, provider));
+  const provideSignatureHelp = () => {{
+    const help = new vscode.SignatureHelp();
+    help.signatures = [new vscode.SignatureInformation('f(first, second)')];
+    help.activeSignature = help.activeParameter = 0;
+    return help;
+  }};
+  subscriptions.push(vscode.languages.registerSignatureHelpProvider(all, {{ provideSignatureHelp }}, '('));
 }};
 """
 
