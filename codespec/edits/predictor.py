@@ -16,7 +16,7 @@ from codespec.edits.formats.choose import format_of
 from codespec.edits.formats.embedded import Embedded
 from codespec.edits.line_ends import as_it_was, with_line_feeds
 from codespec.edits.places import Place, cursor_place, place_at, places, related
-from codespec.edits.renames import Renames
+from codespec.edits.renames import renames_another, rest_of_rename
 from codespec.edits.request import Edit, EditOffer, EditRequest
 from codespec.edits.reversal import done, swaps, undoes, without_repeats
 from codespec.edits.soundness import Soundness
@@ -100,7 +100,7 @@ class EditPredictor:
         self.format: EditFormat = found
         self._engine, self._around, self._clock = engine, around or found.around, clock
         self._soundness = Soundness()
-        self._renames, self._finishes = Renames(), renames
+        self._renames = renames
         self._copies = isinstance(found, Embedded)
         self.why = self.by = ""
         self.attempts: list[Attempt] = []
@@ -138,7 +138,7 @@ class EditPredictor:
 
     def _renamed(self, request: EditRequest) -> EditOffer | None:
         """What is left of a rename: around the cursor, else at the next place."""
-        left = self._renames.left(request) if self._finishes else []
+        left = rest_of_rename(request) if self._renames else []
         windows = [] if not left else [cursor_place(request, self._around)]
         ahead = [each for each in left if each.start >= request.offset]
         for change in [*ahead, *reversed(left[: len(left) - len(ahead)])]:
@@ -234,7 +234,7 @@ class EditPredictor:
             attempt.why = self._why_not(request, attempt.place, changes)
         else:
             attempt.why = "rejected" if new else "again"
-        if not attempt.why and window.path == request.path and self._renames.strays(request, changes):
+        if not attempt.why and window.path == request.path and renames_another(request, changes):
             attempt.why = "another name"
         if not attempt.why and self._copies and brings_names(request, window.text, changes):
             attempt.why = "unknown name"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from codespec.languages import Language
-from codespec.syntax.tree import new_parser
+from codespec.syntax.tree import syntax_parser
 
 if TYPE_CHECKING:
     import tree_sitter
@@ -146,37 +146,26 @@ class Uses:
     other: tuple[int, ...]
 
 
-class Scopes:
-    """Reads documents. For one thread."""
+def still_called(language: Language, text: str, places: list[int], old: str, new: str) -> Uses | None:
+    """Where ``old`` still stands for what is called ``new`` at ``places``, in characters. One thread at a time.
 
-    def __init__(self) -> None:
-        self._parsers: dict[str, tree_sitter.Parser | None] = {}
-
-    def still_called(self, language: Language, text: str, places: list[int], old: str, new: str) -> Uses | None:
-        """Where ``old`` still stands for what is called ``new`` at ``places``, in characters.
-
-        None where that is in doubt: the language is not known, a use is an import, ``new`` stands for something else
-        there, or what ``old`` stands for is not defined in the document.
-        """
-        rules = _RULES.get(language.id)
-        if rules is None or len(text) > LARGEST or not places:
-            return None
-        if language.parser not in self._parsers:
-            self._parsers[language.parser] = new_parser(language.parser)
-        parser = self._parsers[language.parser]
-        if parser is None:
-            return None
-        data = text.encode("utf-8", "replace")
-        reader = _Reader(rules, parser.parse(data).root_node, data)
-        at = [len(text[:place].encode("utf-8", "replace")) for place in places]
-        found = reader.still_called(at, old.encode(), new.encode())
-        if found is None:
-            return None
-        same, other = found
-        return Uses(
-            tuple(Use(_characters(data, node), node.type == SHORTHAND) for node in same),
-            tuple(_characters(data, node) for node in other),
-        )
+    None where that is in doubt: the language is not known, a use is an import, ``new`` stands for something else there,
+    or what ``old`` stands for is not defined in the document.
+    """
+    rules, parser = _RULES.get(language.id), syntax_parser(language)
+    if rules is None or parser is None or len(text) > LARGEST or not places:
+        return None
+    data = text.encode("utf-8", "replace")
+    reader = _Reader(rules, parser.parse(data).root_node, data)
+    at = [len(text[:place].encode("utf-8", "replace")) for place in places]
+    found = reader.still_called(at, old.encode(), new.encode())
+    if found is None:
+        return None
+    same, other = found
+    return Uses(
+        tuple(Use(_characters(data, node), node.type == SHORTHAND) for node in same),
+        tuple(_characters(data, node) for node in other),
+    )
 
 
 def _characters(data: bytes, node: tree_sitter.Node) -> int:

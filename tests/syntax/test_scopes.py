@@ -5,7 +5,7 @@ import re
 import pytest
 
 from codespec.languages import by_id
-from codespec.syntax.scopes import Scopes
+from codespec.syntax.scopes import still_called
 
 # The name `new` has come where it stands; every `old` in brackets is one that stands for the same thing.
 PYTHON = [
@@ -71,7 +71,7 @@ def test_uses(language, marked):
         wanted.append(match.start() - shift)
         shift += 2
     places = [match.start() for match in re.finditer(rf"\b{new}\b", text)]
-    uses = Scopes().still_called(by_id(language), text, places, "old", new)
+    uses = still_called(by_id(language), text, places, "old", new)
     found = uses.same if uses is not None else ()
     assert [each.start for each in found] == wanted
     assert [each.shorthand for each in found] == [
@@ -81,15 +81,15 @@ def test_uses(language, marked):
 
 def test_a_name_that_is_known_there_is_another_thing():
     text = "def f(old, total):\n    x = total\n    return old\n"
-    assert not Scopes().still_called(by_id("python"), text, [text.index("= total") + 2], "old", "total")
+    assert not still_called(by_id("python"), text, [text.index("= total") + 2], "old", "total")
 
 
 def test_attributes_and_the_names_of_others_are_told_apart():
     text = "def f(new):\n    return old.old\n\ndef g(old):\n    return 'old'\n"
-    uses = Scopes().still_called(by_id("python"), text, [6], "old", "new")
+    uses = still_called(by_id("python"), text, [6], "old", "new")
     first = text.index("old")
     assert ([each.start for each in uses.same], uses.other) == ([first], (first + 4, text.index("old)")))
 
 
 def test_other_languages_are_left_alone():
-    assert not Scopes().still_called(by_id("rust"), "fn f(new: i32) { old }", [5], "old", "new")
+    assert not still_called(by_id("rust"), "fn f(new: i32) { old }", [5], "old", "new")
