@@ -135,17 +135,14 @@ def _row(name: str, kind: str, clients: int, answers: Sequence[Answer], seconds:
     return Row(name, kind, clients, len(answers), median(a.first_ms for a in answers), median(rates), tokens / seconds)
 
 
-def lines(model: Path, server: Path, draft: Path | None, threads: int, slots: int) -> dict[str, list[str]]:
+def lines(
+    model: Path, server: Path, draft: Path | None, threads: int, slots: int
+) -> dict[str, list[str] | Callable[[int], list[str]]]:
     """The commands of the servers, by name; llama-server alone and, where there is one, with a draft model."""
     own = [str(server), "-m", str(model), "-t", str(threads), "-np", str(slots), "-c", str(4096 * slots), "--no-webui"]
-    found = {"codespec": [], "llama-server": own}  # type: dict[str, list[str]]
-    if draft is not None:
-        found["llama-server with a draft"] = [*own, "-md", str(draft), "--spec-draft-p-min", "0.5"]
-    return found
-
-
-def _codespec(model: Path) -> Callable[[int], list[str]]:
-    return lambda port: [sys.executable, "-m", "codespec", "serve", "--http", str(port), "--target", str(model)]
+    codespec = [sys.executable, "-m", "codespec", "serve", "--target", str(model), "--http"]
+    drafted = {"llama-server with a draft": [*own, "-md", str(draft), "--spec-draft-p-min", "0.5"]} if draft else {}
+    return {"codespec": lambda port: [*codespec, str(port)], "llama-server": own, **drafted}
 
 
 def run(
@@ -167,8 +164,7 @@ def run(
         with ExitStack() as stack:
             ports = {}
             for name, line in lines(model, server, draft, threads, clients).items():
-                command = _codespec(model) if name == "codespec" else None
-                ports[name] = stack.enter_context(Server(line, environment, 300, command)).port
+                ports[name] = stack.enter_context(Server(line, environment, 300)).port
             for kind in KINDS:
                 asked = requests(kind, files, count, tokens)
                 measure(ports, kind, clients, asked[: max(clients, 2)], 1)  # everything is read in once

@@ -19,10 +19,9 @@ class Server:
     """A child process that answers from ``__enter__`` to ``__exit__``.
 
     Args:
-        line: the command, without ``--host`` and ``--port``.
+        line: the command without ``--host`` and ``--port``, or what gives the whole command for a port.
         environment: the child's.
         timeout: seconds, to load and for each answer.
-        command: gives the whole command for a port, in place of ``line``.
 
     Raises:
         RuntimeError: from ``__enter__``: it ended, or was not ready in time.
@@ -30,15 +29,15 @@ class Server:
 
     def __init__(
         self,
-        line: Sequence[str],
+        line: Sequence[str] | Callable[[int], Sequence[str]],
         environment: Mapping[str, str],
         timeout: float,
-        command: Callable[[int], Sequence[str]] | None = None,
     ) -> None:
         self._environment = environment
         self._timeout = timeout
         self._port = free_port()
-        self._line = command(self._port) if command else [*line, "--host", "127.0.0.1", "--port", str(self._port)]
+        own = ("--host", "127.0.0.1", "--port", str(self._port))
+        self._line = line(self._port) if callable(line) else [*line, *own]
 
     @property
     def port(self) -> int:
