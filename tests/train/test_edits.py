@@ -298,6 +298,13 @@ def test_shards_hold_real_edits_of_all_versions(vocabulary, tmp_path):
     assert len(shards["two"]) <= 1 + (1 + making.REAL) * len(shards["none"])
 
 
+@pytest.mark.parametrize("names", [[], ["doThing", "theSum"], ["x1", "_"]])
+def test_a_corpus_of_few_names_lends_some(names):
+    found, rnd = Names(names), random.Random(1)
+    drawn = [found.any(case, rnd) for case in ("word", "snake", "upper")] + [found.word(rnd)]
+    assert all(name.isidentifier() for name in drawn)
+
+
 def test_nothing_to_make_examples_of(vocabulary, tmp_path):
     with pytest.raises(ValueError, match="no edits"):
         making.make(tmp_path, [CorpusDocument("p", "a.md", "markdown", "text " * 200)], [], vocabulary, 40)

@@ -92,7 +92,7 @@ class Names:
             if 2 <= len(name) <= 28:
                 self._by_case.setdefault(case_of(name), []).append(name)
         self._words = sorted({each.lower() for names in self._by_case.values() for name in names for each in words(name)
-                              if 2 <= len(each) <= 10 and each.isalpha()})  # fmt: skip
+                              if 2 <= len(each) <= 10 and each.isalpha()}) or ["value"]  # fmt: skip
 
     def new(self, old: str, rnd: random.Random, taken: frozenset[str]) -> str:
         """A name for what was called ``old``, in its style."""
@@ -107,8 +107,8 @@ class Names:
         return rnd.choice(self._words)
 
     def any(self, case: str, rnd: random.Random) -> str:
-        """A name of the corpus written so."""
-        return rnd.choice(self._by_case.get(case) or self._by_case["word"])
+        """A name of the corpus written so, if it has one."""
+        return rnd.choice(self._by_case.get(case) or self._by_case.get("word") or self._words)
 
     def _draw(self, old: str, rnd: random.Random) -> str:
         case = case_of(old)
