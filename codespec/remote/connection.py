@@ -121,6 +121,8 @@ class Connection:
             Aborted: ``cancel`` was set; the engine sees the connection close.
             Away, Refused: there is no answer, or a refusal.
         """
+        if cancel is not None and cancel.is_set():
+            raise Aborted
         return self._wait(self._ask("POST", path, body), cancel)
 
     @contextmanager

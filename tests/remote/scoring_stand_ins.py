@@ -79,6 +79,7 @@ class StandIn:
     def logprobs(self, tokens, last):
         """float32 [last, V]: after each of the last tokens."""
         with self._lock:
+            require(self.model.pointer, "it was closed while this request waited")
             start = len(tokens) - last
             self._held.rollback(min(start, self._held.kept(tokens)))
             if len(self._held.tokens) < start:
