@@ -189,10 +189,12 @@ class Limits:
     Attributes:
         max_tokens: generated tokens, the end token not counted.
         time_budget_ms: from the start of the call; None is no limit.
+        first_alone: whether nothing is proposed before the first token is chosen: it comes sooner, the last one later.
     """
 
     max_tokens: int = 128
     time_budget_ms: float | None = None
+    first_alone: bool = False
 
 
 class Cancel(Protocol):

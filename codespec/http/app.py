@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 from starlette.applications import Starlette
@@ -139,7 +140,7 @@ class Service:
         return self._answer(request, order, shape(model, usage), stream)
 
     def _answer(self, request: Request, order: Order, shape: Shape, stream: bool) -> ASGIApp:
-        ticket = self._queue.add(request.scope.get(CLIENT, ""), order)
+        ticket = self._queue.add(request.scope.get(CLIENT, ""), replace(order, stream=stream))
         return Answer(self._queue, ticket, shape, stream)
 
     async def models(self, request: Request) -> Response:

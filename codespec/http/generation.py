@@ -20,6 +20,9 @@ from codespec.http.stops import Stops
 from codespec.http.told_tokens import ToldTokens
 from codespec.protocols import Cancel, Chunk, GrammarState, Limits, Round, Sampling, Statistics, TokenChance
 
+FAST_MS = 5.0
+"""Milliseconds of a target's pass below which nothing is proposed before the first token of a stream: a pass more is
+hardly noticed then, while the draft model's prefill and the rows of its proposal may take longer."""
 _OF_A_TOKEN = 16
 """Characters of a prediction that are looked at for each token that may be generated."""
 
@@ -146,7 +149,8 @@ class _Text:
             logprobs=order.logprobs,
             written=len(self._written),
         )
-        left = Limits(order.limits.max_tokens - len(self._written), left_ms)
+        alone = order.stream and not self._written and engine.pass_ms(len(tokens)) < FAST_MS
+        left = Limits(order.limits.max_tokens - len(self._written), left_ms, alone)
         chunks = engine.generate(
             tokens, self._grammar_state(), sampling, left, cancel, language=order.language, window=window
         )

@@ -71,6 +71,7 @@ class Order:
         text_biases: as ``sampling.logit_bias``, of all tokens of a text.
         endless: whether no token may end a text.
         session: a newer order of the same client and session takes this one's place; empty: none does.
+        stream: whether the texts are told while they grow.
     """
 
     prompts: tuple[Prompt, ...]
@@ -88,6 +89,7 @@ class Order:
     session: str = ""
     text_biases: tuple[tuple[str, float], ...] = ()
     endless: bool = False
+    stream: bool = False
 
     def documents(self) -> Iterator[Request]:
         """Texts of files that the prompts show."""

@@ -219,6 +219,7 @@ class Generator:
             statistics=self.statistics,
             time_budget_ms=limits.time_budget_ms,
             began=perf_counter(),
+            undrafted=len(prompt) if limits.first_alone else 0,
         )
 
     def _rounds(self, run: Run) -> Iterator[Round]:
@@ -314,7 +315,7 @@ class Generator:
         """What the draft thinks comes next; never more than the text has room for beside the target's own token."""
         limit = min(self._length.length, run.room - 1)
         run.ahead = 0
-        if run.draft is None or limit < 1:
+        if run.draft is None or limit < 1 or len(run.tokens) <= run.undrafted:
             return NOTHING
         began = perf_counter()
         try:

@@ -23,6 +23,7 @@ class Run:
         draft_grammar: the draft's state, ``ahead`` tokens further than ``grammar``.
         began: in seconds of ``perf_counter``; ``time_budget_ms`` counts from then.
         pass_ms: of the latest target pass.
+        undrafted: tokens of ``tokens`` up to which nothing is proposed.
     """
 
     tokens: list[int]
@@ -37,6 +38,7 @@ class Run:
     draft_grammar: TimedGrammar | None = None
     ahead: int = 0
     pass_ms: float = 0.0
+    undrafted: int = 0
 
     @property
     def room(self) -> int:

@@ -430,6 +430,15 @@ def test_the_end_of_a_prompt_is_read_together_with_the_first_proposal(
     assert (generator.statistics.prefill_tokens, generator.statistics.reused_tokens) == (lacking, 23 - lacking)
 
 
+def test_nothing_is_proposed_before_a_first_token_that_is_to_come_soon(table: Table) -> None:
+    target = TableTarget(table)
+    rounds = list(Generator(target, model_draft(table), END).generate([1, 2, 3], SAMPLED, Limits(12, first_alone=True)))
+    assert joined(rounds) == target_only(table, [1, 2, 3], SAMPLED, 12, None, END)
+    assert not rounds[0].proposed
+    assert len(rounds[0].tokens) == 1
+    assert rounds[1].proposed
+
+
 @pytest.mark.parametrize("ahead", [True, False])
 def test_what_was_read_before_a_prompt_was_stopped_stays(table: Table, ahead: bool) -> None:
     prompt = list(range(1, 24))
