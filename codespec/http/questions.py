@@ -29,11 +29,11 @@ class Questions:
         self._backend = backend
         self._waiting: deque[Callable[[Engine], None]] = deque()
 
-    def answer(self, engine: Engine) -> None:
-        """Answer what was asked until now; in the decode thread."""
+    def answer(self, engine: Engine) -> bool:
+        """Answer one question, if any waits, and say yes; in the decode thread, where an editor may wait, too."""
         with suppress(IndexError):
-            while True:
-                self._waiting.popleft()(engine)
+            self._waiting.popleft()(engine)
+        return True
 
     async def ask(self, question: Question) -> dict[str, Any]:
         """The answer to a question.
@@ -57,7 +57,7 @@ class Questions:
             if future.done():
                 self._backend.cancel(job)  # where it waits
                 return await answer
-            if not job.overtaken:
+            if not (job.overtaken or job.future.result()):
                 with suppress(ValueError):
                     self._waiting.remove(put)
                 raise unloaded()

@@ -95,7 +95,7 @@ class FairQueue:
         work: Callable[[Order], Work],
         limits: HttpLimits,
         watcher: Watcher,
-        between: Callable[[Engine], None],
+        between: Callable[[Engine], object],
     ) -> None:
         self._backend, self._work, self._limits, self._watcher = backend, work, limits, watcher
         self._between = between

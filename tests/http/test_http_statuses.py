@@ -56,6 +56,21 @@ def test_questions_do_not_wait_for_a_text(small):
             assert b'"error"' not in next(parts)
 
 
+def test_many_questions_are_answered(small):
+    async def ask(client, number):
+        answer = await client.post("/tokenize", json={"content": f"{number} " * (number % 7 * 1000)})
+        return len(answer.json()["tokens"])
+
+    async def everything():
+        async with httpx.AsyncClient(base_url=small.url, timeout=60) as client:
+            with busy(small):
+                during = await asyncio.gather(*(ask(client, number) for number in range(80)))
+            return during, await asyncio.gather(*(ask(client, number) for number in range(80)))
+
+    during, afterwards = asyncio.run(everything())
+    assert during == afterwards
+
+
 def waiting(server):
     text = httpx.get(server.url + "/metrics").text
     return int(float(text.split("\ncodespec_requests_waiting ")[1].split()[0]))
