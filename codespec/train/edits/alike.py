@@ -5,11 +5,11 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from difflib import SequenceMatcher
 from itertools import accumulate, pairwise
 
 from codespec.edits.formats.replaced import WORDS, added
 from codespec.edits.request import RecentEdit
+from codespec.text_difference import changes
 from codespec.train.corpus import CorpusDocument
 from codespec.train.edits.examples import Example, window_around
 from codespec.train.edits.source import LANGUAGES, LARGEST
@@ -81,11 +81,8 @@ def said(old: Sequence[str], hunk: Hunk) -> Said:
     if len(lines) == len(hunk.lines) == 1 and (more := added(lines[0], hunk.lines[0])) is not None:
         return ((f"{more.function}(", more.argument),)
     before, after = WORDS.findall("".join(lines)), WORDS.findall("".join(hunk.lines))
-    matcher = SequenceMatcher(None, before, after, autojunk=False)
-    pairs = tuple(
-        ("".join(before[a:b]), "".join(after[c:d])) for tag, a, b, c, d in matcher.get_opcodes() if tag != "equal"
-    )
-    pairs = tuple(sorted(set(pairs)))
+    found = {("".join(before[a:b]), "".join(after[c:d])) for a, b, c, d in changes(before, after)}
+    pairs = tuple(sorted(found))
     return pairs if 0 < len(pairs) <= 3 and any(_NAME.search(old + new) for old, new in pairs) else ()
 
 
