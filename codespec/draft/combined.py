@@ -72,7 +72,7 @@ class CombinedDraft(Ledger):
             self.begin_round()
             self.refused = max(0, self.refused - 1)
             if not asleep:
-                self.guard.learn((began - self.clock()) * 1e3 / one)
+                self.guard.learn((began - self.clock()) * 1e3 / one, alignment is not None)
             return _NOTHING
         work = ProposalRound(self, tokens, grammar, sampler, match, alignment, began)
         if asleep and work.step_ms() > _WATCHING * work.costs[1]:
@@ -143,7 +143,7 @@ class CombinedDraft(Ledger):
         if last.asleep:
             self.guard.missed(saved)
         else:
-            self.guard.learn(saved)
+            self.guard.learn(saved, last.alignment is not None)
 
 
 def _says(alignment: Alignment | None) -> bool:

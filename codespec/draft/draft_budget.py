@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 _CREDIT, _MOST, _ALLOWANCE, _WAKE = 1.5, 2.5, 0.01, 0.3  # passes of the target
+_MOST_COPYING = 10.0  # where a window is copied: one long proposal that fails at a difference costs 2 to 5
 _LOOKS_AFTER, _LOOKS_AT_LEAST = 8, 512  # rounds asleep
 
 
@@ -91,9 +92,13 @@ class SpendingGuard:
         self._sleeps = self._woken = False
         self._slept, self._pause = 0, _LOOKS_AFTER
 
-    def learn(self, saved: float) -> None:
-        """Enter the outcome of a round, in target passes saved; negative: it cost them."""
-        self._balance = min(_MOST, self._balance + max(-2.0, saved) + _ALLOWANCE)
+    def learn(self, saved: float, copying: bool = False) -> None:
+        """Enter the outcome of a round, in target passes saved; negative: it cost them.
+
+        Args:
+            copying: the text repeats a window; then the account may hold more of what was saved.
+        """
+        self._balance = min(_MOST_COPYING if copying else _MOST, self._balance + max(-2.0, saved) + _ALLOWANCE)
         self._sleeps = self._balance < 0
         if self._woken:
             self._woken = False

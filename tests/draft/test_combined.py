@@ -226,6 +226,14 @@ def test_a_guard_never_sleeps_while_drafting_pays() -> None:
         guard.learn(saved)
 
 
+def test_a_few_long_proposals_that_fail_do_not_end_the_copy_of_a_window() -> None:
+    for copying in (False, True):
+        guard = SpendingGuard()
+        for saved in [4.0] * 8 + [-2.0] * 3:
+            guard.learn(saved, copying)
+        assert guard.asleep() != copying
+
+
 def test_trust_follows_what_was_saved() -> None:
     costs = [float(n) for n in range(LONGEST + 1)]
     trust = SavingTrust()
