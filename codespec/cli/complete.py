@@ -17,9 +17,13 @@ from codespec.files import MAX_TEXT, STANDARD_INPUT, read_input
 from codespec.terminal import write_own
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from codespec.completion.completer import Completer
     from codespec.completion.remote_completer import RemoteCompleter
+    from codespec.completion.request import Completion
     from codespec.config import Config
+    from codespec.engine.engine import Engine
     from codespec.grammar import Grammar
     from codespec.protocols import Sampling
 
@@ -59,6 +63,7 @@ def run_complete(options: argparse.Namespace) -> int:
 def run_generate(options: argparse.Namespace) -> int:
     """``codespec generate``."""
     from codespec.completion.load import load_completer
+    from codespec.completion.remote_completer import RemoteCompleter
     from codespec.languages import output_name
     from codespec.protocols import Limits
 
@@ -68,18 +73,26 @@ def run_generate(options: argparse.Namespace) -> int:
     config = load_config(options)
     completer = load_completer(config, show.progress(), exact=options.exact, sampling=sampling_of(options, config))
     limits = Limits(config.max_tokens, config.time_budget_ms or None)
-    texts = completer.generate(
-        _chat(completer, prompt, options.system) if options.chat else prompt,
-        grammar,
-        options.n,
-        limits,
-        config.draft,
-        options.language,
-        output_name("json" if options.json_schema else grammar.name if grammar else ""),
-    )
+
+    def texts(one: Completer) -> Iterator[Completion]:
+        return one.generate(
+            _chat(one.engine, prompt, options.system) if options.chat else prompt,
+            grammar,
+            options.n,
+            limits,
+            config.draft,
+            options.language,
+            output_name("json" if options.json_schema else grammar.name if grammar else ""),
+        )
+
     count = 0
     try:
-        for completion in texts:
+        found: Iterable[Completion] = (
+            completer.answer(lambda each: list(texts(each)))
+            if isinstance(completer, RemoteCompleter)
+            else texts(completer)
+        )
+        for completion in found:
             count += 1
             if options.json:
                 print(json.dumps(completion.as_json()), flush=True)
@@ -95,14 +108,12 @@ def run_generate(options: argparse.Namespace) -> int:
     return DONE
 
 
-def _chat(completer: Completer | RemoteCompleter, prompt: str, system: str) -> list[int]:
-    """The prompt as a user's message, as the model was trained to see it."""
-    from codespec.completion.remote_completer import RemoteCompleter
+def _chat(engine: Engine, prompt: str, system: str) -> list[int]:
+    """The prompt as a user's message, as the model was trained to see it, in tokens of this engine."""
     from codespec.http.chat_template import chat_tokens
 
-    found = completer.answer(lambda each: each) if isinstance(completer, RemoteCompleter) else completer
     messages = [{"role": "system", "content": system}] if system else []
-    return chat_tokens(found.engine, [*messages, {"role": "user", "content": prompt}])
+    return chat_tokens(engine, [*messages, {"role": "user", "content": prompt}])
 
 
 def load_config(options: argparse.Namespace) -> Config:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from time import monotonic
 from typing import Any, TypeVar
 
@@ -83,8 +83,9 @@ class RemoteCompleter:
     def _may_send(self, request: Request) -> bool:
         return self._public.may_send(request.path, request.workspace, request.text, request.offset)
 
-    def generate(self, prompt: str | Sequence[int], *arguments: Any, **options: Any) -> Iterator[Completion]:
-        """As ``Completer.generate``; the texts come from one engine, all of them."""
+    def generate(self, prompt: str, *arguments: Any, **options: Any) -> Iterator[Completion]:
+        """As ``Completer.generate``; the texts come from one engine, all of them. Token ids are an engine's own: see
+        ``answer``."""
         yield from self._either(lambda completer: list(completer.generate(prompt, *arguments, **options)))
 
     def answer(

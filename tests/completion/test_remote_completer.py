@@ -14,6 +14,7 @@ from codespec.completion.request import Request
 from codespec.config import Config
 from codespec.engine.local import LocalEngine
 from codespec.models.registry import EMBEDDED_TARGET
+from codespec.protocols import Limits
 from codespec.remote.errors import Away, Refused
 
 TEXT = "def area(width, height):\n    return width * height\n\n\nresult = "
@@ -141,6 +142,21 @@ def test_without_a_model_on_this_machine_the_error_is_told() -> None:
         assert [each.report["target"] for each in completer.complete(REQUEST)] == ["elsewhere"]
     finally:
         completer.close()
+
+
+def test_work_with_the_tokens_of_one_engine_begins_anew_with_the_other(completer: RemoteCompleter) -> None:
+    asked = []
+
+    def work(each: Completer) -> list[str]:
+        asked.append(each.engine.name)
+        tokens = each.engine.vocabulary.tokenize(TEXT)
+        return [found.text for found in each.generate(tokens, limits=Limits(max_tokens=4))]
+
+    expected = completer.answer(work)
+    assert isinstance(completer.engine, Elsewhere)
+    completer.engine.away = "gone"
+    assert completer.answer(work) == expected
+    assert asked == ["elsewhere", "elsewhere", "target"]
 
 
 def test_idle_time_loads_the_model_on_this_machine(completer: RemoteCompleter) -> None:
