@@ -65,6 +65,7 @@ HOMES = {
     "prometheus_client": {"http"},
     "starlette": {"http"},
     "uvicorn": {"http"},
+    "uvloop": {"http"},
 }
 
 

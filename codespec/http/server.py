@@ -29,6 +29,11 @@ from codespec.http.security import Access
 from codespec.http.sse import compact
 from codespec.worker.decode_thread import DecodeThread
 
+if sys.platform == "win32":
+    from asyncio import run as _run
+else:
+    from uvloop import run as _run
+
 if TYPE_CHECKING:
     from codespec.worker.jobs import Worker
 
@@ -95,7 +100,7 @@ class HttpServer:
 
     def run(self) -> None:
         """Serve until a signal comes, or ``stop``."""
-        asyncio.run(self._server.serve([self._socket]))
+        _run(self._server.serve([self._socket]))
 
     def start(self) -> None:
         """Serve in a thread."""
