@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from codespec.completion.prompt.prompt import Prompts, text_header
-from codespec.engine.engine import Engine
+from codespec.engine.engine import Engine, TextVocabulary
 from codespec.errors import CodespecError
 from codespec.http.chat_template import begun, rendered
 from codespec.http.errors import HttpError
 from codespec.http.order import ChatPrompt, FittedPrompt, MiddlePrompt, Order, Prompt, TextPrompt
+from codespec.models.fim import FimFormat
 
 _OF_A_TOKEN = 16
 """Characters of a text, for each token that there is room for, that are looked at first."""
@@ -83,6 +86,12 @@ def _middle(prompt: MiddlePrompt, engine: Engine, text: int) -> list[int]:
     layout = engine.fim_format()
     if layout is None:
         raise HttpError(400, f"{engine.name} cannot fill in the middle; leave `suffix` out", "suffix", "no_fim")
-    prompts = Prompts(engine.vocabulary, layout)
+    prompts = _prompts(engine.vocabulary, layout)
     budget = engine.context_length - text - 2
     return prompts.prompt(prompt.prefix, prompt.suffix, prompt.path, budget, context=prompt.context)
+
+
+@lru_cache(maxsize=2)
+def _prompts(vocabulary: TextVocabulary, layout: FimFormat) -> Prompts:
+    """Kept between requests, since the next one mostly has the same lines, whose tokens are then known."""
+    return Prompts(vocabulary, layout)
