@@ -286,6 +286,19 @@ def test_nothing_is_said_in_buffers_without_its_keys(kind, folder):
         offered(editor, 0, "total = 0   Tab: jump to line 62")
 
 
+def test_nothing_is_said_in_a_file_that_has_no_part_in_it(kind, folder):
+    (folder / "third.py").write_text("x = 1\n")
+    with editing(kind, folder, STUB, FAR, options="auto_trigger = false,") as editor:
+        renamed(editor)
+        editor.type("<M-n>")
+        offered(editor, 0, "total = 0   Tab: jump to line 62")
+        editor.command(f"set hidden | edit {folder / 'third.py'}")
+        editor.wait(lambda: editor.status() and editor.line() == "x = 1")
+        editor.type("A<Tab>y")
+        editor.wait(lambda: editor.line().split() == ["x", "=", "1", "y"])
+        assert not any("Tab: jump" in row for row in editor.rows())
+
+
 def test_with_a_client_that_knows_edits_of_another_server(kind, folder, tmp_path):
     """The recipe of the documentation, and requests as sidekick.nvim makes them."""
     if kind.version < (0, 12):

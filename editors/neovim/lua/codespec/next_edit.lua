@@ -47,7 +47,8 @@ local function may_show()
   local mode = api.nvim_get_mode().mode:sub(1, 1)
   local free = (mode == 'n' or mode == 'i') and vim.fn.pumvisible() == 0 and not in_snippet()
   local buffer = api.nvim_get_current_buf()
-  return free and engine().client(buffer) ~= nil and not engine().remainder() and not pause.reason(buffer)
+  local concerned = engine().client(buffer) ~= nil and not (offer and not offer.ticks[buffer])
+  return free and concerned and not engine().remainder() and not pause.reason(buffer)
 end
 
 -- Whether an edit is on the screen, or a hint at one: then the keys are its own.
@@ -283,7 +284,7 @@ end
 
 -- The text has changed, or the cursor: what is offered is for one state of the text, and drawn by where the cursor is.
 local function changed(buffer)
-  if offer and is_current() then
+  if offer and offer.ticks[buffer] and is_current() then
     M.redraw()
     return
   end
