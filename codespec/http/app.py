@@ -24,7 +24,6 @@ from codespec.http.completions import check_model, completion_order
 from codespec.http.constraints import Grammars
 from codespec.http.errors import HttpError
 from codespec.http.fields import Fields
-from codespec.http.generation import Writing
 from codespec.http.limits import HttpLimits
 from codespec.http.metrics import CONTENT_TYPE, Metrics
 from codespec.http.mistral import FimShape, fim_order
@@ -50,7 +49,7 @@ class Service:
         self.metrics = Metrics()
         self._grammars = Grammars()
         self._questions = Questions(backend)
-        self._queue = FairQueue(backend, Writing, defaults.limits, self.metrics, self._questions.answer)
+        self._queue = FairQueue(backend, defaults.limits, self.metrics, self._questions.answer)
 
     def routes(self) -> list[Route]:
         """What is answered."""

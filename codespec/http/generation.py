@@ -67,7 +67,7 @@ class Writing:
         return totals
 
     def spent(self) -> Statistics:
-        """As ``queue.Work``."""
+        """What was spent since it was asked last, whether it was stopped or not."""
         spent, self._untold = self._untold, Statistics()
         return spent
 

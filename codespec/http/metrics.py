@@ -41,20 +41,20 @@ class Metrics:
         self._requests.labels(path, str(status)).inc()
 
     def queued(self, waiting: int, running: int) -> None:
-        """As ``Watcher``."""
+        """How many requests wait and run now."""
         self._waiting.set(waiting)
         self._running.set(running)
 
     def begun(self, waited_s: float) -> None:
-        """As ``Watcher``."""
+        """A request runs that waited so long."""
         self._wait.observe(waited_s)
 
     def first(self, seconds: float) -> None:
-        """As ``Watcher``."""
+        """A request's first piece is there so long after it came."""
         self._first.observe(seconds)
 
     def spent(self, spent: Statistics) -> None:
-        """As ``Watcher``."""
+        """A request was worked on, to its end or until it was stopped."""
         self._prompt.labels("cached").inc(spent.reused_tokens)
         self._prompt.labels("read").inc(spent.prefill_tokens)
         self._tokens.inc(spent.tokens)

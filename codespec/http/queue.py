@@ -8,54 +8,21 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from time import monotonic
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from codespec.completion.completer import Completer
 from codespec.engine.engine import Engine
 from codespec.http.backend import Backend
 from codespec.http.errors import HttpError, superseded, unloaded
+from codespec.http.generation import Writing
 from codespec.http.limits import HttpLimits
-from codespec.http.order import Emit, Order, Piece, Totals
-from codespec.protocols import Cancel, Statistics
+from codespec.http.order import Order, Piece, Totals
+from codespec.protocols import Cancel
 from codespec.remote.errors import RemoteError
 from codespec.worker.jobs import Job
 
-
-class Work(Protocol):
-    """Answers one order. It may be stopped, and goes on when it is called again."""
-
-    @property
-    def engine(self) -> Engine | None:
-        """That it goes on with; None: with any."""
-        ...
-
-    def run(self, completer: Completer, cancel: Cancel, emit: Emit) -> Totals:
-        """Generate, in the decode thread, until ``cancel`` is set."""
-        ...
-
-    def spent(self) -> Statistics:
-        """What was spent since it was asked last, whether it was stopped or not."""
-        ...
-
-
-class Watcher(Protocol):
-    """Counts what happens to requests."""
-
-    def queued(self, waiting: int, running: int) -> None:
-        """How many wait and run now."""
-        ...
-
-    def begun(self, waited_s: float) -> None:
-        """A request runs that waited so long."""
-        ...
-
-    def first(self, seconds: float) -> None:
-        """A request's first piece is there so long after it came."""
-        ...
-
-    def spent(self, spent: Statistics) -> None:
-        """A request was worked on, to its end or until it was stopped."""
-        ...
+if TYPE_CHECKING:
+    from codespec.http.metrics import Metrics
 
 
 @dataclass(eq=False)
@@ -72,7 +39,7 @@ class Ticket:
 
     client: str
     order: Order
-    work: Work
+    work: Writing
     events: asyncio.Queue[Piece | Totals | Exception] = field(default_factory=asyncio.Queue)
     came: float = field(default_factory=monotonic)
     job: Job | None = None
@@ -85,20 +52,17 @@ class FairQueue:
     """Hands requests to the decode thread one by one. For the event loop's thread; ``begin`` it there.
 
     Args:
-        work: makes what the decode thread does for an order.
-        between: called there between two passes.
+        between: called in the decode thread between two passes.
     """
 
     def __init__(
         self,
         backend: Backend,
-        work: Callable[[Order], Work],
         limits: HttpLimits,
-        watcher: Watcher,
+        metrics: Metrics,
         between: Callable[[Engine], object],
     ) -> None:
-        self._backend, self._work, self._limits, self._watcher = backend, work, limits, watcher
-        self._between = between
+        self._backend, self._limits, self._metrics, self._between = backend, limits, metrics, between
         self._waiting: OrderedDict[str, deque[Ticket]] = OrderedDict()
         self._running: Ticket | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -126,7 +90,7 @@ class FairQueue:
             whose = "of yours " if own >= limits.waiting_of_client else ""
             message = f"{self.waiting if not whose else own} requests {whose}wait already; try again later"
             raise HttpError(429, message, code="queue_full", headers={"Retry-After": "1"})
-        ticket = Ticket(client, order, self._work(order))
+        ticket = Ticket(client, order, Writing(order))
         self._waiting.setdefault(client, deque()).append(ticket)
         self._next()
         return ticket
@@ -173,7 +137,7 @@ class FairQueue:
             if own:
                 self._waiting[client] = own  # behind all others
             self._running = ticket
-            self._watcher.begun(monotonic() - ticket.came)
+            self._metrics.begun(monotonic() - ticket.came)
             self._submit(ticket)
         self._tell()
 
@@ -192,10 +156,10 @@ class FairQueue:
                 return ticket.work.run(completer, cancel, emit)
             except RemoteError:
                 if not ticket.answered:  # another model may write it from the beginning
-                    ticket.work = self._work(ticket.order)
+                    ticket.work = Writing(ticket.order)
                 raise
             finally:
-                self._post(self._watcher.spent, ticket.work.spent())
+                self._post(self._metrics.spent, ticket.work.spent())
 
         return run
 
@@ -206,7 +170,7 @@ class FairQueue:
 
     def _arrived(self, ticket: Ticket, piece: Piece, first: bool) -> None:
         if first:
-            self._watcher.first(monotonic() - ticket.came)
+            self._metrics.first(monotonic() - ticket.came)
         if not ticket.over:
             ticket.events.put_nowait(piece)
 
@@ -223,4 +187,4 @@ class FairQueue:
             self._next()
 
     def _tell(self) -> None:
-        self._watcher.queued(self.waiting, int(self._running is not None))
+        self._metrics.queued(self.waiting, int(self._running is not None))
