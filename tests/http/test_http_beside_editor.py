@@ -72,12 +72,14 @@ def test_what_was_stopped_goes_on(shared, fields):
     client, decode = shared
     fields = {"prompt": PROMPT, "temperature": 1, "seed": 7, **fields}
     alone = client.post("/v1/completions", json=fields).json()
+    answers = []
     with Typist(decode) as typist:
-        beside = client.post("/v1/completions", json=fields).json()
-    assert typist.asked
-    assert beside["choices"] == alone["choices"]
-    if "language" not in fields:  # how much is cut off there depends on what was drafted
-        assert counted(beside) == counted(alone)
+        while not typist.asked:  # some are answered before it has typed anything
+            answers.append(client.post("/v1/completions", json=fields).json())
+    for beside in answers:
+        assert beside["choices"] == alone["choices"]
+        if "language" not in fields:  # how much is cut off there depends on what was drafted
+            assert counted(beside) == counted(alone)
 
 
 def test_an_editor_does_not_wait_for_a_request(shared):
