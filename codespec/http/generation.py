@@ -175,7 +175,9 @@ class _Text:
             state = self._engine.grammar_state(self._order.grammar)
         except GrammarError as error:
             raise _bad_grammar(error) from None
-        state.accept(self._written)
+        if self._written:
+            state = state.copy()  # of the state itself an engine elsewhere would be told the grammar, and begin it anew
+            state.accept(self._written)
         return state
 
     def _follow(self, chunks: Iterator[Chunk], emit: Emit) -> bool:

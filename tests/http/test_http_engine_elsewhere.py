@@ -11,6 +11,7 @@ from codespec import Config
 from codespec.config_sections import RemoteConfig
 from codespec.models.registry import EMBEDDED_TARGET
 from codespec.worker.decode_thread import DecodeThread
+from tests.remote.real_llama_server import needs_server, running
 from tests.remote.scoring_stand_ins import StandIn
 
 PROMPT = "def area(width, height):\n    return"
@@ -96,20 +97,46 @@ def test_while_it_is_away_the_model_here_answers():
         assert client.post("/tokenize", json={"content": PROMPT}).status_code == 200
 
 
+def text_with(client, body, stop):
+    """A text, at the beginning of which something stops it."""
+    with client.stream("POST", "/v1/completions", json={**body, "stream": True}) as answer:
+        lines = answer.iter_lines()
+        found = [next(lines) for _ in range(16)]
+        stop()
+        found += lines
+    events = [json.loads(line[6:]) for line in found if line.startswith("data: {")]
+    return "".join(each["choices"][0]["text"] for each in events)
+
+
 def test_a_text_that_was_begun_here_goes_on_here():
     decode = DecodeThread()
     with served("local", decode) as (client, elsewhere):
         body = {"model": "codespec", "prompt": PROMPT, "max_tokens": 300, "temperature": 0}
         elsewhere.away = True
         expected = client.post("/v1/completions", json=body).json()["choices"][0]["text"]
-        with client.stream("POST", "/v1/completions", json={**body, "stream": True}) as answer:
-            lines = answer.iter_lines()
-            found = [next(lines)]
-            decode.submit("editor", lambda completer, cancel: None).future.result(60)  # which stops it
+
+        def stop():
+            decode.submit("editor", lambda completer, cancel: None).future.result(60)
             elsewhere.away = False
-            found += lines
-        events = [json.loads(line[6:]) for line in found if line.startswith("data: {")]
-        assert "".join(each["choices"][0]["text"] for each in events) == expected
+
+        assert text_with(client, body, stop) == expected
+
+
+@needs_server
+def test_an_engine_elsewhere_is_not_told_a_grammar_anew_in_the_middle_of_a_text():
+    decode, grammar = DecodeThread(), 'root ::= "[" [a-z0-9, ]*'
+    with running() as elsewhere:
+        remote = RemoteConfig(kind="llama-server", url=elsewhere.url, vocabulary=str(EMBEDDED_TARGET), fallback="none")
+        config = Config(remote=remote, time_budget_ms=0)
+        with serving(config=config, decode=decode) as server, httpx.Client(base_url=server.url, timeout=60) as client:
+            body = {"model": "codespec", "prompt": "names = ", "max_tokens": 120, "temperature": 0, "grammar": grammar}
+            expected = client.post("/v1/completions", json=body).json()["choices"][0]["text"]
+
+            def stop():
+                decode.submit("editor", lambda completer, cancel: None).future.result(60)
+
+            assert len(expected) > 50
+            assert text_with(client, body, stop) == expected
 
 
 def test_a_text_that_was_begun_elsewhere_is_not_gone_on_with_here():
