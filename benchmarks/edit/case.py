@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from codespec.edits.lines import lines_of
 from codespec.edits.request import EditRequest, RecentEdit
 from codespec.protocols import CodespecError
 
@@ -46,7 +47,7 @@ def read_cases(path: Path) -> Iterator[Case]:
         CodespecError: it cannot be read, or a line is no case; the message names it.
     """
     try:
-        lines = path.read_text("utf-8").splitlines()
+        lines = lines_of(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise CodespecError(f"{path}: cannot be read ({error})") from None
     for number, line in enumerate(lines, 1):

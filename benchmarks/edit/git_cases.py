@@ -8,6 +8,7 @@ from difflib import SequenceMatcher
 from pathlib import Path
 
 from benchmarks.edit.case import Case
+from codespec.edits.lines import lines_of
 from codespec.edits.request import RecentEdit
 from codespec.languages import PLAIN, by_path
 from codespec.protocols import CodespecError
@@ -41,7 +42,7 @@ def git_cases(folder: Path) -> Iterator[Case]:
 
 def _cases(package: str, path: str, before: str, after: str) -> Iterator[Case]:
     """Each hunk with a next one near: the text has all hunks up to it."""
-    old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
+    old, new = lines_of(before), lines_of(after)
     blocks = [each[1:] for each in SequenceMatcher(None, old, new, autojunk=False).get_opcodes() if each[0] != "equal"]
     for low, high, new_low, new_high in blocks:
         text = [*new[:new_high], *old[high:]]

@@ -53,8 +53,7 @@ def only_space(case: Case, updated: str) -> bool:
 def undone(case: Case, edits: Sequence[Edit]) -> bool:
     """Whether a word that the user put into these lines is taken away, or one that was deleted there comes back."""
     for recent in case.recent:
-        lines = case.text.splitlines(keepends=True)
-        begin = sum(map(len, lines[: recent.line]))
+        begin = sum(len(line) + 1 for line in case.text.split("\n")[: recent.line])
         end = begin + len(recent.after)
         if recent.path != case.path or case.text[begin:end] != recent.after:
             continue

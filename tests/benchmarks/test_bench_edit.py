@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -40,9 +41,18 @@ def test_cases_are_read(tmp_path):
     path = tmp_path / "cases.jsonl"
     path.write_text(json.dumps(data) + "\n", "utf-8")
     assert list(read_cases(path)) == [CASE]
+    path.write_text(json.dumps({**data, "text": "# \u2028\n"}, ensure_ascii=False) + "\n", "utf-8")
+    assert [each.text for each in read_cases(path)] == ["# \u2028\n"]
     path.write_text(json.dumps(data) + "\n{}\n", "utf-8")
     with pytest.raises(CodespecError, match=r"cases\.jsonl:2: no case"):
         list(read_cases(path))
+
+
+def test_a_form_feed_ends_no_line():
+    """As in editors, and in the lines that edits are told by."""
+    case = replace(CASE, text="# \f\n" + TEXT, recent=(replace(CASE.recent[0], line=2),))
+    start = case.text.index("total")
+    assert judging.undone(case, [Edit("a.py", start, start + len("total"), "size")])
 
 
 def test_right_and_wrong_offers():

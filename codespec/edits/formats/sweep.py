@@ -5,9 +5,8 @@ Sources: ``run_model.py`` beside sweepai/sweep-next-edit-1.5B, ``inference.py`` 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from codespec.edits.formats import Change, Marker, PromptParts, WindowPrompt, cut, new_window
+from codespec.edits.lines import lines_of
 
 SEPARATOR = Marker("<|file_sep|>")
 CURSOR = "<|cursor|>"
@@ -59,7 +58,7 @@ class SweepV2:
 
     def prompt(self, prompt: WindowPrompt) -> PromptParts:
         """The document around the cursor, other files, recent edits, the window before and now, and what is given."""
-        place = f"{prompt.path}:{prompt.line + 1}:{prompt.line + len(prompt.window.splitlines())}"
+        place = f"{prompt.path}:{prompt.line + 1}:{prompt.line + len(lines_of(prompt.window))}"
         parts: list[Marker | str] = [SEPARATOR, f"{prompt.path}\n{_around(prompt)}"]
         for snippet in prompt.snippets:
             parts += ["\n", SEPARATOR, f"{snippet.path}\n{snippet.text}\n"]
@@ -98,7 +97,7 @@ def _closed(text: str, below: str) -> str:
 def _lines(change: Change) -> str:
     first = change.line - change.context_before.count("\n")
     after = change.context_before + _closed(change.after, change.context_after) + change.context_after
-    return f"{first + 1}:{first + max(1, len(after.splitlines()))}"
+    return f"{first + 1}:{first + max(1, len(lines_of(after)))}"
 
 
 def _given(prompt: WindowPrompt) -> str:
@@ -107,10 +106,7 @@ def _given(prompt: WindowPrompt) -> str:
 
 def _around(prompt: WindowPrompt) -> str:
     above = prompt.window[: prompt.cursor].count("\n")
-    lines = [*_split(prompt.before), *_split(prompt.window), *_split(prompt.after)]
-    at = len(list(_split(prompt.before))) + above
+    before = lines_of(prompt.before)
+    lines = [*before, *lines_of(prompt.window), *lines_of(prompt.after)]
+    at = len(before) + above
     return "".join(lines[max(0, at - CONTEXT_LINES) : at + CONTEXT_LINES])
-
-
-def _split(text: str) -> Iterator[str]:
-    yield from text.splitlines(keepends=True)
