@@ -121,8 +121,7 @@ class Connection:
             Aborted: ``cancel`` was set; the engine sees the connection close.
             Away, Refused: there is no answer, or a refusal.
         """
-        if cancel is not None and cancel.is_set():
-            raise Aborted
+        _stop_if_set(cancel)
         return self._wait(self._ask("POST", path, body), cancel)
 
     @contextmanager
@@ -134,6 +133,7 @@ class Connection:
             Aborted: ``cancel`` was set.
             Away, Refused: there is no answer, a refusal, or the stream broke off.
         """
+        _stop_if_set(cancel)
         lines: queue.Queue[bytes | BaseException | None] = queue.Queue()
         scope = Scope(self._loop)
         self._scopes.add(scope)
@@ -340,6 +340,12 @@ class Connection:
                 continue
             self._away = ""
             return
+
+
+def _stop_if_set(cancel: Cancel | None) -> None:
+    """Send nothing of which no answer is wanted any more."""
+    if cancel is not None and cancel.is_set():
+        raise Aborted
 
 
 def _message(data: bytes) -> str:

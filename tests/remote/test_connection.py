@@ -170,6 +170,17 @@ def test_a_request_can_be_stopped(engine: FaultyEngine, connection: Connection) 
     assert connection.ask("/x", {}) == {"good": True}
 
 
+def test_what_was_stopped_before_is_not_sent(engine: FaultyEngine, connection: Connection) -> None:
+    engine.answers, stopped = [works], threading.Event()
+    stopped.set()
+    with pytest.raises(Aborted):
+        connection.ask("/x", {}, stopped)
+    with pytest.raises(Aborted), connection.stream("/x", {}, stopped):
+        pass
+    connection.ask("/x", {})
+    assert len(engine.seen) == 1
+
+
 def test_lines_come_as_they_are_sent(engine: FaultyEngine, connection: Connection) -> None:
     engine.answers = [lambda request: request.pieces(b"data: a", b"b\r\n\n", b"\xe4\xbd", b"\xa0\nlast")]
     with connection.stream("/x", {}) as lines:

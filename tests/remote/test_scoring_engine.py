@@ -170,13 +170,6 @@ def test_a_prefill_lets_the_engine_read_once(engine, stand_in):
     assert not {"prompt_logprobs", "logprobs", "return_logprob"} & set(body)
 
 
-def test_what_was_stopped_before_is_not_asked(engine, stand_in):
-    before, stopped = len(stand_in.asked), threading.Event()
-    stopped.set()
-    engine.prefill(tokens_of(engine, "y = 1\n"), stopped)
-    assert len(stand_in.asked) == before
-
-
 def test_abort_ends_a_request_that_waits(engine, stand_in):
     stand_in.delay_s = 1.0
     ended = []
