@@ -25,6 +25,15 @@ def words_of(text: str) -> list[str]:
     return _WORDS.findall(text)
 
 
+def whole_words(text: str, start: int, end: int) -> tuple[int, int]:
+    """A place with the rest of the words at both ends."""
+    while start > 0 and (text[start - 1].isalnum() or text[start - 1] == "_"):
+        start -= 1
+    while end < len(text) and (text[end].isalnum() or text[end] == "_"):
+        end += 1
+    return start, end
+
+
 def hunks(old: str, new: str) -> list[Hunk]:
     """The changes from ``old`` to ``new``, ascending; no line, and no word at the end of one, is in them that stays."""
     return [_trimmed(old, each) for each in word_hunks(old, new)]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from codespec.edits.difference import hunks
+from codespec.edits.difference import hunks, whole_words
 from codespec.edits.formats import Snippet
 from codespec.edits.request import EditRequest, RecentEdit
 from codespec.edits.windows import Window, line_of, window_at
@@ -77,17 +77,9 @@ def names_gone(recent: Sequence[RecentEdit]) -> set[str]:
     last = recent[-1]
     gone: set[str] = set()
     for hunk in hunks(last.before, last.after):
-        gone |= _names(_widened(last.before, hunk.start, hunk.end))
+        start, end = whole_words(last.before, hunk.start, hunk.end)
+        gone |= _names(last.before[start:end])
     return {name for name in gone - _names(last.after) if len(name) >= LEAST_WORD}
-
-
-def _widened(text: str, start: int, end: int) -> str:
-    """With the rest of the words at both ends."""
-    while start > 0 and (text[start - 1].isalnum() or text[start - 1] == "_"):
-        start -= 1
-    while end < len(text) and (text[end].isalnum() or text[end] == "_"):
-        end += 1
-    return text[start:end]
 
 
 def _names(text: str) -> set[str]:

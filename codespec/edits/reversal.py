@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from codespec.edits.difference import Hunk, word_hunks
+from codespec.edits.difference import Hunk, whole_words, word_hunks
 from codespec.edits.lines import lines_of
 from codespec.edits.request import RecentEdit
 
@@ -153,9 +153,5 @@ def _applied(text: str, low: int, high: int, changes: Iterable[Hunk]) -> Iterato
 
 def _whole_words(change: Hunk, text: str) -> tuple[str, str]:
     """What is replaced and what by, with the rest of the words at both ends."""
-    low, high = change.start, change.end
-    while low > 0 and (text[low - 1].isalnum() or text[low - 1] == "_"):
-        low -= 1
-    while high < len(text) and (text[high].isalnum() or text[high] == "_"):
-        high += 1
+    low, high = whole_words(text, change.start, change.end)
     return text[low:high].strip(), (text[low : change.start] + change.text + text[change.end : high]).strip()
