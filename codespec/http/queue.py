@@ -83,13 +83,13 @@ class FairQueue:
             HttpError: 503 while there is no model, 429 where too many wait.
         """
         self.check_ready()
-        if order.session:
-            self._supersede(client, order.session)
         limits, own = self._limits, len(self._waiting.get(client, ()))
         if self.waiting >= limits.waiting or own >= limits.waiting_of_client:
             whose = "of yours " if own >= limits.waiting_of_client else ""
             message = f"{self.waiting if not whose else own} requests {whose}wait already; try again later"
             raise HttpError(429, message, code="queue_full", headers={"Retry-After": "1"})
+        if order.session:
+            self._supersede(client, order.session)
         ticket = Ticket(client, order, Writing(order))
         self._waiting.setdefault(client, deque()).append(ticket)
         self._next()

@@ -84,16 +84,19 @@ def test_a_full_queue(small):
     async def everything():
         async with httpx.AsyncClient(base_url=small.url, timeout=60) as client:
             queued = []
-            with busy(small) as _:
+            with busy(small, session="editor") as (_, parts):
                 pending = [asyncio.ensure_future(ask(client, queued)) for _ in range(3)]
                 while await asyncio.to_thread(waiting, small) < 3:
                     await asyncio.sleep(0.02)
-                refused = [await client.post("/v1/completions", json={**SHORT, "stream": on}) for on in (False, True)]
+                fields = {**SHORT, "session": "editor"}  # what runs is not ended for what is refused
+                refused = [await client.post("/v1/completions", json={**fields, "stream": on}) for on in (False, True)]
+                rest = [next(parts) for _ in range(20)]
                 health = await client.get("/health")
             await asyncio.gather(*pending)  # those in the queue are answered once there is room
-            return refused, health, queued
+            return refused, health, queued, rest
 
-    refused, health, queued = asyncio.run(everything())
+    refused, health, queued, rest = asyncio.run(everything())
+    assert not any(b'"error"' in each for each in rest)
     for each in refused:
         assert each.status_code == 429
         assert int(each.headers["retry-after"]) >= 1
