@@ -145,6 +145,7 @@ class Bench:
             language=by_path(case.case.path).id,
             window=case.window if with_window else (),
             changes=case.changes if with_window else (),
+            document=case.document if with_window else (),
         )
         rounds = [chunk.round for chunk in chunks if chunk.round is not None]
         return [1 + len(each.proposed) for each in rounds], [token for each in rounds for token in each.tokens]

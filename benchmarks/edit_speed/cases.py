@@ -9,7 +9,7 @@ from benchmarks.edit.case import Case
 from codespec.edits.formats import as_tokens
 from codespec.edits.formats.sweep import SweepV1
 from codespec.edits.places import Place
-from codespec.edits.predictor import window_prompt
+from codespec.edits.predictor import around, window_prompt
 from codespec.edits.windows import line_of, window_at
 from codespec.protocols import TokenChange, Vocabulary
 
@@ -21,19 +21,20 @@ LAYOUT = SweepV1()
 
 @dataclass(frozen=True)
 class Tokens:
-    """A case as an engine is asked it: prompt, window, the changes made before, and the text that is written."""
+    """A case as an engine is asked it: prompt, window, the changes made before, the document around the window, and the
+    text that is written."""
 
     case: Case
     prompt: list[int]
     window: list[int]
     changes: list[TokenChange]
+    document: list[int]
     written: list[int]
 
 
 def tokens_of(case: Case, vocabulary: Vocabulary) -> Tokens | None:
     """A case in the layout of Sweep's models; None where nothing changes, or something out of the window."""
-    around = LAYOUT.around
-    window = window_at(case.path, case.language, case.text, line_of(case.text, case.offset), around)
+    window = window_at(case.path, case.language, case.text, line_of(case.text, case.offset), LAYOUT.around)
     rest = len(case.text) - window.end
     end = len(case.updated) - rest
     same = case.updated[: window.start] == case.text[: window.start] and case.updated[end:] == case.text[window.end :]
@@ -45,6 +46,7 @@ def tokens_of(case: Case, vocabulary: Vocabulary) -> Tokens | None:
         as_tokens(LAYOUT.prompt(prompt), vocabulary),
         vocabulary.tokenize(LAYOUT.unchanged(prompt)),
         [(vocabulary.tokenize(each.before), vocabulary.tokenize(each.after)) for each in prompt.recent],
+        around(window, vocabulary),
         vocabulary.tokenize(LAYOUT.unchanged(replace(prompt, window=case.updated[window.start : end]))),
     )
 

@@ -174,6 +174,13 @@ class NgramDraft:
         self._text = NgramIndex(grows=True)
         self._synced: list[int] = []  # what it holds: lists are compared faster
         self._generated = NgramIndex()
+        self._document: NgramIndex | None = None
+
+    def read(self, document: Sequence[int]) -> None:
+        """Draft from a document, too, until another one is given; none: from no document."""
+        self._document = NgramIndex() if document else None
+        if self._document is not None:
+            self._document.extend(document)
 
     def remember(self, prompt: Sequence[int], generated: Sequence[int]) -> None:
         """Learn what was generated after a prompt, shown or not."""
@@ -203,7 +210,7 @@ class NgramDraft:
         best: NgramMatch | None = None
         best_length = 0
         votes: list[tuple[int, int]] = []
-        for index in (self._generated, self._text, self.learnt):
+        for index in (self._generated, self._text, self._document, self.learnt):
             if index is None:
                 continue
             for length, place in index.places(tail):

@@ -9,6 +9,7 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from time import perf_counter
 
+from codespec.draft.ngram import BREAK
 from codespec.edits.completing import completed
 from codespec.edits.difference import Hunk, applied, hunks
 from codespec.edits.formats import EditFormat, WindowPrompt, as_tokens
@@ -20,10 +21,10 @@ from codespec.edits.renames import renames_another, rest_of_rename
 from codespec.edits.request import Edit, EditOffer, EditRequest
 from codespec.edits.reversal import done, swaps, undoes, without_repeats
 from codespec.edits.soundness import Soundness
-from codespec.edits.windows import line_of, original
+from codespec.edits.windows import Window, line_of, original
 from codespec.engine.engine import Engine
 from codespec.languages import by_id
-from codespec.protocols import Cancel, CodespecError, FinishReason, Limits, Statistics
+from codespec.protocols import Cancel, CodespecError, FinishReason, Limits, Statistics, Vocabulary
 
 NEAR = 2
 """Lines from the cursor where an edit is in sight of whoever types."""
@@ -33,6 +34,8 @@ LEAST_MS = 5.0
 """Left of the budget, below which no window is begun."""
 SPARE_TOKENS = 64
 """That a new window may be longer than one and a half old ones."""
+AROUND = 4_000
+"""Characters of the document before a window, and as many after it, that drafts may take new text from."""
 
 _NAME = re.compile(r"[^\W\d]\w*")
 
@@ -181,7 +184,13 @@ class EditPredictor:
         changes = [(vocabulary.tokenize(each.before), vocabulary.tokenize(each.after)) for each in prompt.recent]
         limits = Limits(max_tokens=most, time_budget_ms=left)
         steps = self._engine.generate(
-            tokens, limits=limits, cancel=cancel, language=request.language, window=draft, changes=changes
+            tokens,
+            limits=limits,
+            cancel=cancel,
+            language=request.language,
+            window=draft,
+            changes=changes,
+            document=() if self._copies else around(attempt.place.window, vocabulary),
         )
         with closing(steps):  # type: ignore[type-var]  # a generator
             for chunk in steps:
@@ -268,6 +277,12 @@ def window_prompt(request: EditRequest, place: Place) -> WindowPrompt:
         recent=request.recent[-MOST_RECENT:],
         snippets=tuple(related(request, window.path)),
     )
+
+
+def around(window: Window, vocabulary: Vocabulary) -> list[int]:
+    """The tokens of a document around a window, which most prompts do not show."""
+    before, after = window.text[: window.start][-AROUND:], window.text[window.end :][:AROUND]
+    return [*vocabulary.tokenize(before), BREAK, *vocabulary.tokenize(after)]
 
 
 def offered(request: EditRequest, place: Place, changes: Sequence[Hunk]) -> EditOffer:

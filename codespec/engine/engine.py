@@ -247,6 +247,7 @@ class Engine(Protocol):
         language: str = "",
         window: Sequence[int] = (),
         changes: Sequence[TokenChange] = (),
+        document: Sequence[int] = (),
     ) -> Iterator[Chunk]:
         """Generate text in chunks of whole characters; close the iterator to stop early.
 
@@ -257,6 +258,8 @@ class Engine(Protocol):
             window: tokens of a text that the generated one probably repeats from its beginning, with few changes. It is
                 drafted from, where this engine drafts; the text is the same without.
             changes: tokens before and after edits made lately, which the generated text may repeat elsewhere.
+            document: tokens that stand around the window and not in the prompt, ``BREAK`` (``draft.ngram``) between
+                texts; what is new in the generated text often stands there.
 
         Raises:
             CodespecError: the prompt is too long, or decoding failed.

@@ -179,6 +179,7 @@ class SpeculativeEngine:
         language: str = "",
         window: Sequence[int] = (),
         changes: Sequence[TokenChange] = (),
+        document: Sequence[int] = (),
     ) -> Iterator[Chunk]:
         """As ``Engine.generate``.
 
@@ -190,6 +191,7 @@ class SpeculativeEngine:
         if window:  # copies are right far more often there
             kind += "/window"
         self.drafts.window.begin(len(prompt), window, changes)
+        self.drafts.ngrams.read(document)
         if isinstance(speculate, bool):
             self._generator.draft = self.drafts.combined(kind) if speculate else None
         else:

@@ -69,6 +69,18 @@ def test_other_texts_are_followed_to_their_end_and_not_across() -> None:
     assert proposed(draft, [8, 2, 9], 5) == ()
 
 
+def test_a_document_is_drafted_from_until_there_is_another_one() -> None:
+    draft = NgramDraft()
+    draft.read([1, 2, 3, 4, BREAK, 5, 6, 7])
+    assert proposed(draft, [9, 1, 2], 8) == (3, 4)
+    assert proposed(draft, [9, 5, 6], 8) == (7,)
+    draft.read([5, 6, 8])
+    assert proposed(draft, [9, 5, 6], 8) == (8,)
+    assert proposed(draft, [9, 1, 2], 8) == ()
+    draft.read(())
+    assert proposed(draft, [9, 5, 6], 8) == ()
+
+
 def test_whether_earlier_places_agree() -> None:
     draft = NgramDraft()
     for text, agreed in (([1, 2, 3, 1, 2, 3, 1, 2], True), ([1, 2, 3, 1, 2, 4, 1, 2], False)):

@@ -27,11 +27,22 @@ class ScriptedEngine:
     def __init__(self, *answers, finish="stop", size=7, context_length=20_000):
         self.answers, self.finish, self.size, self.context_length = list(answers), finish, size, context_length
         self.name, self.vocabulary, self.statistics = "scripted", Bytes(), Statistics()
-        self.asked = []
+        self.asked, self.documents = [], []
 
     def generate(
-        self, prompt, grammar=None, sampling=None, limits=None, cancel=None, *, language="", window=(), changes=()
+        self,
+        prompt,
+        grammar=None,
+        sampling=None,
+        limits=None,
+        cancel=None,
+        *,
+        language="",
+        window=(),
+        changes=(),
+        document=(),
     ):
+        self.documents.append(list(document))
         self.asked.append((bytes(token for token in prompt if token < 256).decode(), bytes(window).decode(), changes))
         answer = self.answers.pop(0)
         for start in range(0, len(answer), self.size):

@@ -2,6 +2,7 @@
 
 import pytest
 
+from codespec.draft.ngram import BREAK
 from codespec.edits.difference import hunks
 from codespec.edits.formats.sweep import SweepV1
 from codespec.edits.history import EditHistory
@@ -51,6 +52,16 @@ def test_the_old_window_and_the_last_edits_are_drafts():
     assert [tuple(bytes(each).decode() for each in change) for change in changes] == [
         ("    size = width * height\n", "    result = width * height\n")
     ]
+
+
+def test_what_stands_around_the_window_is_a_draft():
+    lines = "".join(f"value_{n} = {n}\n" for n in range(40))
+    engine = ScriptedEngine(RENAMED)
+    EditPredictor(engine, SweepV1(), renames=False).predict(request(lines + BEFORE, lines + AFTER))
+    ((_, window, _),), (document,) = engine.asked, engine.documents
+    before, after = document[: document.index(BREAK)], document[document.index(BREAK) + 1 :]
+    assert bytes(before).decode() + window[1:] + bytes(after).decode() == lines + AFTER
+    assert before
 
 
 @pytest.mark.parametrize(

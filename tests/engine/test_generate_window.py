@@ -62,7 +62,7 @@ def test_the_text_is_the_same_with_any_window(engine: LocalEngine, temperature: 
     for window in windows(engine, alone):
         changes = [(window[:3], window[2:7]), (window[4:9], [])]
         assert generated(engine, sampling, grammar, window=window)[0] == alone
-        assert generated(engine, sampling, grammar, window=window, changes=changes)[0] == alone
+        assert generated(engine, sampling, grammar, window=window, changes=changes, document=window)[0] == alone
 
 
 def test_a_window_that_comes_true_saves_passes(engine: LocalEngine) -> None:

@@ -205,6 +205,7 @@ class ScoringEngine(SpeculativeEngine):
         language: str = "",
         window: Sequence[int] = (),
         changes: Sequence[TokenChange] = (),
+        document: Sequence[int] = (),
     ) -> Iterator[Chunk]:
         """As ``SpeculativeEngine.generate``.
 
@@ -216,7 +217,9 @@ class ScoringEngine(SpeculativeEngine):
         self._target.most = limits.max_tokens if self.follows and takes_the_best(sampling) else 0
         self.costs.last = 0
         try:
-            yield from super().generate(prompt, grammar, sampling, limits, cancel, speculate, language, window, changes)
+            yield from super().generate(
+                prompt, grammar, sampling, limits, cancel, speculate, language, window, changes, document
+            )
         finally:
             self._target.stop()
 

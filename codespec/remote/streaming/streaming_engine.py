@@ -186,6 +186,7 @@ class StreamingEngine(Undrafted):
         language: str = "",
         window: Sequence[int] = (),
         changes: Sequence[TokenChange] = (),
+        document: Sequence[int] = (),
     ) -> Iterator[Chunk]:
         """Follow a text in chunks of whole characters; to close the iterator closes the stream.
 
