@@ -151,7 +151,7 @@ def _add_serve(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     group.add_argument(
         "--api-key-file", type=Path, metavar="FILE",
         help="keys, one a line, of which clients must send one; wanted for any HOST but this machine "
-        "(default: CODESPEC_API_KEY)",
+        "(default: CODESPEC_HTTP_KEY)",
     )  # fmt: skip
     group.add_argument(
         "--http-cors", action="append", default=[], metavar="ORIGIN", help="let web pages of ORIGIN ask (default: none)"

@@ -47,7 +47,7 @@ class Access:
         """
         if not self.keys and not is_loopback(self.host):
             raise CodespecError(
-                f"{self.host} can be reached from other machines: give a key, with --api-key-file or CODESPEC_API_KEY"
+                f"{self.host} can be reached from other machines: give a key, with --api-key-file or CODESPEC_HTTP_KEY"
             )
         if any(len(key) < LEAST_KEY or not key.isascii() for key in self.keys):
             raise CodespecError(f"a key must have at least {LEAST_KEY} characters, all of them ASCII")

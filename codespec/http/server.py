@@ -37,7 +37,7 @@ else:
 if TYPE_CHECKING:
     from codespec.worker.jobs import Worker
 
-KEY_VARIABLE = "CODESPEC_API_KEY"
+KEY_VARIABLE = "CODESPEC_HTTP_KEY"
 _FREE_WITHIN_S = 5.0
 _GRACE_S = 2
 

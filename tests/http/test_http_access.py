@@ -71,7 +71,7 @@ def test_keys(tmp_path, monkeypatch):
     file.write_text("\n")
     with pytest.raises(CodespecError, match="holds no key"):
         keys_of(file)
-    monkeypatch.setenv("CODESPEC_API_KEY", KEY)
+    monkeypatch.setenv("CODESPEC_HTTP_KEY", KEY)
     assert keys_of(None) == (KEY,)
 
 
