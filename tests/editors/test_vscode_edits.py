@@ -240,6 +240,19 @@ def test_in_another_file(editor):
     assert editor.save(path) == "total = 0\n"
 
 
+def test_not_in_a_file_that_has_no_part_in_it(editor):
+    path = rename(editor, FAR)
+    editor.press("Alt+N")
+    wait_for(editor, [], "Tab: jump to line 62")
+    third = editor.open(name(), "third\n")
+    wait_for(editor, [])
+    editor.press("Tab")
+    editor.wait(lambda: editor.document()[0].strip() == "third" != editor.document()[0], "Tab is the user's")
+    assert editor.save(third).strip() == "third"
+    editor.page.locator(f".tab[data-resource-name='{path.name}']").click()
+    editor.save(path)
+
+
 @pytest.mark.skipif(not EDIT_MODEL.is_file(), reason="there is no embedded model of next edits here")
 def test_a_rename_with_the_embedded_model(window):
     editor = window("real edits", {"codespec.command": REAL, "codespec.edits.budget_ms": 20_000})

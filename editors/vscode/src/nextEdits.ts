@@ -30,9 +30,10 @@ export class NextEdits implements vscode.Disposable {
   private readonly others: Precedence;
   private readonly subscriptions: vscode.Disposable[];
   private offer: Offer | undefined;
+  private askedIn: vscode.TextDocument | undefined;
   private asking: vscode.CancellationTokenSource | undefined;
   private pause: NodeJS.Timeout | undefined;
-  private applying = false;
+  private applying: vscode.TextDocument | undefined;
 
   constructor(
     private readonly server: Server,
@@ -153,9 +154,8 @@ export class NextEdits implements vscode.Disposable {
     if (editor.document.version !== offer.version) {
       return;
     }
-    this.applying = true;
+    this.applying = editor.document;
     try {
-      this.server.tell('codespec.acceptEdit', offer.id);
       const done = await editor.edit((builder) => {
         for (const { range, text } of offer.hunks) {
           builder.replace(range, text);
@@ -165,8 +165,9 @@ export class NextEdits implements vscode.Disposable {
         return;
       }
     } finally {
-      this.applying = false;
+      this.applying = undefined;
     }
+    this.server.tell('codespec.acceptEdit', offer.id);
     const end = endOf(offer);
     editor.selection = new vscode.Selection(end, end);
     await this.ask(editor, INVOKED);
@@ -192,6 +193,7 @@ export class NextEdits implements vscode.Disposable {
         return undefined;
       }
       this.offer = read(answer);
+      this.askedIn = document;
       this.draw();
       return this.offer !== undefined;
     } catch (error) {
@@ -209,7 +211,7 @@ export class NextEdits implements vscode.Disposable {
 
   private changed({ document, contentChanges }: vscode.TextDocumentChangeEvent): void {
     const editor = vscode.window.activeTextEditor;
-    if (contentChanges.length === 0 || this.applying) {
+    if (contentChanges.length === 0 || document === this.applying) {
       return;
     }
     if (document === editor?.document || (this.offer !== undefined && isIn(this.offer, document))) {
@@ -248,12 +250,18 @@ export class NextEdits implements vscode.Disposable {
     }
   }
 
-  /** Draws the edit, but never beside ghost text or the menu of completions. */
+  /**
+   * Draws the edit where it is and where it was asked for, but never beside ghost text or the menu of completions. In any
+   * other document the keys are the user's.
+   */
   private draw(): void {
     const editor = vscode.window.activeTextEditor;
-    const offered = editor !== undefined && this.offer !== undefined && !this.completions.isShown(editor);
+    const { offer } = this;
+    const has = editor !== undefined && offer !== undefined;
+    const here = has && (editor.document === this.askedIn || isIn(offer, editor.document));
+    const offered = here && !this.completions.isShown(editor);
     const shown = offered && !this.others.menuIsOpen;
-    this.drawing.draw(shown ? this.offer : undefined, editor);
+    this.drawing.draw(shown ? offer : undefined, editor);
     void vscode.commands.executeCommand('setContext', SHOWN, shown);
     void vscode.commands.executeCommand('setContext', WAITS, offered && !shown);
   }
