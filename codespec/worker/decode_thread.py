@@ -316,6 +316,7 @@ class DecodeThread:
             logger.exception("what is done while nobody waits has failed")
         with self._changed:
             self._idling = False
+            self._somebody_waits()  # for the next request, which is received and read at this priority
         self._idle_work = not done
 
     def _decode(self) -> None:

@@ -129,6 +129,15 @@ def test_what_nobody_waits_for_is_left_alone_where_that_is_better(thread, told):
     assert completer.finished.wait(WAIT_S), "and done when there is room"
 
 
+def test_the_next_request_is_received_at_the_usual_priority(thread, told):
+    completer = Idler(steps=1)
+    completer.through.release()
+    load(thread, lambda: completer)
+    assert completer.finished.wait(WAIT_S)
+    assert eventually(lambda: told.calls[-1] == "waits")
+    assert "ahead" in told.calls
+
+
 def test_a_job_that_somebody_has_come_to_wait_for_is_no_longer_stopped_by_others(thread, told):
     gate = Gate()
     load(thread, lambda: gate)
