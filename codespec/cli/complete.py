@@ -110,7 +110,7 @@ def run_generate(options: argparse.Namespace) -> int:
 
 def _chat(engine: Engine, prompt: str, system: str) -> list[int]:
     """The prompt as a user's message, as the model was trained to see it, in tokens of this engine."""
-    from codespec.http.chat_template import chat_tokens
+    from codespec.http.apis.chat_template import chat_tokens
 
     messages = [{"role": "system", "content": system}] if system else []
     return chat_tokens(engine, [*messages, {"role": "user", "content": prompt}])

@@ -15,21 +15,21 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from codespec.http import llama_server, mistral
+from codespec.http.apis import llama_server, mistral
+from codespec.http.apis.chat import chat_order
+from codespec.http.apis.common_fields import Defaults
+from codespec.http.apis.completions import check_model, completion_order
+from codespec.http.apis.constraints import Grammars
+from codespec.http.apis.fields import Fields
+from codespec.http.apis.mistral import FimShape, fim_order
+from codespec.http.apis.openai_shapes import ChatShape, CompletionShape
+from codespec.http.apis.questions import Question, Questions, about, apply_template, detokenize, tokenize
 from codespec.http.backend import Backend
 from codespec.http.body import fields_in
-from codespec.http.chat import chat_order
-from codespec.http.common_fields import Defaults
-from codespec.http.completions import check_model, completion_order
-from codespec.http.constraints import Grammars
 from codespec.http.errors import HttpError
-from codespec.http.fields import Fields
 from codespec.http.limits import HttpLimits
 from codespec.http.metrics import CONTENT_TYPE, Metrics
-from codespec.http.mistral import FimShape, fim_order
-from codespec.http.openai_shapes import ChatShape, CompletionShape
 from codespec.http.order import Order
-from codespec.http.questions import Question, Questions, about, apply_template, detokenize, tokenize
 from codespec.http.queue import FairQueue
 from codespec.http.security import CLIENT, Access, Guard
 from codespec.http.sse import Answer, Shape

@@ -6,8 +6,8 @@ import asyncio
 
 from starlette.requests import ClientDisconnect, Request
 
+from codespec.http.apis.fields import Fields, read_fields
 from codespec.http.errors import HttpError
-from codespec.http.fields import Fields, read_fields
 from codespec.http.limits import HttpLimits
 
 _CLOSE = {"Connection": "close"}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from codespec.config import Config
-from codespec.http.common_fields import Defaults
+from codespec.http.apis.common_fields import Defaults
 from codespec.http.limits import HttpLimits
 from codespec.models.registry import find_target
 from codespec.protocols import Sampling

@@ -7,7 +7,7 @@ from functools import lru_cache
 from codespec.completion.prompt.prompt import Prompts, text_header
 from codespec.engine.engine import Engine, TextVocabulary
 from codespec.errors import CodespecError
-from codespec.http.chat_template import begun, rendered
+from codespec.http.apis.chat_template import begun, rendered
 from codespec.http.errors import HttpError
 from codespec.http.order import ChatPrompt, FittedPrompt, MiddlePrompt, Order, Prompt, TextPrompt
 from codespec.models.fim import FimFormat

@@ -20,9 +20,9 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from codespec.errors import CodespecError
+from codespec.http.apis.common_fields import Defaults
 from codespec.http.app import Service, create_app
 from codespec.http.backend import Backend, OwnModels
-from codespec.http.common_fields import Defaults
 from codespec.http.errors import HttpError, large_head
 from codespec.http.limits import HttpLimits
 from codespec.http.security import Access

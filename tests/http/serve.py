@@ -14,7 +14,7 @@ import sys
 
 from codespec import Config, Sampling, load_completer
 from codespec.config_sections import TargetConfig
-from codespec.http.common_fields import Defaults
+from codespec.http.apis.common_fields import Defaults
 from codespec.http.limits import HttpLimits
 from codespec.http.security import Access
 from codespec.http.server import serve_http

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from codespec.http.common_fields import (
+from codespec.http.apis.common_fields import (
     MOST_CHANCES,
     Defaults,
     content_of,
@@ -14,8 +14,8 @@ from codespec.http.common_fields import (
     sampling_of,
     stops_of,
 )
-from codespec.http.constraints import Constrained
-from codespec.http.fields import Fields
+from codespec.http.apis.constraints import Constrained
+from codespec.http.apis.fields import Fields
 from codespec.http.order import ChatPrompt, Order
 
 MOST_MESSAGES = 10_000

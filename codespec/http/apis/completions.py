@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from codespec.http.common_fields import (
+from codespec.http.apis.common_fields import (
     MOST_CHANCES,
     Defaults,
     file_name_of,
@@ -16,9 +16,9 @@ from codespec.http.common_fields import (
     sampling_of,
     stops_of,
 )
-from codespec.http.constraints import Constrained
+from codespec.http.apis.constraints import Constrained
+from codespec.http.apis.fields import Fields
 from codespec.http.errors import HttpError
-from codespec.http.fields import Fields
 from codespec.http.order import MiddlePrompt, Order, Prompt, TextPrompt, TokenPrompt
 from codespec.protocols import Limits
 

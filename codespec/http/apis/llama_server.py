@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from codespec.http.common_fields import (
+from codespec.http.apis.common_fields import (
     MOST_CHANCES,
     Defaults,
     file_name_of,
@@ -17,12 +17,12 @@ from codespec.http.common_fields import (
     sampling_of,
     stops_of,
 )
-from codespec.http.completions import prompts_of
-from codespec.http.constraints import Constrained
-from codespec.http.fields import Fields
-from codespec.http.openai_shapes import joined
+from codespec.http.apis.completions import prompts_of
+from codespec.http.apis.constraints import Constrained
+from codespec.http.apis.fields import Fields
+from codespec.http.apis.openai_shapes import joined
+from codespec.http.apis.timings import timings_of
 from codespec.http.order import MiddlePrompt, Order, Piece, TextPrompt, Totals
-from codespec.http.timings import timings_of
 from codespec.protocols import Snippet
 
 MOST_SNIPPETS, MOST_RESPONSE_FIELDS = 1000, 100

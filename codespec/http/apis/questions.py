@@ -11,11 +11,11 @@ from typing import Any, TypeAlias
 
 from codespec.engine.engine import Engine
 from codespec.errors import CodespecError
+from codespec.http.apis.chat import messages_of
+from codespec.http.apis.chat_template import rendered
+from codespec.http.apis.fields import Fields
 from codespec.http.backend import Backend
-from codespec.http.chat import messages_of
-from codespec.http.chat_template import rendered
 from codespec.http.errors import HttpError, unloaded
-from codespec.http.fields import Fields
 
 Question: TypeAlias = Callable[[Engine], dict[str, Any]]
 """Asked in the decode thread."""

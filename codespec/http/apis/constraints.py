@@ -12,8 +12,8 @@ from codespec.errors import CodespecError
 from codespec.grammar import Grammar, shipped
 from codespec.grammar.errors import OR_IGNORE
 from codespec.grammar.library import to_generate
+from codespec.http.apis.fields import Fields
 from codespec.http.errors import HttpError
-from codespec.http.fields import Fields
 from codespec.recent import Recent
 
 LONGEST, MOST_CHOICES = 1 << 20, 1000

@@ -7,9 +7,9 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from codespec.http.apis.timings import timings_of
 from codespec.http.order import Piece, ToldToken, Totals
 from codespec.http.sse import DONE
-from codespec.http.timings import timings_of
 
 FINGERPRINT = "b-codespec"
 """Of what answers; a ``b`` and a number at llama-server."""

@@ -9,8 +9,8 @@ from typing import Any
 
 from codespec.completion.prompt.prompt import file_name
 from codespec.completion.request import Request
-from codespec.http.constraints import Constrained
-from codespec.http.fields import Fields
+from codespec.http.apis.constraints import Constrained
+from codespec.http.apis.fields import Fields
 from codespec.http.limits import HttpLimits
 from codespec.http.order import FittedPrompt
 from codespec.languages import LANGUAGES, by_path, output_name

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from codespec.http.common_fields import Defaults, fitted, language_of, limits_of, sampling_of, stops_of
-from codespec.http.constraints import Constrained
+from codespec.http.apis.common_fields import Defaults, fitted, language_of, limits_of, sampling_of, stops_of
+from codespec.http.apis.constraints import Constrained
+from codespec.http.apis.fields import Fields
+from codespec.http.apis.openai_shapes import ChatShape, counts_of, reason_of
 from codespec.http.errors import HttpError
-from codespec.http.fields import Fields
-from codespec.http.openai_shapes import ChatShape, counts_of, reason_of
 from codespec.http.order import MiddlePrompt, Order, Piece, Totals
 
 STATUS = 422

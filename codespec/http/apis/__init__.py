@@ -1,0 +1,1 @@
+"""The APIs that other clients speak: the fields of their requests, and their answers."""
