@@ -20,9 +20,6 @@ from codespec.http.stops import Stops
 from codespec.http.told_tokens import ToldTokens
 from codespec.protocols import Cancel, Chunk, GrammarState, Limits, Round, Sampling, Statistics, TokenChance
 
-FAST_MS = 5.0
-"""Milliseconds of a target's pass below which nothing is proposed before the first token of a stream: a pass more is
-hardly noticed then, while the draft model's prefill and the rows of its proposal may take longer."""
 _OF_A_TOKEN = 16
 """Characters of a prediction that are looked at for each token that may be generated."""
 
@@ -149,8 +146,8 @@ class _Text:
             logprobs=order.logprobs,
             written=len(self._written),
         )
-        alone = order.stream and not self._written and engine.pass_ms(len(tokens)) < FAST_MS
-        left = Limits(order.limits.max_tokens - len(self._written), left_ms, alone)
+        # Who reads along sees the first token sooner; that the last one comes later is hardly noticed.
+        left = Limits(order.limits.max_tokens - len(self._written), left_ms, order.stream and not self._written)
         chunks = engine.generate(
             tokens, self._grammar_state(), sampling, left, cancel, language=order.language, window=window
         )
