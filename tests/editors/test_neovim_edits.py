@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 from common import EDIT_MODEL, PRICES, REAL, ROOT, STUB
@@ -241,7 +243,9 @@ def test_several_lines_stand_below_what_goes(kind, folder, artifacts):
         editor.wait(lambda: editor.buffer() == ["first", "two lines", "one", "two", "1", "\t2", "3", "end"])
 
 
-def test_in_another_file(kind, folder):
+@contextmanager
+def offered_elsewhere(kind, folder) -> Iterator[Editor]:
+    """An editor where the edit that follows from a rename is in another file."""
     (folder / ".git").mkdir()
     (folder / "other.py").write_text("import example\nexample.count\n")
     with editing(kind, folder, STUB, "count = 0\n", options="auto_trigger = false,") as editor:
@@ -251,6 +255,11 @@ def test_in_another_file(kind, folder):
         renamed(editor)
         editor.type("<M-n>")
         offered(editor, 0, "total = 0   Tab: jump to other.py, line 2")
+        yield editor
+
+
+def test_in_another_file(kind, folder):
+    with offered_elsewhere(kind, folder) as editor:
         editor.type("<Tab>")
         offered(editor, 1, drawn(kind, "example.", "count", "total", "") + "   Tab: apply")
         assert editor.cursor() == [2, 8]
@@ -259,15 +268,7 @@ def test_in_another_file(kind, folder):
 
 
 def test_a_change_where_it_was_asked_for_ends_an_edit_of_another_file(kind, folder):
-    (folder / ".git").mkdir()
-    (folder / "other.py").write_text("import example\nexample.count\n")
-    with editing(kind, folder, STUB, "count = 0\n", options="auto_trigger = false,") as editor:
-        editor.wait_until_ready()
-        editor.command(f"edit {folder / 'other.py'}")
-        editor.command("set hidden | buffer 1")
-        renamed(editor)
-        editor.type("<M-n>")
-        offered(editor, 0, "total = 0   Tab: jump to other.py, line 2")
+    with offered_elsewhere(kind, folder) as editor:
         editor.type("0x")
         offered(editor, 0, "otal = 0")
         assert not editor.lua("return require('codespec').is_edit_visible()")
