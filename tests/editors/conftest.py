@@ -16,6 +16,7 @@ from typing import Any
 import code_server
 import pytest
 from common import ROOT
+from vscode_window import Editor
 
 
 def missing() -> list[str]:
@@ -93,10 +94,10 @@ class Windows:
 
     def __init__(self, browser: Any, extensions: Path, session: pytest.Session) -> None:
         self._browser, self._extensions, self._session = browser, extensions, session
-        self._open: dict[str, tuple[code_server.Editor, code_server.CodeServer, Any]] = {}
+        self._open: dict[str, tuple[Editor, code_server.CodeServer, Any]] = {}
         self._failures = 0
 
-    def get(self, kind: str, artifacts: Path, **options: Any) -> code_server.Editor:
+    def get(self, kind: str, artifacts: Path, **options: Any) -> Editor:
         failures = self._session.stash.get(FAILED, 0)
         if failures > self._failures:
             self.close()
@@ -109,12 +110,12 @@ class Windows:
 
     def _new(
         self, artifacts: Path, extensions: Path | None = None, **options: Any
-    ) -> tuple[code_server.Editor, code_server.CodeServer, Any]:
+    ) -> tuple[Editor, code_server.CodeServer, Any]:
         server = code_server.CodeServer(extensions or self._extensions, **options)
         try:
             context = self._browser.new_context(viewport={"width": 1000, "height": 620})
             context.grant_permissions(["clipboard-read", "clipboard-write"])
-            return code_server.Editor(context.new_page(), server, artifacts), server, context
+            return Editor(context.new_page(), server, artifacts), server, context
         except BaseException:
             server.close()
             raise
@@ -134,11 +135,11 @@ def windows(browser, extensions, request) -> Iterator[Windows]:
 
 
 @pytest.fixture
-def window(windows, artifacts, request) -> Callable[..., code_server.Editor]:
+def window(windows, artifacts, request) -> Callable[..., Editor]:
     """Gives a window of a kind; ``settings``, ``extensions`` (their folder), ``environment`` and ``path`` count for the
     first test of a kind."""
 
-    def get(kind: str, settings: Mapping[str, Any], **options: Any) -> code_server.Editor:
+    def get(kind: str, settings: Mapping[str, Any], **options: Any) -> Editor:
         folder = artifacts / re.sub(r"\W+", "-", request.node.name).strip("-")
         folder.mkdir(exist_ok=True)
         return windows.get(kind, folder, settings=settings, **options)

@@ -154,7 +154,7 @@ def test_never_beside_ghost_text(editor):
 
 
 def test_by_itself_where_the_settings_say_so(editor):
-    editor.server.configure(AUTOMATIC)
+    editor.configure(AUTOMATIC)
     path = editor.open(name(), TEXT)
     editor.press(*["Shift+ArrowRight"] * 5)
     editor.type("nothing")  # after which the server completes nothing
@@ -163,7 +163,7 @@ def test_by_itself_where_the_settings_say_so(editor):
     editor.press("Tab")
     editor.wait(lambda: editor.document()[2] == "    nothing += 1", "it is applied")
     editor.press("Escape")
-    editor.server.configure(MANUAL)
+    editor.configure(MANUAL)
     editor.save(path)
 
 
@@ -215,11 +215,11 @@ def test_why_there_is_none(editor):
     editor.press("Alt+N")
     editor.wait(lambda: "codespec: there is no next edit" in status.inner_text(), "there is none")
     editor.picture("none")
-    editor.server.configure({**MANUAL, "codespec.edits.mode": "off"})
+    editor.configure({**MANUAL, "codespec.edits.mode": "off"})
     said = "codespec: next edits are switched off (codespec.edits.mode)"
     editor.wait(lambda: editor.press("Alt+N") or said in status.inner_text(), "they are off")
     editor.picture("off")
-    editor.server.configure(MANUAL)
+    editor.configure(MANUAL)
     editor.save(path)
 
 

@@ -17,12 +17,12 @@ def test_on_the_path_and_by_a_setting(window, tmp_path):
     editor.wait_until_ready()
     assert f"starting {program} serve, from the PATH" in editor.server.extension_log
 
-    editor.server.configure({"codespec.python": PYTHON})
+    editor.configure({"codespec.python": PYTHON})
     told = f"starting {PYTHON} -m codespec serve, from the setting codespec.python"
     editor.wait(lambda: told in editor.server.extension_log, "the setting counts")
     editor.wait_until_ready()
 
-    editor.server.configure({"codespec.python": PYTHON, "codespec.command": [*REAL, "--in-process"]})
+    editor.configure({"codespec.python": PYTHON, "codespec.command": [*REAL, "--in-process"]})
     told = f"starting {' '.join(REAL)} --in-process, from the setting codespec.command"
     editor.wait(lambda: told in editor.server.extension_log, "the setting of the whole command counts more")
     editor.wait_until_ready()

@@ -18,9 +18,9 @@ def editor(window):
 
 @pytest.fixture
 def automatic(editor):
-    editor.server.configure(AUTOMATIC)
+    editor.configure(AUTOMATIC)
     yield editor
-    editor.server.configure(MANUAL)
+    editor.configure(MANUAL)
 
 
 def insert_pair(editor) -> None:
@@ -164,7 +164,7 @@ def test_the_key_hides_ghost_text_of_another_extension(beside):
 
 def test_tab_accepts_ghost_text_of_another_extension(beside):
     """VS Code tells nobody of it: an edit that comes by itself may stand beside it, but the key is not taken."""
-    beside.server.configure(AUTOMATIC)
+    beside.configure(AUTOMATIC)
     path = with_ghost_text(beside)
     beside.wait(lambda: drawn(beside)["gone"] == ["count"], "the edit has come by itself")
     assert beside.ghost() == GHOST
@@ -174,4 +174,4 @@ def test_tab_accepts_ghost_text_of_another_extension(beside):
     assert beside.document()[2] == "    count += 1"
     beside.press("Escape")
     beside.save(path)
-    beside.server.configure(MANUAL)
+    beside.configure(MANUAL)

@@ -20,6 +20,7 @@ from code_server import EXTENSION
 from common import CALLS, ROOT
 from test_vscode import name, notifications, to_the_last_line
 from test_vscode_server import press_button
+from vscode_window import Editor
 
 MINUTES = 15
 """For each step: the packages of a Python environment come from the network."""
@@ -57,7 +58,7 @@ def test_from_a_fresh_folder_to_ghost_text(programs, browser, artifacts, tmp_pat
     )
     try:
         context = browser.new_context(viewport={"width": 1000, "height": 620})
-        editor = code_server.Editor(context.new_page(), server, artifacts / "readme")
+        editor = Editor(context.new_page(), server, artifacts / "readme")
         editor.artifacts.mkdir(exist_ok=True)
         editor.wait(lambda: "Its server is not installed yet" in notifications(editor), "installation is offered")
         editor.picture("offered")

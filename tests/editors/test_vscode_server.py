@@ -31,7 +31,7 @@ def editor(window):
 
 def use(editor, command: list[str]) -> None:
     """Change the setting of the server's command, by the file of settings."""
-    editor.server.configure({**STUBBED, "codespec.command": command})
+    editor.server.write({**STUBBED, "codespec.command": command})
 
 
 def test_alternatives(editor):
