@@ -102,13 +102,7 @@ def check_completed(emacs: Emacs) -> None:
 
 
 def test_eglot(tmp_path):
-    need(
-        **{
-            "Emacs (apt-get install emacs-nox)": EMACS,
-            "emacsclient": CLIENT,
-            "eglot (apt-get install elpa-eglot)": has("eglot"),
-        }
-    )
+    need_emacs("eglot")
     with editing(tmp_path, recipe("Emacs", "elisp")) as emacs:
         emacs.wait(lambda: emacs.ask("(if (eglot-current-server) 1 0)") == 1)
         if has("completion-preview"):
@@ -119,13 +113,7 @@ def test_eglot(tmp_path):
 
 
 def test_lsp_mode(tmp_path):
-    need(
-        **{
-            "Emacs (apt-get install emacs-nox)": EMACS,
-            "emacsclient": CLIENT,
-            "lsp-mode (apt-get install elpa-lsp-mode)": has("lsp-mode"),
-        }
-    )
+    need_emacs("lsp-mode")
     (tmp_path / "project" / ".git").mkdir(parents=True)
     with editing(tmp_path, recipe("Emacs", "elisp", 1)) as emacs:
         emacs.wait(lambda: "Do not ask again" in emacs.written())
