@@ -47,6 +47,7 @@ class Completer:
 
     Attributes:
         problems: settings that could not be followed, a sentence each for the user.
+        prompt_tokens, spent: of the latest completion: the length of its prompt, and what all attempts at it took.
 
     Args:
         patient: whether a request waits for its draft model to load; False: the previous draft serves until then.
@@ -63,6 +64,7 @@ class Completer:
         self._learner = WorkspaceLearner(engine, config.learn)
         self._counts = Counts()
         self._draft: Path | None = None
+        self.prompt_tokens, self.spent = 0, Statistics()
         self.problems: list[str] = []
         self._adapters = LoraSelection(engine, config, self.problems)
         self._adapters.use()
@@ -84,11 +86,13 @@ class Completer:
         Raises:
             CodespecError: the draft or grammar of the settings cannot be used.
         """
+        spent = self.spent = Statistics()
         try:
             prepared = self._prepare(request, cancel)
+            self.prompt_tokens = len(prepared.prompt)
+            spent.grammar_ms = spent.total_ms = prepared.before_ms
             if request.count > 1:
-                return self._several(prepared, request.count, cancel)
-            spent = Statistics(grammar_ms=prepared.before_ms, total_ms=prepared.before_ms)
+                return self._several(prepared, request.count, cancel, spent)
             completion = self._one(prepared, self._sampling, cancel, spent)
         except Aborted:  # while the suffix gate was judging
             return []
@@ -148,10 +152,11 @@ class Completer:
                 break
         return completion
 
-    def _several(self, prepared: PreparedRequest, count: int, cancel: Cancel | None) -> list[Completion]:
+    def _several(
+        self, prepared: PreparedRequest, count: int, cancel: Cancel | None, spent: Statistics
+    ) -> list[Completion]:
         """Different texts, decoded in parallel, the first one that of ``_one``; a repeated text is sampled again."""
         budget = prepared.limits.time_budget_ms
-        spent = Statistics(grammar_ms=prepared.before_ms, total_ms=prepared.before_ms)
         found: dict[str, Completion] = {}
         drawn = 0
         while len(found) < count and drawn < ATTEMPTS * count:

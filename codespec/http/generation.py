@@ -95,13 +95,15 @@ class Writing:
     def _fitted(self, prompt: FittedPrompt, completer: Completer, cancel: Cancel, emit: Emit) -> int:
         """Complete a place in a document, each text in one piece; how many are written: all, or, stopped, none."""
         order, request = self._order, prompt.request
-        completions = completer.bounded(order.sampling, self._left_ms()).complete(request, cancel)
-        spent = completer.engine.statistics
+        completer = completer.bounded(order.sampling, self._left_ms())
+        completions = completer.complete(request, cancel)
+        spent, prompt = completer.spent, completer.prompt_tokens
         self._untold.add(spent)
         if cancel.is_set():
             return 0
-        self._totals.spent.add(spent)
-        self._totals.prompt += spent.prefill_tokens + spent.reused_tokens
+        # What an attempt finds of the prompt because the one before it has read that was not there before.
+        self._totals.spent.add(replace(spent, reused_tokens=max(0, prompt - spent.prefill_tokens)))
+        self._totals.prompt += prompt
         for number in range(order.count):
             index = self._next + number
             if order.echo:

@@ -50,6 +50,20 @@ def test_a_stream_has_the_same_text(client):
     assert last["usage"]["completion_tokens"] == 20
 
 
+def test_the_last_chunk_of_a_stream_has_the_times(client, chat_client):
+    """As llama-server's, whether the usage is asked for or not."""
+    *chunks, last = events(complete(client, max_tokens=4, stream=True, temperature=1, n=2))
+    assert last["timings"]["predicted_n"] == 8
+    assert last["choices"][0]["finish_reason"] == "length"
+    assert [each["choices"][0]["index"] for each in chunks if each["choices"][0]["finish_reason"]] == [0]
+    assert not any("timings" in each for each in chunks)
+    fields = {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 4, "stream": True}
+    *chunks, last = events(chat_client.post("/v1/chat/completions", json=fields))
+    assert last["timings"]["predicted_n"] == 4
+    assert last["choices"] == [{"index": 0, "delta": {}, "logprobs": None, "finish_reason": "length"}]
+    assert not any("timings" in each or each["choices"][0]["finish_reason"] for each in chunks)
+
+
 def test_several_prompts_and_texts(client):
     fields = {"temperature": 1, "seed": 3, "n": 2, "max_tokens": 8}
     both = complete(client, prompt=[PROMPT, "class A:\n"], **fields).json()["choices"]

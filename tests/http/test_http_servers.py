@@ -66,6 +66,20 @@ def test_what_fits_has_no_probabilities(client):
     assert (answer.status_code, answer.json()["error"]["param"]) == (400, "fit")
 
 
+def test_all_attempts_at_what_fits_are_counted(client):
+    text = '{"a": 1 "b": 2}'
+    fields = {"language": "json", "max_tokens": 6, "seed": 1}
+    spent = []
+    for at in range(len(text) + 1):
+        place = fields | {"prompt": text[:at], "suffix": text[at:]}
+        usage = client.post("/v1/completions", json=place).json()["usage"]
+        several = client.post("/v1/completions", json=place | {"n": 2}).json()["usage"]
+        assert usage["prompt_tokens"] == several["prompt_tokens"]  # which each attempt reads again
+        assert usage["prompt_tokens_details"]["cached_tokens"] <= usage["prompt_tokens"]
+        spent.append(usage["completion_tokens"])
+    assert max(spent) > fields["max_tokens"]
+
+
 def test_no_token_of_what_fits(client):
     answer = client.post("/v1/completions", json=FITTED | {"max_tokens": 0}).json()
     assert (answer["choices"][0]["text"], answer["usage"]["completion_tokens"]) == ("", 0)

@@ -53,16 +53,27 @@ class CompletionShape:
         self._head["system_fingerprint"] = FINGERPRINT
         self._usage = usage
         self._lengths: dict[int, int] = {}
+        self._latest: list[dict[str, Any]] = []  # the chunk that may be the last one, to which the times belong
 
     def piece(self, piece: Piece) -> Iterator[dict[str, Any]]:
-        """One chunk, where there is something to tell."""
-        if piece.text or piece.reason is not None or piece.chances:
-            yield self._chunk([self._choice(piece)])
+        """The chunks of a piece, where there is something to tell; that of a text's end comes before the next one."""
+        yield from self._latest
+        self._latest = []
+        chunks = list(self._chunks(piece))
+        if piece.reason is not None and not self._usage:
+            self._latest = [chunks.pop()]
+        yield from chunks
 
     def last(self, totals: Totals) -> Iterator[dict[str, Any]]:
-        """The counts, where they were asked for."""
+        """The counts, where they were asked for, and the times, in the last chunk as at llama-server."""
         if self._usage:
             yield {**self._chunk([]), **counts_of(totals)}
+        for chunk in self._latest:
+            yield {**chunk, "timings": timings_of(totals)}
+
+    def _chunks(self, piece: Piece) -> Iterator[dict[str, Any]]:
+        if piece.text or piece.reason is not None or piece.chances:
+            yield self._chunk([self._choice(piece)])
 
     def whole(self, pieces: list[Piece], totals: Totals) -> dict[str, Any]:
         """The answer."""
@@ -92,8 +103,8 @@ class ChatShape(CompletionShape):
         super().__init__(model, usage)
         self._begun: set[int] = set()
 
-    def piece(self, piece: Piece) -> Iterator[dict[str, Any]]:
-        """Chunks: the role before the first text, the reason of the end after the last."""
+    def _chunks(self, piece: Piece) -> Iterator[dict[str, Any]]:
+        """The role before the first text, the reason of the end after the last."""
         if piece.index not in self._begun:
             self._begun.add(piece.index)
             yield self._delta(piece.index, {"role": "assistant", "content": ""})
