@@ -205,6 +205,8 @@ def _role(path: Path, target: Path | None, for_language: bool) -> str:
 
     if for_language:
         return "draft"
+    if inspect(path).edits:
+        return "edit"
     if target is None or path == target:
         return "target"
     return "draft" if inspect(path).parameters * FRACTION <= inspect(target).parameters else "target"
@@ -247,6 +249,7 @@ def _plain(info: ModelInfo) -> dict[str, Any]:
         "trimmed": info.trimmed,
         "kv_bytes": info.kv_bytes,
         "family": info.family,
+        "edits": info.edits,
         "fim": None
         if fim is None
         else {
@@ -297,6 +300,8 @@ def _table(infos: list[ModelInfo]) -> Iterator[str]:
         use = "target" if info.path == target else ""
         if languages:
             use = "draft" + "".join(f" {language}" for language in languages)
+        elif not use and info.edits:
+            use = "next edits"
         elif not use and vocabulary and info.vocabulary == vocabulary:
             use = f"can draft {', '.join(info.languages)}".rstrip()
         yield (

@@ -253,7 +253,7 @@ def _add_models(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     use.add_argument("--for", dest="language", metavar="LANGUAGE", help="a draft for this language only")
     use.add_argument(
         "--as", dest="role", choices=("target", "draft", "edit"),
-        help="edit: that of next edits (default: a draft if it has at most half the target's parameters)",
+        help="edit: of next edits (default: by its name, or a draft if it has at most half the target's parameters)",
     )  # fmt: skip
     use.set_defaults(command="models use")
     suggest = actions.add_parser("suggest", help="name models that this machine can run, and how fast")

@@ -115,6 +115,9 @@ EDIT_MODELS = (
     _edit_model("zeta-2.1-q4_k_m", "mradermacher/zeta-2.1-GGUF", "q4_k_m", 8.25e9, 5.2e9, 131_072),
 )
 
+EDIT_NAMES = ("zeta", "instinct", "sweep", "next-edit")
+"""One of them stands in the name of every model of next edits, by which its layout is told."""
+
 
 def known_model(name: str) -> Known | None:
     """The entry of this name."""

@@ -9,6 +9,7 @@ from pathlib import Path
 from codespec.files import StrPath
 from codespec.llama.model import Model
 from codespec.llama.runtime import library
+from codespec.models.catalogue import EDIT_NAMES
 from codespec.models.fim import FimFormat, fim_format
 from codespec.models.registry import vocabulary_hash
 from codespec.models.trimmed import VOCABULARY_KEY
@@ -64,6 +65,12 @@ class ModelInfo:
     def family(self) -> str:
         """The family of its fill-in-the-middle layout; empty without one."""
         return self.fim.family.name if self.fim is not None else ""
+
+    @property
+    def edits(self) -> bool:
+        """Whether it was made for next edits: its metadata says so, as ``train edit`` writes them, or its name."""
+        name = self.path.stem.lower().replace("_", "-")
+        return self.languages == ("edit",) or any(each in name for each in EDIT_NAMES)
 
 
 def inspect(path: StrPath) -> ModelInfo:

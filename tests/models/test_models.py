@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import struct
 import subprocess
 import sys
@@ -213,9 +214,23 @@ def test_commands(tmp_path, capsys, monkeypatch):
         assert (code, out) == (2, "")
         assert message in err
     assert run("remove", "mine") == (0, f"{models_folder() / 'mine.gguf'} is deleted\n", "")
-    code, out, _ = run("suggest")
-    assert code in (0, 1)
-    assert {"qwen2.5-coder-1.5b-q8_0", "sweep-next-edit-1.5b-q8_0"} <= set(out.split())
+
+
+def test_a_model_of_next_edits_is_no_target(capsys):
+    models_folder().mkdir(parents=True)
+    name = "Zeta_2.1.Q8_0"
+    shutil.copy(EMBEDDED_TARGET, models_folder() / f"{name}.gguf")
+    assert main(["models", "list", "--json"]) == 0
+    made = [Path(each["path"]).stem for each in json.loads(capsys.readouterr().out) if each["edits"]]
+    assert made == ["edit", name]
+    for each in made:
+        assert main(["models", "use", each]) == 0
+        assert (load()[0].edits.model, load()[0].target.path) == (each, "")
+    capsys.readouterr()
+    assert main(["models", "list"]) == 0
+    uses = [line for line in capsys.readouterr().out.splitlines() if line.startswith(tuple(made))]
+    assert all(line.endswith(" next edits") for line in uses)
+    assert len(uses) == 2
 
 
 def test_a_damaged_model_does_not_hide_the_others(tmp_path, capsys):

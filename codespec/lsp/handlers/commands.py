@@ -232,7 +232,7 @@ def _choosable(model: dict[str, Any]) -> dict[str, Any]:
 
     path = Path(model["path"])
     role = "draft" if path.stem.startswith("draft-") else "target"  # as `train draft` and the package name them
-    if model.get("languages") == ["edit"]:  # as `train edit` does
+    if model["edits"]:
         role = "edit"
     return {**model, "role": role, "value": "" if path == EMBEDDED_TARGET else path.stem}
 

@@ -21,6 +21,7 @@ async def test_models_and_grammars_at_hand(shared):
     models = {each["value"]: each for each in found["models"]}
     assert models[""]["role"] == "target"
     assert models["draft-python"]["role"] == "draft"
+    assert models["edit"]["role"] == "edit"
     assert models["draft-python"]["vocabulary"] == models[""]["vocabulary"]
     assert {"json", "python"} <= set(found["grammars"])
 
