@@ -97,13 +97,13 @@ class Writing:
         order, request = self._order, prompt.request
         completer = completer.bounded(order.sampling, self._left_ms())
         completions = completer.complete(request, cancel)
-        spent, prompt = completer.spent, completer.prompt_tokens
+        spent, length = completer.spent, completer.prompt_tokens
         self._untold.add(spent)
         if cancel.is_set():
             return 0
         # What an attempt finds of the prompt because the one before it has read that was not there before.
-        self._totals.spent.add(replace(spent, reused_tokens=max(0, prompt - spent.prefill_tokens)))
-        self._totals.prompt += prompt
+        self._totals.spent.add(replace(spent, reused_tokens=max(0, length - spent.prefill_tokens)))
+        self._totals.prompt += length
         for number in range(order.count):
             index = self._next + number
             if order.echo:
