@@ -127,12 +127,17 @@ class SharedCompleter:
     def status(self, languages: Iterable[str] = ()) -> dict[str, Any]:
         """As ``Completer.status``, and ``process``: ``pid``, ``version``, ``windows``, ``targets`` that are loaded.
 
-        The previous answer where the process does not answer within ``STATUS_S``.
+        The previous answer, with ``stale``, where the process does not answer within ``STATUS_S``.
         """
-        with contextlib.suppress(Lost, FutureTimeout):
+        stale = {}
+        try:
             self._status = self._link.ask("status", languages=list(languages))[1].result(STATUS_S)
+        except Lost:
+            pass
+        except FutureTimeout:
+            stale = {"stale": True}
         # What it said before it fell silent is no longer so.
-        return {**self._status, "state": "loading"} if self._link.watch.silent else self._status
+        return {**self._status, **stale, **({"state": "loading"} if self._link.watch.silent else {})}
 
     def idle(self, go_on: Callable[[], bool]) -> bool:
         """Do nothing: the model process does its own work in idle time."""

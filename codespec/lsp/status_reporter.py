@@ -30,7 +30,7 @@ class StatusReporter:
     """Sends ``codespec/status`` when its content has changed, twice a second at most.
 
     Args:
-        status: returns the whole status; called in a thread of its own.
+        status: returns the whole status; called in a thread of its own, and again where it is ``stale``.
         notify: sends a notification.
 
     Attributes:
@@ -54,17 +54,18 @@ class StatusReporter:
             self._again = True
 
     async def _report(self) -> None:
-        while True:
-            self._again = False
-            try:
+        try:
+            while True:
+                self._again = False
                 status = await asyncio.to_thread(self._status)
                 told = {key: status.get(key) for key in _TOLD}
                 if told != self._sent:
                     self._sent = told
                     self._notify(NOTIFICATION, told)
-            except OSError:
-                return  # the client is gone
-            await asyncio.sleep(EVERY_S)
-            if not self._again:
-                break
-        self._pending = None
+                await asyncio.sleep(EVERY_S)
+                if not (self._again or status.get("stale")):
+                    break
+        except OSError:
+            pass  # the client is gone
+        finally:
+            self._pending = None

@@ -66,9 +66,11 @@ def test_a_short_stop_ends_nothing(here):
         first = process_of(completer)["pid"]
         os.kill(first, signal.SIGSTOP)
         assert eventually(lambda: bool(said))
+        assert completer.status()["stale"]
         os.kill(first, signal.SIGCONT)
         assert completer.complete(request(), never())
         assert process_of(completer)["pid"] == first
+        assert eventually(lambda: "stale" not in completer.status())
         assert eventually(lambda: "state" not in completer.status())
 
 

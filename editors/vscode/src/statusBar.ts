@@ -110,10 +110,11 @@ export class StatusBar implements vscode.Disposable {
   }
 }
 
-/** The document that the user works in, also while a page of ours has the focus. */
+/** The document that the user works in, also while a page of ours or the log has the focus. */
 export function currentDocument(): vscode.TextDocument | undefined {
   const { activeTextEditor, visibleTextEditors } = vscode.window;
-  return (activeTextEditor ?? visibleTextEditors.find(({ document }) => document.uri.scheme !== 'output'))?.document;
+  const shown = activeTextEditor === undefined ? visibleTextEditors : [activeTextEditor, ...visibleTextEditors];
+  return shown.find(({ document }) => document.uri.scheme !== 'output')?.document;
 }
 
 /** The embedded target is called `target`, which says nothing here. */
