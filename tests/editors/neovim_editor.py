@@ -21,7 +21,7 @@ from neovim_screen import GHOST_COLOUR, Screen
 
 PLUGIN = ROOT / "editors" / "neovim"
 
-WITHIN_S = 40.0
+WITHIN_S = float(os.environ.get("CODESPEC_WAIT_S", "90"))
 """How long anything may take, on a machine that does much else."""
 
 MISSING = [
@@ -33,6 +33,8 @@ MISSING = [
     )
     if not there
 ]
+
+STATUS = "return vim.inspect({ pcall(function() return require('codespec').status() end) })"
 
 CACHE = Path(os.environ.get("CODESPEC_EDITORS") or ROOT / ".venv" / "editors")
 
@@ -148,7 +150,9 @@ class Editor:
         end = time.monotonic() + timeout
         while not condition():
             if time.monotonic() > end:
-                raise AssertionError(f"not in time; {self._nvim.api.get_mode()}; shown:\n" + "\n".join(self.rows()))
+                mode = self._nvim.api.get_mode()
+                status = "unknown" if mode["blocking"] else self._nvim.exec_lua(STATUS)
+                raise AssertionError(f"not in time; {mode}; {status}; shown:\n" + "\n".join(self.rows()))
             time.sleep(0.01)
 
     def wait_for_ghost(self, text: str | None = None) -> str:

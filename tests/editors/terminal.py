@@ -96,7 +96,7 @@ class Terminal:
     def type(self, keys: str) -> None:
         os.write(self._keyboard, keys.encode())
 
-    def wait(self, condition: Callable[[], object], timeout: float = 60.0) -> None:
+    def wait(self, condition: Callable[[], object], timeout: float = 90.0) -> None:
         end = time.monotonic() + timeout
         while not condition():
             assert self._process.poll() is None, f"the editor has ended:\n{self.written()[-3000:]}"

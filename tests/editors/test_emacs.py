@@ -37,7 +37,7 @@ class Emacs:
     def written(self) -> str:
         return self._terminal.written()
 
-    def wait(self, condition, timeout: float = 60.0) -> None:
+    def wait(self, condition, timeout: float = 90.0) -> None:
         self._terminal.wait(condition, timeout)
 
     def repeat(self, keys: str, condition: Callable[[], object]) -> None:

@@ -54,7 +54,7 @@ class Vim:
     def type(self, keys: str) -> None:
         self._terminal.type(keys)
 
-    def wait(self, condition, timeout: float = 60.0) -> None:
+    def wait(self, condition, timeout: float = 90.0) -> None:
         self._terminal.wait(condition, timeout)
 
     def ask(self, expression: str) -> object:
