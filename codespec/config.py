@@ -176,7 +176,7 @@ def _read(path: Path) -> tuple[dict[str, Any], list[str]]:
             return {}, [f"{path}: larger than 64 KiB; the file is ignored"]
         if max(map(len, data.split(b"\n"))) > LONGEST_LINE:
             return {}, [f"{path}: a line of more than {LONGEST_LINE} bytes; the file is ignored"]
-        return tomllib.loads(data.decode("utf-8")), []
+        return tomllib.loads(data.decode("utf-8-sig")), []
     except OSError as error:
         return {}, [f"{path}: cannot be read ({error.strerror}); the file is ignored"]
     except UnicodeDecodeError as error:

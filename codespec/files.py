@@ -18,14 +18,15 @@ STANDARD_INPUT = "-"
 
 
 def read_input(name: str, limit: int) -> tuple[str, str]:
-    """What a file that a command line names holds, ``-`` being standard input: its name for messages, and its text.
+    """What a file that a command line names holds, ``-`` being standard input: its name for messages, and its text, a
+    byte order mark dropped.
 
     Raises:
         CodespecError: missing, unreadable, larger than ``limit`` bytes, or not UTF-8; standard input that is closed
             or was read already.
     """
     if name != STANDARD_INPUT:
-        return name, decode(read_bytes(Path(name), limit), name)
+        return name, read_text(Path(name), limit)
     shown = "<stdin>"
     if sys.stdin is None or sys.stdin.closed:
         raise CodespecError(f"{shown}: closed, or read already; give - once")
@@ -42,7 +43,7 @@ def read_text(path: Path, limit: int) -> str:
     Raises:
         CodespecError: missing, unreadable, too large, or not UTF-8.
     """
-    return decode(read_bytes(path, limit), path).removeprefix("\ufeff")
+    return decode(read_bytes(path, limit), path)
 
 
 def read_bytes(path: Path, limit: int) -> bytes:
@@ -68,13 +69,13 @@ def _read(stream: BinaryIO, limit: int, name: str | Path) -> bytes:
 
 
 def decode(content: bytes, name: str | Path) -> str:
-    """``content`` as UTF-8.
+    """``content`` as UTF-8, a byte order mark dropped.
 
     Raises:
         CodespecError: it is not; names line and column of the first wrong byte.
     """
     try:
-        return content.decode()
+        return content.decode().removeprefix("\ufeff")
     except UnicodeDecodeError as error:
         before = content[: error.start].decode()
         line, column = before.count("\n") + 1, len(before) - before.rfind("\n")

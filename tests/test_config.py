@@ -175,7 +175,7 @@ def test_languages_follow_the_general_settings():
 
 
 def test_files_apply_in_order(home):
-    write(user_file(), 'max_tokens = 5\ntemperature = 0.5\nremote.url = "x"\n')
+    write(user_file(), '\ufeffmax_tokens = 5\ntemperature = 0.5\nremote.url = "x"\n')
     write(home / "w/codespec.toml", "max_tokens = 4\n[language.go]\nenabled = false\n")
     config, messages = load(home / "w")
     assert (config.max_tokens, config.temperature) == (4, 0.5)

@@ -47,7 +47,7 @@ def grammar_in(notation: str, name: str) -> GrammarText:
 
     shown, text = read_input(name, MAX_FILE)
     folder = None if name == STANDARD_INPUT else str(Path(name).parent)
-    return GrammarText(notation, text.removeprefix("\ufeff"), shown, folder=folder)
+    return GrammarText(notation, text, shown, folder=folder)
 
 
 def run_grammar_check(options: argparse.Namespace) -> int:

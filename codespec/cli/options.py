@@ -67,8 +67,9 @@ def _add_sampling(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--seed", type=whole, default=None, metavar="N", help="same seed, same text (default: 0)")
     group.add_argument("--n", type=positive, default=1, metavar="N", help="how many different texts (default: 1)")
     group.add_argument(
-        "--draft-length", type=whole, default=None, metavar="K", help="tokens drafted at a time (default: 4)"
-    )
+        "--draft-length", type=whole, default=None, metavar="K",
+        help="tokens drafted at a time at most (default: 0, as many as pay)",
+    )  # fmt: skip
     group.add_argument(
         "--verify", choices=["gumbel", "rejection"], default="gumbel",
         help="rejection accepts more above temperature 0, but the text depends on the draft (default: gumbel)",

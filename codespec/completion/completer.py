@@ -294,6 +294,9 @@ class Completer:
             if isinstance(prompt, str)
             else list(prompt)
         )
+        if len(tokens) > self.engine.context_length:  # told before it is read
+            size = f"{len(tokens):,} tokens, the model's context {self.engine.context_length:,}"
+            raise CodespecError(f"the prompt has {size}; shorten it, or set a larger `target.context`")
         seen: set[str] = set()
         index = repeats = 0
         while len(seen) < count and repeats < (REPEATS if self._sampling.temperature else 1):

@@ -25,7 +25,7 @@ def choose(file: Path, role: str, name: str, language: str = "") -> None:
 
     try:
         file = file.resolve()  # what a link leads to is written, not the link
-        document = tomlkit.parse(file.read_bytes().decode("utf-8") if file.exists() else "")
+        document = tomlkit.parse(file.read_bytes().decode("utf-8-sig") if file.exists() else "")
         table = cast("dict[str, Any]", document)
         if role == "target":
             _table(table, "target")["path"] = name

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
-from codespec.models.catalogue import CATALOGUE, known_model
+from codespec.models.catalogue import CATALOGUE, EDIT_MODELS, known_model
 from codespec.models.checksums import Report, forget_checksum, note_checksum, sha256
 from codespec.models.info import LONGEST_LICENCE
 from codespec.models.registry import EMBEDDED, known, models_folder
@@ -88,7 +88,7 @@ def look_up(name: str, endpoint: str | None = None) -> Download:
     if entry is not None:
         return _offer(entry.repository, entry.file, entry.name, endpoint)
     if not _REPOSITORY.fullmatch(name):
-        names = ", ".join(each.name for each in CATALOGUE)
+        names = ", ".join(each.name for each in (*CATALOGUE, *EDIT_MODELS))
         raise CodespecError(f"no model {name!r} to fetch; known are {names}, or give OWNER/REPOSITORY of the hub")
     repository, _, wanted = name.partition(":")
     return _offer(repository, wanted, "", endpoint)

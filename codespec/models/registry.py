@@ -142,7 +142,8 @@ def _find(name: StrPath, role: str) -> Path:
 
 def known() -> list[str]:
     """Names of the installed and embedded models."""
-    return sorted({p.stem for folder in (EMBEDDED, models_folder()) for p in folder.glob("*.gguf") if is_whole(p)})
+    files = (p for folder in (EMBEDDED, models_folder()) for p in folder.glob("*.gguf") if p.is_file())
+    return sorted({p.stem for p in files if is_whole(p)})
 
 
 def is_whole(path: Path) -> bool:

@@ -269,7 +269,7 @@ ERRORS = [
     (["generate", "--grammar", "none.gbnf"], "none.gbnf: no such grammar"),
     (["profile", "--target", "nonesuch"], "no target model 'nonesuch'; give the path of a .gguf file"),
     (["profile", "--draft", "nonesuch"], "no draft model 'nonesuch'"),
-    (["generate", "x" * 5_000], "do not fit into a context of 1,024"),
+    (["generate", "é" * 5_000], "the prompt has 10,001 tokens, the model's context 1,024; shorten it"),
 ]  # fmt: skip
 
 
@@ -324,7 +324,8 @@ def test_not_utf8(tmp_path, capsys):
 
 def test_positions(tmp_path):
     path = tmp_path / "a b:c.py"
-    path.write_bytes("eins\r\nzwei🦙x\nend".encode())
+    path.write_bytes(b"\xef\xbb\xbf" + "eins\r\nzwei🦙x\nend".encode())
+    assert read_position(f"{path}:1:1")[1][0] == "e"
     assert read_position(f"{path}:1")[2] == 4
     assert read_position(f"{path}:2:5")[2] == 10
     assert read_position(f"{path}:2")[2] == 12

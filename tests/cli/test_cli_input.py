@@ -25,7 +25,7 @@ READ = [
     (["grammar", "check", "-"], b'root ::= "a"', b"<stdin>: no problems found"),
     (["grammar", "check", "-", "--lexemes"], b'\xef\xbb\xbfroot ::= "a"', b"1 lexemes:"),
     (["grammar", "check", "-", "--from", "json"], SCHEMA, b"<stdin>: no problems found"),
-    (["grammar", "accepts", "json", "-"], b'{"a": 1}', b"<stdin>: accepted"),
+    (["grammar", "accepts", "json", "-"], b'\xef\xbb\xbf{"a": 1}', b"<stdin>: accepted"),
     (["grammar", "accepts", "-", str(EXAMPLE.parent / "project.schema.json"), "--from", "lark"],
      b"start: /(.|\\n)*/", b"project.schema.json: accepted"),
     (["grammar", "convert", "-", "--from", "json", "--to", "lark"], SCHEMA, b"start:"),

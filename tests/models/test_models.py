@@ -21,7 +21,7 @@ from codespec.models.catalogue import CATALOGUE, known_model
 from codespec.models.choose import choose
 from codespec.models.index import SHIPPED, best_draft, look_beforehand, look_through
 from codespec.models.info import LANGUAGES_KEY, inspect
-from codespec.models.registry import EMBEDDED, EMBEDDED_TARGET, models_folder
+from codespec.models.registry import EMBEDDED, EMBEDDED_TARGET, known, models_folder
 from codespec.models.suggest import SPEED, Machine, best, fits, table, this_machine
 from codespec.protocols import CodespecError
 
@@ -220,6 +220,8 @@ def test_a_model_of_next_edits_is_no_target(capsys):
     models_folder().mkdir(parents=True)
     name = "Zeta_2.1.Q8_0"
     shutil.copy(EMBEDDED_TARGET, models_folder() / f"{name}.gguf")
+    (models_folder() / "folder.gguf").mkdir()
+    assert known() == sorted([*EMBEDDED_NAMES, name])
     assert main(["models", "list", "--json"]) == 0
     made = [Path(each["path"]).stem for each in json.loads(capsys.readouterr().out) if each["edits"]]
     assert made == ["edit", name]
