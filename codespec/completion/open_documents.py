@@ -13,8 +13,8 @@ from codespec.completion.ending.fitted_state import FittedState, FreeState
 from codespec.completion.ending.json_spacing import SpacedState, Spacing, prepare
 from codespec.completion.ending.lexical import LexicalCheck
 from codespec.completion.ending.stop_rule import StopRule
-from codespec.completion.ending.suffix_gate import SuffixGate, window
-from codespec.completion.ending.tidy import Tidy
+from codespec.completion.ending.suffix_gate import Check, SuffixGate, window
+from codespec.completion.ending.tidy import BALANCED, Tidy
 from codespec.completion.trees import Trees
 from codespec.early_errors import EarlyErrors
 from codespec.engine.engine import Engine
@@ -49,7 +49,7 @@ class CursorContext:
         grammar: its state there, before ``lead``.
         gate: the suffix gate; None where it is off, or has no judge.
         lead: text before the cursor that the model generates again (token healing).
-        unavailable: whether the gate is on, but there is neither grammar nor parser.
+        unavailable: whether the gate is on, but has no judge.
         rule: the stop rule.
         tidy: trims the texts.
         spacing: the white space that a JSON text may have; None: any.
@@ -137,14 +137,20 @@ class OpenDocuments:
         size = len(suffix) if to_the_end else len(window(suffix))
         early = tree.early_errors(language, offset, path) if tree is not None and all(whole) else None
         lexical = LexicalCheck(prefix, suffix, language, bool(rule.closer) and not rule.closed)
-        check = TreeCheck(tree, offset, lead, size, closer, not whole[1], early, lexical) if tree is not None else None
 
         state = found.state.copy() if found.state is not None else None
+        check: TreeCheck | None = None
+        judge: Check | None = None
+        if tree is not None:
+            judge = check = TreeCheck(tree, offset, lead, size, closer, not whole[1], early, lexical)
+        elif state is None and language.id in BALANCED:
+            judge = partial(_keeps_signs, lexical, len(lead))
+
         fit = SuffixGate(
             self._engine.vocabulary,
             suffix,
             state,
-            check,
+            judge,
             lambda generated: [each for each in tidy.variants(generated) if tidy.may_fit(each)],
             found.outside,
             whole=to_the_end,
@@ -152,7 +158,7 @@ class OpenDocuments:
             sound=partial(_sound, tree, language, text, check) if tree is not None else None,
             stopped=stopped,
             # Where macros make declarations, hardly anything tells one that ends too early from a whole one.
-            closes=not (language.preprocessed and around is not None and around.definitions),
+            closes=not language.preprocessed or (around is not None and not around.definitions),
         )
         return CursorContext(found, fit if fit.available else None, lead, not fit.available, rule, tidy, spacing)
 
@@ -262,6 +268,11 @@ def _syntax_context(tree: SyntaxTree | None, offset: int, language: Language) ->
             long = closer in (*language.long_quotes, *language.block_comment[1:])
             return replace(found, after="") if long else found, closer
     return found, ""
+
+
+def _keeps_signs(lexical: LexicalCheck, lead: int, text: str, strict: bool = True) -> bool:
+    """Whether a text that begins with ``lead`` characters of the document fits, strictly or not, by its signs alone."""
+    return lexical(text[lead:])
 
 
 def _sound(tree: SyntaxTree, language: Language, text: str, check: TreeCheck | None) -> bool:

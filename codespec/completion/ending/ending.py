@@ -15,7 +15,7 @@ from codespec.protocols import FinishReason
 
 GateOutcome = Literal["passed", "cut", "broken", "dropped", "off", "unavailable"]
 """What became of the text at the suffix gate: ``passed`` at its end, ``cut`` back to a position where it passed,
-``dropped`` for want of one, ``off`` by the settings, ``unavailable`` without grammar and tree-sitter parser.
+``dropped`` for want of one, ``off`` by the settings, ``unavailable`` without a judge.
 ``broken``: nothing fitted, but the document has an error at the cursor without the text, too, and the text makes it no
 worse."""
 

@@ -93,7 +93,7 @@ class SuffixGate:
 
     @property
     def available(self) -> bool:
-        """Whether there is any judge: a grammar or a parser."""
+        """Whether there is any judge: a grammar, a parser, or brackets that come in pairs."""
         return self._state is not None or self._check is not None
 
     def fit(self, text: str) -> str | None:

@@ -22,7 +22,7 @@ NEAR_LINES, NEAR = 3, 0.05
 BALANCED = frozenset(
     {
         "python", "json", "jsonc", "javascript", "javascriptreact", "typescript", "typescriptreact",
-        "c", "cpp", "go", "rust", "java", "toml",
+        "c", "cpp", "go", "rust", "java", "toml", "css", "scss",
     }
 )  # fmt: skip
 """Languages in which brackets come in pairs, always."""
