@@ -95,6 +95,32 @@ def test_gone_to_where_it_is_just_below_the_screen(kind, folder):
         editor.wait(lambda: editor.line() == "print(total)")
 
 
+@pytest.mark.parametrize("hide", ["set nowrap", "2fold | 2foldclose"])
+def test_gone_to_where_it_is_on_the_screen_but_not_seen(kind, folder, hide):
+    """Beside the window, or in a closed fold."""
+    with editing(kind, folder, STUB, f"count = 0\n{'x' * 200} = count\n") as editor:
+        editor.command(f"set foldminlines=0 | {hide}")
+        renamed(editor)
+        editor.type("<M-n>")
+        offered(editor, 0, "total = 0   Tab: jump to line 2")
+        editor.type("<Tab>")
+        editor.wait(lambda: any(row.endswith("   Tab: apply") for row in editor.rows()))
+        assert editor.line().endswith(" = count")
+        editor.type("<Tab>")
+        editor.wait(lambda: editor.line().endswith(" = total"))
+
+
+def test_a_buffer_that_may_not_be_changed_is_left_alone(kind, folder):
+    with editing(kind, folder, STUB, TEXT) as editor:
+        renamed(editor)
+        editor.type("<M-n>")
+        offered(editor, 2, drawn(kind, "    ", "count", "total", " += 1") + "   Tab: apply")
+        editor.command("set nomodifiable")
+        editor.type("<Tab>j")
+        editor.wait(lambda: editor.cursor()[0] == 2)
+        offered(editor, 2, "    count += 1")
+
+
 def test_what_is_taken_back_within_half_a_minute_is_counted(kind, folder, monkeypatch):
     monkeypatch.setenv("CODESPEC_EDIT_CHECK_S", "4")
     with editing(kind, folder, STUB, TEXT) as editor:
@@ -265,6 +291,16 @@ def test_in_another_file(kind, folder):
         assert editor.cursor() == [2, 8]
         editor.type("<Tab>")
         editor.wait(lambda: editor.buffer() == ["import example", "example.total"])
+
+
+def test_in_another_file_where_the_window_has_to_keep_its_own(kind, folder):
+    with offered_elsewhere(kind, folder) as editor:
+        editor.command("set nohidden")
+        editor.type("<Tab>")
+        offered(editor, 1, drawn(kind, "example.", "count", "total", "") + "   Tab: apply")
+        editor.type("<Tab>")
+        editor.wait(lambda: editor.buffer() == ["import example", "example.total"])
+        assert len(editor.nvim.windows) == 2
 
 
 def test_a_change_where_it_was_asked_for_ends_an_edit_of_another_file(kind, folder):

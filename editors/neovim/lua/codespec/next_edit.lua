@@ -47,7 +47,7 @@ local function may_show()
   local mode = api.nvim_get_mode().mode:sub(1, 1)
   local free = (mode == 'n' or mode == 'i') and vim.fn.pumvisible() == 0 and not in_snippet()
   local buffer = api.nvim_get_current_buf()
-  local concerned = engine().client(buffer) ~= nil and not (offer and not offer.ticks[buffer])
+  local concerned = engine().client(buffer) ~= nil and vim.bo.modifiable and not (offer and not offer.ticks[buffer])
   return free and concerned and not engine().remainder() and not pause.reason(buffer)
 end
 
@@ -80,18 +80,23 @@ local function first_row()
   return offer.hunks[1].range.start.line
 end
 
--- Whether the cursor is so near to the edit, and its beginning on the screen, that the user sees what would change.
-local function is_near()
-  local row, first = api.nvim_win_get_cursor(0)[1] - 1, first_row()
-  local last = offer.hunks[#offer.hunks].range['end'].line
-  local near = is_here() and row >= first - NEAR and row <= last + NEAR
-  return near and first >= vim.fn.line('w0') - 1 and first <= vim.fn.line('w$') - 1
-end
-
 -- Row and byte, both from 0, of a position in the offer's buffer.
 local function place(position)
   local line = api.nvim_buf_get_lines(offer.buffer, position.line, position.line + 1, false)[1] or ''
   return { position.line, columns.byte(line, position.character, offer.encoding) }
+end
+
+-- Whether the cursor is so near to the edit, and its beginning on the screen, that the user sees what would change.
+local function is_near()
+  if not is_here() then
+    return false
+  end
+  local row, start = api.nvim_win_get_cursor(0)[1] - 1, place(offer.hunks[1].range.start)
+  local first, last = start[1], offer.hunks[#offer.hunks].range['end'].line
+  local near = row >= first - NEAR and row <= last + NEAR
+  local on_screen = first >= vim.fn.line('w0') - 1 and first <= vim.fn.line('w$') - 1
+  -- Nor is what lies beside the window where lines do not wrap, or in a closed fold.
+  return near and on_screen and vim.fn.foldclosed(first + 1) == -1 and vim.fn.screenpos(0, first + 1, start[2] + 1).col > 0
 end
 
 local function placed_hunks()
@@ -222,11 +227,12 @@ end
 
 local function jump()
   vim.cmd("normal! m'")
-  if not is_here() then
-    vim.cmd('buffer ' .. offer.buffer)
+  if not is_here() and not pcall(vim.cmd, 'buffer ' .. offer.buffer) then
+    vim.cmd('sbuffer ' .. offer.buffer) -- this window has to keep what it shows
   end
   local start = place(offer.hunks[1].range.start)
   api.nvim_win_set_cursor(0, { start[1] + 1, start[2] })
+  vim.cmd('normal! zv')
   M.redraw()
 end
 
