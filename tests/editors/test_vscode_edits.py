@@ -78,6 +78,18 @@ def test_gone_to_where_the_user_has_scrolled_away(editor):
     editor.save(path)
 
 
+def test_gone_to_where_it_is_beside_the_screen(editor):
+    """In a long line, which does not wrap."""
+    path = rename(editor, f"count = 0\n{'x' * 200} = count\n")
+    editor.press("Alt+N")
+    wait_for(editor, ["count"], "Tab: jump to line 2", "total")
+    editor.press("Tab")
+    wait_for(editor, ["count"], "total", "Tab: apply")
+    editor.press("Tab")
+    wait_for(editor, [])
+    assert editor.save(path).endswith(" = total\n")
+
+
 @pytest.mark.parametrize("theme", ["Dark Modern", "Light Modern"])
 def test_what_goes_looks_deleted_and_what_comes_inserted(editor, theme):
     if theme != "Dark Modern":
@@ -151,6 +163,22 @@ def test_never_beside_ghost_text(editor):
     assert editor.document()[1:] == before[1:]
     assert editor.page.evaluate("() => window.codespecBoth") == 0
     editor.save(path)
+
+
+def test_never_beside_selected_text(editor):
+    path = rename(editor)
+    editor.press("Alt+N")
+    wait_for(editor, ["count"], "total", "Tab: apply")
+    editor.press("Shift+ArrowLeft")
+    wait_for(editor, [])
+    editor.press("Alt+N")
+    wait_for(editor, ["count"], "total", "Tab: apply")
+    editor.press("Tab")
+    editor.wait(lambda: editor.document()[2] == "    total += 1", "it is applied")
+    wait_for(editor, ["count"], "total", "Tab: apply")
+    editor.press("Escape")
+    wait_for(editor, [])
+    assert editor.save(path) == TEXT.replace("count", "total", 2)
 
 
 def test_by_itself_where_the_settings_say_so(editor):

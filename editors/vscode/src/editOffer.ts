@@ -5,6 +5,9 @@ import * as vscode from 'vscode';
 /** Lines on each side of an edit from where it is applied at once. */
 const NEAR = 2;
 
+/** Columns to each side of the cursor that are surely on the screen; VS Code does not tell how far it is scrolled. */
+const NEAR_COLUMNS = 80;
+
 interface Range {
   readonly start: { readonly line: number; readonly character: number };
   readonly end: { readonly line: number; readonly character: number };
@@ -39,11 +42,13 @@ export function startOf(offer: Offer): vscode.Position {
 
 /** Whether the cursor is so near to an edit, and its beginning on the screen, that the user sees what would change. */
 export function isNear(offer: Offer, editor: vscode.TextEditor): boolean {
-  const first = startOf(offer).line;
+  const { line: first, character } = startOf(offer);
   const last = (offer.hunks.at(-1) as Hunk).range.end.line;
-  const line = editor.selection.active.line;
-  const near = isIn(offer, editor.document) && line >= first - NEAR && line <= last + NEAR;
-  return near && editor.visibleRanges.some(({ start, end }) => first >= start.line && first <= end.line);
+  const { active: cursor } = editor.selection;
+  const near = isIn(offer, editor.document) && cursor.line >= first - NEAR && cursor.line <= last + NEAR;
+  const wraps = vscode.workspace.getConfiguration('editor', editor.document).get('wordWrap') !== 'off';
+  const beside = wraps || Math.abs(cursor.character - character) <= NEAR_COLUMNS;
+  return near && beside && editor.visibleRanges.some(({ start, end }) => first >= start.line && first <= end.line);
 }
 
 export function isIn(offer: Offer, document: vscode.TextDocument): boolean {

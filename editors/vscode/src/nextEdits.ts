@@ -87,8 +87,12 @@ export class NextEdits implements vscode.Disposable {
     await vscode.commands.executeCommand('editor.action.inlineSuggest.hide');
     await vscode.commands.executeCommand('hideSuggestWidget');
     this.others.menuClosed();
-    if ((await this.ask(editor, INVOKED)) === false) {
+    const found = await this.ask(editor, INVOKED);
+    if (found === false) {
       say('there is no next edit');
+    } else if (found) {
+      const { active } = editor.selection;
+      editor.selection = new vscode.Selection(active, active); // beside selected text it would not be drawn
     }
   }
 
@@ -251,15 +255,16 @@ export class NextEdits implements vscode.Disposable {
   }
 
   /**
-   * Draws the edit where it is and where it was asked for, but never beside ghost text or the menu of completions. In any
-   * other document the keys are the user's.
+   * Draws the edit where it is and where it was asked for, but never beside ghost text or the menu of completions, nor
+   * where text is selected or there are several cursors: the keys are for these. In any other document they are the user's.
    */
   private draw(): void {
     const editor = vscode.window.activeTextEditor;
     const { offer } = this;
     const has = editor !== undefined && offer !== undefined;
     const here = has && (editor.document === this.askedIn || isIn(offer, editor.document));
-    const offered = here && !this.completions.isShown(editor);
+    const oneCursor = editor?.selections.length === 1 && editor.selection.isEmpty;
+    const offered = here && oneCursor && !this.completions.isShown(editor);
     const shown = offered && !this.others.menuIsOpen;
     this.drawing.draw(shown ? offer : undefined, editor);
     void vscode.commands.executeCommand('setContext', SHOWN, shown);
