@@ -43,8 +43,10 @@ class Request:
     ahead: bool = False
 
     def normalized(self) -> tuple[str, int]:
-        """The text with ``\\n`` as its line ends, and the cursor's offset in it."""
-        return self.text.replace("\r\n", "\n"), self.offset - self.text.count("\r\n", 0, self.offset)
+        """The text with ``\\n`` as its line ends and no byte order mark, and the cursor's offset in it."""
+        text, offset = self.text.replace("\r\n", "\n"), self.offset - self.text.count("\r\n", 0, self.offset)
+        # No grammar takes the mark, which is part of the file and not of its text.
+        return (text[1:], max(0, offset - 1)) if text.startswith("\ufeff") else (text, offset)
 
 
 @dataclass(frozen=True)

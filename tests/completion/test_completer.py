@@ -259,6 +259,17 @@ def test_a_completion_that_stops_leaves_a_file_that_parses(engine):
     assert stopped > 10
 
 
+@pytest.mark.parametrize("offset", [1, 14])
+def test_a_byte_order_mark_changes_nothing(engine, offset):
+    completer = Completer(engine, replace(BASE, grammar="auto"))
+    [plain], [marked] = (
+        completer.complete(Request(text, at, "json", "a.json"))
+        for text, at in ((JSON, offset - 1), ("\ufeff" + JSON, offset))
+    )
+    assert marked.text == plain.text
+    assert marked.report["grammar"] == plain.report["grammar"] == "json"
+
+
 def test_what_the_gate_did_is_reported(engine):
     broken = '{"a": [1, 2,\n "b": ]]]'
     verdicts = {
