@@ -34,7 +34,9 @@ class LoraSelection:
         try:
             return LoraRequest(find_adapter(settings.path), settings.scale) if settings.path else None
         except CodespecError as error:
-            self._problems.append(f"{error}; none is used")
+            problem = f"{error}; none is used"
+            self._problems.append(problem)
+            self._engine.note(problem)
             return None
 
     def use(self) -> None:

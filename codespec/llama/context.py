@@ -16,6 +16,9 @@ from codespec.llama.threads import CpuLoad, Threads, own_cpus
 from codespec.protocols import CodespecError
 
 BATCH = 512
+SHORTEST = 256
+"""Tokens of a context at least: llama.cpp rounds up to a multiple of as many, but not the batch, which is to hold a
+proposal."""
 EXACT_CHUNK = 32
 """Tokens that are decoded at a time at most in exact mode, see ``native_context.EXACT_MIN_ROWS``."""
 
@@ -62,7 +65,7 @@ class Context(NativeContext):
         kv_type: str = "auto",
         flash_attention: str = "auto",
     ) -> None:
-        length = context_length or model.trained_context
+        length = max(SHORTEST, context_length or model.trained_context)
         check_memory(model, length + spare)
         chosen_type = KV_TYPE if kv_type == "auto" else ResolvedSetting(kv_type)
         self.kv_type = str(chosen_type.value)
@@ -108,7 +111,8 @@ class Context(NativeContext):
         if not pointer:
             reason = (last_errors() or ["no reason given"])[-1][:200]
             raise CodespecError(
-                f"{model.path}: no context of {length:,} tokens could be made ({reason}); set a smaller `context`"
+                f"{model.path}: no context of {length:,} tokens could be made ({reason}); set a smaller `context`, "
+                'or `flash_attention` of "auto"'
             )
         return pointer
 

@@ -339,6 +339,7 @@ def test_names_and_trust(tmp_path, monkeypatch, files):
         assert not Completer(shared, settings("mine")).problems
         [problem] = Completer(shared, settings("other")).problems
         assert problem.startswith("no LoRA adapter 'other'; ")
+        assert shared.notes == [problem]  # which the command line shows
 
 
 def test_where_a_model_is_asked_for(monkeypatch, tmp_path, files, capsys):

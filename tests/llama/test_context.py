@@ -174,6 +174,12 @@ def test_too_large_a_context(model):
         Context(model, context_length=10**9)
 
 
+@pytest.mark.parametrize("exact", [False, True])
+def test_a_context_of_few_tokens_holds_a_proposal(model, tokens, exact):
+    with Context(model, context_length=3, exact=exact) as context:
+        assert context.sequence().decode(tokens[:32]).shape == (32, 8192)
+
+
 def test_opening_and_closing_does_not_leak():
     resource = pytest.importorskip("resource", reason="no resource module on this system")
 
@@ -196,6 +202,10 @@ def test_quantized_cache(model, tokens):
         a = small.sequence().decode(tokens, last=1)[0].copy()
         b = full.sequence().decode(tokens, last=1)[0]
         assert 0 < np.abs(a - b).max() < 1
+    with pytest.raises(
+        CodespecError, match=r"requires flash_attn .*smaller `context`, or `flash_attention` of \"auto\""
+    ):
+        Context(model, kv_type="q8_0", flash_attention="off")
 
 
 @pytest.mark.parametrize(
