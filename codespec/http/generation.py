@@ -69,6 +69,7 @@ class Writing:
         return spent
 
     def _count(self, spent: Statistics) -> None:
+        self._totals.texts[self._next].spent.add(spent)
         self._totals.spent.add(spent)
         self._untold.add(spent)
 
@@ -80,6 +81,7 @@ class Writing:
                 self._tokens = tokens_of(prompt, engine, order)
                 self._totals.prompt += len(self._tokens)
             text = self._text = _Text(order, self._next, self._tokens, engine)
+            self._totals.texts[self._next] = Totals(len(self._tokens))
             if order.echo:
                 emit(Piece(self._next, _shown(prompt, text.prompt, engine)))
         over = text.write(self._left_ms(), cancel, emit, self._count)
@@ -102,7 +104,10 @@ class Writing:
         if cancel.is_set():
             return 0
         # What an attempt finds of the prompt because the one before it has read that was not there before.
-        self._totals.spent.add(replace(spent, reused_tokens=max(0, length - spent.prefill_tokens)))
+        spent = replace(spent, reused_tokens=max(0, length - spent.prefill_tokens))
+        if order.count == 1:
+            self._totals.texts[self._next] = Totals(length, spent)
+        self._totals.spent.add(spent)
         self._totals.prompt += length
         for number in range(order.count):
             index = self._next + number

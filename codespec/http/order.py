@@ -138,11 +138,16 @@ class Piece:
 
 @dataclass
 class Totals:
-    """The counts of an order: ``prompt`` tokens of all prompts, ``spent`` by all texts."""
+    """The counts of an order: ``prompt`` tokens of all prompts, ``spent`` by all texts.
+
+    Attributes:
+        texts: the same by the index of each text that was not written together with others.
+    """
 
     prompt: int = 0
     spent: Statistics = field(default_factory=Statistics)
     context: int = 0
+    texts: dict[int, Totals] = field(default_factory=dict)
 
 
 Emit: TypeAlias = Callable[[Piece], None]

@@ -74,6 +74,18 @@ def test_completion_of_several_prompts(client):
     assert isinstance(client.post("/completion", json={"prompt": tokens, "n_predict": 2}).json()["content"], str)
 
 
+@pytest.mark.parametrize("more", [{}, {"language": "python"}], ids=["free", "fitting"])
+def test_each_of_several_completions_has_its_own_counts(client, more):
+    fields = {"prompt": ["def f(", "def f(a):\n    return a\n\n\nf("], "n_predict": 4, **more}
+    whole = client.post("/completion", json=fields).json()
+    streamed = events(client.post("/completion", json={**fields, "stream": True}))
+    for first, second in (whole, [each for each in streamed if each["stop"]]):
+        assert first["tokens_evaluated"] < second["tokens_evaluated"]
+        for each in (first, second):
+            assert each["timings"]["prompt_n"] + each["timings"]["cache_n"] == each["tokens_evaluated"]
+    assert max(each["tokens_predicted"] for each in streamed) <= 4
+
+
 def test_completion_response_fields(client):
     wanted = ["content", "generation_settings/n_predict", "prompt"]
     body = client.post("/completion", json={"n_predict": 32, "prompt": LIFE, "response_fields": wanted}).json()

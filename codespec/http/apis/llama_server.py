@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -102,12 +103,12 @@ class LlamaServerShape:
         self._model, self._order, self._several, self._wanted = model, order, several, wanted
         self._tokens = tokens
         self._pieces: list[Piece] = []
-        self._made = 0
+        self._made: Counter[int] = Counter()  # tokens, by the index of the text
 
     def piece(self, piece: Piece) -> Iterator[dict[str, Any]]:
         """One event, where there is something to tell."""
         self._pieces.append(piece)
-        self._made += len(piece.tokens)
+        self._made[piece.index] += len(piece.tokens)
         if piece.text or piece.chances:
             yield {
                 "index": piece.index,
@@ -115,7 +116,7 @@ class LlamaServerShape:
                 "tokens": list(piece.tokens),
                 "stop": False,
                 "id_slot": 0,
-                "tokens_predicted": self._made,
+                "tokens_predicted": self._made[piece.index],
                 **_probabilities(piece),
             }
 
@@ -135,6 +136,7 @@ class LlamaServerShape:
 
     def _answer(self, piece: Piece, totals: Totals) -> dict[str, Any]:
         prompt = self._order.prompts[min(piece.index // self._order.count, len(self._order.prompts) - 1)]
+        own = totals.texts.get(piece.index, totals)
         return {
             "index": piece.index,
             "content": piece.text,
@@ -143,15 +145,15 @@ class LlamaServerShape:
             "stop": True,
             "model": self._model,
             "tokens_predicted": len(piece.tokens),
-            "tokens_evaluated": totals.prompt,
+            "tokens_evaluated": own.prompt,
             "generation_settings": settings_of(self._order, totals.context),
             "prompt": prompt.text if isinstance(prompt, TextPrompt) else "",
             "has_new_line": "\n" in piece.text,
             "truncated": False,
             "stop_type": "word" if piece.stopped_by else _STOPPED.get(piece.reason or "", "none"),
             "stopping_word": piece.stopped_by,
-            "tokens_cached": totals.prompt + totals.spent.tokens,
-            "timings": timings_of(totals),
+            "tokens_cached": own.prompt + own.spent.tokens,
+            "timings": timings_of(own),
         }
 
 
