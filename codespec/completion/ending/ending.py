@@ -30,6 +30,8 @@ MOST_ASKED, ASKED_TO_CLOSE = 80, 8
 closing takes."""
 MOST_CLOSED = 3
 """Of these positions, those where closing brackets are tried, too."""
+NO_CHARACTER = "\ufffd"
+"""What stands for bytes that are no character, which a model writes of alphabets that it hardly knows."""
 
 
 @dataclass(frozen=True)
@@ -66,13 +68,18 @@ class Ending:
         """The end, once there is one. Called as the text grows; the steps in which it grows make no difference."""
         if self._rule is None:
             return None
+        text, broken_off, _ = text.partition(NO_CHARACTER)
+        ended = self._stopped(self._rule, text)
+        return self.finish(text.rstrip(), "length") if ended is None and broken_off else ended
+
+    def _stopped(self, rule: StopRule, text: str) -> Ended | None:
         if self._tidy is not None and self._tidy.repeats_word(text):
             return Ended("", "length", self._without if self._gate is None else "dropped")
         repeated = self._repetition.follow(text)
-        if repeated is None and not self._rule.may_end(text, self._seen):
+        if repeated is None and not rule.may_end(text, self._seen):
             return None
         self._seen = len(text)
-        ended = self._stop_by_rule(self._rule, text if repeated is None else text[: repeated[0]])
+        ended = self._stop_by_rule(rule, text if repeated is None else text[: repeated[0]])
         if ended is not None or repeated is None:
             return ended
         self._kept = kept = text[: repeated[1]]
