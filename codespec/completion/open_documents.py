@@ -34,6 +34,8 @@ SPACED = frozenset({"json", "jsonl"})
 """Languages in which white space between tokens means nothing, and nothing else stands there."""
 MOST_GRAMMARS = 24
 """Compiled grammars, one for each start symbol and set of levels, that are kept in memory."""
+MOST_PARSED = 100_000
+"""Characters of a document that is parsed anew for every text."""
 REST = 20.0
 """A refused grammar file is left alone for so many times the time that the refusal took: it may change all the time."""
 
@@ -145,6 +147,8 @@ class OpenDocuments:
             judge = check = TreeCheck(tree, offset, lead, size, closer, not whole[1], early, lexical)
         elif state is None and language.id in BALANCED:
             judge = partial(_keeps_signs, lexical, len(lead))
+        if all(whole) and _names_once(language, prefix, suffix):
+            judge = partial(_stays_well_formed, language, prefix, suffix, len(lead), judge)
 
         fit = SuffixGate(
             self._engine.vocabulary,
@@ -273,6 +277,23 @@ def _syntax_context(tree: SyntaxTree | None, offset: int, language: Language) ->
 def _keeps_signs(lexical: LexicalCheck, lead: int, text: str, strict: bool = True) -> bool:
     """Whether a text that begins with ``lead`` characters of the document fits, strictly or not, by its signs alone."""
     return lexical(text[lead:])
+
+
+def _names_once(language: Language, prefix: str, suffix: str) -> bool:
+    """Whether only the language's own parser tells of names that stand twice, and has nothing to say of the document,
+    or of all but the cursor's line."""
+    if language.id != "toml" or len(prefix) + len(suffix) > MOST_PARSED:
+        return False
+    others = prefix[: prefix.rfind("\n") + 1] + suffix.partition("\n")[2]
+    return well_formed(language, prefix + suffix) or well_formed(language, others)
+
+
+def _stays_well_formed(
+    language: Language, prefix: str, suffix: str, lead: int, judge: Check | None, text: str, strict: bool = True
+) -> bool:
+    """Whether ``judge``, if any, and the language's own parser take a text that begins with ``lead`` characters of the
+    document."""
+    return (judge is None or judge(text, strict)) and well_formed(language, prefix + text[lead:] + suffix)
 
 
 def _sound(tree: SyntaxTree, language: Language, text: str, check: TreeCheck | None) -> bool:

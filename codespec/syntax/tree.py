@@ -6,6 +6,7 @@ import ast
 import functools
 import json
 import re
+import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -16,6 +17,11 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from codespec.languages import Language
 from codespec.syntax.kinds import DEFINITIONS, LISTS
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 if TYPE_CHECKING:
     import tree_sitter
@@ -104,15 +110,19 @@ class SyntaxToken(NamedTuple):
     role: Role
 
 
+_PARSERS: dict[str, Callable[[str], object]] = {"python": ast.parse, "json": json.loads, "toml": tomllib.loads}
+
+
 def well_formed(language: Language, text: str) -> bool:
-    """Whether the parser of the language's own makers takes ``text`` whole, which is stricter than tree-sitter's:
-    ``ast`` for Python, ``json`` for JSON. True for other languages."""
-    if language.id not in ("python", "json"):
+    """Whether the parser of the language's own makers, or of Python's, takes ``text`` whole, which is stricter than
+    tree-sitter's: ``ast`` for Python, ``json`` for JSON, ``tomllib`` for TOML. True for other languages."""
+    parse = _PARSERS.get(language.id)
+    if parse is None:
         return True
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            ast.parse(text) if language.id == "python" else json.loads(text)
+            parse(text)
     except (ValueError, SyntaxError, RecursionError, MemoryError):
         return False
     return True
