@@ -174,7 +174,11 @@ class LocalEngine(SpeculativeEngine):
         ``adapter_problem``, ``drafts.adapter_problem`` and ``notes`` then say why.
 
         KV caches computed with other adapters are put aside until those are used again.
+
+        Raises:
+            CodespecError: the model is closed.
         """
+        self._check_open()
         if self._adapters.use(target):
             self._kept.change_adapter(self._context.adapter_key)
             self.costs.begin_anew()
@@ -215,7 +219,13 @@ class LocalEngine(SpeculativeEngine):
                     yield index, decoders[index](step)
 
     def _turn_to(self, prompt: Sequence[int]) -> None:
+        self._check_open()
         self._kept.turn_to(prompt)
+
+    def _check_open(self) -> None:
+        """Refuse what would end the process in llama.cpp."""
+        if not self._context.pointer:
+            raise CodespecError("the model is closed; load it again")
 
     def _cancellable(self, cancellation: Cancellation) -> AbstractContextManager[object]:
         return self._context.cancellable(cancellation)

@@ -90,6 +90,8 @@ class LlamaVocabulary:
         return b"".join(map(self.token_bytes, self._tokenize("a", False))) == b" a"
 
     def _tokenize(self, text: str, special: bool) -> list[int]:
+        if not self.pointer:
+            raise CodespecError("the model is closed; load it again")
         data = text.encode("utf-8", "surrogatepass")
         size = len(data) + 8
         buffer = (self._api.llama_token * size)()
@@ -222,7 +224,7 @@ class Model:
         """Free the weights. Close its contexts first; a second call does nothing."""
         if self.pointer:
             self._api.llama_model_free(self.pointer)
-            self.pointer = None
+            self.pointer = self.vocabulary.pointer = None
 
     def __enter__(self) -> Model:
         return self

@@ -310,6 +310,25 @@ def test_a_change_reaches_the_model_process_and_loads_no_model():
     assert engine_key(config) == engine_key(Config())
 
 
+def test_a_closed_completer_says_so(files):
+    completer = Completer(LocalEngine(EMBEDDED_TARGET, context_length=320), settings(files / "one.gguf"))
+    request = Request("def area(self):\n    return ", 27, "python", "a.py")
+    assert completer.complete(request)
+    completer.close()
+    calls = [
+        lambda: completer.complete(request),
+        lambda: completer.prefill(request),
+        lambda: list(completer.generate("x")),
+        lambda: completer.learn("x = 1\n" * 10, "a.py", "python"),
+        lambda: list(completer.engine.generate([1, 2], speculate=False)),
+        lambda: completer.engine.prefill([1, 2]),
+    ]
+    for call in calls:
+        with pytest.raises(CodespecError, match="the model is closed; load it again"):
+            call()
+    completer.close()
+
+
 def test_names_and_trust(tmp_path, monkeypatch, files):
     monkeypatch.setenv("CODESPEC_DATA", str(tmp_path / "data"))
     workspace = tmp_path / "w"
