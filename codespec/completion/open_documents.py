@@ -145,7 +145,7 @@ class OpenDocuments:
         judge: Check | None = None
         if tree is not None:
             judge = check = TreeCheck(tree, offset, lead, size, closer, not whole[1], early, lexical)
-        elif state is None and language.id in BALANCED:
+        elif language.id in BALANCED:
             judge = partial(_keeps_signs, lexical, len(lead))
         if all(whole) and _names_once(language, prefix, suffix):
             judge = partial(_stays_well_formed, language, prefix, suffix, len(lead), judge)

@@ -9,6 +9,7 @@ import pytest
 
 from codespec import Completer, Config, Grammar, Limits, LocalEngine, Request, Sampling
 from codespec.completion.completer import ATTEMPTS
+from codespec.completion.open_documents import OpenDocuments
 from codespec.completion.prompt.prompt import LEAST_CONTEXT
 from codespec.errors import CodespecError
 from codespec.languages import by_id
@@ -282,6 +283,15 @@ def test_what_the_gate_did_is_reported(engine):
         completer = Completer(engine, replace(BASE, grammar="auto", gate=gate))
         completion, _ = fill(completer, text, offset, language)
         assert completion.report["gate"] in expected, (gate, language, completion)
+
+
+def test_behind_much_text_signs_are_judged_beside_a_grammar(engine):
+    before = "class A {\n" + "    // A line that says nothing about what follows.\n" * 900 + "    void f(int a) {\n"
+    after = "        g(a);\n    }\n" + "    // Another line.\n" * 60 + "}\n"
+    cursor = OpenDocuments(engine).context_at("A.java", by_id("java"), "java", before + after, len(before), "window")
+    assert cursor.grammar.state is not None
+    assert cursor.gate.fit("        if (a > 1) {\n") is None
+    assert cursor.gate.fit("        h(a);\n") == "        h(a);\n"
 
 
 def test_without_a_grammar_the_syntax_tree_is_the_judge(engine):
