@@ -9,7 +9,14 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from codespec.early_errors.c_types import is_for_a_macro, is_listed, is_type_as_a_value, is_used, is_value_as_a_type
+from codespec.early_errors.c_types import (
+    is_a_number,
+    is_for_a_macro,
+    is_listed,
+    is_type_as_a_value,
+    is_used,
+    is_value_as_a_type,
+)
 from codespec.early_errors.walk import Handler, Node, Walk, has_token, named, repeated
 
 _STATEMENTS = frozenset(
@@ -258,6 +265,14 @@ def _identifier(walk: Walk, node: Node, context: Context) -> None:
         walk.report("type as a value", node)
 
 
+def _enumerator(walk: Walk, node: Node, context: Context) -> None:
+    name = node.child_by_field_name("name")
+    added = walk.touched is not None and walk.is_touched(node)
+    if name is not None and added and is_a_number(walk, name):
+        walk.report("macro as an enumerator", node)
+    walk.visit_children(node, context)
+
+
 def _parameters(walk: Walk, node: Node, context: Context) -> None:
     _report_parameters(walk, named(node))
     walk.visit_children(node, context)
@@ -349,6 +364,7 @@ HANDLERS: dict[str, Handler] = {
     "expression_statement": _expression,
     "declaration": _declaration,
     "field_declaration_list": _fields,
+    "enumerator": _enumerator,
     "parameter_list": _parameters,
     "sized_type_specifier": _sized_type,
     "function_declarator": _declarator,

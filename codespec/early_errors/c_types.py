@@ -56,6 +56,12 @@ def is_used(walk: Walk, name: Node) -> bool:
     return re.search(rb"^(?![ \t]*#).*\b%b\b" % re.escape(walk.text(name)), _rest(walk, name), re.MULTILINE) is not None
 
 
+def is_a_number(walk: Walk, name: Node) -> bool:
+    """Whether a name is that of a macro that stands for a number or brackets from some line above on."""
+    defined = rb"^[ \t]*#[ \t]*define[ \t]+%b[ \t]+[(\d](?!.*^[ \t]*#[ \t]*(?:el|undef))" % re.escape(walk.text(name))
+    return re.search(defined, walk.data[: name.start_byte], re.MULTILINE | re.DOTALL) is not None
+
+
 def _is_value(walk: Walk, name: Node) -> bool:
     parent = name.parent
     if parent is None or parent.type not in _VALUES:

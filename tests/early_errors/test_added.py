@@ -51,6 +51,13 @@ def added(language, before, text, after, strict=True, path=""):
         ("javascript", "require('b');\n", "return;", "\n", []),
         # A macro of nothing removes the uses of its name.
         ("c", "", "#define LESS\n", "int f(LESS a);\n", ["macro of nothing that the file uses"]),
+        # What was a number before is no name.
+        ("c", "#define B (A + 1)\nenum {\n  ", "B,", "\n  C,\n};\n", ["macro as an enumerator"]),
+        ("c", "#define B 2\nenum {\n  A,\n  ", "B,", "\n};\n", ["macro as an enumerator"]),
+        ("c", "#define B (1)\nenum {\n  ", "A = B,", "\n  C,\n};\n", []),
+        ("c", "#define B (1)\n#undef B\nenum {\n  ", "B,", "\n  C,\n};\n", []),
+        ("c", "#ifdef A\n#define B 1\n#else\nenum {\n  ", "B,", "\n  C,\n};\n#endif\n", []),
+        ("c", "#define B B\nenum {\n  ", "B,", "\n  C,\n};\n#define C (A + 1)\n", []),
         ("c", "#ifndef LESS\n", "#define LESS\n", "#endif\nint a;\n", []),
         ("c", "", "#define LESS int\n", "int f(LESS a);\n", []),
     ],
