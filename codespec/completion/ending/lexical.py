@@ -39,7 +39,7 @@ class State(NamedTuple):
         conditionals: of the preprocessor, the innermost last.
         opened: what opens the comment or text that the position is in.
         directive: the brackets to return to behind the directive that the position is in; None elsewhere.
-        last: the last sign of code, directives aside.
+        last: the last sign of code (``::`` is one), directives aside.
         ends: ``;`` and ``}`` so far.
         problems: what closes nothing.
     """
@@ -87,7 +87,7 @@ class State(NamedTuple):
         code = code.rstrip()
         if not code or self.directive is not None:
             return self
-        return self._replace(last=code[-1], ends=self.ends + code.count(";"))
+        return self._replace(last="::" if code.endswith("::") else code[-1], ends=self.ends + code.count(";"))
 
     def behind_bracket(self, sign: str) -> State:
         """The state behind an opening or closing bracket."""

@@ -39,7 +39,7 @@ def check_at(text, language="c", closes=False):
         ("#define A \\\n| b\nc;\n", ["d", "d \\\n"], ["d\n"]),
         ("#define A|\nb;\n", [" {", " (c)", "\n#define B"], [" \\"]),
         # statements and values
-        ("a;\n|\nb;\n", ["c;", "if (d) { e(); }", "// f"], ["c", "c *", "c,", "(int)"]),
+        ("a;\n|\nb;\n", ["c;", "if (d) { e(); }", "// f"], ["c", "c *", "c,", "(int)", "c::"]),
         ("a;\n|b;\n", ["c;\n"], ["c *\n", "static "]),
         ("f(a,\n|\nb);\n", ["c,"], ["c", "c +"]),
         ("int a[] = {\n|\n};\n", ["1,", "1, 2,"], ["1 +"]),
