@@ -134,9 +134,24 @@ def redeclared(walk: Walk, statements: list[Node], mode: str, outer: list[Declar
             names[name.text].append(name)
     refuses = _typescript_refuses if typescript else _refuses
     for group in names.values():
-        if len(group) > 1 and refuses([name.kind for name in group], mode):
+        kinds = [name.kind for name in group]
+        if len(group) > 1 and (refuses(kinds, mode) or (typescript and _is_exported_import(group))):
             for name in group:
                 walk.report("redeclared", name.node)
+
+
+def _is_exported_import(names: list[DeclaredName]) -> bool:
+    """Whether a name is imported by itself and that of an exported constant, too: even where it is a type's, TypeScript
+    wants all of its declarations exported, or none."""
+    imports = any(name.node.parent is not None and name.node.parent.type == "import_specifier" for name in names)
+    return imports and any(name.kind == "let" and _is_exported(name.node) for name in names)
+
+
+def _is_exported(name: Node) -> bool:
+    declarator = name.parent
+    declaration = declarator.parent if declarator is not None else None
+    export = declaration.parent if declaration is not None else None
+    return export is not None and export.type == "export_statement"
 
 
 def _refuses(kinds: list[str], mode: str) -> bool:
