@@ -121,6 +121,27 @@ def test_a_buffer_that_may_not_be_changed_is_left_alone(kind, folder):
         offered(editor, 2, "    count += 1")
 
 
+def test_a_file_that_is_read_anew_ends_it(kind, folder):
+    with editing(kind, folder, STUB, TEXT) as editor:
+        renamed(editor)
+        editor.type("<M-n>")
+        offered(editor, 2, drawn(kind, "    ", "count", "total", " += 1") + "   Tab: apply")
+        editor.type(":edit!<CR>")
+        offered(editor, 2, "    count += 1")
+        assert not editor.lua("return require('codespec').is_edit_visible()")
+
+
+def test_never_in_visual_mode(kind, folder):
+    with editing(kind, folder, STUB, TEXT) as editor:
+        renamed(editor)
+        editor.type("<M-n>")
+        offered(editor, 2, drawn(kind, "    ", "count", "total", " += 1") + "   Tab: apply")
+        editor.type("v")
+        offered(editor, 2, "    count += 1")
+        editor.type("l<Esc>")
+        offered(editor, 2, drawn(kind, "    ", "count", "total", " += 1") + "   Tab: apply")
+
+
 def test_what_is_taken_back_within_half_a_minute_is_counted(kind, folder, monkeypatch):
     monkeypatch.setenv("CODESPEC_EDIT_CHECK_S", "4")
     with editing(kind, folder, STUB, TEXT) as editor:

@@ -127,6 +127,9 @@ function M.redraw()
     return
   end
   clear()
+  if offer and not is_current() then
+    offer = nil -- the file was read anew, of which no other event tells
+  end
   if offer and may_show() then
     if is_here() then
       drawn[offer.buffer] = true
@@ -230,6 +233,9 @@ local function jump()
   if not is_here() and not pcall(vim.cmd, 'buffer ' .. offer.buffer) then
     vim.cmd('sbuffer ' .. offer.buffer) -- this window has to keep what it shows
   end
+  if not offer then
+    return -- the file was read anew
+  end
   local start = place(offer.hunks[1].range.start)
   api.nvim_win_set_cursor(0, { start[1] + 1, start[2] })
   vim.cmd('normal! zv')
@@ -324,7 +330,7 @@ function M.attach(client, buffer)
   on({ 'TextChanged', 'TextChangedI', 'TextChangedP', 'CursorMoved', 'CursorMovedI' }, function()
     changed(buffer)
   end)
-  on({ 'InsertEnter', 'InsertLeave', 'CompleteDone', 'CompleteChanged', 'BufLeave' }, function()
+  on({ 'ModeChanged', 'CompleteDone', 'CompleteChanged', 'BufLeave' }, function()
     vim.schedule(M.redraw)
   end)
   on('BufEnter', function()
