@@ -96,10 +96,29 @@ def _check_models(config: Config) -> bool:
             _check_target(config, path)
         else:
             print(f"target     {path}: not loaded here, since a server of `target.rpc` is not to be had")
+        _check_others(config)
     except (CodespecError, ImportError) as error:
         print(f"  {error}", file=sys.stderr)
         return False
     return works and well
+
+
+def _check_others(config: Config) -> None:
+    """The files of drafts, of the model of next edits and of the draft's adapter.
+
+    Raises:
+        CodespecError: one is not there, or is none.
+    """
+    from codespec.languages import by_id
+    from codespec.llama.model import check_file
+    from codespec.models.registry import find_adapter, find_draft, find_edit_model
+
+    drafts = {config.draft, *(own.draft for own in config.language.values() if own.draft)}
+    files = [find_edit_model(config.edits.model), *(find_draft(each, by_id("python")) for each in sorted(drafts))]
+    if config.draft_lora.path:
+        files.append(find_adapter(config.draft_lora.path))
+    for path in filter(None, files):
+        check_file(path)
 
 
 def _check_servers(addresses: Sequence[str]) -> tuple[bool, bool]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import struct
 from contextlib import closing, suppress
 from dataclasses import replace
@@ -195,3 +196,19 @@ def test_the_doctor_says_what_was_chosen(capsys, monkeypatch, tmp_path):
     out = capsys.readouterr().out
     assert "\n  threads = 1: as the settings say\n" in out
     assert "flash_attention = llama: a KV cache of q8_0 may need it" in out
+
+
+@pytest.mark.parametrize(
+    ("settings", "problem"),
+    [
+        ('draft = "nonesuch"', "no draft model 'nonesuch'"),
+        ('[language.go]\ndraft = "nonesuch"', "no draft model 'nonesuch'"),
+        ('draft_lora = "nonesuch"', "no LoRA adapter 'nonesuch'"),
+        (f"[edits]\nmodel = {json.dumps(__file__)}", "not a GGUF file"),
+    ],
+)
+def test_the_doctor_says_which_file_is_none(capsys, monkeypatch, tmp_path, settings, problem):
+    monkeypatch.setattr("codespec.paths.platformdirs.user_config_dir", lambda name: str(tmp_path))
+    (tmp_path / "codespec.toml").write_text(settings, "utf-8")
+    assert not report()
+    assert problem in capsys.readouterr().err
