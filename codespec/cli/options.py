@@ -61,13 +61,13 @@ def _add_sampling(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--draft", default=None, metavar="NAME|PATH|auto|none", help="draft model (default: auto)")
     group.add_argument("--max-tokens", type=positive, default=None, metavar="N", help="tokens at most (default: 128)")
     group.add_argument("--temperature", type=not_negative, default=None, metavar="T", help="0 is greedy (default: 0)")
-    group.add_argument("--top-k", type=whole, default=40, metavar="K", help="0 is off (default: 40)")
+    group.add_argument("--top-k", type=count, default=40, metavar="K", help="0 is off (default: 40)")
     group.add_argument("--top-p", type=share, default=0.95, metavar="P", help="1 is off (default: 0.95)")
     group.add_argument("--min-p", type=share, default=0.05, metavar="P", help="0 is off (default: 0.05)")
     group.add_argument("--seed", type=whole, default=None, metavar="N", help="same seed, same text (default: 0)")
     group.add_argument("--n", type=positive, default=1, metavar="N", help="how many different texts (default: 1)")
     group.add_argument(
-        "--draft-length", type=whole, default=None, metavar="K",
+        "--draft-length", type=count, default=None, metavar="K",
         help="tokens drafted at a time at most (default: 0, as many as pay)",
     )  # fmt: skip
     group.add_argument(

@@ -290,6 +290,7 @@ def test_bad_input_is_one_line_that_names_cause_and_remedy(arguments, message, c
         ["nonsense"],
         ["generate", "--temperature", "-1"],
         ["generate", "--top-p", "2"],
+        ["generate", "--draft-length", "-1"],
         ["profile", "--contexts", "0,x"],
         ["profile", "--contexts", "-1"],
         ["profile", "--repeats", "0"],
