@@ -313,11 +313,16 @@ def _interface(walk: Walk, node: Node, context: Context) -> None:
 _FUNCTIONS = frozenset({"function_declaration", "method_declaration", "func_literal"})
 _SWITCHES = frozenset({"expression_switch_statement", "type_switch_statement", "select_statement"})
 _BREAKABLE = _SWITCHES | {"for_statement"}
+_NO_PATH = re.compile(rb"""[\s!"#$%&'()*,:;<=>?\[\]^`{|}]""")
 
 
 def _import(walk: Walk, node: Node, context: Context) -> None:
-    if walk.text(node).endswith((b'""', b"``")):
+    path = node.child_by_field_name("path")
+    said = walk.text(path)[1:-1] if path is not None else b""
+    if not said:
         walk.report("import of nothing", node)
+    elif _NO_PATH.search(said):
+        walk.report("import of what is no path", node)
 
 
 def _arguments(walk: Walk, node: Node, context: Context) -> None:
