@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import importlib.util
 import json
@@ -228,7 +229,23 @@ def running(program: str, arguments: list[str], path: Path) -> Iterator[Editor]:
             while True:
                 nvim.next_message()
         watchdog.cancel()
-        nvim.close()
+        close(nvim)
+
+
+def close(nvim: Any) -> None:
+    """Close the connection. pynvim itself closes its event loop at once, in which the pipes were still to be closed."""
+    events = nvim._session.loop
+    transports = [each for each in (events._transport, *events._to_close) if each is not None]
+
+    async def pipes_are_closed() -> None:
+        for each in transports:
+            each.close()
+        while any(getattr(each, "_pipe", None) is not None for each in transports):
+            await asyncio.sleep(0.01)
+
+    with contextlib.suppress(asyncio.TimeoutError):
+        events._loop.run_until_complete(asyncio.wait_for(pipes_are_closed(), WITHIN_S))
+    nvim.close()
 
 
 def kill(process: int) -> None:
