@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import time
+from typing import Any
 
 import pytest
 from lsprotocol import types
 
-from codespec.lsp.status_reporter import EVERY_S
+from codespec.lsp.status_reporter import EVERY_S, StatusReporter
 
 from ..helpers import URI, plain, raw, refused, run_command, running, until
 
@@ -64,6 +65,32 @@ async def test_clients_may_do_without(tmp_path):
         await server.ask(0, 3)
         await asyncio.sleep(2 * EVERY_S)
         assert not server.client.statuses
+
+
+async def test_a_stale_status_is_asked_for_again():
+    answers = [{"draft": "auto", "stale": True}, {"draft": "auto", "stale": True}, {"draft": "draft-python"}]
+    told: list[Any] = []
+    reporter = StatusReporter(lambda: answers.pop(0), lambda _, status: told.append(status["draft"]))
+    reporter.touch()
+    await until(lambda: not answers)
+    await until(lambda: told == ["auto", "draft-python"])
+
+
+async def test_after_a_status_that_failed_there_is_another():
+    told: list[Any] = []
+    failed = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def status() -> dict[str, Any]:
+        if failed.is_set():
+            return {"state": "ready"}
+        loop.call_soon_threadsafe(failed.set)
+        raise RuntimeError("a fault of the model process")
+
+    reporter = StatusReporter(status, lambda _, status: told.append(status["state"]))
+    reporter.touch()
+    await failed.wait()
+    await until(lambda: reporter.touch() or told == ["ready"])
 
 
 async def test_the_log_never_quotes_a_document(tmp_path):
