@@ -139,22 +139,13 @@ class OpenDocuments:
         size = len(suffix) if to_the_end else len(window(suffix))
         early = tree.early_errors(language, offset, path) if tree is not None and all(whole) else None
         lexical = LexicalCheck(prefix, suffix, language, bool(rule.closer) and not rule.closed)
-
-        state = found.state.copy() if found.state is not None else None
-        check: TreeCheck | None = None
-        judge: Check | None = None
-        if tree is not None:
-            judge = check = TreeCheck(tree, offset, lead, size, closer, not whole[1], early, lexical)
-        elif language.id in BALANCED:
-            judge = partial(_keeps_signs, lexical, len(lead))
-        if all(whole) and _names_once(language, prefix, suffix):
-            judge = partial(_stays_well_formed, language, prefix, suffix, len(lead), judge)
+        check = TreeCheck(tree, offset, lead, size, closer, not whole[1], early, lexical) if tree is not None else None
 
         fit = SuffixGate(
             self._engine.vocabulary,
             suffix,
-            state,
-            judge,
+            found.state.copy() if found.state is not None else None,
+            _judge(language, prefix, suffix, len(lead), all(whole), check, lexical),
             lambda generated: [each for each in tidy.variants(generated) if tidy.may_fit(each)],
             found.outside,
             whole=to_the_end,
@@ -272,6 +263,19 @@ def _syntax_context(tree: SyntaxTree | None, offset: int, language: Language) ->
             long = closer in (*language.long_quotes, *language.block_comment[1:])
             return replace(found, after="") if long else found, closer
     return found, ""
+
+
+def _judge(
+    language: Language, prefix: str, suffix: str, lead: int, whole: bool, check: TreeCheck | None, lexical: LexicalCheck
+) -> Check | None:
+    """What judges texts beside a grammar, each of which begins with ``lead`` characters of the document: its tree,
+    signs alone where there is none, and the language's own parser where that knows more of a ``whole`` document."""
+    judge: Check | None = check
+    if check is None and language.id in BALANCED:
+        judge = partial(_keeps_signs, lexical, lead)
+    if whole and _names_once(language, prefix, suffix):
+        judge = partial(_stays_well_formed, language, prefix, suffix, lead, judge)
+    return judge
 
 
 def _keeps_signs(lexical: LexicalCheck, lead: int, text: str, strict: bool = True) -> bool:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import code_server
+import other_extension
 import pytest
 from common import ROOT
 from vscode_window import Editor
@@ -67,6 +68,15 @@ def extensions(programs, tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("extensions")
     code_server.install_extension(code_server.VSIX[-1], folder)
     return folder
+
+
+@pytest.fixture(scope="session")
+def both(programs, tmp_path_factory) -> Path:
+    """A folder with another extension beside ours."""
+    folder = tmp_path_factory.mktemp("both")
+    for vsix in (code_server.VSIX[-1], other_extension.package(folder)):
+        code_server.install_extension(vsix, folder / "extensions")
+    return folder / "extensions"
 
 
 @pytest.fixture(scope="session")

@@ -106,6 +106,14 @@ def rename(editor: Any, text: str = TEXT, suffix: str = ".py") -> Path:
     return path
 
 
+def offered(editor: Any, text: str = TEXT, suffix: str = ".py") -> Path:
+    """Open a file, rename, and have the next use of the name drawn as the next edit."""
+    path = rename(editor, text, suffix)
+    editor.press("Alt+N")
+    wait_for(editor, ["count"], "total", "Tab: apply")
+    return path
+
+
 def drawn(editor: Any) -> dict[str, list[str]]:
     return editor.page.evaluate(DRAWN)
 

@@ -111,10 +111,7 @@ def test_gone_to_where_it_is_on_the_screen_but_not_seen(kind, folder, hide):
 
 
 def test_a_buffer_that_may_not_be_changed_is_left_alone(kind, folder):
-    with editing(kind, folder, STUB, TEXT) as editor:
-        renamed(editor)
-        editor.type("<M-n>")
-        offered(editor, 2, drawn(kind, "    ", "count", "total", " += 1") + "   Tab: apply")
+    with offered_here(kind, folder) as editor:
         editor.command("set nomodifiable")
         editor.type("<Tab>j")
         editor.wait(lambda: editor.cursor()[0] == 2)
@@ -122,20 +119,14 @@ def test_a_buffer_that_may_not_be_changed_is_left_alone(kind, folder):
 
 
 def test_a_file_that_is_read_anew_ends_it(kind, folder):
-    with editing(kind, folder, STUB, TEXT) as editor:
-        renamed(editor)
-        editor.type("<M-n>")
-        offered(editor, 2, drawn(kind, "    ", "count", "total", " += 1") + "   Tab: apply")
+    with offered_here(kind, folder) as editor:
         editor.type(":edit!<CR>")
         offered(editor, 2, "    count += 1")
         assert not editor.lua("return require('codespec').is_edit_visible()")
 
 
 def test_never_in_visual_mode(kind, folder):
-    with editing(kind, folder, STUB, TEXT) as editor:
-        renamed(editor)
-        editor.type("<M-n>")
-        offered(editor, 2, drawn(kind, "    ", "count", "total", " += 1") + "   Tab: apply")
+    with offered_here(kind, folder) as editor:
         editor.type("v")
         offered(editor, 2, "    count += 1")
         editor.type("l<Esc>")
@@ -144,10 +135,7 @@ def test_never_in_visual_mode(kind, folder):
 
 def test_what_is_taken_back_within_half_a_minute_is_counted(kind, folder, monkeypatch):
     monkeypatch.setenv("CODESPEC_EDIT_CHECK_S", "4")
-    with editing(kind, folder, STUB, TEXT) as editor:
-        renamed(editor)
-        editor.type("<M-n>")
-        offered(editor, 2, drawn(kind, "    ", "count", "total", " += 1") + "   Tab: apply")
+    with offered_here(kind, folder) as editor:
         editor.type("<Tab>")
         editor.wait(lambda: editor.buffer()[2] == "    total += 1")
         editor.type("u")
@@ -178,10 +166,7 @@ def test_why_there_is_none(kind, folder):
 
 
 def test_dropped_and_not_offered_again(kind, folder):
-    with editing(kind, folder, STUB, TEXT) as editor:
-        renamed(editor)
-        editor.type("<M-n>")
-        offered(editor, 2, drawn(kind, "    ", "count", "total", " += 1") + "   Tab: apply")
+    with offered_here(kind, folder) as editor:
         editor.type("<Esc>")
         offered(editor, 2, "    count += 1")
         editor.type("<M-n>")
@@ -195,10 +180,7 @@ def test_dropped_and_not_offered_again(kind, folder):
 
 
 def test_never_beside_ghost_text(kind, folder):
-    with editing(kind, folder, STUB, TEXT) as editor:
-        renamed(editor)
-        editor.type("<M-n>")
-        offered(editor, 2, drawn(kind, "    ", "count", "total", " += 1") + "   Tab: apply")
+    with offered_here(kind, folder) as editor:
         editor.type("a<M-Bslash>")
         editor.wait_for_ghost()
         offered(editor, 2, "    count += 1")
@@ -288,6 +270,16 @@ def test_several_lines_stand_below_what_goes(kind, folder, artifacts):
         picture(editor, artifacts, f"neovim-{kind.name}-replaced")
         editor.type("<Tab>")
         editor.wait(lambda: editor.buffer() == ["first", "two lines", "one", "two", "1", "\t2", "3", "end"])
+
+
+@contextmanager
+def offered_here(kind, folder) -> Iterator[Editor]:
+    """An editor where the edit that follows from a rename is drawn beside it."""
+    with editing(kind, folder, STUB, TEXT) as editor:
+        renamed(editor)
+        editor.type("<M-n>")
+        offered(editor, 2, drawn(kind, "    ", "count", "total", " += 1") + "   Tab: apply")
+        yield editor
 
 
 @contextmanager

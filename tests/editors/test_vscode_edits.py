@@ -4,7 +4,20 @@ from __future__ import annotations
 
 import pytest
 from common import EDIT_MODEL, PRICES, REAL
-from drawn_edits import AUTOMATIC, DRAWN, MANUAL, TEXT, colours, drawn, expected, name, open_editor, rename, wait_for
+from drawn_edits import (
+    AUTOMATIC,
+    DRAWN,
+    MANUAL,
+    TEXT,
+    colours,
+    drawn,
+    expected,
+    name,
+    offered,
+    open_editor,
+    rename,
+    wait_for,
+)
 from test_vscode import close_page, page_with
 
 FAR = "count = 0\n" + "\n" * 60 + "print(count)\n"
@@ -65,9 +78,7 @@ def test_gone_to_where_it_is_out_of_sight(editor):
 
 def test_gone_to_where_the_user_has_scrolled_away(editor):
     """The cursor is beside the edit, but neither is on the screen: nothing is applied that is not seen."""
-    path = rename(editor, TEXT + "\n" * 200)
-    editor.press("Alt+N")
-    wait_for(editor, ["count"], "total", "Tab: apply")
+    path = offered(editor, TEXT + "\n" * 200)
     editor.press("Alt+PageDown", "Alt+PageDown")
     editor.wait(lambda: not any(editor.document()), "the edit is out of sight")
     editor.press("Tab")
@@ -94,9 +105,7 @@ def test_gone_to_where_it_is_beside_the_screen(editor):
 def test_what_goes_looks_deleted_and_what_comes_inserted(editor, theme):
     if theme != "Dark Modern":
         editor.use_theme(theme)
-    path = rename(editor)
-    editor.press("Alt+N")
-    wait_for(editor, ["count"], "total", "Tab: apply")
+    path = offered(editor)
     gone, come = (
         expected(editor, "diffEditor-removedTextBackground"),
         expected(editor, "diffEditor-insertedTextBackground"),
@@ -128,9 +137,7 @@ def close(found: dict[str, list[list[int]]], gone: list[float], come: list[float
 
 
 def test_dropped_and_not_offered_again(editor):
-    path = rename(editor)
-    editor.press("Alt+N")
-    wait_for(editor, ["count"], "total", "Tab: apply")
+    path = offered(editor)
     editor.press("Escape")
     wait_for(editor, [])
     editor.press("Alt+N")
@@ -166,9 +173,7 @@ def test_never_beside_ghost_text(editor):
 
 
 def test_never_beside_selected_text(editor):
-    path = rename(editor)
-    editor.press("Alt+N")
-    wait_for(editor, ["count"], "total", "Tab: apply")
+    path = offered(editor)
     editor.press("Shift+ArrowLeft")
     wait_for(editor, [])
     editor.press("Alt+N")
@@ -210,9 +215,7 @@ def test_several_lines(editor):
 
 def test_what_is_taken_back_within_half_a_minute_is_counted(editor):
     before = counts_of_go(editor)
-    path = rename(editor, suffix=".go")
-    editor.press("Alt+N")
-    wait_for(editor, ["count"], "total", "Tab: apply")
+    path = offered(editor, suffix=".go")
     editor.press("Tab")
     editor.wait(lambda: editor.document()[2] == "    total += 1", "it is applied")
     wait_for(editor, ["count"], "total", "Tab: apply")

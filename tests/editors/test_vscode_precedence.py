@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from code_server import VSIX, install_extension
 from drawn_edits import AUTOMATIC, MANUAL, PREFIX, TEXT, drawn, name, never_drawn, open_editor, rename, wait_for
-from other_extension import GHOST, package
+from other_extension import GHOST
 
 PAUSE_S = 1.5
 """After which an edit that comes by itself would be there."""
@@ -118,15 +117,6 @@ def test_nothing_comes_by_itself_beside_the_menu(automatic):
     wait_for(editor, ["count"], PREFIX, "Tab: apply")
     editor.press("Escape")
     editor.save(path)
-
-
-@pytest.fixture(scope="module")
-def both(programs, tmp_path_factory):
-    """A folder with another extension beside ours."""
-    folder = tmp_path_factory.mktemp("both")
-    for vsix in (VSIX[-1], package(folder)):
-        install_extension(vsix, folder / "extensions")
-    return folder / "extensions"
 
 
 @pytest.fixture
