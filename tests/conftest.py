@@ -6,6 +6,8 @@ import shutil
 import sys
 import tempfile
 
+from real_model import smollm2  # noqa: F401  # a fixture of every test
+
 # Some tests load grammars while they are collected, so a fixture would come too late to keep these, and the child
 # processes of tests, from the user's own cache; what they learn stays out of the user's data likewise, and their model
 # processes apart from the user's.

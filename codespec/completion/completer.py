@@ -17,7 +17,7 @@ from codespec.completion.ending.stream import TextStream, follow, follow_all
 from codespec.completion.language_version import grammar_for
 from codespec.completion.learning import WorkspaceLearner
 from codespec.completion.lora_settings import LoraSelection
-from codespec.completion.open_documents import OpenDocuments, lead_of
+from codespec.completion.open_documents import OpenDocuments
 from codespec.completion.prepared import PreparedRequest
 from codespec.completion.prompt.prompt import LEAST_CONTEXT, Prompts, file_name, relative_path, text_prompt
 from codespec.completion.report import draft_name, report_of
@@ -29,7 +29,7 @@ from codespec.engine.parallel import TOGETHER
 from codespec.grammar import Grammar
 from codespec.languages import by_id
 from codespec.models.fim import FimFormat, Order
-from codespec.protocols import Aborted, Cancel, CodespecError, Limits, Sampling, Statistics
+from codespec.protocols import Aborted, Cancel, CodespecError, Limits, Sampling, Snippet, Statistics
 
 # The first alternative has the temperature of the settings; the others are sampled at this one or a higher one.
 ALTERNATIVE_TEMPERATURE = 0.8
@@ -38,6 +38,11 @@ REPEATS = 50
 ATTEMPTS = 3
 """Texts that are generated for one completion before it is given up, because none fits what follows the cursor or each
 repeats an earlier one."""
+READING = 0.5
+"""The part of the time budget that reading a prompt may take."""
+PROMPTS = (1536, 1024, 768, 512, 384, 256, 192, 128)
+"""Tokens of the shorter prompts that are tried where a whole one takes longer. The steps are coarse: one that begins
+elsewhere at every key would be read anew."""
 SAVE_EVERY_S = 300.0
 """Seconds between two writes of the drafts' acceptance rates to the disk; closing the engine writes them as well."""
 
@@ -60,11 +65,12 @@ class Completer:
         self._sampling = sampling or Sampling(temperature=config.temperature, seed=config.seed)
         self._layout = self._layout_of(config.target.fim)
         self._prompts = Prompts(engine.vocabulary, self._layout)
-        self._documents = OpenDocuments(engine)
+        self._documents = OpenDocuments(engine, unseen=self._layout is None)
         self._learner = WorkspaceLearner(engine, config.learn)
         self._counts = Counts()
         self._draft: Path | None = None
         self.prompt_tokens, self.spent = 0, Statistics()
+        self._unread: list[int] = []  # the whole prompt of the latest request, where a shorter one had to do
         self.problems: list[str] = []
         self._adapters = LoraSelection(engine, config, self.problems)
         self._adapters.use()
@@ -207,7 +213,7 @@ class Completer:
         self._adapters.use()
         self.engine.prompt_cache.enter(self._kept_for(request))
         before = text[:offset]
-        before = before[: offset - len(lead_of(before))]  # which the completion generates again
+        before = before[: offset - len(self._documents.lead(before))]  # which the completion generates again
         prompt = self._prompt(before, text[offset:], request, self._limits(request))
         decoded = self.engine.prefill(prompt, cancel)
         self._counts.read_ahead += decoded
@@ -318,11 +324,24 @@ class Completer:
         return request.workspace if kept else ""
 
     def _prompt(self, prefix: str, suffix: str, request: Request, limits: Limits) -> list[int]:
-        vocabulary = self.engine.vocabulary
+        """The longest prompt that can be read within ``READING`` of the time budget, with what was read before."""
         # One more row than tokens: exact decoding pads.
-        budget = self.engine.context_length - min(limits.max_tokens, self.engine.context_length // 2) - 1
-        path, workspace = request.path, request.workspace
+        room = self.engine.context_length - min(limits.max_tokens, self.engine.context_length // 2) - 1
         context = request.context if self.engine.context_length >= LEAST_CONTEXT else ()
+        whole = prompt = self._built(prefix, suffix, request, room, context)
+        for size in (size for size in PROMPTS if size < min(room, len(whole))):
+            ms = self.engine.reading_ms(self.engine.lacking(prompt))
+            if not limits.time_budget_ms or ms <= READING * limits.time_budget_ms:
+                break
+            prompt = self._built(prefix, suffix, request, size)  # the text nearest to the cursor
+        self._unread = whole if prompt is not whole else []
+        return prompt
+
+    def _built(
+        self, prefix: str, suffix: str, request: Request, budget: int, context: Sequence[Snippet] = ()
+    ) -> list[int]:
+        vocabulary = self.engine.vocabulary
+        path, workspace = request.path, request.workspace
         tokens = self._prompts.prompt(
             prefix,
             suffix,
@@ -378,7 +397,8 @@ class Completer:
         self._learner.forget(workspace)
 
     def idle(self, go_on: Callable[[], bool]) -> bool:
-        """Use idle time: measure target calls of models that were not measured yet, save acceptance rates.
+        """Use idle time: read the whole prompt where time allowed only a part, measure target calls of models that were
+        not measured yet, save acceptance rates.
 
         Args:
             go_on: asked before every forward pass; where it says False, or ``abort`` is called, this returns.
@@ -386,6 +406,9 @@ class Completer:
         Returns:
             Whether nothing is left to do.
         """
+        if self._unread:
+            prompt, self._unread = self._unread, []
+            self._counts.read_ahead += self.engine.prefill(prompt, Busy(go_on))
         done = self.engine.measure(go_on)
         self.engine.save(every_s=SAVE_EVERY_S)
         return done
@@ -400,6 +423,16 @@ class Completer:
     def close(self) -> None:
         """Save what was learnt and free the models."""
         self.engine.close()
+
+
+class Busy:
+    """A ``Cancel`` that is set as soon as ``go_on`` says False."""
+
+    def __init__(self, go_on: Callable[[], bool]) -> None:
+        self._go_on = go_on
+
+    def is_set(self) -> bool:
+        return not self._go_on()
 
 
 def _warm(sampling: Sampling) -> Sampling:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -15,6 +14,7 @@ from codespec.completion.ending.lexical import LexicalCheck
 from codespec.completion.ending.stop_rule import StopRule
 from codespec.completion.ending.suffix_gate import Check, SuffixGate, window
 from codespec.completion.ending.tidy import BALANCED, Tidy
+from codespec.completion.lead import lead_of
 from codespec.completion.trees import Trees
 from codespec.early_errors import EarlyErrors
 from codespec.engine.engine import Engine
@@ -28,8 +28,6 @@ from codespec.syntax.tree import Problems, SyntaxContext, SyntaxToken, SyntaxTre
 
 MOST_DOCUMENTS = 8
 """Open documents whose states are kept."""
-LONGEST_LEAD = 32
-"""Characters that a completion begins with again, at most."""
 SPACED = frozenset({"json", "jsonl"})
 """Languages in which white space between tokens means nothing, and nothing else stands there."""
 MOST_GRAMMARS = 24
@@ -38,9 +36,6 @@ MOST_PARSED = 100_000
 """Characters of a document that is parsed anew for every text."""
 REST = 20.0
 """A refused grammar file is left alone for so many times the time that the refusal took: it may change all the time."""
-
-_SIGN = r"[!-/:-@\[-^`{-~]"
-_LEAD = re.compile(rf" ?(?:(?<!{_SIGN}){_SIGN}{{1,8}})?\w*\Z")
 
 
 @dataclass(frozen=True)
@@ -84,10 +79,14 @@ class CursorContext:
 
 
 class OpenDocuments:
-    """The documents of recent completions, with their grammar states and syntax trees."""
+    """The documents of recent completions, with their grammar states and syntax trees.
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+    Args:
+        unseen: whether the model does not see what follows the cursor.
+    """
+
+    def __init__(self, engine: Engine, unseen: bool = False) -> None:
+        self._engine, self._unseen = engine, unseen
         self._grammars = Grammars(engine)
         self._documents: Recent[tuple[str, str, str], GrammarDocument] = Recent(MOST_DOCUMENTS)
         self._trees = Trees()
@@ -115,22 +114,20 @@ class OpenDocuments:
             Aborted: ``stopped`` said True.
             CodespecError: the grammar cannot be used.
         """
-        lead = lead_of(text[:offset])
-        if not self._spells(lead):
-            lead = ""
         tree = self._trees.at(path, language, text, offset)
-        found = self._grammar_at(path, language, grammar, text, offset - len(lead), tree, whole[0], stopped)
-        if found.state is not None and lead and not self._takes(found.state.copy(), lead):
-            # The grammar has nothing to say where the word is, or says that it is wrong.
-            lead = ""
-            found = self._grammar_at(path, language, grammar, text, offset, tree, whole[0], stopped)
+        for lead in dict.fromkeys((self.lead(text[:offset]), lead_of(text[:offset]), "")):
+            if lead and not self._spells(lead):
+                continue
+            found = self._grammar_at(path, language, grammar, text, offset - len(lead), tree, whole[0], stopped)
+            if found.state is None or not lead or self._takes(found.state.copy(), lead):
+                break  # else the grammar has nothing to say where the lead begins, or says that it is wrong
         prefix, suffix = text[:offset], text[offset:]
         spacing = None
         if language.id in SPACED and found.state is not None:
             spacing = Spacing(prefix.removesuffix(lead), suffix)
             prepare(self._engine.vocabulary)
         around, closer = _syntax_context(tree, offset, language)
-        rule = StopRule.at(prefix, suffix, language, around, lead)
+        rule = StopRule.at(prefix, suffix, language, around, lead, self._unseen)
         tidy = Tidy(prefix, suffix, language, rule, lead)
         if gate == "off":
             return CursorContext(found, None, lead, False, rule, tidy, spacing)
@@ -156,6 +153,10 @@ class OpenDocuments:
             closes=not language.preprocessed or (around is not None and not around.definitions),
         )
         return CursorContext(found, fit if fit.available else None, lead, not fit.available, rule, tidy, spacing)
+
+    def lead(self, prefix: str) -> str:
+        """The lead of a cursor behind ``prefix``, see ``lead_of``, where no grammar refuses it."""
+        return lead_of(prefix, self._engine.vocabulary)
 
     def _spells(self, text: str) -> bool:
         """Whether the vocabulary has tokens for ``text``."""
@@ -188,18 +189,6 @@ class OpenDocuments:
         if document is None:
             document = self._documents[key] = self._grammars.document(name, language)
         return document.at(text, offset, tree.starts if tree is not None else None, begins, stopped)
-
-
-def lead_of(prefix: str) -> str:
-    """The lead: the end of the text before the cursor that a completion begins with again.
-
-    It is the word that is being typed, the signs before it and the space before those: the model would cut them into
-    other tokens if they were whole. ``.name``, ``("`` and ``:`` with the line break after it are one token each, so
-    that after a sign that stands alone, or a space, a model goes on as if that token were not to come.
-    A lead longer than ``LONGEST_LEAD`` is none.
-    """
-    lead = _LEAD.search(prefix, max(0, len(prefix) - LONGEST_LEAD - 2))
-    return lead[0] if lead is not None and len(lead[0].lstrip(" ")) <= LONGEST_LEAD else ""
 
 
 class Grammars:

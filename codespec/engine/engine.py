@@ -167,6 +167,14 @@ class Engine(Protocol):
         """
         ...
 
+    def lacking(self, prompt: Sequence[int]) -> int:
+        """How many tokens of a prompt are to be read before a text for it begins."""
+        ...
+
+    def reading_ms(self, tokens: int) -> float:
+        """About how long the target reads so many tokens of a prompt, in milliseconds; 0 where that is not known."""
+        ...
+
     def pass_ms(self, context: int) -> float:
         """About what a target call over one token takes after so many tokens, in milliseconds."""
         ...

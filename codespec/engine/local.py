@@ -218,6 +218,10 @@ class LocalEngine(SpeculativeEngine):
                 for index, step in steps:
                     yield index, decoders[index](step)
 
+    def lacking(self, prompt: Sequence[int]) -> int:
+        """As ``Engine.lacking``; what is kept of earlier prompts counts, too."""
+        return min(super().lacking(prompt), len(prompt) - self._kept.longest(prompt))
+
     def _turn_to(self, prompt: Sequence[int]) -> None:
         self._check_open()
         self._kept.turn_to(prompt)

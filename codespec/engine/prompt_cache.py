@@ -83,6 +83,10 @@ class PromptCache:
         self._drop(0)
         self._adapter = adapter
 
+    def longest(self, prompt: Sequence[int]) -> int:
+        """How many tokens of ``prompt`` a cache that is not in the target's sequence begins with."""
+        return self._store.best(prompt, self._adapter)[1]
+
     def turn_to(self, prompt: Sequence[int]) -> None:
         """Put the kept cache with the longest common prefix with ``prompt`` into the target's sequence."""
         held = self._generator.held

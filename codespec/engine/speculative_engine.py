@@ -10,7 +10,9 @@ from functools import cached_property
 from pathlib import Path
 from time import monotonic
 
+from codespec.draft.costs import LONGEST
 from codespec.draft.ngram_store import NgramStore, WorkspaceNgrams
+from codespec.draft.sequence import common_prefix
 from codespec.engine.drafts import Drafts
 from codespec.engine.engine import ChatTemplate, KeptPrompts
 from codespec.engine.one_by_one import one_by_one
@@ -24,6 +26,9 @@ from codespec.llama.runtime import Cancellation, Either
 from codespec.models.fim import FimFormat, Order, fim_format
 from codespec.protocols import Cancel, Chunk, Draft, GrammarState, Limits, Round, Sampling, Statistics, TokenChange
 from codespec.speculative.generate import Generator
+
+SLOWLY = 25e6
+"""Bytes of weights that a slow CPU multiplies with a token of a prompt in a millisecond."""
 
 
 class SpeculativeEngine:
@@ -110,6 +115,19 @@ class SpeculativeEngine:
         if order not in self._layouts:
             self._layouts[order] = fim_format(self.model, order)
         return self._layouts[order]
+
+    def lacking(self, prompt: Sequence[int]) -> int:
+        """As ``Engine.lacking``."""
+        return len(prompt) - common_prefix(self._generator.held, prompt)
+
+    def reading_ms(self, tokens: int) -> float:
+        """As ``Engine.reading_ms``: by what was read lately, else by what passes of many tokens take."""
+        token_ms = self._generator.token_ms
+        if not token_ms and self.costs.measured:
+            token_ms = self.costs.kept(0)[LONGEST - 1] / (LONGEST - 1)
+        elif not token_ms and not self.model.gpu_layers:
+            token_ms = self.model.path.stat().st_size / SLOWLY
+        return tokens * token_ms
 
     def pass_ms(self, context: int) -> float:
         """About what a target call over one token takes after so many tokens, in milliseconds."""

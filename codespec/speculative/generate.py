@@ -37,6 +37,9 @@ from codespec.speculative.verify import Verdict, verification
 Closer = Callable[[Sequence[int], "GrammarState | None", LogitSampler], Iterator[Logits]]
 """What else can be found out about the token after a text, under a grammar: rows [1, V], each knowing more."""
 
+_TIMED = 16
+"""Tokens of a prompt from which on the time that they took says what a token takes."""
+
 
 class Generator:
     """Generates with a target and a draft; the text is the one that the target alone would give, with any draft.
@@ -63,6 +66,7 @@ class Generator:
     Attributes:
         draft: may be exchanged; counts from the next generation on.
         reading: whether a prompt is being decoded; may be asked from any thread.
+        token_ms: what a token of a prompt took lately, in milliseconds; 0 before one was read.
         statistics: of the current or last generation. ``grammar_ms`` (every call of either grammar state) lies
             inside ``draft_ms`` and ``verify_ms`` (target pass, choice of tokens, rollback).
     """
@@ -89,6 +93,7 @@ class Generator:
         self._on_pass = on_pass
         self.statistics = Statistics()
         self.reading = False
+        self.token_ms = 0.0
         self._prompt = 0
 
     @property
@@ -160,11 +165,16 @@ class Generator:
         first, most, _ = self._steps()
         stop = cancel.is_set if cancel is not None else lambda: False
         self.reading = True
+        began = perf_counter()
         try:
             with self._whole_steps():
-                return self._sequence.read(prompt, first or len(prompt), most, stop, rest)
+                decoded = self._sequence.read(prompt, first or len(prompt), most, stop, rest)
         finally:
             self.reading = False
+        if decoded >= _TIMED:
+            ms = since(began) / decoded
+            self.token_ms = ms if not self.token_ms else self.token_ms + (ms - self.token_ms) / 3
+        return decoded
 
     def together(
         self,

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from codespec.completion.open_documents import lead_of
+from codespec.completion.lead import lead_of
 from codespec.completion.prompt.prompt import Prompts
 from codespec.draft.storage.accepted_texts import AcceptedText, load, training_folder
 from codespec.models.fim import FimFormat

@@ -290,8 +290,8 @@ def test_behind_much_text_signs_are_judged_beside_a_grammar(engine):
     after = "        g(a);\n    }\n" + "    // Another line.\n" * 60 + "}\n"
     cursor = OpenDocuments(engine).context_at("A.java", by_id("java"), "java", before + after, len(before), "window")
     assert cursor.grammar.state is not None
-    assert cursor.gate.fit("        if (a > 1) {\n") is None
-    assert cursor.gate.fit("        h(a);\n") == "        h(a);\n"
+    assert cursor.gate.fit(cursor.lead + "        if (a > 1) {\n") is None
+    assert cursor.gate.fit(cursor.lead + "        h(a);\n") == cursor.lead + "        h(a);\n"
 
 
 def test_without_a_grammar_the_syntax_tree_is_the_judge(engine):

@@ -11,7 +11,8 @@ from fakes import FakeVocabulary
 from codespec import Completer, Config, Request, Sampling
 from codespec.completion.ending.fitted_state import FittedState, FreeState
 from codespec.completion.ending.token_prefixes import keep_leading
-from codespec.completion.open_documents import LONGEST_LEAD, OpenDocuments, lead_of
+from codespec.completion.lead import LONGEST_LEAD, lead_of
+from codespec.completion.open_documents import OpenDocuments
 from codespec.languages import by_id
 from codespec.llama.model import Model
 from codespec.models.registry import EMBEDDED_TARGET
@@ -79,6 +80,26 @@ def test_a_completion_begins_with_the_word_the_signs_and_the_space_before_it(pre
     assert prefix.endswith(lead)
 
 
+@pytest.mark.parametrize(
+    ("prefix", "embedded", "real"),
+    [
+        ("", "", ""),
+        ("x = 1\n", "\n", "\n"),
+        ("    x = 1\n    ", "    ", "\n    "),  # a line break and the indentation are one token to SmolLM2
+        ("def f():\n        ", "        ", "\n        "),
+        ("x = 1\n\n    ", "    ", "\n\n    "),
+        ("x = 1\n\nre", "re", "\nre"),  # two line breaks are one token, but not before a word
+        ("    retu", " retu", " retu"),
+        ("a.__init__(sel", "__(sel", "__(sel"),
+        ("x" * (LONGEST_LEAD + 1), "", ""),
+    ],
+)
+def test_what_a_token_of_the_vocabulary_may_reach_over_is_generated_again(prefix, embedded, real, engine, smollm2):
+    assert lead_of(prefix, engine.vocabulary) == embedded
+    with Model(smollm2, vocabulary_only=True) as model:
+        assert lead_of(prefix, model.vocabulary) == real
+
+
 def whole(completer, offset, text=TEXT, language="python", **options):
     [completion] = completer.complete(Request(text, offset, language, "a.py", **options))
     rounds = b"".join(completer.engine.vocabulary.token_bytes(t) for r in completion.rounds for t in r.tokens)
@@ -92,7 +113,7 @@ def test_what_is_generated_begins_with_the_lead_and_what_is_inserted_does_not_re
     filled = 0
     places = PLACES[::3] + SIGNS[::2]
     for offset in places:
-        lead = lead_of(TEXT[:offset])
+        lead = lead_of(TEXT[:offset], engine.vocabulary)
         end = TEXT.find("\n", offset)
         completion, generated = whole(completer, offset, TEXT[:offset] + TEXT[end:])
         assert completion.finish_reason != "grammar"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from codespec.completion.ending.brackets import OPENERS, Scan, closer_of, end_of, scan
+from codespec.completion.ending.brackets import CLOSERS, OPENERS, Scan, closer_of, end_of, scan
 from codespec.languages import PLAIN, Language
 from codespec.syntax.tree import SyntaxContext
 
@@ -73,6 +73,17 @@ def extent(prefix: str, suffix: str, language: Language) -> Extent:
     return "block" if not before or opens_block(before, language) else "line"
 
 
+def goes_on(prefix: str, suffix: str, language: Language) -> bool:
+    """Whether the block of the cursor's line, or the one that it opens, goes on after the cursor."""
+    line, following = prefix.rsplit("\n", 1)[-1], next_line(suffix)
+    if not following or following.lstrip()[:1] in CLOSERS:
+        return False
+    above = line if line.strip() else previous_line(prefix)
+    if opens_block(above, language):
+        return indentation(following) > indentation(above)
+    return indentation(following) >= indentation(line if line else above)
+
+
 def syntax_context(prefix: str, suffix: str, language: Language, found: SyntaxContext | None) -> SyntaxContext:
     """The syntax around the cursor: as the parser found it, else by the signs before the cursor."""
     if found is not None and found.kind != "unknown":
@@ -130,15 +141,27 @@ class StopRule:
 
     @classmethod
     def at(
-        cls, prefix: str, suffix: str, language: Language, found: SyntaxContext | None = None, lead: str = ""
+        cls,
+        prefix: str,
+        suffix: str,
+        language: Language,
+        found: SyntaxContext | None = None,
+        lead: str = "",
+        unseen: bool = False,
     ) -> StopRule:
         """The rule for a cursor between ``prefix`` and ``suffix``.
 
         Args:
             found: the parser's answer for the position.
             lead: the end of ``prefix`` that texts begin with again.
+            unseen: whether the model does not see the suffix, and so cannot know how much is missing before it: where
+                the block goes on after the cursor, texts end with their first statement.
         """
-        return replace(cls._at(prefix, suffix, language, found), lead=len(lead))
+        rule = cls._at(prefix, suffix, language, found)
+        if unseen and rule.extent == "block" and goes_on(prefix, suffix, language):
+            line = prefix.rsplit("\n", 1)[-1]
+            rule = cls("line", next_line=rule.next_line, language=language, line=line, middle=rule.middle, code=True)
+        return replace(rule, lead=len(lead))
 
     @classmethod
     def _at(cls, prefix: str, suffix: str, language: Language, found: SyntaxContext | None) -> StopRule:

@@ -223,6 +223,10 @@ class ScoringEngine(SpeculativeEngine):
         finally:
             self._target.stop()
 
+    def reading_ms(self, tokens: int) -> float:
+        """Not known: most of what a short prompt takes is the way there."""
+        return 0.0
+
     def prefill(self, prompt: Sequence[int], cancel: Cancel | None = None) -> int:
         """As ``Engine.prefill``: a request has the engine read the prompt into its cache."""
         read = super().prefill(prompt, cancel)

@@ -154,6 +154,14 @@ class StreamingEngine(Undrafted):
             return fim_format(self._file, order)
         return None if self._answers.ways == ["prefix"] else text_layout(self._streamer.snippets, order)
 
+    def lacking(self, prompt: Sequence[int]) -> int:
+        """Nothing is known of what the engine elsewhere keeps."""
+        return len(prompt)
+
+    def reading_ms(self, tokens: int) -> float:
+        """Not known."""
+        return 0.0
+
     def pass_ms(self, context: int) -> float:
         """What a token took lately, in milliseconds."""
         return self._token_ms
