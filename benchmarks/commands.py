@@ -140,6 +140,31 @@ def run_gate(options: argparse.Namespace) -> int:
     return run(options.paths, languages, options.positions, options.seed, options.out, config)
 
 
+def run_infill(options: argparse.Namespace) -> int:
+    """``python -m benchmarks infill``."""
+    from benchmarks.infill.infill import Plan, run
+    from benchmarks.infill.settings import settings
+    from benchmarks.progress import progress
+
+    plan = Plan(
+        options.paths,
+        _names(options.arms),
+        _names(options.languages),
+        _names(options.kinds),
+        options.count,
+        options.seed,
+        options.cursor,
+        options.make,
+        options.out,
+        options.show,
+    )
+    return run(plan, settings(options.target or "", options.budget, options.settings), progress())
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
 def run_edit(options: argparse.Namespace) -> int:
     """``python -m benchmarks edit``."""
     from benchmarks.edit.edit import run
@@ -255,6 +280,7 @@ COMMANDS = {
     "sources": run_sources,
     "busy": run_busy,
     "gate": run_gate,
+    "infill": run_infill,
     "edit": run_edit,
     "http": run_http,
     "edit-speed": run_edit_speed,

@@ -1,0 +1,1 @@
+"""Filling in what was cut out of real files."""

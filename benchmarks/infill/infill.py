@@ -1,0 +1,155 @@
+"""``python -m benchmarks infill``: what was cut out of real files, filled in again.
+
+A document alone, as an editor would open it, with the settings of a new user and nothing learnt before.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from time import monotonic
+
+from benchmarks.infill import arms as fill
+from benchmarks.infill.outcome import Outcome, judges, outcome
+from benchmarks.infill.report import figures, groups, table
+from benchmarks.infill.sets import tasks_of
+from benchmarks.infill.task import SPAN, Task, behind_indentation, write
+from benchmarks.progress import Say
+from codespec.completion.completer import Completer
+from codespec.completion.load import load_completer
+from codespec.completion.request import Request
+from codespec.config import Config
+from codespec.models.registry import models_folder
+from codespec.protocols import CodespecError
+
+WRITE_EVERY = 50
+_WARMING = "def add(a, b):\n    \n\n\ndef sub(a, b):\n    return a - b\n"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to measure.
+
+    Attributes:
+        paths: sets of tasks (``.jsonl``, ``.jsonl.gz``), and files and folders to cut gaps into.
+        make: write the set there, and measure nothing.
+        count: gaps of each kind in each language; 0 is all that a set has.
+        cursor: ``start``, ``indentation`` or ``both``.
+    """
+
+    paths: Sequence[Path]
+    arms: Sequence[str] = ("codespec",)
+    languages: Sequence[str] = ()
+    kinds: Sequence[str] = ()
+    count: int = 0
+    seed: int = 1
+    cursor: str = "start"
+    make: Path | None = None
+    out: Path | None = None
+    show: int = 0
+
+
+def run(plan: Plan, config: Config, say: Say) -> int:
+    """Make or read the set, fill it in with each arm, print a table, write ``infill.json`` under ``plan.out``.
+
+    Raises:
+        CodespecError: there is no task, or the target cannot be loaded.
+    """
+    tasks = tasks_of(plan.paths, plan.languages, plan.kinds, plan.count, plan.seed, say)
+    if plan.make is not None:
+        write(plan.make, tasks)
+        print(f"wrote {len(tasks)} tasks to {plan.make}")
+        return 0
+    tasks = list(placed(tasks, plan.cursor))
+    found: dict[str, list[Outcome]] = {}
+    judged = judges({task.language for task in tasks}, print)
+    with new_user():
+        completer = load_completer(config)
+        if not isinstance(completer, Completer):
+            raise CodespecError("the target is on an engine elsewhere; this measures one on this machine")
+        try:
+            completer.complete(Request(_WARMING, _WARMING.index("\n") + 5, "python", "/infill/warming.py"))
+            for name in plan.arms:
+                arm = fill.codespec(completer) if name == "codespec" else fill.plain(completer.engine)
+                outcomes = found[name] = []
+                began = monotonic()
+                for task in tasks:
+                    outcomes.append(outcome(task, arm(task), judged[task.language]))
+                    left = (monotonic() - began) / len(outcomes) * (len(tasks) - len(outcomes))
+                    exact = sum(each.exact for each in outcomes)
+                    say(f"{name}: {len(outcomes)}/{len(tasks)}, {exact} exact, {left:.0f} s left")
+                    if len(outcomes) % WRITE_EVERY == 0:
+                        _write(plan, config, found)
+            say("")
+        finally:
+            completer.close()
+    print(table({name: outcomes for name, outcomes in found.items()}))
+    for name, outcomes in found.items():
+        for each in outcomes[: plan.show]:
+            print(f"\n{name}, {each.task_id} ({each.reason}, {each.ms:.0f} ms)\n- {each.wanted!r}\n+ {each.text!r}")
+    _write(plan, config, found)
+    if plan.out is not None:
+        print(f"wrote infill.json to {plan.out}")
+    return 0
+
+
+def placed(tasks: Sequence[Task], cursor: str) -> Iterator[Task]:
+    """The tasks with the cursor at the start of the line, behind its indentation, or one after the other: then only
+    those whose line has an indentation, so that both stand for the same lines."""
+    for task in tasks:
+        if task.kind == SPAN or cursor == "start":
+            yield task
+        elif task.indentation and cursor == "both":
+            yield from (task, behind_indentation(task))
+        elif cursor == "indentation":
+            yield behind_indentation(task)
+
+
+@contextmanager
+def new_user() -> Iterator[None]:
+    """Nothing that was learnt or kept before, the models aside; nothing is left behind."""
+    names = ("CODESPEC_DATA", "CODESPEC_CACHE")
+    before = {name: os.environ.get(name) for name in names}
+    models = models_folder()
+    with tempfile.TemporaryDirectory(prefix="codespec-infill-") as folder:
+        data = Path(folder, "data")
+        data.mkdir()
+        if models.is_dir():
+            (data / "models").symlink_to(models, target_is_directory=True)
+        os.environ |= {"CODESPEC_DATA": str(data), "CODESPEC_CACHE": str(Path(folder, "cache"))}
+        try:
+            yield
+        finally:
+            for name, value in before.items():
+                if value is None:
+                    del os.environ[name]
+                else:
+                    os.environ[name] = value
+
+
+def _write(plan: Plan, config: Config, found: dict[str, list[Outcome]]) -> None:
+    if plan.out is None:
+        return
+    report = {
+        "seed": plan.seed,
+        "paths": [str(path) for path in plan.paths],
+        "target": config.target.path,
+        "time_budget_ms": config.time_budget_ms,
+        "arms": {
+            name: {
+                "figures": [
+                    {"language": key[0], "kind": key[1], "cursor": key[2], **figures(of)}
+                    for key, of in groups(outcomes).items()
+                ],
+                "outcomes": [each.as_json() for each in outcomes],
+            }
+            for name, outcomes in found.items()
+        },
+    }
+    plan.out.mkdir(parents=True, exist_ok=True)
+    (plan.out / "infill.json").write_text(json.dumps(report, indent=1) + "\n", "utf-8")

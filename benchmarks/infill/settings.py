@@ -1,0 +1,47 @@
+"""The settings of a run: a new user's, with what is given in their place."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from codespec.config import Config
+from codespec.models.registry import file_or_model
+from codespec.protocols import CodespecError
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+
+def settings(target: str, budget_ms: int | None, changes: Sequence[str]) -> Config:
+    """The defaults with a target (a file or a name), a time budget, and ``KEY=VALUE`` as ``codespec.toml`` has them.
+
+    Raises:
+        CodespecError: there is no such target, key or value.
+    """
+    config = Config()
+    given: dict[str, Any] = {}
+    if target:
+        given["target"] = {"path": str(file_or_model(target))}
+    if budget_ms is not None:
+        given["time_budget_ms"] = budget_ms
+    for options in (given, *map(_table, changes)):
+        config, messages = config.apply(options, "--settings")
+        if messages:
+            raise CodespecError("; ".join(messages))
+    return config
+
+
+def _table(change: str) -> dict[str, Any]:
+    key, equals, value = change.partition("=")
+    if not equals:
+        raise CodespecError(f"--settings {change!r}: give KEY=VALUE, such as max_tokens=64 or context.tokens=0")
+    for text in (value, f'"{value}"'):  # a name needs no quotes here
+        try:
+            return tomllib.loads(f"{key} = {text}")
+        except tomllib.TOMLDecodeError:
+            continue
+    raise CodespecError(f"--settings {change!r} is no setting: give KEY=VALUE as in codespec.toml")
