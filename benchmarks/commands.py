@@ -142,10 +142,14 @@ def run_gate(options: argparse.Namespace) -> int:
 
 def run_infill(options: argparse.Namespace) -> int:
     """``python -m benchmarks infill``."""
-    from benchmarks.infill.infill import Plan, run
+    from benchmarks.infill.infill import Plan, fetch, run
     from benchmarks.infill.settings import settings
     from benchmarks.progress import progress
 
+    if options.fetch is not None:
+        return fetch(options.fetch, progress())
+    if not options.paths:
+        raise CodespecError("name a set (.jsonl), or files and folders to make one of; --fetch DIR gets packages")
     plan = Plan(
         options.paths,
         _names(options.arms),
@@ -154,6 +158,7 @@ def run_infill(options: argparse.Namespace) -> int:
         options.count,
         options.seed,
         options.cursor,
+        options.doctests,
         options.make,
         options.out,
         options.show,

@@ -228,9 +228,13 @@ def _add_quality(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -
 def _add_infill(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = actions.add_parser("infill", help="what was cut out of files, filled in again: exact, parsing, passing")
     parser.add_argument(
-        "paths", nargs="+", type=Path, metavar="PATH",
+        "paths", nargs="*", type=Path, metavar="PATH",
         help="sets (.jsonl, .jsonl.gz, as HumanEval-Infilling has them), and files and folders to make one of",
     )  # fmt: skip
+    parser.add_argument("--fetch", type=Path, metavar="DIR", help="unpack the packages of our own sets there, no more")
+    parser.add_argument(
+        "--doctests", action="store_true", help="of files, Python functions alone whose examples are the tests"
+    )
     parser.add_argument("--make", type=Path, metavar="FILE", help="write the set there, and measure nothing")
     parser.add_argument("--target", metavar="NAME|PATH", default=None, help="target model (default: embedded)")
     parser.add_argument("--arms", default="codespec", metavar="NAME,NAME…", help="codespec, plain (default: codespec)")

@@ -91,8 +91,9 @@ def _code(text: str, language: Language) -> Callable[[int], bool]:
             barred.update(range(first, last + 1))
         elif node.type not in _NO_CODE:
             pending.extend(node.children)
-    # A docstring of one line is a statement that is a text alone.
-    barred.update(row for row, line in enumerate(text.split("\n")) if line.lstrip().startswith(('"', "'", "`")))
+    # A docstring of one line is a statement that is a text alone; directives of C are another language.
+    others = ('"', "'", "`", "#") if language.preprocessed else ('"', "'", "`")
+    barred.update(row for row, line in enumerate(text.split("\n")) if line.lstrip().startswith(others))
     return lambda row: row not in barred
 
 

