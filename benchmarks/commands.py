@@ -142,7 +142,7 @@ def run_gate(options: argparse.Namespace) -> int:
 
 def run_infill(options: argparse.Namespace) -> int:
     """``python -m benchmarks infill``."""
-    from benchmarks.infill.infill import Plan, fetch, run
+    from benchmarks.infill.infill import ARMS, Plan, fetch, run
     from benchmarks.infill.settings import settings
     from benchmarks.progress import progress
 
@@ -150,9 +150,12 @@ def run_infill(options: argparse.Namespace) -> int:
         return fetch(options.fetch, progress())
     if not options.paths:
         raise CodespecError("name a set (.jsonl), or files and folders to make one of; --fetch DIR gets packages")
+    arms = _names(options.arms)
+    if unknown := [name for name in arms if name not in ARMS]:
+        raise CodespecError(f"no arm {unknown[0]!r}; there are {', '.join(ARMS)}")
     plan = Plan(
         options.paths,
-        _names(options.arms),
+        arms,
         _names(options.languages),
         _names(options.kinds),
         options.count,
@@ -162,6 +165,7 @@ def run_infill(options: argparse.Namespace) -> int:
         options.make,
         options.out,
         options.show,
+        options.llama_server,
     )
     return run(plan, settings(options.target or "", options.budget, options.settings), progress())
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import count
 from time import perf_counter
 
 from benchmarks.infill.task import SINGLE, Task
@@ -37,14 +38,22 @@ Arm = Callable[[Task], Answer]
 
 def codespec(completer: Completer) -> Arm:
     """The completer, asked as an editor asks it: a document that it has not seen, alone."""
-    number = 0
+    return _completing(completer, read=False)
+
+
+def read_before(completer: Completer) -> Arm:
+    """The same, the target having read the document before, as it has while somebody types in it."""
+    return _completing(completer, read=True)
+
+
+def _completing(completer: Completer, read: bool) -> Arm:
+    numbers = count(1)
 
     def answer(task: Task) -> Answer:
-        nonlocal number
-        number += 1
-        request = Request(
-            task.prompt + task.suffix, len(task.prompt), task.language, f"/infill/{number}/{task.path.split('/')[-1]}"
-        )
+        path = f"/infill/{next(numbers)}/{task.path.split('/')[-1]}"
+        request = Request(task.prompt + task.suffix, len(task.prompt), task.language, path)
+        if read:
+            completer.prefill(request)
         began = perf_counter()
         found = completer.complete(request)
         ms = (perf_counter() - began) * 1e3
@@ -69,13 +78,13 @@ def plain(engine: Engine) -> Arm:
         prompt = beginning + vocabulary.tokenize(kept)[-length:]
         limits = Limits(PLAIN_TOKENS + len(vocabulary.tokenize(lead)), None)
         state = FittedState(FreeState(), None, vocabulary, lead)
-        text, reason = "", "stop"
+        text = ""
         began = perf_counter()
         for chunk in engine.generate(prompt, state, Sampling(), limits):
             text += chunk.text
             if is_enough(task, text[len(lead) :]):
                 break
-        return Answer(until_suffix(task, text[len(lead) :]), (perf_counter() - began) * 1e3, reason)
+        return Answer(until_suffix(task, text[len(lead) :]), (perf_counter() - began) * 1e3)
 
     return answer
 
@@ -87,15 +96,23 @@ def is_enough(task: Task, text: str) -> bool:
 
 def until_suffix(task: Task, text: str) -> str:
     """Of a text without an end of its own what fills the gap: the first line where one is missing, else what comes
-    before the rest of the cursor's line, or before the next line that stands behind the gap."""
+    before the rest of the cursor's line; or before the next line that stands behind the gap, and before a line that
+    is less indented than the first."""
     if task.kind == SINGLE:
         return text.partition("\n")[0]
     rest, _, following = task.suffix.partition("\n")
     if rest.strip():
-        before, found, _ = text.partition(rest)
-        return before if found else text
+        return text.partition(rest)[0]
     wanted = next((line.strip() for line in following.split("\n") if line.strip()), "")
-    lines = text.split("\n")
+    lines = (task.prompt.rpartition("\n")[2] + text).split("\n")
+    least = _indentation(next(filter(str.strip, lines), ""))
     # The last line may not be whole yet.
-    end = next((row for row, line in enumerate(lines[:-1]) if line.strip() == wanted), len(lines))
-    return "\n".join(lines[:end]).rstrip() if end < len(lines) else text
+    whole = enumerate(lines[:-1])
+    end = next(
+        (row for row, line in whole if line.strip() == wanted or (line.strip() and _indentation(line) < least)), 0
+    )
+    return "\n".join(text.split("\n")[:end]).rstrip() if end else text
+
+
+def _indentation(line: str) -> int:
+    return len(line) - len(line.lstrip())

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import monotonic
 
@@ -19,6 +20,7 @@ from benchmarks.infill import arms as fill
 from benchmarks.infill import packages
 from benchmarks.infill.outcome import Outcome, judges, outcome
 from benchmarks.infill.report import figures, groups, table
+from benchmarks.infill.server import llama_server, serving
 from benchmarks.infill.sets import tasks_of
 from benchmarks.infill.task import SPAN, Task, behind_indentation, write
 from benchmarks.progress import Say
@@ -26,7 +28,7 @@ from codespec.completion.completer import Completer
 from codespec.completion.load import load_completer
 from codespec.completion.request import Request
 from codespec.config import Config
-from codespec.models.registry import models_folder
+from codespec.models.registry import find_target, models_folder
 from codespec.protocols import CodespecError
 
 WRITE_EVERY = 50
@@ -38,8 +40,11 @@ class Plan:
     """What to measure.
 
     Attributes:
+        arms: names of ``ARMS``.
         paths: sets of tasks (``.jsonl``, ``.jsonl.gz``), and files and folders to cut gaps into.
         make: write the set there, and measure nothing.
+        show: how many answers of each arm are printed.
+        llama_server: its address or its binary; empty leaves it out.
         count: gaps of each kind in each language; 0 is all that a set has.
         cursor: ``start``, ``indentation`` or ``both``.
         tested: of files, gaps in Python functions alone whose examples test them.
@@ -56,6 +61,7 @@ class Plan:
     make: Path | None = None
     out: Path | None = None
     show: int = 0
+    llama_server: str = ""
 
 
 def run(plan: Plan, config: Config, say: Say) -> int:
@@ -69,30 +75,24 @@ def run(plan: Plan, config: Config, say: Say) -> int:
         write(plan.make, tasks)
         print(f"wrote {len(tasks)} tasks to {plan.make}")
         return 0
-    tasks = list(placed(tasks, plan.cursor))
+    tasks = list(placed(tasks, plan.cursor, plan.seed))
+    if not tasks:
+        raise CodespecError("no line of the set has an indentation: --cursor start measures all")
     found: dict[str, list[Outcome]] = {}
     judged = judges({task.language for task in tasks}, print)
     with new_user():
-        completer = load_completer(config)
-        if not isinstance(completer, Completer):
-            raise CodespecError("the target is on an engine elsewhere; this measures one on this machine")
-        try:
-            completer.complete(Request(_WARMING, _WARMING.index("\n") + 5, "python", "/infill/warming.py"))
-            for name in plan.arms:
-                arm = fill.codespec(completer) if name == "codespec" else fill.plain(completer.engine)
-                outcomes = found[name] = []
-                began = monotonic()
-                for task in tasks:
-                    outcomes.append(outcome(task, arm(task), judged[task.language]))
-                    left = (monotonic() - began) / len(outcomes) * (len(tasks) - len(outcomes))
-                    exact = sum(each.exact for each in outcomes)
-                    say(f"{name}: {len(outcomes)}/{len(tasks)}, {exact} exact, {left:.0f} s left")
-                    if len(outcomes) % WRITE_EVERY == 0:
-                        _write(plan, config, found)
+        for name, arm in arms(plan, config, say):
+            outcomes = found[name] = []
+            began = monotonic()
+            for task in tasks:
+                outcomes.append(outcome(task, arm(task), judged[task.language]))
+                left = (monotonic() - began) / len(outcomes) * (len(tasks) - len(outcomes))
+                exact = sum(each.exact for each in outcomes)
+                say(f"{name}: {len(outcomes)}/{len(tasks)}, {exact} exact, {left:.0f} s left")
+                if len(outcomes) % WRITE_EVERY == 0:
+                    _write(plan, config, found)
             say("")
-        finally:
-            completer.close()
-    print(table(found))
+    print(f"target {find_target(config.target.path).name}, {_budget(config)}, seed {plan.seed}\n{table(found)}")
     for name, outcomes in found.items():
         for each in outcomes[: plan.show]:
             print(f"\n{name}, {each.task_id} ({each.reason}, {each.ms:.0f} ms)\n- {each.wanted!r}\n+ {each.text!r}")
@@ -100,6 +100,40 @@ def run(plan: Plan, config: Config, say: Say) -> int:
     if plan.out is not None:
         print(f"wrote infill.json to {plan.out}")
     return 0
+
+
+def _budget(config: Config) -> str:
+    return f"{config.time_budget_ms} ms for an answer" if config.time_budget_ms else "no time limit"
+
+
+def arms(plan: Plan, config: Config, say: Say) -> Iterator[tuple[str, fill.Arm]]:
+    """The arms of a plan, one after the other; what one needs is closed before the next.
+
+    Raises:
+        CodespecError: the target cannot be loaded, or the server does not answer.
+    """
+    # Every document is new: nothing of it was read for another place.
+    config = replace(config, cache=replace(config.cache, memory_mib=0))
+    completer = load_completer(config, lambda message, percent: say(f"{message}, {percent} %"))
+    if not isinstance(completer, Completer):
+        raise CodespecError("the target is on an engine elsewhere; this measures one on this machine")
+    try:
+        threads, context = completer.engine.threads, completer.engine.context_length
+        completer.complete(Request(_WARMING, _WARMING.index("\n") + 5, "python", "/infill/warming.py"))
+        for name in plan.arms:
+            yield name, ARMS[name](completer)
+    finally:
+        completer.close()
+    if plan.llama_server:
+        with serving(plan.llama_server, find_target(config.target.path), threads, context) as ask:
+            yield "llama-server", llama_server(ask)
+
+
+ARMS: dict[str, Callable[[Completer], fill.Arm]] = {
+    "codespec": fill.codespec,
+    "read before": fill.read_before,
+    "plain": lambda completer: fill.plain(completer.engine),
+}
 
 
 def fetch(folder: Path, say: Say) -> int:
@@ -115,16 +149,19 @@ def fetch(folder: Path, say: Say) -> int:
     return 1 if failed else 0
 
 
-def placed(tasks: Sequence[Task], cursor: str) -> Iterator[Task]:
-    """The tasks with the cursor at the start of the line, behind its indentation, or one after the other: then only
-    those whose line has an indentation, so that both stand for the same lines."""
-    for task in tasks:
-        if task.kind == SPAN or cursor == "start":
-            yield task
-        elif task.indentation and cursor == "both":
-            yield from (task, behind_indentation(task))
-        elif cursor == "indentation":
-            yield behind_indentation(task)
+def placed(tasks: Sequence[Task], cursor: str, seed: int) -> list[Task]:
+    """The tasks in random order, so that places of one file do not follow each other, with the cursor at the start of
+    the line or behind its indentation; or first all with the one, then all with the other: those alone whose line has
+    an indentation, so that both stand for the same lines, and those without a line."""
+    tasks = random.Random(seed).sample(tasks, len(tasks))
+    spans = [task for task in tasks if task.kind == SPAN]
+    lines = [task for task in tasks if task.kind != SPAN]
+    indented = [task for task in lines if task.indentation]
+    return {
+        "start": tasks,
+        "indentation": spans + [behind_indentation(task) for task in indented],
+        "both": spans + indented + [behind_indentation(task) for task in indented],
+    }[cursor]
 
 
 @contextmanager

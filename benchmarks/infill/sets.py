@@ -23,7 +23,9 @@ PER_FILE = 2
 PER_TESTED_FILE = 10
 """The same where examples test them, since few files have any."""
 DEFAULT_COUNT = 100
-_FOLDERS = frozenset({"test", "tests", "testing", "__pycache__", "vendor", "third_party", "dist", "build", "node_modules"})
+_FOLDERS = frozenset(
+    {"test", "tests", "testing", "__pycache__", "vendor", "third_party", "dist", "build", "node_modules"}
+)
 # Tests, what programs wrote, and declarations alone.
 _FILES = re.compile(r"^(?:test_|conftest)|[_.-]test\.|\.spec\.|\.min\.|\.d\.|\.pyi$|\.h$", re.IGNORECASE)
 
