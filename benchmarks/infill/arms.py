@@ -106,12 +106,10 @@ def until_suffix(task: Task, text: str) -> str:
     wanted = next((line.strip() for line in following.split("\n") if line.strip()), "")
     lines = (task.prompt.rpartition("\n")[2] + text).split("\n")
     least = _indentation(next(filter(str.strip, lines), ""))
-    # The last line may not be whole yet.
-    whole = enumerate(lines[:-1])
-    end = next(
-        (row for row, line in whole if line.strip() == wanted or (line.strip() and _indentation(line) < least)), 0
-    )
-    return "\n".join(text.split("\n")[:end]).rstrip() if end else text
+    for row, line in enumerate(lines[:-1]):  # the last one may not be whole yet
+        if line.strip() and (line.strip() == wanted or _indentation(line) < least):
+            return "\n".join(text.split("\n")[:row]).rstrip()
+    return text
 
 
 def _indentation(line: str) -> int:

@@ -42,7 +42,7 @@ def passes(task: Task, text: str, alone: bool = False) -> bool:
     return runs(f"{task.prompt}{text}{task.suffix}\n{task.test}\n{call}", alone)
 
 
-def runs(program: str, alone: bool = False) -> bool:
+def runs(program: str, alone: bool = False, seconds: float = SECONDS) -> bool:
     """Whether a Python program ends with success, within the limits."""
     with tempfile.TemporaryDirectory(prefix="codespec-infill-") as name:
         folder = Path(name).resolve()
@@ -61,7 +61,7 @@ def runs(program: str, alone: bool = False) -> bool:
             start_new_session=True,
         )
         try:
-            return child.wait(SECONDS) == 0
+            return child.wait(seconds) == 0
         except subprocess.TimeoutExpired:
             return False
         finally:

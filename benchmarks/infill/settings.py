@@ -36,7 +36,7 @@ def settings(target: str, budget_ms: int | None, changes: Sequence[str]) -> Conf
 
 
 def _table(change: str) -> dict[str, Any]:
-    key, equals, value = change.partition("=")
+    key, equals, value = (part.strip() for part in change.partition("="))
     if not equals:
         raise CodespecError(f"--settings {change!r}: give KEY=VALUE, such as max_tokens=64 or context.tokens=0")
     for text in (value, f'"{value}"'):  # a name needs no quotes here
