@@ -19,7 +19,7 @@ def run_latency(options: argparse.Namespace) -> int:
     from benchmarks.latency.latency import Plan, run
     from benchmarks.progress import progress
 
-    target = {"path": options.target, "threads": options.threads, "context": options.context}
+    target = {"path": _target(options.target), "threads": options.threads, "context": options.context}
     settings: dict[str, Any] = {"target": {key: value for key, value in target.items() if value}}
     if options.draft:
         settings["draft"] = options.draft
@@ -48,7 +48,7 @@ def run_capacity(options: argparse.Namespace) -> int:
     work = Work(options.prompt, 1, options.answer, memory=0.0, debounce_ms=options.debounce, prefill=False)
     plan = Plan(
         options.llama_server,
-        find_target(options.target or ""),
+        find_target(_target(options.target)),
         options.clients,
         options.slots,
         options.threads,
@@ -68,7 +68,7 @@ def run_quality(options: argparse.Namespace) -> int:
     from benchmarks.progress import progress
     from benchmarks.quality.quality import run, settings
 
-    config = settings(options.target or "", options.draft or "", options.gate or "", options.grammar or "")
+    config = settings(_target(options.target), options.draft or "", options.gate or "", options.grammar or "")
     return run(options.paths, options.requests, options.seed, options.out, config, progress(), options.show)
 
 
@@ -128,7 +128,7 @@ def run_gate(options: argparse.Namespace) -> int:
     from benchmarks.quality.quality import settings
     from codespec.config import Config
 
-    config = settings(options.target or "", options.draft or "", options.gate or "", options.grammar or "")
+    config = settings(_target(options.target), options.draft or "", options.gate or "", options.grammar or "")
     config = replace(
         config,
         max_tokens=options.max_tokens or config.max_tokens,
@@ -167,7 +167,23 @@ def run_infill(options: argparse.Namespace) -> int:
         options.show,
         options.llama_server,
     )
-    return run(plan, settings(options.target or "", options.budget, options.settings), progress())
+    return run(plan, settings(_target(options.target), options.budget, options.settings), progress())
+
+
+def _target(name: str | None) -> str:
+    """The path of the model that ``--target`` means, a file of the current folder or a known name; empty for the
+    embedded one. The language server of a run looks in folders of its own, and would not find a name.
+
+    Raises:
+        CodespecError: there is none.
+    """
+    from pathlib import Path
+
+    from codespec.models.registry import find_target
+
+    if not name:
+        return ""
+    return str(Path(name).resolve() if Path(name).is_file() else find_target(name))
 
 
 def _names(text: str) -> list[str]:
@@ -198,10 +214,10 @@ def run_http(options: argparse.Namespace) -> int:
     from pathlib import Path
 
     from benchmarks.http_speed import python_files, run
-    from codespec.models.registry import EMBEDDED_TARGET
+    from codespec.models.registry import find_target
 
     return run(
-        options.target or EMBEDDED_TARGET,
+        find_target(_target(options.target)),
         options.llama_server,
         options.draft,
         python_files(options.paths or [Path(__file__).parents[1] / "codespec"]),

@@ -34,6 +34,12 @@ SCHEMA = {
     "additionalProperties": False,
 }
 KINDS = ("free", "json", "code")
+NO_INFILL = ("infill is not supported", "cannot fill in")
+"""What llama-server and codespec say of a model that was not trained to fill in the middle."""
+
+
+class CannotFillIn(RuntimeError):
+    """A server says that its model cannot fill in the middle."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +97,8 @@ def ask(port: int, path: str, body: dict[str, Any]) -> Answer:
     """One streamed request.
 
     Raises:
-        RuntimeError: it was refused.
+        CannotFillIn: the model cannot.
+        RuntimeError: it was refused for another reason.
     """
     began = time.perf_counter()
     connection = HTTPConnection("127.0.0.1", port, timeout=600)
@@ -100,7 +107,9 @@ def ask(port: int, path: str, body: dict[str, Any]) -> Answer:
         connection.request("POST", path, json.dumps(body), {"Content-Type": "application/json"})
         response = connection.getresponse()
         if response.status != 200:
-            raise RuntimeError(f"status {response.status}: {response.read()[:200]!r}")
+            said = response.read()[:200].decode("utf-8", "replace")
+            refused = any(each in said.lower() for each in NO_INFILL) and path == "/infill"
+            raise (CannotFillIn if refused else RuntimeError)(f"status {response.status}: {said}")
         for line in response:
             if line.startswith(b"data: {"):
                 event = json.loads(line[6:])
@@ -167,7 +176,11 @@ def run(
                 ports[name] = stack.enter_context(Server(line, environment, 300)).port
             for kind in KINDS:
                 asked = requests(kind, files, count, tokens)
-                measure(ports, kind, clients, asked[: max(clients, 2)], 1)  # everything is read in once
+                try:
+                    measure(ports, kind, clients, asked[: max(clients, 2)], 1)  # everything is read in once
+                except CannotFillIn as error:
+                    show(f"{kind:4} left out: {error}")
+                    continue
                 rows += measure(ports, kind, clients, asked, repeats)
                 for row in rows[-len(ports) :]:
                     show(told(row))

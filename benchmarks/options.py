@@ -275,7 +275,7 @@ def _add_decode(actions: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         metavar="FILE",
         help="Python files or folders to make prompts of (default: codespec)",
     )
-    parser.add_argument("--target", metavar="GGUF", help="a file or a name (default: embedded)")
+    parser.add_argument("--target", metavar="NAME|PATH", default=None, help="target model (default: embedded)")
     parser.add_argument("--draft", default="auto", metavar="NAME|PATH|auto|none", help="draft model (default: auto)")
     parser.add_argument(
         "--sets", default="code,json,code-replayed", metavar="A,B",
@@ -342,7 +342,7 @@ def _add_http(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     parser.add_argument(
         "--llama-server", type=Path, required=True, metavar="FILE", help="as `make llama-server` builds"
     )
-    parser.add_argument("--target", type=Path, metavar="GGUF", help="(default: embedded)")
+    parser.add_argument("--target", metavar="NAME|PATH", default=None, help="target model (default: embedded)")
     parser.add_argument("--draft", type=Path, metavar="GGUF", help="another llama-server drafts with it")
     parser.add_argument("--count", type=positive, default=24, metavar="N", help="requests of each kind (default: 24)")
     parser.add_argument("--tokens", type=positive, default=64, metavar="N", help="of an answer at most (default: 64)")

@@ -13,6 +13,7 @@ from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
 from benchmarks.decode.llama_cpp import environment
+from benchmarks.http_speed import NO_INFILL
 from benchmarks.infill.arms import PLAIN_TOKENS, Answer, Arm, until_suffix
 from benchmarks.infill.task import SINGLE, Task
 from benchmarks.latency.latency import llama_server_line
@@ -21,7 +22,6 @@ from benchmarks.llama_server import Server
 from codespec.protocols import CodespecError
 
 TIMEOUT_S = 120.0
-_NO_INFILL = ("infill is not supported", "cannot fill in", "fill in the middle")
 
 Post = Callable[[str, Mapping[str, Any]], dict[str, Any]]
 """Sends the body of a request to a path of the server.
@@ -86,7 +86,7 @@ def llama_server(ask: Post, say: Callable[[str], None] = print) -> Arm:
                 text = ask("/infill", infill_body(task))["content"]
                 return Answer(text, (perf_counter() - began) * 1e3, "infill")
             except RuntimeError as error:
-                if not any(each in str(error).lower() for each in _NO_INFILL):
+                if not any(each in str(error).lower() for each in NO_INFILL):
                     raise CodespecError(f"/infill: {error}") from None
                 say("llama-server says that this model cannot fill in: /completion instead, from left to right")
                 fills_in = False

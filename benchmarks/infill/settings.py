@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from codespec.config import Config
-from codespec.models.registry import file_or_model
 from codespec.protocols import CodespecError
 
 if sys.version_info >= (3, 11):
@@ -17,15 +16,15 @@ else:
 
 
 def settings(target: str, budget_ms: int | None, changes: Sequence[str]) -> Config:
-    """The defaults with a target (a file or a name), a time budget, and ``KEY=VALUE`` as ``codespec.toml`` has them.
+    """The defaults with the file of a target, a time budget, and ``KEY=VALUE`` as ``codespec.toml`` has them.
 
     Raises:
-        CodespecError: there is no such target, key or value.
+        CodespecError: there is no such key or value.
     """
     config = Config()
     given: dict[str, Any] = {}
     if target:
-        given["target"] = {"path": str(file_or_model(target))}
+        given["target"] = {"path": target}
     if budget_ms is not None:
         given["time_budget_ms"] = budget_ms
     for options in (given, *map(_table, changes)):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from codespec.files import StrPath
 from codespec.languages import Language
+from codespec.models.catalogue import known_model
 from codespec.paths import data_folder
 from codespec.protocols import CodespecError
 
@@ -133,9 +134,9 @@ def _find(name: StrPath, role: str) -> Path:
     if found is None:
         what = f"{role} model" if role else "model"
         names = [other for other in known() if role != "draft" or other != EMBEDDED_TARGET.stem]
+        remedy = f"pull {name}` fetches it" if known_model(name) else "suggest` names some to fetch"
         raise CodespecError(
-            f"no {what} {name!r}; give the path of a .gguf file or one of {', '.join(names)}; "
-            "`codespec models suggest` names some to fetch"
+            f"no {what} {name!r}; give the path of a .gguf file or one of {', '.join(names)}; `codespec models {remedy}"
         )
     return found
 

@@ -21,7 +21,7 @@ from codespec.models.catalogue import CATALOGUE, known_model
 from codespec.models.choose import choose
 from codespec.models.index import SHIPPED, best_draft, look_beforehand, look_through
 from codespec.models.info import LANGUAGES_KEY, inspect
-from codespec.models.registry import EMBEDDED, EMBEDDED_TARGET, known, models_folder
+from codespec.models.registry import EMBEDDED, EMBEDDED_TARGET, find_target, known, models_folder
 from codespec.models.suggest import SPEED, Machine, best, fits, table, this_machine
 from codespec.protocols import CodespecError
 
@@ -35,6 +35,14 @@ EMBEDDED_NAMES = sorted(path.stem for path in EMBEDDED.glob("*.gguf"))
 def own_folders(tmp_path, monkeypatch):
     monkeypatch.setenv("CODESPEC_DATA", str(tmp_path / "data"))
     monkeypatch.setattr("codespec.paths.platformdirs.user_config_dir", lambda name: str(tmp_path / "config"))
+
+
+def test_a_missing_model_that_can_be_pulled_says_so():
+    name = CATALOGUE[0].name
+    with pytest.raises(CodespecError, match=f"codespec models pull {re.escape(name)}` fetches it"):
+        find_target(name)
+    with pytest.raises(CodespecError, match="codespec models suggest"):
+        find_target("unheard-of")
 
 
 def test_the_embedded_target():
