@@ -166,6 +166,7 @@ def run_infill(options: argparse.Namespace) -> int:
         options.out,
         options.show,
         options.llama_server,
+        options.busy,
     )
     return run(plan, settings(_target(options.target), options.budget, options.settings), progress())
 

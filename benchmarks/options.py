@@ -259,6 +259,9 @@ def _add_infill(actions: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
     parser.add_argument("--llama-server", default="", metavar="PATH|URL", help="also llama-server, with this target")
     parser.add_argument("--budget", type=count, default=None, metavar="MS", help="0 is no limit (default: 2000)")
+    parser.add_argument(
+        "--busy", type=count, default=0, metavar="N", help="processes that compute meanwhile (default: 0)"
+    )
     parser.add_argument("--settings", action="append", default=[], metavar="KEY=VALUE", help="as in codespec.toml")
     parser.add_argument("--seed", type=whole, default=1, metavar="N")
     parser.add_argument("--show", type=count, default=0, metavar="N", help="print N answers of each arm")

@@ -23,7 +23,7 @@ from codespec.engine.local import LocalEngine
 from codespec.languages import by_path
 from codespec.protocols import CodespecError, Limits, Sampling
 
-_SPIN = (sys.executable, "-c", "while True: pass")
+SPIN = (sys.executable, "-c", "while True: pass")
 _LEAST_NICE = 19
 _SETTLE_S = 1.5  # until what was started computes
 _PROMPT = 96  # tokens
@@ -44,9 +44,9 @@ def run(target: Path, paths: list[Path], samples: int, command: str, out: Path |
     if not texts:
         raise CodespecError("no files to continue")
     loads: dict[str, Sequence[tuple[Sequence[str], int]]] = {
-        "one busy process": [(_SPIN, 0)],
-        "two busy processes": [(_SPIN, 0)] * 2,
-        "one of low priority": [(_SPIN, _LEAST_NICE)],
+        "one busy process": [(SPIN, 0)],
+        "two busy processes": [(SPIN, 0)] * 2,
+        "one of low priority": [(SPIN, _LEAST_NICE)],
     }
     if command:
         loads[command] = [(("sh", "-c", f"while true; do {command}; done"), 0)]
@@ -62,7 +62,7 @@ def run(target: Path, paths: list[Path], samples: int, command: str, out: Path |
             prompts = [_prompt(follows, chooser.choice(texts), chooser) for _ in range(samples)]
             say(f"idle, then {name}")
             idle = {each: _sample(engine, prompts) for each, engine in engines.items()}
-            with _running(processes):
+            with running(processes):
                 busy = {each: _sample(engine, prompts) for each, engine in engines.items()}
             say("")
             for each in engines:
@@ -96,7 +96,7 @@ def _sample(engine: LocalEngine, prompts: Sequence[list[int]]) -> dict[bool, lis
 
 
 @contextmanager
-def _running(processes: Sequence[tuple[Sequence[str], int]]) -> Iterator[None]:
+def running(processes: Sequence[tuple[Sequence[str], int]]) -> Iterator[None]:
     """Processes with some priority each, and all that they start, until the end of the block."""
     started = [
         subprocess.Popen(

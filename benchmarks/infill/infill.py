@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from time import monotonic
 
+from benchmarks.decode.busy import SPIN, running
 from benchmarks.infill import arms as fill
 from benchmarks.infill import packages
 from benchmarks.infill.outcome import Outcome, judges, outcome
@@ -45,6 +46,7 @@ class Plan:
         make: write the set there, and measure nothing.
         show: how many answers of each arm are printed.
         llama_server: its address or its binary; empty leaves it out.
+        busy: processes that compute beside it.
         count: gaps of each kind in each language; 0 is all that a set has.
         cursor: ``start``, ``indentation`` or ``both``.
         tested: of files, gaps in Python functions alone whose examples test them.
@@ -62,6 +64,7 @@ class Plan:
     out: Path | None = None
     show: int = 0
     llama_server: str = ""
+    busy: int = 0
 
 
 def run(plan: Plan, config: Config, say: Say) -> int:
@@ -80,7 +83,7 @@ def run(plan: Plan, config: Config, say: Say) -> int:
         raise CodespecError("no line of the set has an indentation: --cursor start measures all")
     found: dict[str, list[Outcome]] = {}
     judged = judges({task.language for task in tasks}, print)
-    with new_user():
+    with new_user(), running([(SPIN, 0)] * plan.busy):
         for name, arm in arms(plan, config, say):
             outcomes = found[name] = []
             began = monotonic()
@@ -92,7 +95,7 @@ def run(plan: Plan, config: Config, say: Say) -> int:
                 if len(outcomes) % WRITE_EVERY == 0:
                     _write(plan, config, found)
             say("")
-    print(f"target {find_target(config.target.path).name}, {_budget(config)}, seed {plan.seed}\n{table(found)}")
+    print(f"{_conditions(plan, config)}\n{table(found)}")
     for name, outcomes in found.items():
         for each in outcomes[: plan.show]:
             print(f"\n{name}, {each.task_id} ({each.reason}, {each.ms:.0f} ms)\n- {each.wanted!r}\n+ {each.text!r}")
@@ -102,8 +105,10 @@ def run(plan: Plan, config: Config, say: Say) -> int:
     return 0
 
 
-def _budget(config: Config) -> str:
-    return f"{config.time_budget_ms} ms for an answer" if config.time_budget_ms else "no time limit"
+def _conditions(plan: Plan, config: Config) -> str:
+    budget = f"{config.time_budget_ms} ms for an answer" if config.time_budget_ms else "no time limit"
+    busy = f", beside {plan.busy} busy processes" if plan.busy else ""
+    return f"target {find_target(config.target.path).name}, {budget}{busy}, seed {plan.seed}"
 
 
 def arms(plan: Plan, config: Config, say: Say) -> Iterator[tuple[str, fill.Arm]]:
@@ -194,6 +199,7 @@ def _write(plan: Plan, config: Config, found: dict[str, list[Outcome]]) -> None:
         "paths": [str(path) for path in plan.paths],
         "target": config.target.path,
         "time_budget_ms": config.time_budget_ms,
+        "busy": plan.busy,
         "arms": {
             name: {
                 "figures": [
