@@ -155,18 +155,18 @@ def run_infill(options: argparse.Namespace) -> int:
         raise CodespecError(f"no arm {unknown[0]!r}; there are {', '.join(ARMS)}")
     plan = Plan(
         options.paths,
-        arms,
-        _names(options.languages),
-        _names(options.kinds),
-        options.count,
-        options.seed,
-        options.cursor,
-        options.doctests,
-        options.make,
-        options.out,
-        options.show,
-        options.llama_server,
-        options.busy,
+        arms=arms,
+        languages=_names(options.languages),
+        kinds=_names(options.kinds),
+        count=options.count,
+        seed=options.seed,
+        cursor=options.cursor,
+        tested=options.doctests,
+        make=options.make,
+        out=options.out,
+        show=options.show,
+        llama_server=options.llama_server,
+        busy=options.busy,
     )
     return run(plan, settings(_target(options.target), options.budget, options.settings), progress())
 

@@ -24,7 +24,7 @@ from benchmarks.infill.settings import settings
 from benchmarks.infill.task import KINDS, MULTI, SINGLE, SPAN, Task, behind_indentation, read, write
 from benchmarks.quality.judges import judge_of
 from codespec.languages import by_id
-from codespec.models.registry import EMBEDDED
+from codespec.models.registry import EMBEDDED, EMBEDDED_TARGET, models_folder
 from codespec.protocols import CodespecError
 
 PYTHON = '''"""A module of several lines
@@ -365,6 +365,19 @@ def test_a_run_fills_in_and_reports(tmp_path: Path, capsys: pytest.CaptureFixtur
     texts = [[each["text"] for each in report["arms"][arm]["outcomes"]] for arm in ("codespec", "read before")]
     assert texts[0] == texts[1]
     assert "| plain | python | single-line | indentation | 2 |" in capsys.readouterr().out
+
+
+def test_a_target_by_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("CODESPEC_DATA", str(tmp_path / "data"))
+    models_folder().mkdir(parents=True)
+    (models_folder() / "mine.gguf").symlink_to(EMBEDDED_TARGET)
+    write(tmp_path / "set.jsonl", [task()])
+    assert main(["infill", str(tmp_path / "set.jsonl"), "--target", "mine", "--settings", "max_tokens=2"]) == 0
+    assert "target mine.gguf, 2000 ms for an answer, seed 1" in capsys.readouterr().out
+    assert main(["infill", str(tmp_path / "set.jsonl"), "--target", "yours"]) != 0
+    assert "no target model 'yours'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
