@@ -6,7 +6,7 @@ import random
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -39,11 +39,18 @@ _NO_CODE = ("comment", "string", "template_string", "raw_string", "char_literal"
 
 @dataclass(frozen=True)
 class Lines:
-    """A file by its lines, and which of them can be cut out."""
+    """A file by its lines.
+
+    Attributes:
+        starts: where each line begins, in characters.
+        barred: the numbers of lines that are no code, or not all of them.
+        good: of those that can be cut out.
+    """
 
     text: str
     lines: Sequence[str]
     starts: Sequence[int]
+    barred: Set[int]
     good: Sequence[int]
 
     def between(self, first: int, last: int) -> tuple[int, int]:
@@ -64,7 +71,7 @@ def lines_of(text: str, language: Language) -> Lines:
     for line in lines:
         starts.append(starts[-1] + len(line) + 1)
     times = Counter(line.strip() for line in lines)
-    code = _code(text, language)
+    barred = _barred(text, language)
     good = [
         row
         for row, line in enumerate(lines)
@@ -72,13 +79,13 @@ def lines_of(text: str, language: Language) -> Lines:
         and line == line.rstrip()
         and len(_TOKEN.findall(line)) >= LEAST_TOKENS
         and _WORD.search(line)
-        and code(row)
+        and row not in barred
     ]
-    return Lines(text, lines, starts, good)
+    return Lines(text, lines, starts, barred, good)
 
 
-def _code(text: str, language: Language) -> Callable[[int], bool]:
-    """Says whether a line (by its number) is code: no part of a comment, nor of a text of several lines."""
+def _barred(text: str, language: Language) -> Set[int]:
+    """The lines with a comment or a part of a text of several lines, by their numbers."""
     tree_sitter: Any = import_module("tree_sitter")
     module, _, function = language.parser.partition(":")
     parser = tree_sitter.Parser(tree_sitter.Language(getattr(import_module(module), function or "language")()))
@@ -94,7 +101,7 @@ def _code(text: str, language: Language) -> Callable[[int], bool]:
     # A docstring of one line is a statement that is a text alone; directives of C are another language.
     others = ('"', "'", "`", "#") if language.preprocessed else ('"', "'", "`")
     barred.update(row for row, line in enumerate(text.split("\n")) if line.lstrip().startswith(others))
-    return lambda row: row not in barred
+    return barred
 
 
 def cut(path: str, text: str, language: Language, kind: str, count: int, chooser: random.Random) -> Iterator[Task]:
@@ -137,16 +144,28 @@ def _line(found: Lines, row: int, _chooser: random.Random) -> tuple[int, int]:
 
 
 def _several(found: Lines, row: int, chooser: random.Random) -> tuple[int, int] | None:
-    """Lines of which none is less indented than the first, and that begin and end with code."""
-    good = set(found.good)
-    last = row + chooser.randint(*LINES) - 1
-    while last > row and last not in good:
-        last -= 1
-    if last == row:
-        return None
+    """Lines without a comment, of which none is less indented than the first, and that close what they open: who writes
+    blocks has both ends of them, or none."""
     least = _width(found.lines[row])
-    inner = [line for line in found.lines[row : last + 1] if line.strip()]
-    return found.between(row, last) if all(_width(line) >= least for line in inner) else None
+    ends = []
+    for last in range(row, min(row + LINES[1], len(found.lines))):
+        line = found.lines[last]
+        if last in found.barred or (line.strip() and _width(line) < least):
+            break
+        start, end = found.between(row, last)
+        if last >= row + LINES[0] - 1 and line.strip() and _is_balanced(found.text[start:end]):
+            ends.append(end)
+    return (found.starts[row], chooser.choice(ends)) if ends else None
+
+
+def _is_balanced(text: str) -> bool:
+    """Whether brackets close what was opened; those in texts and comments count, too."""
+    depth = 0
+    for sign in text:
+        depth += (sign in "([{") - (sign in ")]}")
+        if depth < 0:
+            return False
+    return depth == 0
 
 
 def _width(line: str) -> int:

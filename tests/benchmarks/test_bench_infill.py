@@ -170,6 +170,8 @@ def test_a_gap_with_its_solution_is_the_file(language: str, kind: str) -> None:
             assert each.prompt.endswith("\n") or not each.prompt
             assert each.suffix.startswith("\n")
             assert (lines == 1) == (kind == SINGLE)
+        if kind == MULTI:
+            assert all(each.canonical_solution.count(a) == each.canonical_solution.count(b) for a, b in ("()", "{}"))
 
 
 def test_only_lines_of_code_that_are_there_once_are_cut_out() -> None:
