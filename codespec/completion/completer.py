@@ -11,6 +11,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+from codespec.completion.choice import OTHERS, following_lines, most_likely, time_for_others
 from codespec.completion.counts import Counts
 from codespec.completion.ending.ending import Ended, Ending
 from codespec.completion.ending.stream import TextStream, follow, follow_all
@@ -19,7 +20,8 @@ from codespec.completion.learning import WorkspaceLearner
 from codespec.completion.lora_settings import LoraSelection
 from codespec.completion.open_documents import OpenDocuments
 from codespec.completion.prepared import PreparedRequest
-from codespec.completion.prompt.prompt import LEAST_CONTEXT, Prompts, file_name, relative_path, text_prompt
+from codespec.completion.prompt.prompt import text_prompt
+from codespec.completion.prompt.timely import TimelyPrompts
 from codespec.completion.report import draft_name, report_of
 from codespec.completion.request import Completion, Request
 from codespec.completion.trace import passes
@@ -29,7 +31,7 @@ from codespec.engine.parallel import TOGETHER
 from codespec.grammar import Grammar
 from codespec.languages import by_id
 from codespec.models.fim import FimFormat, Order
-from codespec.protocols import Aborted, Cancel, CodespecError, Limits, Sampling, Snippet, Statistics
+from codespec.protocols import Aborted, Cancel, CodespecError, Limits, Sampling, Statistics
 
 # The first alternative has the temperature of the settings; the others are sampled at this one or a higher one.
 ALTERNATIVE_TEMPERATURE = 0.8
@@ -38,11 +40,6 @@ REPEATS = 50
 ATTEMPTS = 3
 """Texts that are generated for one completion before it is given up, because none fits what follows the cursor or each
 repeats an earlier one."""
-READING = 0.5
-"""The part of the time budget that reading a prompt may take."""
-PROMPTS = (1536, 1024, 768, 512, 384, 256, 192, 128)
-"""Tokens of the shorter prompts that are tried where a whole one takes longer. The steps are coarse: one that begins
-elsewhere at every key would be read anew."""
 SAVE_EVERY_S = 300.0
 """Seconds between two writes of the drafts' acceptance rates to the disk; closing the engine writes them as well."""
 
@@ -64,13 +61,12 @@ class Completer:
         self._config = config
         self._sampling = sampling or Sampling(temperature=config.temperature, seed=config.seed)
         self._layout = self._layout_of(config.target.fim)
-        self._prompts = Prompts(engine.vocabulary, self._layout)
+        self._prompts = TimelyPrompts(engine, self._layout)
         self._documents = OpenDocuments(engine, unseen=self._layout is None)
         self._learner = WorkspaceLearner(engine, config.learn)
         self._counts = Counts()
         self._draft: Path | None = None
         self.prompt_tokens, self.spent = 0, Statistics()
-        self._unread: list[int] = []  # the whole prompt of the latest request, where a shorter one had to do
         self.problems: list[str] = []
         self._adapters = LoraSelection(engine, config, self.problems)
         self._adapters.use()
@@ -100,6 +96,8 @@ class Completer:
             if request.count > 1:
                 return self._several(prepared, request.count, cancel, spent)
             completion = self._one(prepared, self._sampling, cancel, spent)
+            if self._layout is None and completion.finish_reason != "cancelled":
+                completion = self._likeliest(prepared, completion, cancel, spent)
         except Aborted:  # while the suffix gate was judging
             return []
         return [] if completion.finish_reason == "cancelled" else [completion]
@@ -121,9 +119,9 @@ class Completer:
         gate = self._config.gate
         cursor = self._documents.context_at(request.path, language, grammar, text, offset, gate, whole, stopped)
         before_ms = (perf_counter() - began) * 1e3
-        prompt = self._prompt(prefix[: offset - len(cursor.lead)], suffix, request, limits)
+        prompt = self._prompts.prompt(prefix[: offset - len(cursor.lead)], suffix, request, limits)
         self._learner.use(request.workspace, request.language, suffix)
-        return PreparedRequest(prompt, cursor, request.language, limits, before_ms)
+        return PreparedRequest(prompt, cursor, request.language, limits, before_ms, suffix)
 
     def _use_draft(self, request: Request, wait: bool) -> None:
         name = request.draft or self._config.for_language(request.language).draft
@@ -157,6 +155,26 @@ class Completer:
             if budget and spent.total_ms - prepared.before_ms > budget / 2:
                 break
         return completion
+
+    def _likeliest(
+        self, prepared: PreparedRequest, first: Completion, cancel: Cancel | None, spent: Statistics
+    ) -> Completion:
+        """``first``, or another candidate after which what follows the cursor is more likely, where time allows one."""
+        began, cursor = perf_counter(), prepared.cursor
+        following = following_lines(prepared.suffix)
+        prompt = prepared.prompt
+        taken = replace(spent, total_ms=spent.total_ms - prepared.before_ms)
+        limits = time_for_others(self.engine, len(prompt), taken, following, prepared.limits) if following else None
+        if limits is None:
+            return first
+        samplings = [replace(_warm(self._sampling), sample=self._sampling.sample + n + 1) for n in range(OTHERS)]
+        others = self._together(prepared, samplings, limits, cancel, spent)
+        found = {each.text: each for each in (*reversed(others), first) if each.text}
+        if any(each.finish_reason == "cancelled" for each in others) or len(found) < 2:
+            return next(iter(found.values()), first)
+        chances = self.engine.chances(prompt, [cursor.lead + text + following for text in found], cancel)
+        spent.total_ms = max(spent.total_ms, taken.total_ms + prepared.before_ms + (perf_counter() - began) * 1e3)
+        return list(found.values())[most_likely(chances)] if chances else first
 
     def _several(
         self, prepared: PreparedRequest, count: int, cancel: Cancel | None, spent: Statistics
@@ -214,7 +232,7 @@ class Completer:
         self.engine.prompt_cache.enter(self._kept_for(request))
         before = text[:offset]
         before = before[: offset - len(self._documents.lead(before))]  # which the completion generates again
-        prompt = self._prompt(before, text[offset:], request, self._limits(request))
+        prompt = self._prompts.prompt(before, text[offset:], request, self._limits(request))
         decoded = self.engine.prefill(prompt, cancel)
         self._counts.read_ahead += decoded
         with suppress(CodespecError):  # the completion itself will report it
@@ -323,38 +341,6 @@ class Completer:
         kept = self._learner.may_keep(request.path, request.workspace, request.text)
         return request.workspace if kept else ""
 
-    def _prompt(self, prefix: str, suffix: str, request: Request, limits: Limits) -> list[int]:
-        """The longest prompt that can be read within ``READING`` of the time budget, with what was read before."""
-        # One more row than tokens: exact decoding pads.
-        room = self.engine.context_length - min(limits.max_tokens, self.engine.context_length // 2) - 1
-        context = request.context if self.engine.context_length >= LEAST_CONTEXT else ()
-        whole = prompt = self._built(prefix, suffix, request, room, context)
-        for size in (size for size in PROMPTS if size < min(room, len(whole))):
-            ms = self.engine.reading_ms(self.engine.lacking(prompt))
-            if not limits.time_budget_ms or ms <= READING * limits.time_budget_ms:
-                break
-            prompt = self._built(prefix, suffix, request, size)  # the text nearest to the cursor
-        self._unread = whole if prompt is not whole else []
-        return prompt
-
-    def _built(
-        self, prefix: str, suffix: str, request: Request, budget: int, context: Sequence[Snippet] = ()
-    ) -> list[int]:
-        vocabulary = self.engine.vocabulary
-        path, workspace = request.path, request.workspace
-        tokens = self._prompts.prompt(
-            prefix,
-            suffix,
-            relative_path(path, workspace) if context else file_name(path),
-            budget,
-            context=context,
-            repository=file_name(workspace.rstrip("/")),
-            comment=by_id(request.language).line_comment,
-        )
-        if self._layout is None and vocabulary.beginning is not None:
-            tokens = [vocabulary.beginning, *tokens]
-        return tokens or sorted(vocabulary.end_tokens)[:1]
-
     def _finished(self, ended: Ended, stream: TextStream, grammar: str, spent: Statistics) -> Completion:
         """The completion of a finished generation; adds its counts and times to ``spent``."""
         self._count(spent, stream.gate_ms)
@@ -406,8 +392,8 @@ class Completer:
         Returns:
             Whether nothing is left to do.
         """
-        if self._unread:
-            prompt, self._unread = self._unread, []
+        if self._prompts.unread:
+            prompt, self._prompts.unread = self._prompts.unread, []
             self._counts.read_ahead += self.engine.prefill(prompt, Busy(go_on))
         done = self.engine.measure(go_on)
         self.engine.save(every_s=SAVE_EVERY_S)

@@ -18,6 +18,7 @@ class PreparedRequest:
     language: str
     limits: Limits
     before_ms: float  # preparation; compiling a language's first grammar takes seconds, which the time budget excludes
+    suffix: str = ""  # all the text after the cursor
 
     def ending(self) -> Ending:
         """A fresh end detector for one text."""

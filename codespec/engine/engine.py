@@ -305,6 +305,11 @@ class Engine(Protocol):
         """
         ...
 
+    def chances(self, prompt: Sequence[int], texts: Sequence[str], cancel: Cancel | None = None) -> list[float]:
+        """How likely the target holds each text after a prompt: the natural logarithm, neither grammar nor sampling
+        applied. Empty where the engine does not tell, or was stopped."""
+        ...
+
     def measure(self, go_on: Callable[[], bool]) -> bool:
         """Measure the costs of forward passes, where no earlier run has.
 

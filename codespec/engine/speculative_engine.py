@@ -244,6 +244,14 @@ class SpeculativeEngine:
         with self._cancellable(self._cancellation):
             return self._generator.prefill(prompt, self._stopped(cancel))
 
+    def chances(self, prompt: Sequence[int], texts: Sequence[str], cancel: Cancel | None = None) -> list[float]:
+        """As ``Engine.chances``."""
+        self._cancellation = Cancellation()
+        self._turn_to(prompt)
+        tokens = [self.vocabulary.tokenize(text) for text in texts]
+        with self._cancellable(self._cancellation):
+            return self._generator.chances(prompt, tokens, self._stopped(cancel))
+
     def measure(self, go_on: Callable[[], bool]) -> bool:
         """As ``Engine.measure``, of the loaded models; seconds for each model."""
         self._cancellation = Cancellation()

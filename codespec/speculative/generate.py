@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from time import perf_counter
+
+import numpy as np
+import numpy.typing as npt
 
 from codespec.draft.draft_length import FixedLength
 from codespec.draft.sequence import HeldSequence
@@ -159,6 +163,40 @@ class Generator:
         self.statistics = Statistics()
         self._prompt = len(prompt)
         return self._read(prompt, cancel, 0)
+
+    def chances(
+        self, prompt: Sequence[int], texts: Sequence[Sequence[int]], cancel: Cancel | None = None
+    ) -> list[float]:
+        """How likely the target holds each text after a prompt, one pass for each; ends a generation that still runs.
+
+        Returns:
+            Natural logarithms, one for each text; empty once ``cancel`` is set or ``Aborted`` was raised.
+
+        Raises:
+            CodespecError: there is no room for one of the texts, or a decode failed.
+        """
+        self._begin(prompt)
+        rows = self._steps()[1] or len(prompt)  # of a pass at most
+        found: list[float] = []
+        try:
+            for text in texts:
+                kept = self._sequence.kept(prompt)
+                self._sequence.rollback(kept)
+                decoded, chance = (*prompt[kept:], *text[:-1]), 0.0
+                before = len(decoded) - len(text)  # rows that tell nothing of the text
+                for start in range(0, len(decoded), rows):
+                    if cancel is not None and cancel.is_set():
+                        return []
+                    part = decoded[start : start + rows]
+                    told = text[max(0, start - before) : max(0, start - before + len(part))]
+                    logits = self._sequence.extend(part, len(told))
+                    chance += sum(float(row[token]) - log_sum(row) for row, token in zip(logits, told, strict=True))
+                found.append(chance)
+        except Aborted:
+            return []
+        finally:
+            self._sequence.rollback(self._sequence.kept(prompt))
+        return found
 
     def _read(self, prompt: Sequence[int], cancel: Cancel | None, rest: int) -> int:
         """Decode what the KV cache lacks of a prompt but for ``rest`` tokens, or fewer, at its end."""
@@ -394,6 +432,12 @@ class Generator:
             verdict.finish_reason or run.interrupted(),
             chances,
         )
+
+
+def log_sum(row: npt.NDArray[np.float32]) -> float:
+    """The logarithm of the sum of the exponentials of logits [V]."""
+    most = float(row.max())
+    return most + math.log(float(np.exp(row - most).sum()))
 
 
 def _bring_along_draft_grammar(run: Run, verdict: Verdict) -> None:

@@ -223,6 +223,10 @@ class ScoringEngine(SpeculativeEngine):
         finally:
             self._target.stop()
 
+    def chances(self, prompt: Sequence[int], texts: Sequence[str], cancel: Cancel | None = None) -> list[float]:
+        """Not told."""
+        return []
+
     def reading_ms(self, tokens: int) -> float:
         """Not known: most of what a short prompt takes is the way there."""
         return 0.0

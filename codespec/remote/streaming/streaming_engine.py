@@ -158,6 +158,10 @@ class StreamingEngine(Undrafted):
         """Nothing is known of what the engine elsewhere keeps."""
         return len(prompt)
 
+    def chances(self, prompt: Sequence[int], texts: Sequence[str], cancel: Cancel | None = None) -> list[float]:
+        """Not told."""
+        return []
+
     def reading_ms(self, tokens: int) -> float:
         """Not known."""
         return 0.0
