@@ -61,7 +61,7 @@ class Ending:
         self._skipped = -1
         self._seen = 0  # characters at which the rule was asked
         self._questions = 0
-        self._repetition = Repetition(len(tidy.lead) if tidy is not None else 0)
+        self._repetition = Repetition(len(tidy.lead), tidy.comment) if tidy is not None else Repetition()
         self._kept = ""  # before what the text repeats
 
     def stop(self, text: str) -> Ended | None:

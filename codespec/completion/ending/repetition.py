@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 SIMILAR_LINES = 5
@@ -18,6 +19,9 @@ QUOTES = frozenset("\"'`")
 """Signs that no table or ruler is made of."""
 BLANKS = (100, 30)
 """Spaces, and tabs, in a row that no line begins with."""
+ALIKE_COMMENTS = 3
+"""Comments that differ in numbers alone are one too many from this number on."""
+_NUMBER = re.compile(r"\d+")
 ALIKE = 0.1
 """Lines resemble each other if so much of the longer one would have to be changed at most."""
 
@@ -27,9 +31,11 @@ class Repetition:
 
     Args:
         start: where to begin: the text before is the document's own.
+        comment: what begins a comment of one line; empty where nothing does.
     """
 
-    def __init__(self, start: int = 0) -> None:
+    def __init__(self, start: int = 0, comment: str = "") -> None:
+        self._comment = comment
         self._read = self._line = start
         self._runs: dict[int, int] = {}  # characters in a row that equal the one so much further back
         self._lines: deque[tuple[int, str]] = deque(maxlen=max(SIMILAR_LINES, CYCLE * ROUNDS))
@@ -66,6 +72,9 @@ class Repetition:
 
     def _of_lines(self, at: int) -> tuple[int, int] | None:
         lines = list(self._lines)
+        again = self._comment_again(lines)
+        if again is not None:
+            return at, self._end(again)
         for size in range(1, CYCLE + 1):
             last = [line for _, line in lines[-size * ROUNDS :]]
             long = size > 1 or len(last[0]) >= LONG_LINE
@@ -74,6 +83,21 @@ class Repetition:
         last = [line for _, line in lines[-SIMILAR_LINES:]]
         alike = len(last) == SIMILAR_LINES and all(similar(a, b) for a, b in pairwise(last))
         return (at, self._end(lines[-SIMILAR_LINES + 1][0])) if alike else None
+
+    def _comment_again(self, lines: Sequence[tuple[int, str]]) -> int | None:
+        """Where the second one begins of comments that say the same: of two, or of three that differ in numbers alone.
+
+        Models list examples without end in comments, and nobody misses the second one.
+        """
+        last = lines[-1][1]
+        says = self._comment and last.startswith(self._comment) and any(map(str.isalnum, last))
+        if not says or len(last) < LONG_LINE:
+            return None
+        if any(line == last for _, line in lines[:-1]):
+            return lines[-1][0]
+        shape = _NUMBER.sub("0", last)
+        alike = [start for start, line in lines if _NUMBER.sub("0", line) == shape]
+        return alike[1] if len(alike) >= ALIKE_COMMENTS else None
 
     @staticmethod
     def _end(start: int) -> int:

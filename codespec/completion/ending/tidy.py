@@ -39,13 +39,14 @@ class Tidy:
 
     Attributes:
         lead: the same.
+        comment: what begins a comment of one line in the language; empty where nothing does.
     """
 
     def __init__(
         self, prefix: str, suffix: str, language: Language = PLAIN, rule: StopRule | None = None, lead: str = ""
     ) -> None:
         self._prefix, self._suffix, self._language = prefix, suffix, language
-        self.lead = lead
+        self.lead, self.comment = lead, language.line_comment
         self._line = prefix.rsplit("\n", 1)[-1]
         self._rest = suffix.split("\n", 1)[0].strip()
         self._following = [line.strip() for line in suffix[:READ].split("\n")[1:] if line.strip()][:NEAR_LINES]

@@ -53,3 +53,31 @@ def test_where_a_repetition_shows_does_not_depend_on_the_steps(text):
 )
 def test_what_is_no_repetition(text):
     assert Repetition().follow(text) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("x = 1\n# Create a new one\ny = 2\n# Create a new one\n", "x = 1\n# Create a new one\ny = 2"),
+        ("# (1, 2) gives 3\n# (2, 3) gives 5\n# (3, 4) gives 7\n", "# (1, 2) gives 3"),
+    ],
+)
+def test_comments_that_say_the_same_again_are_not_written(text, kept):
+    shown, end = Repetition(comment="#").follow(text)
+    assert text[:end] == kept
+    assert shown == len(text) - 1
+    assert Repetition(comment="#").follow(text[:shown]) is None
+    assert Repetition().follow(text) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# --------\n# Shapes\n# --------\n",
+        "# first\n# (1, 2) gives 3\n# (2, 3) gives 5\n",
+        "# ok\nx = 1\n# ok\n",
+        "add(1, 2)\nadd(1, 2)\n",
+    ],
+)
+def test_comments_that_may_come_twice(text):
+    assert Repetition(comment="#").follow(text) is None
