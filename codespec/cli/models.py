@@ -82,7 +82,10 @@ def run_models_pull(options: argparse.Namespace) -> int:
     info = inspect(path)
     look_through()  # so that no editor has to wait for that
     if info.fim is None:
-        show.error(f"{info.name} cannot fill in the middle: completions would not know what follows the cursor")
+        show.error(
+            f"{info.name} was not trained to fill in the middle: what follows the cursor ends its texts and chooses "
+            "among them, but the model does not read it"
+        )
     print(f"{path}\nuse it with `codespec models use {path.stem}`")
     return DONE
 

