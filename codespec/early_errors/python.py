@@ -1,6 +1,7 @@
 """Python: what ``compile`` refuses, and ``ast.parse``, of what tree-sitter takes."""
 
 from __future__ import annotations
+import __future__
 
 import re
 
@@ -11,6 +12,7 @@ from codespec.early_errors.python_lines import check_lines
 from codespec.early_errors.python_scopes import check_global_statements, check_parameters
 from codespec.early_errors.walk import EarlyError, Handler, Node, Walk, has_token, named
 
+_FEATURES = frozenset(__future__.all_feature_names)
 _BLANK = re.compile(rb"(?:\s|\\\n|#[^\n]*)*")
 _CLAUSES = frozenset({"elif_clause", "else_clause", "except_clause", "except_group_clause", "finally_clause"})
 
@@ -180,6 +182,10 @@ def _wildcard(walk: Walk, node: Node, context: Context) -> None:
 def _future(walk: Walk, node: Node, context: Context) -> None:
     if not context.top:
         walk.report("future import too late", node)
+    for imported in named(node):
+        name = imported.child_by_field_name("name") if imported.type == "aliased_import" else imported
+        if name is not None and name.type == "dotted_name" and walk.text(name).decode() not in _FEATURES:
+            walk.report("unknown future feature", name)
 
 
 def _python_2(walk: Walk, node: Node, context: Context) -> None:

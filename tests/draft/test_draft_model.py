@@ -174,6 +174,25 @@ def test_forced_text_behind_a_token_that_would_have_merged() -> None:
     assert forced_proposal(['"name" = x'], tokens=quote) == ["n", "a", "me", '"', " = "]
 
 
+def test_forced_text_in_the_spelling_that_the_target_chose() -> None:
+    vocabulary = FakeVocabulary(WORDS)
+    text = '"name" = x'
+    forced = ForcedDraft(vocabulary)
+
+    def proposed(tokens: Sequence[int]) -> list[str]:
+        grammar = TextGrammar([text.encode()], vocabulary)
+        assert grammar.accept(tokens) == len(tokens)
+        return [vocabulary.token_bytes(t).decode() for t in propose(forced, tokens, grammar, count=20).tokens]
+
+    canonical = vocabulary.tokenize(text)
+    assert proposed([]) == [vocabulary.token_bytes(t).decode() for t in canonical[:-1]]
+    quote, n, a = (vocabulary.tokenize(each)[0] for each in '"na')
+    assert proposed([quote, n])[0] == "a"  # the target spelled `"` and `n`
+    assert proposed([quote, n, a])[0] == "me"
+    assert proposed([])[:3] == ['"', "n", "a"]  # as the target did; the rest as the vocabulary does
+    assert proposed([canonical[0]]) != []  # another beginning is not held up by it
+
+
 def test_forced_text_behind_part_of_a_character() -> None:
     first_byte = ["é".encode()[0] + 1]  # the ids of bytes are the bytes plus one
     assert forced_proposal(["éabc"], tokens=first_byte) == []
