@@ -165,16 +165,18 @@ class Completer:
         prompt = prepared.prompt
         taken = replace(spent, total_ms=spent.total_ms - prepared.before_ms)
         limits = time_for_others(self.engine, len(prompt), taken, following, prepared.limits) if following else None
-        if limits is None:
-            return first
+        own = [cursor.lead + first.text + following]
+        if limits is None or not (chances := self.engine.chances(prompt, own, cancel)):
+            return first  # no time, or an engine that does not tell: it is not asked for candidates
         samplings = [replace(_warm(self._sampling), sample=self._sampling.sample + n + 1) for n in range(OTHERS)]
         others = self._together(prepared, samplings, limits, cancel, spent)
-        found = {each.text: each for each in (*reversed(others), first) if each.text}
-        if any(each.finish_reason == "cancelled" for each in others) or len(found) < 2:
-            return next(iter(found.values()), first)
-        chances = self.engine.chances(prompt, [cursor.lead + text + following for text in found], cancel)
+        new = {each.text: each for each in reversed(others) if each.text not in ("", first.text)}
+        if any(each.finish_reason == "cancelled" for each in others) or not new:
+            return first
+        told = self.engine.chances(prompt, [cursor.lead + text + following for text in new], cancel)
+        chances, found = (chances + told, [first, *new.values()]) if first.text else (told, [*new.values()])
         spent.total_ms = max(spent.total_ms, taken.total_ms + prepared.before_ms + (perf_counter() - began) * 1e3)
-        return list(found.values())[most_likely(chances)] if chances else first
+        return found[most_likely(chances)] if told else first
 
     def _several(
         self, prepared: PreparedRequest, count: int, cancel: Cancel | None, spent: Statistics

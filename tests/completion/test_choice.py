@@ -97,4 +97,4 @@ def test_no_choice_where_the_model_fills_in_or_nothing_follows(engine):
     finally:
         embedded.close()
     Completer(Counting(engine), BASE).complete(Request(text + "\n\nx = add(1, 2)\n", len(text), "python", "a.py"))
-    assert Counting.asked <= 1
+    assert 1 <= Counting.asked <= 2  # the first text alone, then the others
