@@ -40,7 +40,7 @@ demo: $(VENV)/installed
 	echo; echo "3. Text held to a JSON Schema."; echo; \
 	$(BIN)/codespec generate --json-schema examples/project.schema.json --temperature 0.8 --seed 2 --show $$target; \
 	echo; echo "4. A larger model for this machine:"; echo; \
-	$(BIN)/codespec models suggest | tail -n 1
+	$(BIN)/codespec models suggest | grep -v -e '--as draft' | tail -n 1
 
 # The tests of a file share servers and models, and stay together.
 WORKERS ?= 2
