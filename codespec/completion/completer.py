@@ -67,6 +67,7 @@ class Completer:
         self._counts = Counts()
         self._draft: Path | None = None
         self.prompt_tokens, self.spent = 0, Statistics()
+        self._workspace = ""  # of the latest request, see `_enter`
         self.problems: list[str] = []
         self._adapters = LoraSelection(engine, config, self.problems)
         self._adapters.use()
@@ -108,7 +109,7 @@ class Completer:
         language = by_id(request.language)
         settings = self._config.for_language(request.language)
         self._use_draft(request, self._patient)
-        self.engine.prompt_cache.enter(self._kept_for(request))
+        self._enter(request)
         limits = self._limits(request)
         began = perf_counter()
         grammar = request.grammar or settings.grammar
@@ -231,7 +232,7 @@ class Completer:
         """
         text, offset = request.normalized()
         self._adapters.use()
-        self.engine.prompt_cache.enter(self._kept_for(request))
+        self._enter(request)
         before = text[:offset]
         before = before[: offset - len(self._documents.lead(before))]  # which the completion generates again
         prompt = self._prompts.prompt(before, text[offset:], request, self._limits(request))
@@ -338,10 +339,11 @@ class Completer:
                 seen.add(completion.text)
                 yield completion
 
-    def _kept_for(self, request: Request) -> str:
-        """The workspace under which the KV cache of a request may be written to the disk; empty: it may not be."""
+    def _enter(self, request: Request) -> None:
+        """Have KV caches from now on written to the disk under the request's workspace, or not at all."""
         kept = self._learner.may_keep(request.path, request.workspace, request.text)
-        return request.workspace if kept else ""
+        self._workspace = request.workspace if kept else ""
+        self.engine.prompt_cache.enter(self._workspace)
 
     def _finished(self, ended: Ended, stream: TextStream, grammar: str, spent: Statistics) -> Completion:
         """The completion of a finished generation; adds its counts and times to ``spent``."""
@@ -382,6 +384,7 @@ class Completer:
             CodespecError: a file cannot be deleted.
         """
         self.engine.forget_generated()
+        self._prompts.unread = []
         self._learner.forget(workspace)
 
     def idle(self, go_on: Callable[[], bool]) -> bool:
@@ -396,6 +399,9 @@ class Completer:
         """
         if self._prompts.unread:
             prompt, self._prompts.unread = self._prompts.unread, []
+            # Another completer of this engine may have entered another workspace, or use another adapter.
+            self.engine.prompt_cache.enter(self._workspace)
+            self._adapters.use()
             self._counts.read_ahead += self.engine.prefill(prompt, Busy(go_on))
         done = self.engine.measure(go_on)
         self.engine.save(every_s=SAVE_EVERY_S)

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from time import perf_counter
-
-import numpy as np
-import numpy.typing as npt
 
 from codespec.draft.draft_length import FixedLength
 from codespec.draft.sequence import HeldSequence
@@ -30,7 +26,7 @@ from codespec.protocols import (
     Target,
     TokenChance,
 )
-from codespec.speculative.chances import chances_of
+from codespec.speculative.chances import chances_of, text_chances
 from codespec.speculative.parallel import decode_together
 from codespec.speculative.run import NOTHING, Run, since
 from codespec.speculative.sampling import LogitSampler
@@ -170,33 +166,19 @@ class Generator:
         """How likely the target holds each text after a prompt, one pass for each; ends a generation that still runs.
 
         Returns:
-            Natural logarithms, one for each text; empty once ``cancel`` is set or ``Aborted`` was raised.
+            Natural logarithms, one for each text; empty where there is no room for one of them, and once it is stopped.
 
         Raises:
-            CodespecError: there is no room for one of the texts, or a decode failed.
+            CodespecError: a decode failed.
         """
         self._begin(prompt)
-        rows = self._steps()[1] or len(prompt)  # of a pass at most
-        found: list[float] = []
+        stop = cancel.is_set if cancel is not None else lambda: False
         try:
-            for text in texts:
-                kept = self._sequence.kept(prompt)
-                self._sequence.rollback(kept)
-                decoded, chance = (*prompt[kept:], *text[:-1]), 0.0
-                before = len(decoded) - len(text)  # rows that tell nothing of the text
-                for start in range(0, len(decoded), rows):
-                    if cancel is not None and cancel.is_set():
-                        return []
-                    part = decoded[start : start + rows]
-                    told = text[max(0, start - before) : max(0, start - before + len(part))]
-                    logits = self._sequence.extend(part, len(told))
-                    chance += sum(float(row[token]) - log_sum(row) for row, token in zip(logits, told, strict=True))
-                found.append(chance)
-        except Aborted:
+            return text_chances(self._sequence, prompt, texts, self._steps()[1] or len(prompt), stop)
+        except (Aborted, ContextFull):
             return []
         finally:
             self._sequence.rollback(self._sequence.kept(prompt))
-        return found
 
     def _read(self, prompt: Sequence[int], cancel: Cancel | None, rest: int) -> int:
         """Decode what the KV cache lacks of a prompt but for ``rest`` tokens, or fewer, at its end."""
@@ -432,12 +414,6 @@ class Generator:
             verdict.finish_reason or run.interrupted(),
             chances,
         )
-
-
-def log_sum(row: npt.NDArray[np.float32]) -> float:
-    """The logarithm of the sum of the exponentials of logits [V]."""
-    most = float(row.max())
-    return most + math.log(float(np.exp(row - most).sum()))
 
 
 def _bring_along_draft_grammar(run: Run, verdict: Verdict) -> None:

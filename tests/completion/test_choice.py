@@ -98,3 +98,19 @@ def test_no_choice_where_the_model_fills_in_or_nothing_follows(engine):
         embedded.close()
     Completer(Counting(engine), BASE).complete(Request(text + "\n\nx = add(1, 2)\n", len(text), "python", "a.py"))
     assert 1 <= Counting.asked <= 2  # the first text alone, then the others
+
+
+def test_where_there_is_no_room_for_a_choice_the_first_text_is_the_answer(smollm2):
+    text = "def total(prices):\n    result = 0\n    for price in prices:\n        "
+    after = "\n    return " + " + ".join(f"value_{number}" for number in range(60)) + "\n"
+    engine = LocalEngine(smollm2, context_length=256)
+    try:
+        before = "".join(f"x_{number} = {number}\n" for number in range(200)) + text
+        config = replace(BASE, max_tokens=16)
+        [completion] = Completer(engine, config).complete(Request(before + after, len(before), "python", "a.py"))
+        assert completion.text
+        prompt = engine.vocabulary.tokenize("a = 1\n" * 60)[:250]
+        assert engine.chances(prompt, ["b = 2\n" * 20]) == []
+        assert engine.chances(prompt, ["b"]) != []
+    finally:
+        engine.close()
