@@ -128,7 +128,8 @@ def never_drawn(editor: Any, seconds: float) -> None:
     """See that nothing is drawn for so long."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
-        assert drawn(editor) == {"gone": [], "come": []}
+        found = drawn(editor)
+        assert found == {"gone": [], "come": []}, f"drawn: {found}, with {end - time.monotonic():.2f} s to go"
         time.sleep(0.05)
 
 
