@@ -48,8 +48,3 @@ def test_same_text_with_and_without_the_draft(engine, temperature, grammar):
         assert texts["auto"] == texts["none"], f"position {number}, offset {offset}"
     # The comparison says something only if drafts were both taken and refused.
     assert 0 < accepted < drafted
-
-
-def test_idle_time_is_not_spent_on_costs(engine):
-    """Passes in exact mode have so few rows that a curve of their costs says nothing, and cannot be measured."""
-    assert engine.measure(lambda: True)

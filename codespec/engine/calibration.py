@@ -57,7 +57,7 @@ class ModelCosts:
             go_on: asked before every forward pass.
             cancellation: stops a forward pass that runs.
         """
-        if self._done or self._context.exact:  # whose passes have so few rows that there is no curve
+        if self._done or self._context.padded:  # whose passes have so few rows that there is no curve
             return True
         if not go_on() or self._context.crowded:
             return False

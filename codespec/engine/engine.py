@@ -207,6 +207,11 @@ class Engine(Protocol):
         ...
 
     @property
+    def filling_adapter(self) -> Path | None:
+        """The LoRA adapter that teaches the target to fill in; None where it can, or where none is at hand."""
+        ...
+
+    @property
     def adapter_problem(self) -> str:
         """Why the target decodes without the LoRA adapter that it was to have; empty where it has it."""
         ...

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing
 from dataclasses import asdict, replace
+from functools import cached_property
 from pathlib import Path
 from time import perf_counter
 
@@ -18,12 +19,14 @@ from codespec.engine.prefill_steps import prefill_steps
 from codespec.engine.prompt_cache import PromptCache, PromptCacheSettings
 from codespec.engine.speculative_engine import SpeculativeEngine
 from codespec.files import StrPath
+from codespec.llama.agreement import rows_agree
 from codespec.llama.context import EXACT_CHUNK, Context
 from codespec.llama.devices import ResolvedSetting
 from codespec.llama.devices import gpu_layers as layers_on_gpus
 from codespec.llama.model import Model, check_file
 from codespec.llama.rpc import Servers
 from codespec.llama.runtime import Cancellation
+from codespec.models.fitted import filling_adapter
 from codespec.models.trimmed import VOCABULARY_KEY
 from codespec.protocols import Cancel, Chunk, CodespecError, GrammarState, Limits, Sampling, Target
 from codespec.speculative.generate import Generator
@@ -103,10 +106,10 @@ class LocalEngine(SpeculativeEngine):
             wrap(self._sequence, "target"),
             None,
             self.model.vocabulary.end_tokens,
-            # In exact mode a forward pass has one chunk's rows at most.
-            min(draft_length or LONGEST - 1, EXACT_CHUNK - 1 if exact else LONGEST - 1),
+            # A padded forward pass has one chunk's rows at most.
+            min(draft_length or LONGEST - 1, EXACT_CHUNK - 1 if self._context.padded else LONGEST - 1),
             on_pass=drafts.costs.observe,
-            steps=lambda: prefill_steps(drafts.costs, self._context.exact, bool(self.model.gpu_layers)),
+            steps=lambda: prefill_steps(drafts.costs, self._context.padded, bool(self.model.gpu_layers)),
             whole_steps=self._context.whole_steps,
         )
         self._kept = self._cache_of(generator, prompt_cache or PromptCacheSettings())
@@ -132,8 +135,12 @@ class LocalEngine(SpeculativeEngine):
             undo.callback(self._servers.close)
             self._placed = layers_on_gpus(gpu_layers, target, longest, kv_type, flash_attention, exact, found)
             layers = int(self._placed.value)
-            self.model = Model(target, gpu_layers=layers, plain_buffers=exact, servers=self._servers, progress=progress)
-            undo.callback(self.model.close)
+            self.model = Model(target, gpu_layers=layers, servers=self._servers, progress=progress)
+            undo.callback(lambda: self.model.close())
+            padded = exact and not (kv_type == flash_attention == "auto" and rows_agree(self.model))
+            if padded:
+                self.model.close()
+                self.model = Model(target, gpu_layers=layers, plain_buffers=True, servers=self._servers)
             if self.model.metadata(VOCABULARY_KEY) is not None:
                 raise CodespecError(f"{target}: a draft that has only some of its target's tokens; it can be no target")
             length = wanted or min(self.model.trained_context, LONGEST_AUTOMATIC_CONTEXT)
@@ -142,6 +149,7 @@ class LocalEngine(SpeculativeEngine):
                 context_length=length,
                 threads=threads,
                 exact=exact,
+                padded=padded,
                 kv_type=kv_type,
                 flash_attention=flash_attention,
             )
@@ -185,6 +193,11 @@ class LocalEngine(SpeculativeEngine):
         if self.adapter_problem:
             self.drafts.note(self.adapter_problem)
         self.drafts.use_adapter(draft)
+
+    @cached_property
+    def filling_adapter(self) -> Path | None:
+        """As ``Engine.filling_adapter``."""
+        return filling_adapter(self.model.path) if self.fim_format() is None else None
 
     @property
     def adapter_problem(self) -> str:

@@ -13,14 +13,14 @@ PREFILL_ROWS = 64
 """Tokens of a prompt that are decoded at a time at most on a CPU: more are no faster."""
 
 
-def prefill_steps(running: RunningCosts, exact: bool, on_gpu: bool) -> tuple[int, int, int]:
+def prefill_steps(running: RunningCosts, padded: bool, on_gpu: bool) -> tuple[int, int, int]:
     """Tokens of the first step, and of a step at most: the longer no request comes, the less likely one is. And tokens
-    at the end, at most, that need no step of their own: exact decoding reads a prompt in steps of its own.
+    at the end, at most, that need no step of their own: padded passes have steps of their own.
 
     Args:
         running: the costs of target calls.
     """
-    if exact:
+    if padded:
         return EXACT_CHUNK, EXACT_CHUNK, 1
     costs = running.kept(0)
 

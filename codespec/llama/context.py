@@ -6,7 +6,7 @@ import ctypes
 from typing import Any
 
 from codespec.llama.adapter import Adapter
-from codespec.llama.defaults import KV_TYPE, LLAMA_CHOOSES, attention, check_memory, default_threads
+from codespec.llama.defaults import LLAMA_CHOOSES, attention, check_memory, default_threads, kv_cache
 from codespec.llama.devices import ResolvedSetting
 from codespec.llama.model import Model
 from codespec.llama.native_context import NativeContext
@@ -20,7 +20,9 @@ SHORTEST = 256
 """Tokens of a context at least: llama.cpp rounds up to a multiple of as many, but not the batch, which is to hold a
 proposal."""
 EXACT_CHUNK = 32
-"""Tokens that are decoded at a time at most in exact mode, see ``native_context.EXACT_MIN_ROWS``."""
+"""Tokens that are decoded at a time at most where passes are padded, see ``native_context.EXACT_MIN_ROWS``."""
+EXACT_KV = "f16/bf16"
+"""The KV cache with which no kernel depends on the number of rows, see ``agreement``."""
 
 # enum ggml_type
 KV_TYPES = {"f32": 0, "f16": 1, "q4_0": 2, "q4_1": 3, "q5_0": 6, "q5_1": 7, "q8_0": 8, "bf16": 30}
@@ -40,9 +42,12 @@ class Context(NativeContext):
         batch: tokens that are decoded at a time at most; memory for their logits is kept.
         threads: for decoding; 0 is chosen by the size of the model, see ``default_threads``, and on a CPU fewer while
             other programs keep CPUs busy, see ``Threads``.
-        kv_type: of the key and value cache: ``auto`` (``f16``), ``f32``, ``bf16``, ``q8_0``, ``q4_0`` …
+        kv_type: of the key and value cache: ``auto`` (``f16``), ``f32``, ``bf16``, ``q8_0``, ``q4_0`` …, or of each:
+            ``f16/bf16``.
         flash_attention: ``on``, ``off`` or ``auto``, see ``attention``; a quantized cache needs it.
-        exact: same logits whatever the tokens are batched with (CPU, about 1.5 times slower at one token).
+        exact: same logits whatever the tokens are batched with (CPU). Passes are ``padded`` where nothing cheaper
+            does it: see ``agreement`` for where it is not needed.
+        padded: every pass has at least two rows, and 32 at most: twice as slow at one token.
 
     Raises:
         CodespecError: too little memory for a context of that length.
@@ -62,12 +67,13 @@ class Context(NativeContext):
         batch: int = BATCH,
         threads: int = 0,
         exact: bool = False,
+        padded: bool = False,
         kv_type: str = "auto",
         flash_attention: str = "auto",
     ) -> None:
         length = max(SHORTEST, context_length or model.trained_context)
         check_memory(model, length + spare)
-        chosen_type = KV_TYPE if kv_type == "auto" else ResolvedSetting(kv_type)
+        chosen_type = kv_cache(exact and not padded) if kv_type == "auto" else ResolvedSetting(kv_type)
         self.kv_type = str(chosen_type.value)
         automatic = flash_attention == "auto"
         chosen_attention = (
@@ -79,18 +85,19 @@ class Context(NativeContext):
         self.adapter: Adapter | None = None
         self.adapter_scale = 1.0
         most = int(chosen_threads.value)
-        # In exact mode nothing may depend on the machine, and beside a GPU the CPU has little to do.
-        follows = not threads and most > 1 and not exact and not model.gpu_layers
+        # Where passes are padded nothing may depend on the machine; beside a GPU the CPU has little to do.
+        follows = not threads and most > 1 and not padded and not model.gpu_layers
         pointer = self._new(model, length, sequences, spare, batch, most)
         super().__init__(
             model,
             pointer,
             length=library().llama_n_ctx(pointer) - spare,
             sequences=sequences,
-            batch_size=EXACT_CHUNK if exact else library().llama_n_batch(pointer),
+            batch_size=EXACT_CHUNK if padded else library().llama_n_batch(pointer),
             threads=most,
             follows=Threads(most, len(own_cpus()), CpuLoad().others) if follows else None,
             exact=exact,
+            padded=padded,
         )
 
     def _new(self, model: Model, length: int, sequences: int, spare: int, batch: int, threads: int) -> Any:
@@ -101,7 +108,8 @@ class Context(NativeContext):
         parameters.n_batch = parameters.n_ubatch = min(batch, length)
         parameters.n_seq_max = sequences
         parameters.kv_unified = True
-        parameters.type_k = parameters.type_v = KV_TYPES[self.kv_type]
+        keys, _, values = self.kv_type.partition("/")
+        parameters.type_k, parameters.type_v = KV_TYPES[keys], KV_TYPES[values or keys]
         parameters.flash_attn_type = FLASH_ATTENTION[self.flash_attention]
         parameters.no_perf = True
         parameters.n_threads = parameters.n_threads_batch = threads
@@ -135,6 +143,7 @@ class Context(NativeContext):
             batch=batch,
             threads=0 if follow and self.follows is not None else self.threads,
             exact=self.exact,
+            padded=self.padded,
             kv_type=self.kv_type,
             flash_attention=self.flash_attention,
         )

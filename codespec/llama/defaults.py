@@ -16,8 +16,11 @@ ONE_THREAD_BELOW = 50_000_000
 LONGEST_WITHOUT_FLASH = 16_384
 
 
-KV_TYPE = ResolvedSetting("f16", "llama.cpp's own default, which works with and without flash attention")
-"""The value of ``kv_type = "auto"``."""
+def kv_cache(exact: bool) -> ResolvedSetting:
+    """The value of ``kv_type = "auto"``."""
+    if exact:
+        return ResolvedSetting("f16/bf16", "with it no kernel depends on the number of rows")
+    return ResolvedSetting("f16", "llama.cpp's own default, which works with and without flash attention")
 
 
 def attention(model: Model, length: int, kv_type: str, exact: bool) -> ResolvedSetting:
@@ -30,7 +33,7 @@ def attention(model: Model, length: int, kv_type: str, exact: bool) -> ResolvedS
     if model.gpu_layers:
         return ResolvedSetting(LLAMA_CHOOSES, "layers are on a GPU")
     if exact:
-        return ResolvedSetting(LLAMA_CHOOSES, "exact decoding relies on its numerics")
+        return ResolvedSetting("on", "exact decoding relies on its numerics")
     if kv_type not in ("f16", "f32"):
         return ResolvedSetting(LLAMA_CHOOSES, f"a KV cache of {kv_type} may need it")
     if length > LONGEST_WITHOUT_FLASH:

@@ -7,21 +7,21 @@ come with codespec is loaded by a child first, and the outcome is remembered unt
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import subprocess
 from contextlib import suppress
 from pathlib import Path
 
 from codespec.llama.gguf import file_parts
-from codespec.paths import machine_folder, make_private, own_python, write_whole
+from codespec.llama.verdicts import Verdicts
+from codespec.paths import own_python
 from codespec.protocols import CodespecError
 
 TIMEOUT_SECONDS = 120
 """A child loads no weights, unless the file is on a drive that has to be read whole."""
-MOST_REMEMBERED = 200
 _KILLED = 9  # SIGKILL, where there are signals
 _CHILD = "CODESPEC_EXAMINES"
+_VERDICTS = Verdicts("examined.json")
 _OURS = Path(__file__).parent.parent / "data"
 
 
@@ -33,12 +33,12 @@ def examine(path: Path) -> None:
     """
     if os.environ.get(_CHILD) or path.parent.resolve() == _OURS:
         return
-    key = _key(path)
-    known = _remembered()
-    if key not in known:
-        known[key] = _survives(path)
-        _remember(known)
-    if not known[key]:
+    key = key_of(path)
+    survives = _VERDICTS.all().get(key)
+    if survives is None:
+        survives = _survives(path)
+        _VERDICTS.remember(key, survives)
+    if not survives:
         raise CodespecError(f"{path}: the file is damaged: llama.cpp crashes over it; fetch it again")
 
 
@@ -57,29 +57,11 @@ def _survives(path: Path) -> bool:
     return done.returncode == 0
 
 
-def _key(path: Path) -> str:
+def key_of(path: Path) -> str:
+    """A key for this model file as it is now."""
     digest = hashlib.sha256()
     for part in file_parts(path):
         with suppress(OSError):
             found = part.stat()
             digest.update(f"{part.resolve()} {found.st_size} {found.st_mtime_ns} {found.st_ino}\n".encode())
     return digest.hexdigest()
-
-
-def _file() -> Path:
-    return machine_folder() / "examined.json"
-
-
-def _remembered() -> dict[str, bool]:
-    with suppress(OSError, ValueError):
-        found = json.loads(_file().read_text("utf-8"))
-        if isinstance(found, dict) and all(isinstance(each, bool) for each in found.values()):
-            return found
-    return {}
-
-
-def _remember(known: dict[str, bool]) -> None:
-    latest = dict(list(known.items())[-MOST_REMEMBERED:])
-    with suppress(OSError):
-        make_private(_file().parent)
-        write_whole(_file(), [json.dumps(latest).encode()])

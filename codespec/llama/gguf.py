@@ -27,11 +27,13 @@ class Tensor:
         shape: as in the file, the fastest dimension first.
         kind: enum ggml_type.
         size: in bytes, padding included.
+        start: of its data in the file, in bytes.
     """
 
     shape: tuple[int, ...]
     kind: int
     size: int
+    start: int
 
 
 @dataclass(frozen=True)
@@ -111,11 +113,15 @@ class _Reader:
             kind = self._next("<I")
             found.append((self._next("<Q"), name, shape, kind))
         found.sort()
-        end = len(self._data) - -(-self._place // alignment) * alignment
+        base = -(-self._place // alignment) * alignment
+        end = len(self._data) - base
         sizes = [after - before for before, after in pairwise([*(each[0] for each in found), end])]
         if any(size < 0 for size in sizes):
             raise ValueError("it ends within its tensors")
-        return {name: Tensor(shape, kind, size) for (_, name, shape, kind), size in zip(found, sizes, strict=True)}
+        return {
+            name: Tensor(shape, kind, size, base + start)
+            for (start, name, shape, kind), size in zip(found, sizes, strict=True)
+        }
 
     def _value(self, kind: int) -> Any:
         """A metadata value; None for the kinds that are left out."""

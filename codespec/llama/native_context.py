@@ -14,7 +14,7 @@ from codespec.llama.runtime import Cancellation, abort_callback, decode_failure,
 from codespec.llama.threads import Threads
 from codespec.protocols import CodespecError, Logits
 
-# In exact mode every decode has at least 2 rows and fewer than 64: CPU kernels differ at 1 row and from 64 on.
+# Padded, every decode has at least 2 rows and fewer than 64: CPU kernels differ at 1 row and from 64 on.
 EXACT_MIN_ROWS = 2
 
 
@@ -30,7 +30,8 @@ class NativeContext:
         batch_size: tokens that are decoded at a time at most.
         threads: at most.
         follows: chooses their number for each forward pass; None where it stays as it is.
-        exact: at least ``EXACT_MIN_ROWS`` rows are decoded at a time.
+        exact: whether logits are the same whatever the tokens are batched with.
+        padded: at least ``EXACT_MIN_ROWS`` rows are decoded at a time.
 
     Attributes:
         cells: the KV cells of all sequences.
@@ -49,12 +50,13 @@ class NativeContext:
         threads: int,
         follows: Threads | None,
         exact: bool,
+        padded: bool,
     ) -> None:
         self._api = library()
-        self.model, self.pointer, self.length, self.exact = model, pointer, length, exact
+        self.model, self.pointer, self.length, self.exact, self.padded = model, pointer, length, exact, padded
         self.batch_size = batch_size
         # Beside the tokens of a sequence there must be room for the rows that fill a pass up.
-        self.room = length - (EXACT_MIN_ROWS - 1 if exact else 0)
+        self.room = length - (EXACT_MIN_ROWS - 1 if padded else 0)
         self.cells = KvCells(pointer)
         self.threads = self.threads_now = threads
         self.follows = follows
@@ -114,7 +116,7 @@ class NativeContext:
             CodespecError: the context is full (``ContextFull``), or decoding failed; nothing of the chunk remains.
         """
         count = rows = len(tokens)
-        if self.exact:
+        if self.padded:
             rows = max(count, EXACT_MIN_ROWS)
         batch = self._rows.of_one(tokens, rows, sequence_id, position, last)
         self._choose_threads()

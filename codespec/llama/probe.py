@@ -11,7 +11,6 @@ tries by itself, and if it does not come back the next one finds the note.
 from __future__ import annotations
 
 import hashlib
-import json
 import logging
 import os
 import platform
@@ -22,7 +21,8 @@ from functools import cache
 from pathlib import Path
 
 from codespec.llama.runtime import other_folder
-from codespec.paths import machine_folder, make_private, own_python, write_whole
+from codespec.llama.verdicts import Verdicts
+from codespec.paths import machine_folder, make_private, own_python
 from codespec.protocols import CodespecError
 
 log = logging.getLogger("codespec.llama")
@@ -33,6 +33,7 @@ REMEDY = (
     "pip install --force-reinstall --no-cache-dir --no-deps llama-cpp-python"
 )
 TIMEOUT_SECONDS = 60
+_VERDICTS = Verdicts("probe.json")
 _trying = False  # in this process
 _try: Callable[[str], None] | None = None
 
@@ -63,29 +64,6 @@ def _cpu_description() -> str:
     return "\n".join(sorted({line for line in lines if line.startswith(("model name", "flags", "Features"))}))
 
 
-def _verdict_file() -> Path:
-    return machine_folder() / "probe.json"
-
-
-def _remembered() -> dict[str, bool]:
-    try:
-        verdicts = json.loads(_verdict_file().read_text("utf-8"))
-    except (OSError, ValueError):
-        return {}
-    if not isinstance(verdicts, dict):
-        return {}
-    return {k: v for k, v in verdicts.items() if isinstance(k, str) and isinstance(v, bool)}
-
-
-def _remember(key: str, works: bool) -> None:
-    path = _verdict_file()
-    try:
-        make_private(path.parent)
-        write_whole(path, [json.dumps({**_remembered(), key: works}).encode()])
-    except OSError as error:
-        log.warning("%s: cannot remember the crash probe's verdict (%s); it runs again next time", path, error)
-
-
 @cache
 def extra_buffers_work() -> bool:
     """Whether models may be loaded with repacked weights; asks a child process the first time on a machine."""
@@ -95,10 +73,10 @@ def extra_buffers_work() -> bool:
     if not model.exists():
         return True
     key = fingerprint()
-    works = _remembered().get(key)
+    works = _VERDICTS.all().get(key)
     if works is None:
         works = (_try is not None and survives_here(model, key, _try)) or survives(model)
-        _remember(key, works)
+        _VERDICTS.remember(key, works)
         with suppress(OSError):
             _note(key).unlink(missing_ok=True)
     if not works:

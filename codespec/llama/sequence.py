@@ -68,8 +68,8 @@ class LlamaSequence:
     def _chunks(self, count: int, wanted: int) -> Iterator[tuple[int, int]]:
         """Bounds of the batches; the last one holds every row whose logits are wanted."""
         size = self.context.batch_size
-        # In exact mode the prefill is cut at fixed places of the sequence, wherever it begins.
-        aligned = self.context.exact and count > size
+        # Where passes are padded the prefill is cut at fixed places of the sequence, wherever it begins.
+        aligned = self.context.padded and count > size
         first = size - self._n_past % size if aligned else count % size or size
         bounds = [0, *range(first, count, size), count]
         if count - bounds[-2] < wanted:

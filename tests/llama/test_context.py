@@ -45,7 +45,7 @@ def context(model):
 
 @pytest.fixture
 def exact(model):
-    with Context(model, sequences=2, exact=True) as made:
+    with Context(model, sequences=2, exact=True, padded=True) as made:
         yield made
 
 
@@ -213,7 +213,7 @@ def test_quantized_cache(model, tokens):
     [
         (512, {}, "off"),
         (20_000, {}, "llama"),
-        (512, {"exact": True}, "llama"),
+        (512, {"exact": True}, "on"),
         (512, {"flash_attention": "on"}, "on"),
         (512, {"kv_type": "q8_0", "flash_attention": "on"}, "on"),
     ],

@@ -190,6 +190,10 @@ class ScoringEngine(SpeculativeEngine):
         self.drafts.use_adapter(draft)
 
     @property
+    def filling_adapter(self) -> None:
+        """None: adapters change a target on this machine alone."""
+
+    @property
     def adapter_problem(self) -> str:
         """Why the target decodes without the LoRA adapter that it was to have."""
         return self._adapter_problem

@@ -26,6 +26,7 @@ class Undrafted:
     draft: Path | None = None
     draft_adapter_problem = ""
     adapter_problem = ""
+    filling_adapter: Path | None = None
 
     def __init__(self, learnt_folder: Path | None) -> None:
         self.notes: list[str] = []
