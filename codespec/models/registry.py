@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from codespec.files import StrPath
 from codespec.languages import Language
 from codespec.models.catalogue import known_model
+from codespec.models.installed import models_in_packages
 from codespec.paths import data_folder
 from codespec.protocols import CodespecError
 
@@ -123,7 +124,7 @@ def _find(name: StrPath, role: str) -> Path:
         return path
     given, name = name, name.removesuffix(".gguf")
     places = [EMBEDDED / f"{name}.gguf", EMBEDDED / f"{role}-{name}.gguf", models_folder() / f"{name}.gguf"]
-    found = next((p for p in places if p.is_file()), None)
+    found = next((p for p in places if p.is_file()), None) or models_in_packages().get(name)
     if found is None and path.name != given:
         raise CodespecError(f"{given}: no such model file; check the path, and give it from the root on")
     if found is None and role == "edit":
@@ -144,7 +145,7 @@ def _find(name: StrPath, role: str) -> Path:
 def known() -> list[str]:
     """Names of the installed and embedded models."""
     files = (p for folder in (EMBEDDED, models_folder()) for p in folder.glob("*.gguf") if p.is_file())
-    return sorted({p.stem for p in files if is_whole(p)})
+    return sorted({*(p.stem for p in files if is_whole(p)), *models_in_packages()})
 
 
 def is_whole(path: Path) -> bool:

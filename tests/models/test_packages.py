@@ -11,6 +11,7 @@ import pytest
 from codespec.cli.main import main
 from codespec.models.catalogue import PACKAGED, known_model
 from codespec.models.hub import Download, Remote, look_up, pull
+from codespec.models.installed import models_in_packages
 from codespec.models.packages import Package
 from codespec.models.registry import EMBEDDED, find_target, models_folder
 from codespec.protocols import CodespecError
@@ -114,3 +115,37 @@ def test_a_real_package(smollm2):
     assert hashlib.sha256(smollm2.read_bytes()).hexdigest() == PACKAGED[0].sha256
     done = subprocess.run([sys.executable, "-m", "codespec", "models", "inspect", str(smollm2)], capture_output=True)
     assert b"134,515,008" in done.stdout
+
+
+@pytest.fixture
+def installed(offer, tmp_path, monkeypatch):
+    """The same package, unpacked where Python looks for packages, and with entry points."""
+    folder = tmp_path / "site-packages"
+    with zipfile.ZipFile(tmp_path / "shelf" / "tiny_model-1.0-py3-none-any.whl") as archive:
+        archive.extractall(folder)
+    names = ["mine = tiny_model:tiny.gguf", "gone = tiny_model:gone.gguf", "../out = tiny_model:tiny.gguf"]
+    names += ["up = tiny_model:../tiny.gguf"]
+    text = "[codespec.models]\n" + "\n".join(names) + "\n"
+    (folder / "tiny_model-1.0.dist-info" / "entry_points.txt").write_text(text)
+    monkeypatch.syspath_prepend(str(folder))
+    return folder / "tiny_model" / "tiny.gguf"
+
+
+def test_a_package_that_declares_its_models_needs_no_pull(installed, capsys):
+    assert models_in_packages() == {"mine": installed}
+    assert find_target("mine") == installed
+    assert main(["models", "list"]) == 0
+    assert "tiny" in capsys.readouterr().out
+    with pytest.raises(CodespecError, match=r"one of .*mine"):
+        find_target("theirs")
+
+
+def test_what_is_installed_is_not_fetched(offer, installed, tmp_path):
+    (tmp_path / "shelf" / "tiny_model-1.0-py3-none-any.whl").unlink()
+    assert pull(offer, told([])).read_bytes() == MODEL
+
+
+def test_an_installed_file_that_is_another_one_is_refused(offer, installed):
+    installed.write_bytes(MODEL[:-1] + b"x")
+    with pytest.raises(CodespecError, match=r"checksum|SHA-256|not what"):
+        pull(offer, told([]))
