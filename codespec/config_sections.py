@@ -88,7 +88,8 @@ class LoraConfig:
     """A LoRA adapter; in files and options its path alone may stand for it.
 
     Attributes:
-        path: a GGUF file, or the name of one in the adapters folder; empty is none.
+        path: a GGUF file, or the name of one in the adapters folder. Empty: for a target that cannot fill in the middle
+            the adapter that teaches it, where one is at hand; ``none`` leaves it out.
         scale: of what it changes, besides the adapter's own; 0 is nothing.
     """
 

@@ -154,6 +154,8 @@ def _check_target(config: Config, path: Path) -> None:
     from codespec.llama.devices import gpu_layers
     from codespec.llama.model import Model
     from codespec.llama.rpc import Servers
+    from codespec.models.fim import fim_format
+    from codespec.models.fitted import NONE, filling_adapter
     from codespec.models.registry import find_adapter
 
     settings = config.target
@@ -174,7 +176,10 @@ def _check_target(config: Config, path: Path) -> None:
             ) as context:
                 for name, choice in {"gpu_layers": placed, **context.choices}.items():
                     print(f"  {name} = {choice.value}: {choice.why or 'as the settings say'}")
-    if config.target_lora.path:
+            fills_in = fim_format(model) is not None
+    if config.target_lora.path not in ("", NONE):
         adapter = find_adapter(config.target_lora.path)
         check(adapter, path)
         print(f"  target_lora = {adapter}, scale {config.target_lora.scale:g}: it fits the target")
+    elif not config.target_lora.path and not fills_in and (own := filling_adapter(path)) is not None:
+        print(f"  target_lora = {own}: it teaches the target to fill in the middle; {NONE!r} leaves it out")

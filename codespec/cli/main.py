@@ -141,6 +141,12 @@ def run_train(options: argparse.Namespace) -> int:
             from codespec.train.edits import pipeline as edits
 
             return edits.run(options)
+        if options.model == "fim":
+            from codespec.config import load
+            from codespec.train.filling import pipeline as filling
+
+            options.target = options.target or load()[0].target.path
+            return filling.run(options)
         of_run_folder = options.out is not None and (options.out / "target" / "checkpoint.pt").exists()
         if options.model == "draft" and (options.target or options.from_logs or not of_run_folder):
             from codespec.config import load

@@ -31,6 +31,7 @@ def add_train(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     actions = parser.add_subparsers(required=True, metavar="ACTION")
     _add_learning(actions)
     _add_edit(actions)
+    _add_fim(actions)
 
 
 def _add_learning(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -128,3 +129,25 @@ def _add_edit(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         "--cases", type=Path, metavar="FILE", help="write cases of held-out packages, for `python -m benchmarks edit`"
     )
     edit.set_defaults(command="train", model="edit")
+
+
+def _add_fim(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add ``train fim``."""
+    fim = actions.add_parser("fim", help="train an adapter (LoRA) that teaches a target to fill in the middle")
+    fim.add_argument("--target", metavar="NAME|PATH", help="of the llama architecture (default: settings)")
+    fim.add_argument("--out", type=Path, required=True, metavar="DIR", help="run folder; continued if it exists")
+    fim.add_argument("--corpus", type=Path, nargs="*", default=[], metavar="DIR", help="source folders")
+    fim.add_argument("--minutes", type=number, default=75.0, metavar="M", help="(default: 75)")
+    fim.add_argument("--max-steps", type=positive, default=None, metavar="N")
+    fim.add_argument("--rank", type=positive, default=16, metavar="N", help="of the adapter (default: 16)")
+    fim.add_argument(
+        "--layers", type=positive, default=15, metavar="N", help="that it changes, the last ones (default: 15)"
+    )
+    fim.add_argument(
+        "--rate", type=not_negative, default=1.0, metavar="FACTOR", help="of the learning rate (default: 1)"
+    )
+    fim.add_argument(
+        "--decay", type=share, default=0.4, metavar="SHARE",
+        help="of the budget, at its end, in which the learning rate falls to 0 (default: 0.4)",
+    )  # fmt: skip
+    fim.set_defaults(command="train", model="fim")

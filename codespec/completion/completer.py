@@ -60,7 +60,11 @@ class Completer:
         self.engine = engine
         self._config = config
         self._sampling = sampling or Sampling(temperature=config.temperature, seed=config.seed)
-        self._layout = self._layout_of(config.target.fim)
+        self.problems: list[str] = []
+        self._adapters = LoraSelection(engine, config, self.problems)
+        if engine.adapter_problem:
+            self.problems.append(engine.adapter_problem)
+        self._layout = self._layout_of(config.target.fim) or self._adapters.layout
         self._prompts = TimelyPrompts(engine, self._layout)
         self._documents = OpenDocuments(engine, unseen=self._layout is None)
         self._learner = WorkspaceLearner(engine, config.learn)
@@ -68,11 +72,6 @@ class Completer:
         self._draft: Path | None = None
         self.prompt_tokens, self.spent = 0, Statistics()
         self._workspace = ""  # of the latest request, see `_enter`
-        self.problems: list[str] = []
-        self._adapters = LoraSelection(engine, config, self.problems)
-        self._adapters.use()
-        if engine.adapter_problem:
-            self.problems.append(engine.adapter_problem)
 
     def _layout_of(self, wanted: str) -> FimFormat | None:
         orders: dict[str, Order] = {"psm": "psm", "spm": "spm"}

@@ -8,6 +8,8 @@ from codespec.config import Config
 from codespec.config_sections import LoraConfig
 from codespec.engine.adapters import LoraRequest
 from codespec.engine.engine import Engine
+from codespec.models.fim import FimFormat
+from codespec.models.fitted import NONE, adapter_layout
 from codespec.models.registry import find_adapter
 from codespec.protocols import CodespecError
 
@@ -19,6 +21,7 @@ class LoraSelection:
         problems: a sentence is added for each adapter that is not found.
 
     Attributes:
+        layout: for filling in, that the target's adapter was trained with; None where it was not, or is not in use.
         told: for ``target_lora`` and ``draft_lora``, where they are set: path, scale, and the problem that keeps the
             adapter from use.
     """
@@ -28,9 +31,17 @@ class LoraSelection:
         self._problems = problems
         self._target = self._found(config.target_lora)
         self._draft = self._found(config.draft_lora)
+        if not config.target_lora.path and (path := engine.filling_adapter) is not None:
+            self._target = LoraRequest(path)
         self.told: dict[str, dict[str, Any]] = {}
+        self.use()
+        self.layout: FimFormat | None = None
+        if self._target is not None and self._target.scale and not engine.adapter_problem:
+            self.layout = adapter_layout(self._target.path)
 
     def _found(self, settings: LoraConfig) -> LoraRequest | None:
+        if settings.path == NONE:
+            return None
         try:
             return LoraRequest(find_adapter(settings.path), settings.scale) if settings.path else None
         except CodespecError as error:

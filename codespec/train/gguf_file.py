@@ -205,27 +205,45 @@ def load_gguf(path: Path) -> Llama:
     Raises:
         CodespecError: it is of another kind.
     """
+    try:
+        model = load_llama(path)
+    except CodespecError as error:
+        raise CodespecError(
+            f"{path}: no model of `codespec train`, which alone can go on from here ({error})"
+        ) from error
+    if model.shape.rope_base != ROPE_BASE:
+        raise CodespecError(f"{path}: no model of `codespec train`, which alone can go on from here")
+    return model
+
+
+def load_llama(path: Path) -> Llama:
+    """A dense model of the llama architecture whose output is its embedding, from whatever quantization.
+
+    Raises:
+        CodespecError: it is of another kind.
+    """
     reader = gguf.GGUFReader(path)
 
     def value(key: str) -> float:
-        field = reader.fields.get(key)
+        field = reader.fields.get(f"llama.{key}")
         if field is None:
-            raise CodespecError(f"{path}: no model of `codespec train`: it has no {key}")
+            raise CodespecError(f"{path}: it has no llama.{key}")
         return float(field.contents())
 
     architecture = reader.fields["general.architecture"].contents()
-    odd = architecture != "llama" or any(tensor.name == "output.weight" for tensor in reader.tensors)
-    odd = odd or value("llama.rope.freq_base") != ROPE_BASE
-    if odd or abs(value("llama.attention.layer_norm_rms_epsilon") - NORM_EPSILON) > NORM_EPSILON / 100:
-        raise CodespecError(f"{path}: no model of `codespec train`, which alone can go on from here")
+    if architecture != "llama" or any(tensor.name == "output.weight" for tensor in reader.tensors):
+        raise CodespecError(f"{path}: a model of the llama architecture whose output is its embedding is needed")
+    if abs(value("attention.layer_norm_rms_epsilon") - NORM_EPSILON) > NORM_EPSILON / 100:
+        raise CodespecError(f"{path}: its norms are computed with another epsilon than {NORM_EPSILON:g}")
     shape = ModelShape(
         vocabulary=len(reader.fields["tokenizer.ggml.tokens"].data),
-        width=int(value("llama.embedding_length")),
-        layers=int(value("llama.block_count")),
-        heads=int(value("llama.attention.head_count")),
-        kv_heads=int(value("llama.attention.head_count_kv")),
-        feed_forward=int(value("llama.feed_forward_length")),
-        context=int(value("llama.context_length")),
+        width=int(value("embedding_length")),
+        layers=int(value("block_count")),
+        heads=int(value("attention.head_count")),
+        kv_heads=int(value("attention.head_count_kv")),
+        feed_forward=int(value("feed_forward_length")),
+        context=int(value("context_length")),
+        rope_base=value("rope.freq_base"),
     )
     model = Llama(shape)
     weights = {
@@ -236,7 +254,7 @@ def load_gguf(path: Path) -> Llama:
     try:
         model.load_state_dict(weights)
     except RuntimeError as error:
-        raise CodespecError(f"{path}: no model of `codespec train` ({str(error).splitlines()[0]})") from error
+        raise CodespecError(f"{path}: its tensors are other than llama's ({str(error).splitlines()[0]})") from error
     return model
 
 

@@ -24,6 +24,7 @@ class ModelShape:
     kv_heads: int
     feed_forward: int
     context: int
+    rope_base: float = ROPE_BASE
 
     @property
     def head_width(self) -> int:
@@ -47,9 +48,9 @@ class Norm(nn.Module):
         return functional.rms_norm(x, self.weight.shape, self.weight, NORM_EPSILON)
 
 
-def rotary(context: int, head_width: int) -> tuple[Tensor, Tensor]:
+def rotary(context: int, head_width: int, base: float = ROPE_BASE) -> tuple[Tensor, Tensor]:
     """cos and sin, [context, head_width / 2]."""
-    frequencies = ROPE_BASE ** (-torch.arange(0, head_width, 2).float() / head_width)
+    frequencies = base ** (-torch.arange(0, head_width, 2).float() / head_width)
     angles = torch.outer(torch.arange(context).float(), frequencies)
     return angles.cos(), angles.sin()
 
@@ -57,7 +58,7 @@ def rotary(context: int, head_width: int) -> tuple[Tensor, Tensor]:
 def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     """Rotary embedding of *adjacent* pairs, the order llama.cpp's llama architecture uses; x: [B, H, T, D]."""
     even, odd = x[..., 0::2], x[..., 1::2]
-    return torch.stack((even * cos - odd * sin, even * sin + odd * cos), dim=-1).flatten(-2)
+    return torch.stack((even * cos - odd * sin, even * sin + odd * cos), dim=-1).flatten(-2).to(x.dtype)
 
 
 class Block(nn.Module):
@@ -109,7 +110,7 @@ class Llama(nn.Module):
         self.blk = nn.ModuleList(Block(shape) for _ in range(shape.layers))
         self.output_norm = Norm(shape.width)
         self.output_scale = 4 / shape.width
-        cos, sin = rotary(shape.context, shape.head_width)
+        cos, sin = rotary(shape.context, shape.head_width, shape.rope_base)
         self.register_buffer("cos", cos, persistent=False)
         self.register_buffer("sin", sin, persistent=False)
         self._initialise()

@@ -181,7 +181,7 @@ class Learner:
         return self.folder / "checkpoint.pt"
 
     def _load(self, state: dict[str, Any]) -> None:
-        if state["shape"] != asdict(self.model.shape):
+        if ModelShape(**state["shape"]) != self.model.shape:
             raise ValueError(f"{self.checkpoint}: another shape of model was trained here; choose another --out")
         self.model.load_state_dict(state["model"])
         for optimizer, saved in zip(self.optimizers, state["optimizers"], strict=True):

@@ -150,6 +150,7 @@ def test_an_order_that_the_model_was_not_trained_on_is_told(tmp_path, markers, m
             draft_adapter_problem="",
             use_adapters=lambda target, draft: None,
             adapter_problem="",
+            filling_adapter=None,
         )
         Completer(engine, config)
         assert notes == ([message] if message else [])

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -31,9 +32,9 @@ POOL = 512
 class Row:
     """An example: the tokens, how many of them are the prompt, and a weight for each of the others."""
 
-    tokens: npt.NDArray[np.uint16]
+    tokens: npt.NDArray[np.integer[Any]]
     prompt: int
-    weights: npt.NDArray[np.uint8]
+    weights: npt.NDArray[np.number[Any]]
 
 
 def row_of(prompt: WindowPrompt, updated: str, tokenizer: Tokenizer) -> Row | None:
