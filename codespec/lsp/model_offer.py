@@ -1,4 +1,7 @@
-"""Offers a better model than the embedded one at the first start, with size and licence; fetches it on a yes only."""
+"""Offers a better model than the embedded one at the first start, with size and licence; fetches it on a yes only.
+
+The smallest real model comes first: it is there within a minute. The message names the largest that this machine runs.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,7 @@ from lsprotocol import types
 
 from codespec.lsp.child import run
 from codespec.lsp.progress import Progress
+from codespec.models.catalogue import PACKAGED
 from codespec.paths import data_folder, make_private, write_whole
 from codespec.protocols import CodespecError
 
@@ -28,13 +32,15 @@ AFTER_S = 15.0
 AGAIN_S = 7 * 86_400.0
 """Seconds until it is offered again to a user who postponed it."""
 
+FIRST = PACKAGED[0]
+
 FETCH, LATER, NEVER = "Download", "Not now", "Never"
 
 logger = logging.getLogger(__name__)
 
 
 async def offer_model(ls: CodespecServer) -> None:
-    """Ask once whether to fetch the best model for this machine, where the embedded one is in use; then use it."""
+    """Ask once whether to fetch a real model, where the embedded one is in use; then use it."""
     await asyncio.sleep(_after_s())
     if ls.settings.config.target.path or not ls.settings.config.offer_models or not _due(_marker()):
         return
@@ -44,10 +50,8 @@ async def offer_model(ls: CodespecServer) -> None:
         logger.info("nothing could be suggested: %s", error)
         return
     _mark(time.time() + AGAIN_S)  # of several windows one asks
-    if chosen is None:
-        return
     if not _asks_aside(ls):
-        text = f"{_question(chosen).partition(':')[0]}: codespec models pull {chosen['model']}"
+        text = f"{_known(chosen)} `codespec models pull {FIRST.name}` fetches it."
         ls.window_show_message(types.ShowMessageParams(types.MessageType.Info, text))
         return
     question = types.ShowMessageRequestParams(
@@ -61,7 +65,7 @@ async def offer_model(ls: CodespecServer) -> None:
     if answer is not None and answer.title == NEVER:
         _mark(float("inf"))
     if answer is not None and answer.title == FETCH:
-        await _fetch(ls, chosen)
+        await _fetch(ls, FIRST.name)
 
 
 def _asks_aside(ls: CodespecServer) -> bool:
@@ -76,25 +80,35 @@ def _after_s() -> float:
         return AFTER_S
 
 
-def _question(found: dict[str, Any]) -> str:
-    draft = f", with {found['draft']} to draft" if found["draft"] else ""
-    return (
-        f"codespec runs its embedded model, which is small. This machine can run {found['model']}{draft} "
-        f"({found['licence']}): download {found['download'] / 1e9:.1f} GB and use it?"
+def _known(best: dict[str, Any] | None) -> str:
+    """What there is beside the embedded model: the first, and the best for this machine."""
+    text = (
+        f"codespec runs its embedded model, which is for trying it out. {FIRST.name} is a small real one "
+        f"({_amount(FIRST.size)}, {FIRST.licence})."
     )
+    if best is None:
+        return text
+    return f"{text} This machine can run {best['model']}, too ({_amount(best['download'])}: `codespec models suggest`)."
 
 
-async def _fetch(ls: CodespecServer, found: dict[str, Any]) -> None:
+def _amount(size: float) -> str:
+    return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:.0f} MB"
+
+
+def _question(best: dict[str, Any] | None) -> str:
+    return f"{_known(best)} Download {FIRST.name} and use it?"
+
+
+async def _fetch(ls: CodespecServer, name: str) -> None:
     try:
-        for name in filter(None, (found["draft"], found["model"])):
-            await _pull(ls, name)
-        await run("models", "use", found["model"], "--as", "target")  # `auto` finds the draft
+        await _pull(ls, name)
+        await run("models", "use", name, "--as", "target")
     except CodespecError as error:
         ls.messages.failure(error)
     except (OSError, ValueError) as error:
-        ls.messages.failure(CodespecError(f"{found['model']} cannot be fetched: {error}"))
+        ls.messages.failure(CodespecError(f"{name} cannot be fetched: {error}"))
     else:
-        ls.messages.log(f"{found['model']} is the target now")
+        ls.messages.log(f"{name} is the target now")
 
 
 async def _pull(ls: CodespecServer, name: str) -> None:

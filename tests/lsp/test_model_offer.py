@@ -1,18 +1,20 @@
-"""A better model is offered once, and fetched only after a yes; from a stand-in for the hub."""
+"""A real model is offered once, and fetched only after a yes."""
 
 from __future__ import annotations
 
 import asyncio
+import os
+import re
 import sys
 
 import pytest
 from lsprotocol import types
 from stand_in_hub import stand_in_hub
 
-from codespec.models.catalogue import CATALOGUE
+from codespec.models.catalogue import CATALOGUE, PACKAGED
 from codespec.models.registry import EMBEDDED
 
-from .helpers import Client, running, until
+from .helpers import ROOT, Client, running, until
 
 pytestmark = pytest.mark.asyncio(loop_scope="function")
 
@@ -54,17 +56,32 @@ def soon(hub) -> dict[str, str]:
     return {"CODESPEC_OFFER_AFTER_S": "0.1", "CODESPEC_MACHINE_SPEED": "60,1000", "HF_ENDPOINT": hub.url}
 
 
-async def test_a_yes_fetches_and_uses_it(tmp_path, hub, answers):
+@pytest.fixture
+def package(smollm2, tmp_path):
+    """Where the model's package is installed: it is taken from there, without a network."""
+    folder, first = tmp_path / "site-packages", PACKAGED[0]
+    file = folder / first.package.file
+    file.parent.mkdir(parents=True)
+    file.symlink_to(smollm2)
+    about = folder / f"{first.package.name.replace('-', '_')}-{first.package.version}.dist-info"
+    about.mkdir()
+    text = f"Metadata-Version: 2.1\nName: {first.package.name}\nVersion: {first.package.version}\n"
+    (about / "METADATA").write_text(text)
+    return {"PYTHONPATH": os.pathsep.join([str(ROOT), str(folder)])}
+
+
+async def test_a_yes_fetches_and_uses_it(tmp_path, hub, answers, package):
     asked, titles = answers
     titles.append("Download")
-    async with running(tmp_path, SERVE, env=soon(hub), client_name=CODE) as server:
+    async with running(tmp_path, SERVE, env={**soon(hub), **package}, client_name=CODE) as server:
         server.open("x = 1\n")
         await server.ask(0, 5)
         await until(lambda: asked, 30)
-        name = next(each.name for each in CATALOGUE if f"can run {each.name}" in asked[0])
-        assert "GB and use it?" in asked[0]
+        name = PACKAGED[0].name
+        assert f"{name} is a small real one (98 MB, Apache-2.0)." in asked[0]
+        assert re.search(r"can run [\w.-]+, too \([\d.]+ GB: `codespec models suggest`\)\. Download", asked[0])
         path = tmp_path / "data" / "models" / f"{name}.gguf"
-        await until(path.exists, 30)
+        await until(path.exists, 60)
 
         async def target() -> str:
             command = types.ExecuteCommandParams("codespec.status", [])
@@ -105,9 +122,10 @@ async def test_who_has_chosen_is_not_asked(tmp_path, hub, answers, options):
 
 async def test_without_a_network_the_user_is_told_and_nothing_changes(tmp_path, answers):
     answers[1].append("Download")
-    env = {"CODESPEC_OFFER_AFTER_S": "0.1", "CODESPEC_MACHINE_SPEED": "60,1000", "HF_ENDPOINT": "http://127.0.0.1:9"}
+    env = {"CODESPEC_OFFER_AFTER_S": "0.1", "CODESPEC_MACHINE_SPEED": "60,1000", "PIP_CONFIG_FILE": os.devnull}
+    env |= {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(tmp_path)}
     async with running(tmp_path, env=env, client_name=CODE) as server:
-        await until(lambda: any("cannot be reached" in each for each in server.shown), 60)
+        await until(lambda: any("pip cannot fetch" in each for each in server.shown), 60)
         server.open("x = 1\n")
         assert (await server.ask(0, 5)).items
     assert not (tmp_path / "config" / "codespec" / "codespec.toml").exists()
