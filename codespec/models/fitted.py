@@ -45,7 +45,7 @@ def fingerprint(path: Path) -> str:
 def filling_adapter(target: Path) -> Path | None:
     """The adapter that teaches this model to fill in: of those in the user's adapters folder, else of those that come
     with codespec. None where none fits."""
-    files = [path for folder in (adapters_folder(), EMBEDDED) for path in sorted(folder.glob(FILES))]
+    files = [path for folder in (adapters_folder(), EMBEDDED / "adapters") for path in sorted(folder.glob(FILES))]
     if not files:
         return None
     try:
