@@ -6,11 +6,12 @@ import pytest
 
 from codespec import Completer, Config, Request
 from codespec.completion.choice import LINES, LONGEST, following_lines, most_likely, time_for_others
+from codespec.config_sections import LoraConfig
 from codespec.engine.local import LocalEngine
 from codespec.models.registry import EMBEDDED_TARGET
 from codespec.protocols import Limits, Statistics
 
-BASE = replace(Config(), time_budget_ms=0, max_tokens=48)
+BASE = replace(Config(), target_lora=LoraConfig("none"), time_budget_ms=0, max_tokens=48)
 
 
 @pytest.fixture(scope="module")
