@@ -87,9 +87,10 @@ def example(
     head = text[max(0, begin - before * CHARACTERS) : begin]
     known = vocabulary.tokenize(head)[-before:]
     kept = len(b"".join(map(vocabulary.token_bytes, known)).decode("utf-8", "ignore"))
-    if kept < begin:  # whole lines
-        kept -= head.find("\n", len(head) - kept) + 1 - (len(head) - kept)
-    head = head[len(head) - max(0, kept) :]
+    cut_at = len(head) - kept
+    if kept < begin:  # whole lines, where there is more than one
+        cut_at = head.find("\n", cut_at) + 1 or cut_at
+    head = head[cut_at:]
     # As the author's text is cut into tokens: the prompt ends where one of them does, before the cursor.
     tokens = vocabulary.tokenize(head + text[begin:end])
     sizes = np.cumsum([len(vocabulary.token_bytes(token)) for token in tokens])
