@@ -58,7 +58,9 @@ def rotary(context: int, head_width: int, base: float = ROPE_BASE) -> tuple[Tens
 def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     """Rotary embedding of *adjacent* pairs, the order llama.cpp's llama architecture uses; x: [B, H, T, D]."""
     even, odd = x[..., 0::2], x[..., 1::2]
-    return torch.stack((even * cos - odd * sin, even * sin + odd * cos), dim=-1).flatten(-2).to(x.dtype)
+    turned = torch.stack((even * cos - odd * sin, even * sin + odd * cos), dim=-1).flatten(-2)
+    # A model in bfloat16 stays in it; under autocast, which casts by itself, nothing is rounded twice.
+    return turned if torch.is_autocast_enabled(x.device.type) else turned.to(x.dtype)
 
 
 class Block(nn.Module):
