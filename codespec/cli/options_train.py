@@ -68,21 +68,11 @@ def _add_learning(actions: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )  # fmt: skip
     draft.set_defaults(command="train", model="draft")
     for action, minutes in ((target, 75.0), (draft, 20.0)):
-        action.add_argument("--corpus", type=Path, nargs="*", default=[], metavar="DIR", help="source folders")
-        action.add_argument("--minutes", type=number, default=minutes, metavar="M", help=f"(default: {minutes:g})")
-        action.add_argument("--max-steps", type=positive, default=None, metavar="N")
+        _add_budget(action, minutes, 0.3)
         action.add_argument(
             "--rows", type=positive, metavar="N",
             help="of text in a step: more make fewer steps of more tokens a second (default: 4; 2 for a draft of a run "
             "folder)",
-        )  # fmt: skip
-        action.add_argument(
-            "--rate", type=not_negative, default=1.0, metavar="FACTOR",
-            help="of the learning rates; less than 1 to go on from a model that knows much (default: 1)",
-        )  # fmt: skip
-        action.add_argument(
-            "--decay", type=share, default=0.3, metavar="SHARE",
-            help="of the budget, at its end, in which the learning rates fall to 0 (default: 0.3)",
         )  # fmt: skip
         action.add_argument("--size", choices=["small", "tiny"], default="small", help="tiny is for trying things out")
         action.add_argument("--quantization", default="q8_0", choices=["q8_0", "q4_0", "f16", "f32"])
@@ -92,7 +82,6 @@ def _add_edit(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     """Add ``train edit``."""
     edit = actions.add_parser("edit", help="train a target to predict next edits")
     edit.add_argument("--out", type=Path, required=True, metavar="DIR", help="run folder; continued if it exists")
-    edit.add_argument("--corpus", type=Path, nargs="*", default=[], metavar="DIR", help="source folders")
     edit.add_argument(
         "--previous", type=Path, nargs="*", action="append", default=[], metavar="DIR",
         help="source folders of the versions before of the same packages: what was edited between them; once more for "
@@ -108,8 +97,7 @@ def _add_edit(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         metavar="N",
         help="edits made on files; 0: no training (default: 60000)",
     )
-    edit.add_argument("--minutes", type=number, default=75.0, metavar="M", help="(default: 75)")
-    edit.add_argument("--max-steps", type=positive, default=None, metavar="N")
+    _add_budget(edit, 75.0, 0.4)
     edit.add_argument(
         "--processes",
         type=positive,
@@ -117,13 +105,6 @@ def _add_edit(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         metavar="N",
         help="of one thread each, that train together (default: 1)",
     )
-    edit.add_argument(
-        "--rate", type=not_negative, default=1.0, metavar="FACTOR", help="of the learning rates (default: 1)"
-    )
-    edit.add_argument(
-        "--decay", type=share, default=0.4, metavar="SHARE",
-        help="of the budget, at its end, in which the learning rates fall to 0 (default: 0.4)",
-    )  # fmt: skip
     edit.add_argument("--quantization", default="q8_0", choices=["q8_0", "q4_0", "f16", "f32"])
     edit.add_argument(
         "--cases", type=Path, metavar="FILE", help="write cases of held-out packages, for `python -m benchmarks edit`"
@@ -136,18 +117,24 @@ def _add_fim(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
     fim = actions.add_parser("fim", help="train an adapter (LoRA) that teaches a target to fill in the middle")
     fim.add_argument("--target", metavar="NAME|PATH", help="of the llama architecture (default: settings)")
     fim.add_argument("--out", type=Path, required=True, metavar="DIR", help="run folder; continued if it exists")
-    fim.add_argument("--corpus", type=Path, nargs="*", default=[], metavar="DIR", help="source folders")
-    fim.add_argument("--minutes", type=number, default=75.0, metavar="M", help="(default: 75)")
-    fim.add_argument("--max-steps", type=positive, default=None, metavar="N")
+    _add_budget(fim, 75.0, 0.4)
     fim.add_argument("--rank", type=positive, default=16, metavar="N", help="of the adapter (default: 16)")
     fim.add_argument(
         "--layers", type=positive, default=15, metavar="N", help="that it changes, the last ones (default: 15)"
     )
-    fim.add_argument(
-        "--rate", type=not_negative, default=1.0, metavar="FACTOR", help="of the learning rate (default: 1)"
-    )
-    fim.add_argument(
-        "--decay", type=share, default=0.4, metavar="SHARE",
-        help="of the budget, at its end, in which the learning rate falls to 0 (default: 0.4)",
-    )  # fmt: skip
     fim.set_defaults(command="train", model="fim")
+
+
+def _add_budget(action: argparse.ArgumentParser, minutes: float, decay: float) -> None:
+    """What is learnt from, how long, and at what rates."""
+    action.add_argument("--corpus", type=Path, nargs="*", default=[], metavar="DIR", help="source folders")
+    action.add_argument("--minutes", type=number, default=minutes, metavar="M", help=f"(default: {minutes:g})")
+    action.add_argument("--max-steps", type=positive, default=None, metavar="N")
+    action.add_argument(
+        "--rate", type=not_negative, default=1.0, metavar="FACTOR",
+        help="of the learning rates; less than 1 to go on from a model that knows much (default: 1)",
+    )  # fmt: skip
+    action.add_argument(
+        "--decay", type=share, default=decay, metavar="SHARE",
+        help=f"of the budget, at its end, in which the learning rates fall to 0 (default: {decay:g})",
+    )  # fmt: skip

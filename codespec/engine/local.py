@@ -135,10 +135,13 @@ class LocalEngine(SpeculativeEngine):
             undo.callback(self._servers.close)
             self._placed = layers_on_gpus(gpu_layers, target, longest, kv_type, flash_attention, exact, found)
             layers = int(self._placed.value)
-            self.model = Model(target, gpu_layers=layers, servers=self._servers, progress=progress)
+            padded = exact and not kv_type == flash_attention == "auto"
+            self.model = Model(
+                target, gpu_layers=layers, plain_buffers=padded, servers=self._servers, progress=progress
+            )
             undo.callback(lambda: self.model.close())
-            padded = exact and not (kv_type == flash_attention == "auto" and rows_agree(self.model))
-            if padded:
+            if exact and not padded and not rows_agree(self.model):
+                padded = True
                 self.model.close()
                 self.model = Model(target, gpu_layers=layers, plain_buffers=True, servers=self._servers)
             if self.model.metadata(VOCABULARY_KEY) is not None:

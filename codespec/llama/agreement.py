@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from codespec.llama.context import EXACT_KV, Context
+from codespec.llama.context import Context
+from codespec.llama.defaults import EXACT_KV
 from codespec.llama.examine import key_of
 from codespec.llama.model import Model
 from codespec.llama.probe import fingerprint

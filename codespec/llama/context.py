@@ -21,8 +21,6 @@ SHORTEST = 256
 proposal."""
 EXACT_CHUNK = 32
 """Tokens that are decoded at a time at most where passes are padded, see ``native_context.EXACT_MIN_ROWS``."""
-EXACT_KV = "f16/bf16"
-"""The KV cache with which no kernel depends on the number of rows, see ``agreement``."""
 
 # enum ggml_type
 KV_TYPES = {"f32": 0, "f16": 1, "q4_0": 2, "q4_1": 3, "q5_0": 6, "q5_1": 7, "q8_0": 8, "bf16": 30}

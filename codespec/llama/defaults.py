@@ -12,6 +12,8 @@ from codespec.llama.threads import own_cpus
 from codespec.protocols import CodespecError
 
 LLAMA_CHOOSES = "llama"
+EXACT_KV = "f16/bf16"
+"""The KV cache with which no kernel depends on the number of rows, see ``agreement``."""
 ONE_THREAD_BELOW = 50_000_000
 LONGEST_WITHOUT_FLASH = 16_384
 
@@ -19,7 +21,7 @@ LONGEST_WITHOUT_FLASH = 16_384
 def kv_cache(exact: bool) -> ResolvedSetting:
     """The value of ``kv_type = "auto"``."""
     if exact:
-        return ResolvedSetting("f16/bf16", "with it no kernel depends on the number of rows")
+        return ResolvedSetting(EXACT_KV, "with it no kernel depends on the number of rows")
     return ResolvedSetting("f16", "llama.cpp's own default, which works with and without flash attention")
 
 

@@ -151,56 +151,76 @@ def loss_of(logits: Tensor, labels: Tensor, teacher: Tensor | None, weight: floa
     return weight * soft + (1 - weight) * hard
 
 
-class Learner:
-    """A model in training, with everything that a resumed run needs.
+class Run:
+    """What every training has: a folder with its checkpoint and log, and how far it is.
 
     Args:
-        folder: where checkpoints and the log go; a checkpoint found there is continued.
+        folder: a checkpoint found there is continued.
 
     Attributes:
         seconds, steps, tokens: spent and seen so far, in all parts of the run.
+    """
+
+    def __init__(self, recipe: Recipe, folder: Path) -> None:
+        self.recipe, self.folder = recipe, folder
+        self.device, self.use_bfloat16 = device_and_precision()
+        self.seconds, self.steps, self.tokens = 0.0, 0, 0
+        folder.mkdir(parents=True, exist_ok=True)
+
+    @property
+    def checkpoint(self) -> Path:
+        return self.folder / "checkpoint.pt"
+
+    def found(self) -> dict[str, Any] | None:
+        """What the checkpoint holds besides how far the run is, which is taken over; None where there is none."""
+        if not self.checkpoint.exists():
+            return None
+        state: dict[str, Any] = torch.load(self.checkpoint, map_location=self.device, weights_only=True)
+        self.seconds, self.steps, self.tokens = state["seconds"], state["steps"], state["tokens"]
+        return state
+
+    def write(self, state: dict[str, Any]) -> None:
+        """Write the checkpoint; an interrupted write leaves the old one whole."""
+        temporary = self.checkpoint.with_suffix(".tmp")
+        torch.save({**state, "seconds": self.seconds, "steps": self.steps, "tokens": self.tokens}, temporary)
+        temporary.replace(self.checkpoint)
+
+    def log(self, **entry: float) -> None:
+        """Add a line to ``log.jsonl``."""
+        entry = {name: round(value, 4) for name, value in entry.items()}
+        with (self.folder / "log.jsonl").open("a", encoding="utf-8") as file:
+            file.write(json.dumps(entry) + "\n")
+
+
+class Learner(Run):
+    """A model in training, with everything that a resumed run needs.
 
     Raises:
         ValueError: a model of another shape was trained in this folder.
     """
 
     def __init__(self, model: Llama, recipe: Recipe, folder: Path) -> None:
-        self.recipe, self.folder = recipe, folder
-        self.device, self.use_bfloat16 = device_and_precision()
+        super().__init__(recipe, folder)
         self.model = model.to(self.device)
         self.optimizers = optimizers(self.model, recipe, self.use_bfloat16)
-        self.seconds = 0.0
-        self.steps = 0
-        self.tokens = 0
-        folder.mkdir(parents=True, exist_ok=True)
-        if self.checkpoint.exists():
-            self._load(torch.load(self.checkpoint, map_location=self.device, weights_only=True))
-
-    @property
-    def checkpoint(self) -> Path:
-        return self.folder / "checkpoint.pt"
-
-    def _load(self, state: dict[str, Any]) -> None:
+        state = self.found()
+        if state is None:
+            return
         if ModelShape(**state["shape"]) != self.model.shape:
             raise ValueError(f"{self.checkpoint}: another shape of model was trained here; choose another --out")
         self.model.load_state_dict(state["model"])
         for optimizer, saved in zip(self.optimizers, state["optimizers"], strict=True):
             optimizer.load_state_dict(saved)
-        self.seconds, self.steps, self.tokens = state["seconds"], state["steps"], state["tokens"]
 
     def save(self) -> None:
-        """Write the checkpoint; an interrupted write leaves the old one whole."""
-        temporary = self.checkpoint.with_suffix(".tmp")
-        state = {
-            "shape": asdict(self.model.shape),
-            "model": self.model.state_dict(),
-            "optimizers": [o.state_dict() for o in self.optimizers],
-            "seconds": self.seconds,
-            "steps": self.steps,
-            "tokens": self.tokens,
-        }
-        torch.save(state, temporary)
-        temporary.replace(self.checkpoint)
+        """Write the checkpoint, and draw the loss."""
+        self.write(
+            {
+                "shape": asdict(self.model.shape),
+                "model": self.model.state_dict(),
+                "optimizers": [o.state_dict() for o in self.optimizers],
+            }
+        )
         loss_plot.draw(self.folder)
 
     def autocast(self) -> contextlib.AbstractContextManager[Any]:
@@ -220,12 +240,6 @@ class Learner:
         self.steps += 1
         self.tokens += tokens
         return float(loss.item())
-
-    def log(self, **entry: float) -> None:
-        """Add a line to ``log.jsonl``."""
-        entry = {name: round(value, 4) for name, value in entry.items()}
-        with (self.folder / "log.jsonl").open("a", encoding="utf-8") as file:
-            file.write(json.dumps(entry) + "\n")
 
 
 class TrainingRun(Learner):

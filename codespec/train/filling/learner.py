@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -17,7 +17,7 @@ from codespec.train.edits.rows import Batch
 from codespec.train.filling.lora import adapt, learnt
 from codespec.train.model import Llama
 from codespec.train.progress_bar import ProgressBar
-from codespec.train.train import Recipe, device_and_precision, rate_factor
+from codespec.train.train import Recipe, Run, rate_factor
 
 
 @dataclass(frozen=True)
@@ -31,63 +31,42 @@ class Shape:
     layers: int = 15
 
 
-class FillingRun:
-    """An adapter in training; a checkpoint found in the folder is continued.
+class FillingRun(Run):
+    """An adapter in training.
 
     Args:
         recipe: ``minutes`` and ``adam_rate`` count.
-
-    Attributes:
-        seconds, steps, tokens: spent and seen so far, in all parts of the run.
 
     Raises:
         CodespecError: an adapter of another shape was trained in this folder.
     """
 
     def __init__(self, model: Llama, shape: Shape, recipe: Recipe, folder: Path) -> None:
-        self.recipe, self.folder = recipe, folder
-        self.device, bfloat16 = device_and_precision()
+        super().__init__(recipe, folder)
         torch.manual_seed(recipe.seed)
         # What stays as it is, in the type that is read fastest; what is learnt, in float32.
-        self.model = model.to(self.device, torch.bfloat16 if bfloat16 else torch.float32)
+        self.model = model.to(self.device, torch.bfloat16 if self.use_bfloat16 else torch.float32)
         self.model.cos, self.model.sin = self.model.cos.float(), self.model.sin.float()
         adapt(self.model, shape.rank, shape.layers)
         self.model.to(self.device)
         self.learnt = learnt(self.model)
         self.optimizer = torch.optim.AdamW(self.learnt.values(), lr=recipe.adam_rate, betas=(0.9, 0.98), weight_decay=0)
-        self.seconds, self.steps, self.tokens = 0.0, 0, 0
-        folder.mkdir(parents=True, exist_ok=True)
-        if self.checkpoint.exists():
-            self._load()
+        state = self.found()
+        if state is not None:
+            self._take_over(state)
 
-    @property
-    def checkpoint(self) -> Path:
-        return self.folder / "checkpoint.pt"
-
-    def _load(self) -> None:
-        state = torch.load(self.checkpoint, map_location=self.device, weights_only=True)
-        if {name: value.shape for name, value in state["learnt"].items()} != {
-            name: value.shape for name, value in self.learnt.items()
-        }:
+    def _take_over(self, state: dict[str, Any]) -> None:
+        if _shapes(state["learnt"]) != _shapes(self.learnt):
             raise CodespecError(f"{self.checkpoint}: another shape of adapter was trained here; choose another --out")
         with torch.no_grad():
             for name, value in self.learnt.items():
                 value.copy_(state["learnt"][name])
         self.optimizer.load_state_dict(state["optimizer"])
-        self.seconds, self.steps, self.tokens = state["seconds"], state["steps"], state["tokens"]
 
     def save(self) -> None:
-        """Write the checkpoint; an interrupted write leaves the old one whole."""
-        temporary = self.checkpoint.with_suffix(".tmp")
-        state = {
-            "learnt": {name: value.detach() for name, value in self.learnt.items()},
-            "optimizer": self.optimizer.state_dict(),
-            "seconds": self.seconds,
-            "steps": self.steps,
-            "tokens": self.tokens,
-        }
-        torch.save(state, temporary)
-        temporary.replace(self.checkpoint)
+        """Write the checkpoint."""
+        known = {name: value.detach() for name, value in self.learnt.items()}
+        self.write({"learnt": known, "optimizer": self.optimizer.state_dict()})
 
     def losses(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Nats of each token that counts, and its weight."""
@@ -135,12 +114,12 @@ class FillingRun:
                 bar.at(self.seconds)
                 if self.steps % 20 == 0:
                     bar.note(f"loss {smoothed / weight:.3f}, {self.tokens / 1e6:.2f}M tokens")
-                    self._log(loss=smoothed / weight, tokens=self.tokens, seconds=self.seconds)
+                    self.log(loss=smoothed / weight, tokens=self.tokens, seconds=self.seconds)
                 if time.monotonic() - saved > self.recipe.checkpoint_minutes * 60:
                     self.save()
                     saved = time.monotonic()
         self.save()
 
-    def _log(self, **entry: float) -> None:
-        with (self.folder / "log.jsonl").open("a", encoding="utf-8") as file:
-            file.write(json.dumps({name: round(value, 4) for name, value in entry.items()}) + "\n")
+
+def _shapes(tensors: dict[str, Tensor]) -> dict[str, tuple[int, ...]]:
+    return {name: tuple(value.shape) for name, value in tensors.items()}
