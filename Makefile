@@ -35,7 +35,7 @@ demo: $(VENV)/installed
 	$(BIN)/codespec models pull $(DEMO) || { target=; echo "going on with the embedded model, which is far smaller: its words make little sense"; }; \
 	echo; echo "1. Text that resembles what is there: drafts carry it, many tokens in a call of the target."; echo; \
 	$(BIN)/codespec complete examples/figures.py:26 --show --time-budget 20000 $$target; \
-	echo; echo "2. In the middle of a file: what follows the cursor stays, and chooses among candidates."; echo; \
+	echo; echo "2. In the middle of a file: an adapter has taught the model to read what follows the cursor."; echo; \
 	$(BIN)/codespec complete examples/shapes.py:22 --show --time-budget 20000 $$target; \
 	echo; echo "3. Text held to a JSON Schema."; echo; \
 	$(BIN)/codespec generate --json-schema examples/project.schema.json --temperature 0.8 --seed 2 --show $$target; \

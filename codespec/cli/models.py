@@ -34,13 +34,13 @@ def run_models_list(options: argparse.Namespace) -> int:
 
     infos, bad = [], []
     paths = [path for folder in (EMBEDDED, models_folder()) for path in sorted(folder.glob("*.gguf"))]
-    for path in [*filter(is_whole, paths), *models_in_packages().values()]:
+    for name, path in [*((each.stem, each) for each in filter(is_whole, paths)), *models_in_packages().items()]:
         try:
-            infos.append(inspect(path))
+            infos.append((name, inspect(path)))
         except CodespecError as error:
             bad.append(str(error))
     if options.json:
-        print(json.dumps([_plain(each) for each in infos], indent=1))
+        print(json.dumps([_plain(info) for _, info in infos], indent=1))
     else:
         for line in _table(infos):
             print(line)
@@ -73,6 +73,7 @@ def run_models_inspect(options: argparse.Namespace) -> int:
 
 def run_models_pull(options: argparse.Namespace) -> int:
     """``codespec models pull``."""
+    from codespec.models.fitted import filling_adapter
     from codespec.models.hub import look_up, pull
     from codespec.models.index import look_through
     from codespec.models.info import inspect
@@ -82,10 +83,10 @@ def run_models_pull(options: argparse.Namespace) -> int:
     path = pull(offer, _transfer(), unverified=options.unverified)
     info = inspect(path)
     look_through()  # so that no editor has to wait for that
-    if info.fim is None:
+    if info.fim is None and filling_adapter(path) is None:
         show.error(
             f"{info.name} was not trained to fill in the middle: what follows the cursor ends its texts and chooses "
-            "among them, but the model does not read it"
+            "among them, but the model does not read it; `codespec train fim` teaches it"
         )
     print(f"{path}\nuse it with `codespec models use {path.stem}`")
     return DONE
@@ -118,7 +119,7 @@ def run_models_use(options: argparse.Namespace) -> int:
         role = "draft"
     else:
         path = file_or_model(name)
-        name = str(path) if Path(name).is_file() else path.stem
+        name = str(path) if Path(name).expanduser().is_file() else name.removesuffix(".gguf")
         role = role or _role(path, _current_target(settings), bool(options.language))
         inspect(path)
     if role != "draft" and options.language:
@@ -268,6 +269,8 @@ def _plain(info: ModelInfo) -> dict[str, Any]:
 
 
 def _lines(info: ModelInfo) -> Iterator[tuple[str, str]]:
+    from codespec.models.fitted import filling_adapter
+
     fim = info.fim
     yield "file", f"{info.path} ({info.size / 1e6:,.1f} MB)"
     yield "name", info.name
@@ -278,7 +281,9 @@ def _lines(info: ModelInfo) -> Iterator[tuple[str, str]]:
     yield "licence", info.licence or "not said"
     of = "of a target's, for which alone it drafts: " if info.trimmed else ""
     yield "vocabulary", f"{info.vocabulary_size:,} tokens, {of}{info.vocabulary[:16]}"
-    yield "family", info.family or "none: it cannot fill in the middle"
+    adapter = filling_adapter(info.path) if fim is None else None
+    taught = f"none: {adapter} teaches it to fill in the middle" if adapter else "none: it cannot fill in the middle"
+    yield "family", info.family or taught
     if fim is not None:
         named = {
             "prefix": fim.prefix,
@@ -291,16 +296,17 @@ def _lines(info: ModelInfo) -> Iterator[tuple[str, str]]:
         yield "fill-in-middle", f"{fim.order}: {tokens}"
 
 
-def _table(infos: list[ModelInfo]) -> Iterator[str]:
+def _table(infos: list[tuple[str, ModelInfo]]) -> Iterator[str]:
+    """The models under the names by which they are asked for."""
     from codespec.config import load
 
     settings, _ = load()
     target = _current_target(settings)
-    vocabulary = next((each.vocabulary for each in infos if each.path == target), "")
+    vocabulary = next((info.vocabulary for _, info in infos if info.path == target), "")
     drafts = {"": settings.draft, **{name: own.draft for name, own in settings.language.items() if own.draft}}
     yield f"{'model':32} {'parameters':>12} {'kind':8} {'MB':>9}  {'family':10} use"
-    for info in infos:
-        languages = [language for language, draft in drafts.items() if draft in (info.path.stem, str(info.path))]
+    for name, info in infos:
+        languages = [language for language, draft in drafts.items() if draft in (name, str(info.path))]
         use = "target" if info.path == target else ""
         if languages:
             use = "draft" + "".join(f" {language}" for language in languages)
@@ -309,6 +315,6 @@ def _table(infos: list[ModelInfo]) -> Iterator[str]:
         elif not use and vocabulary and info.vocabulary == vocabulary:
             use = f"can draft {', '.join(info.languages)}".rstrip()
         yield (
-            f"{info.path.stem:32} {info.parameters:>12,} {info.quantization:8} {info.size / 1e6:>9,.1f}  "
+            f"{name:32} {info.parameters:>12,} {info.quantization:8} {info.size / 1e6:>9,.1f}  "
             f"{info.family or '-':10} {use}"
         ).rstrip()

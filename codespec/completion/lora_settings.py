@@ -22,8 +22,8 @@ class LoraSelection:
 
     Attributes:
         layout: for filling in, that the target's adapter was trained with; None where it was not, or is not in use.
-        told: for ``target_lora`` and ``draft_lora``, where they are set: path, scale, and the problem that keeps the
-            adapter from use.
+        told: for ``target_lora`` and ``draft_lora``, where there is one, set or found: path, scale, and the problem
+            that keeps the adapter from use.
     """
 
     def __init__(self, engine: Engine, config: Config, problems: list[str]) -> None:
@@ -37,7 +37,7 @@ class LoraSelection:
         self.use()
         self.layout: FimFormat | None = None
         if self._target is not None and self._target.scale and not engine.adapter_problem:
-            self.layout = adapter_layout(self._target.path)
+            self.layout = adapter_layout(self._target.path, engine.vocabulary.size)
 
     def _found(self, settings: LoraConfig) -> LoraRequest | None:
         if settings.path == NONE:

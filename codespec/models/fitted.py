@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from codespec.llama.gguf import read_header
+from codespec.llama.gguf import file_parts, read_header
 from codespec.models.fim import Family, FimFormat
 from codespec.models.registry import EMBEDDED, adapters_folder
 from codespec.protocols import CodespecError
@@ -26,19 +26,21 @@ _FAMILY = Family("adapter", None, ("spm",), suffix_first=True)
 
 
 def fingerprint(path: Path) -> str:
-    """A hash of a model's norms, which all of its quantizations keep as they are.
+    """A hash of a model's norms, which all of its quantizations keep as they are, in whatever number of files.
 
     Raises:
-        CodespecError: the file cannot be read, or is no GGUF file.
+        CodespecError: a file cannot be read, or is no GGUF file.
     """
+    norms = {}
+    for part in file_parts(path):
+        with part.open("rb") as file:
+            for name, tensor in read_header(part).tensors.items():
+                if name.endswith("norm.weight") and tensor.kind == _F32:
+                    file.seek(tensor.start)
+                    norms[name] = file.read(4 * tensor.shape[0])
     digest = hashlib.sha256()
-    tensors = read_header(path).tensors
-    with path.open("rb") as file:
-        for name in sorted(tensors):
-            tensor = tensors[name]
-            if name.endswith("norm.weight") and tensor.kind == _F32:
-                file.seek(tensor.start)
-                digest.update(name.encode() + file.read(4 * tensor.shape[0]))
+    for name in sorted(norms):
+        digest.update(name.encode() + norms[name])
     return digest.hexdigest()[:32]
 
 
@@ -62,14 +64,18 @@ def _made_for(adapter: Path) -> str:
         return ""
 
 
-def adapter_layout(adapter: Path) -> FimFormat | None:
-    """The layout that an adapter was trained with; None where it does not teach to fill in.
+def adapter_layout(adapter: Path, size: int) -> FimFormat | None:
+    """The layout that an adapter was trained with; None where it does not teach to fill in a model of ``size`` tokens.
 
     Raises:
         CodespecError: the file cannot be read, or is no GGUF file.
     """
     metadata = read_header(adapter).metadata
     prefix, suffix = metadata.get(PREFIX_KEY), metadata.get(SUFFIX_KEY)
-    if not isinstance(prefix, int) or not isinstance(suffix, int):
+    if (
+        not isinstance(prefix, int)
+        or not isinstance(suffix, int)
+        or not 0 <= min(prefix, suffix) <= max(prefix, suffix) < size
+    ):
         return None
     return FimFormat(prefix, suffix, None, "spm", family=_FAMILY)

@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 from codespec.cli.main import main
+from codespec.config import load
 from codespec.models.catalogue import PACKAGED, known_model
 from codespec.models.hub import Download, Remote, look_up, pull
 from codespec.models.installed import models_in_packages
@@ -135,7 +136,9 @@ def test_a_package_that_declares_its_models_needs_no_pull(installed, capsys):
     assert models_in_packages() == {"mine": installed}
     assert find_target("mine") == installed
     assert main(["models", "list"]) == 0
-    assert "tiny" in capsys.readouterr().out
+    assert "\nmine " in capsys.readouterr().out
+    assert main(["models", "use", "mine", "--as", "target"]) == 0
+    assert load()[0].target.path == "mine"
     with pytest.raises(CodespecError, match=r"one of .*mine"):
         find_target("theirs")
 

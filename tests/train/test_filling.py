@@ -84,7 +84,7 @@ def test_a_run_goes_on_and_its_adapter_fits(tmp_path, capsys):
     path = tmp_path / "fim-target.gguf"
     first = path.read_bytes()
     check(path, EMBEDDED_TARGET)
-    layout = adapter_layout(path)
+    layout = adapter_layout(path, 8192)
     assert layout is not None
     assert layout.prefix != layout.suffix
     assert layout.arrange([], [7, 8], [9]) == [layout.suffix, 9, layout.prefix, 7, 8]

@@ -82,7 +82,7 @@ def _line_end(text: str, start: int) -> int:
 def example(
     rnd: random.Random, text: str, begin: int, end: int, vocabulary: LlamaVocabulary, markers: Markers
 ) -> Row | None:
-    """The row for the middle from ``begin`` to ``end``; None where it is too long, or a middle cuts a character."""
+    """The row for the middle from ``begin`` to ``end``; None where it is too long."""
     before, after = rnd.randint(*BEFORE), rnd.randint(*AFTER)
     head = text[max(0, begin - before * CHARACTERS) : begin]
     known = vocabulary.tokenize(head)[-before:]

@@ -11,6 +11,7 @@ from pathlib import Path
 import torch
 
 from codespec.llama.model import LlamaVocabulary, Model
+from codespec.models.info import inspect
 from codespec.models.registry import file_or_model
 from codespec.protocols import CodespecError
 from codespec.train import corpus, data
@@ -60,7 +61,12 @@ def markers_of(model: Llama, vocabulary: LlamaVocabulary, used: str) -> Markers:
 
 def run(options: argparse.Namespace) -> int:
     """``codespec train fim``."""
+    if not options.target:
+        raise CodespecError("the embedded target fills in by itself; name another with --target")
     target, out = file_or_model(options.target), options.out
+    inspected = inspect(target)
+    if inspected.fim is not None:
+        say(f"{target}: it fills in by itself ({inspected.family}): codespec uses no adapter for that with it")
     model = load_llama(target)
     if not (out / "corpus.jsonl.gz").exists():
         corpus.build(options.corpus or corpus.default_folders(), out)
