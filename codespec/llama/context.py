@@ -164,6 +164,8 @@ class Context(NativeContext):
         if adapter is not None:
             adapter.users.add(self)
         self.adapter, self.adapter_scale = adapter, scale
+        # An adapter's matrices are of another type than the model's: their kernels were not tried, and f16's differ.
+        self.fills_up = self.padded or (self.exact and adapter is not None)
 
     @property
     def adapter_key(self) -> str:

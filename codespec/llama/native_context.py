@@ -14,7 +14,7 @@ from codespec.llama.runtime import Cancellation, abort_callback, decode_failure,
 from codespec.llama.threads import Threads
 from codespec.protocols import CodespecError, Logits
 
-# Padded, every decode has at least 2 rows and fewer than 64: CPU kernels differ at 1 row and from 64 on.
+# Filled up, every decode has at least 2 rows: many CPU kernels differ at 1 row. Padded, it also has fewer than 64.
 EXACT_MIN_ROWS = 2
 
 
@@ -31,9 +31,10 @@ class NativeContext:
         threads: at most.
         follows: chooses their number for each forward pass; None where it stays as it is.
         exact: whether logits are the same whatever the tokens are batched with.
-        padded: at least ``EXACT_MIN_ROWS`` rows are decoded at a time.
+        padded: ``fills_up``, and the prefill is cut at fixed places.
 
     Attributes:
+        fills_up: at least ``EXACT_MIN_ROWS`` rows are decoded at a time.
         cells: the KV cells of all sequences.
         room: tokens that a sequence may have.
         threads_now: of the latest forward pass; ``on_threads`` is called with every other number.
@@ -54,9 +55,10 @@ class NativeContext:
     ) -> None:
         self._api = library()
         self.model, self.pointer, self.length, self.exact, self.padded = model, pointer, length, exact, padded
+        self.fills_up = padded
         self.batch_size = batch_size
         # Beside the tokens of a sequence there must be room for the rows that fill a pass up.
-        self.room = length - (EXACT_MIN_ROWS - 1 if padded else 0)
+        self.room = length - (EXACT_MIN_ROWS - 1 if exact else 0)
         self.cells = KvCells(pointer)
         self.threads = self.threads_now = threads
         self.follows = follows
@@ -116,7 +118,7 @@ class NativeContext:
             CodespecError: the context is full (``ContextFull``), or decoding failed; nothing of the chunk remains.
         """
         count = rows = len(tokens)
-        if self.padded:
+        if self.fills_up:
             rows = max(count, EXACT_MIN_ROWS)
         batch = self._rows.of_one(tokens, rows, sequence_id, position, last)
         self._choose_threads()

@@ -195,7 +195,7 @@ def test_it_says_while_a_prompt_is_read(engine):
     assert all(seen)
     assert not engine.reading
     seen.clear()
-    for _ in engine.generate([*range(3000, 3150), *range(2000, 2050)], limits=Limits(8), cancel=Watches()):
+    for _ in engine.generate([*range(3000, 3150), *range(2000, 2200)], limits=Limits(8), cancel=Watches()):
         assert not engine.reading
     assert True in seen
     assert seen[-1] is False

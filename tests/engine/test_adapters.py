@@ -103,7 +103,7 @@ def test_nothing_of_an_adapter_stays(files, exact):
 
 
 def test_exact_decoding_is_exact_with_an_adapter(files):
-    with Model(EMBEDDED_TARGET, plain_buffers=True) as model, Context(model, exact=True, padded=True) as context:
+    with Model(EMBEDDED_TARGET, plain_buffers=True) as model, Context(model, exact=True) as context:
         context.use(Adapter(model, files / "one.gguf"))
         whole = logits(context, PROMPT[:30])
         sequence = context.sequence()
