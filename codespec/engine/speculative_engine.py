@@ -70,8 +70,8 @@ class SpeculativeEngine:
 
     @property
     def about(self) -> dict[str, object]:
-        """Nothing more."""
-        return {}
+        """``reading``: as the generator has it."""
+        return {"reading": self._generator.reading}
 
     @property
     def draft(self) -> Path | None:
@@ -91,7 +91,7 @@ class SpeculativeEngine:
     @property
     def reading(self) -> bool:
         """Whether a prompt is being decoded; from any thread."""
-        return self._generator.reading
+        return self._generator.reading is not None
 
     @property
     def statistics(self) -> Statistics:

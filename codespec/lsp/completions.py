@@ -12,6 +12,7 @@ from codespec.lsp.traces import Traces
 
 if TYPE_CHECKING:
     from codespec.completion.request import Completion, Request
+    from codespec.lsp.nothing import Nothing
     from codespec.protocols import Cancel
     from codespec.worker.jobs import Completes, Job
 
@@ -72,6 +73,7 @@ class Usage:
         language: of the latest request.
         languages: that were asked for.
         client_name: of the editor, as it calls itself; empty where it does not.
+        nothing: why the latest answer was empty; None where it was not.
     """
 
     requests: int = 0
@@ -80,3 +82,4 @@ class Usage:
     language: str = ""
     languages: set[str] = field(default_factory=set)
     client_name: str = ""
+    nothing: Nothing | None = None

@@ -22,6 +22,8 @@ _TOLD = (
     "acceptance",
     "tokens_per_second",
     "from_memory_share",
+    "reading",
+    "nothing",
     "edits_mode",
 )
 
@@ -30,7 +32,7 @@ class StatusReporter:
     """Sends ``codespec/status`` when its content has changed, twice a second at most.
 
     Args:
-        status: returns the whole status; called in a thread of its own, and again where it is ``stale``.
+        status: returns the whole status; called in a thread of its own, and again where it is ``stale`` or ``busy``.
         notify: sends a notification.
 
     Attributes:
@@ -63,7 +65,7 @@ class StatusReporter:
                     self._sent = told
                     self._notify(NOTIFICATION, told)
                 await asyncio.sleep(EVERY_S)
-                if not (self._again or status.get("stale")):
+                if not (self._again or status.get("stale") or status.get("state") == "busy"):
                     break
         except OSError:
             pass  # the client is gone

@@ -65,7 +65,6 @@ class Generator:
 
     Attributes:
         draft: may be exchanged; counts from the next generation on.
-        reading: whether a prompt is being decoded; may be asked from any thread.
         token_ms: what a token of a prompt took lately, in milliseconds; 0 before one was read.
         statistics: of the current or last generation. ``grammar_ms`` (every call of either grammar state) lies
             inside ``draft_ms`` and ``verify_ms`` (target pass, choice of tokens, rollback).
@@ -92,9 +91,15 @@ class Generator:
         self._length = FixedLength(draft_length)
         self._on_pass = on_pass
         self.statistics = Statistics()
-        self.reading = False
+        self._to_read = 0
         self.token_ms = 0.0
         self._prompt = 0
+
+    @property
+    def reading(self) -> int | None:
+        """The percentage that is read of the prompt that is being decoded, None while none is; from any thread."""
+        whole = self._to_read
+        return min(100, 100 * len(self._sequence.tokens) // whole) if whole else None
 
     @property
     def held(self) -> list[int]:
@@ -184,13 +189,13 @@ class Generator:
         """Decode what the KV cache lacks of a prompt but for ``rest`` tokens, or fewer, at its end."""
         first, most, _ = self._steps()
         stop = cancel.is_set if cancel is not None else lambda: False
-        self.reading = True
+        self._to_read = len(prompt)
         began = perf_counter()
         try:
             with self._whole_steps():
                 decoded = self._sequence.read(prompt, first or len(prompt), most, stop, rest)
         finally:
-            self.reading = False
+            self._to_read = 0
         if decoded >= _TIMED:
             ms = since(began) / decoded
             self.token_ms = ms if not self.token_ms else self.token_ms + (ms - self.token_ms) / 3

@@ -325,3 +325,21 @@ def test_a_model_that_cannot_be_loaded(kind, folder, monkeypatch):
         editor.wait(lambda: editor.statusline() == "codespec: failed")
         editor.type("Ad<Tab>")
         assert editor.saved() == ["abcd    "]
+
+
+def test_it_says_why_nothing_is_shown(kind, folder, monkeypatch, artifacts):
+    monkeypatch.setenv("STUB_STEP_S", "0.03")
+    after = "vim.o.statusline = \"%{v:lua.require'codespec'.statusline()}\""
+    with editing(kind, folder, STUB, "x\n", after=after) as editor:
+        editor.type("Aunfitting")
+        editor.wait(lambda: editor.statusline().endswith("· did not fit"))
+        editor.wait(lambda: "did not fit" in "".join(editor.rows()))
+        draw(editor.screen, artifacts / f"neovim-{kind.name}-nothing.svg", 24)
+        editor.type("<Esc>:Codespec status<CR>")
+        editor.wait(lambda: any("does not fit what follows the cursor" in row for row in editor.rows()))
+        editor.type("q:Codespec trace<CR>")
+        editor.wait(lambda: any("Nothing of it was shown." in row for row in editor.rows()))
+        editor.type("qosteps=99")
+        editor.wait(lambda: editor.statusline().endswith("· reading 40/100"))
+        editor.wait_for_ghost()
+        editor.wait(lambda: "·" not in editor.statusline())

@@ -77,7 +77,6 @@ def test_several_lines(editor):
         editor.wait_for_no_ghost()
     assert "\n" in found, "the embedded models had several lines to say nowhere"
     editor.picture("shown")
-    editor.publish("vscode.png")
     before = editor.lines()
     editor.accept()
     saved = editor.save(path)
@@ -263,7 +262,6 @@ def test_the_trace_tells_where_each_token_came_from(editor):
     shown = editor.wait_for_ghost()
     page = trace(editor)
     editor.picture("trace")
-    editor.publish("trace.png")
     written = page.evaluate(
         "() => { const text = document.querySelector('pre.text').cloneNode(true);"
         " text.querySelectorAll('del, i').forEach((each) => each.remove()); return text.textContent; }"

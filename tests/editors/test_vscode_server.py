@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from common import STUB
-from test_vscode import name, notifications
+from test_vscode import close_page, name, notifications, trace
 
 STUBBED = {"codespec.max_tokens": 20, "codespec.generate_ahead": False, "codespec.prefetch": False}
 
@@ -183,3 +183,22 @@ def test_an_installation_that_fails_says_why(window, windows, tmp_path):
 
 def press_button(editor, label: str) -> None:
     editor.page.locator(".notification-toast .monaco-button", has_text=label).first.click()
+
+
+def test_the_status_bar_says_why_nothing_is_shown(editor):
+    path = editor.open(name(), "x\n")
+    editor.press("End")
+    editor.type("unfitting")
+    editor.wait(lambda: "· did not fit" in editor.status(), "the status bar says why")
+    editor.picture("nothing")
+    page = trace(editor)
+    assert "does not fit what follows the cursor" in page.locator("body").inner_text()
+    editor.picture("trace")
+    close_page(editor)
+    editor.press("Enter")
+    editor.type("steps=60")
+    editor.wait(lambda: "· reading 40 %" in editor.status(), "the status bar says that the model reads")
+    editor.picture("reading")
+    editor.wait_for_ghost()
+    editor.wait(lambda: "reading" not in editor.status() and "did not" not in editor.status(), "there is something")
+    editor.save(path)

@@ -20,6 +20,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from codespec.completion.request import Completion, Request
@@ -60,6 +61,10 @@ class StubCompleter:
         say(f"done {name}")
         if line.endswith("nothing"):
             return []
+        if line.endswith("unfitting"):
+            return [replace(completion(""), report={"gate": "dropped"})]
+        if line.endswith("late"):
+            return [replace(completion(""), finish_reason="time")]
         text = "one\r\ntwo\n" if line.endswith("two lines") else f"<{before[-3:]}|{self._config.max_tokens}>"
         return [completion(text + "!" * index) for index in range(request.count)]
 
@@ -94,7 +99,7 @@ class StubCompleter:
         say(f"forgot {workspace}")
 
     def status(self, languages: Iterable[str] = ()) -> dict[str, Any]:
-        return {"target": "stub"}
+        return {"target": "stub", "reading": 40}
 
     def idle(self, go_on: Callable[[], bool]) -> bool:
         return True

@@ -281,6 +281,17 @@ def test_cancelled_within_a_pass_keeps_its_tokens(table: Table) -> None:
     assert rounds[-1].finish_reason == "cancelled"
 
 
+def test_how_much_of_a_prompt_is_read_can_be_seen(table: Table) -> None:
+    target = TableTarget(table)
+    generator = Generator(target, None, END, steps=lambda: (2, 2, 1))
+    seen: list[int | None] = []
+    target.on_decode = lambda: seen.append(generator.reading)
+    assert generator.reading is None
+    joined(generator.generate([1, 2] * 4, SAMPLED, Limits(1)))
+    assert [each for each in seen if each is not None] == [0, 28, 57, 85]  # the last token is decoded with what follows
+    assert generator.reading is None
+
+
 def test_time_budget(table: Table) -> None:
     generator = Generator(TableTarget(table), None, END)
     assert joined(generator.generate([1], SAMPLED, Limits(9, time_budget_ms=0))) == ([], "time")

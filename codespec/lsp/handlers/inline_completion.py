@@ -15,6 +15,7 @@ from codespec.lsp.completions import completing
 from codespec.lsp.handlers.awaiting import result_of
 from codespec.lsp.handlers.prefetch import prefetch
 from codespec.lsp.items import Cursor, to_item
+from codespec.lsp.nothing import FAILED, PRIVATE, SWITCHED_OFF, Nothing, why_nothing
 from codespec.lsp.session import CodespecServer
 from codespec.protocols import CodespecError
 
@@ -61,9 +62,11 @@ async def find(ls: CodespecServer, uri: str, position: types.Position, count: in
         row, column = document.locate(position)
         cursor = Cursor(row, column, document.line(row), document.units)
         if ls.private.holds(document, ls.folder_of(uri)):
+            _tell(ls, PRIVATE)
             return Answer(cursor, (), ())
         request = replace(ls.request_at(document, row, column), count=count)
         if not ls.settings.config.for_language(request.language).enabled:
+            _tell(ls, SWITCHED_OFF)
             return None
         ls.usage.language = request.language
         ls.usage.languages.add(request.language)
@@ -76,16 +79,28 @@ async def find(ls: CodespecServer, uri: str, position: types.Position, count: in
             if completions is None:
                 return None
         # Editors hold lines without their ends and write the document's own.
-        completions = [replace(each, text=plain(each.text)) for each in completions if each.text]
+        told, completions = completions, [replace(each, text=plain(each.text)) for each in completions if each.text]
+        nothing = None if completions else why_nothing(told)
+        _tell(ls, nothing)
+        if nothing is not None and told and not from_memory:
+            ls.completions.traces.show(uri, "", nothing.why)
         identifiers = _offer(ls, uri, row, request, completions, from_memory)
         ms = (perf_counter() - began) * 1e3
         ls.completions.times.add(position.line, position.character, ms, from_memory, completions)
         return Answer(cursor, completions, identifiers)
     except CodespecError as error:
+        _tell(ls, FAILED)
         ls.messages.failure(error)
     except Exception:
+        _tell(ls, FAILED)
         logger.exception("a request for completions failed")
     return None
+
+
+def _tell(ls: CodespecServer, nothing: Nothing | None) -> None:
+    """Have the status say why there is nothing; None: there is something."""
+    ls.usage.nothing = nothing
+    ls.reporter.touch()
 
 
 def _offer(

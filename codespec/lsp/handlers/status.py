@@ -34,6 +34,8 @@ def status_of(ls: CodespecServer, language: str = "") -> dict[str, Any]:
         "grammar": own.grammar,
         "enabled": own.enabled,
         "edits_mode": config.edits.mode,
+        "reading": models.get("reading") if models["state"] == "busy" else None,
+        "nothing": ls.usage.nothing.as_json() if ls.usage.nothing is not None else None,
         "languages": {name: _in_force(ls, name) for name in names},
         "acceptance": round(models.get("accepted", 0) / drafted, 3) if drafted else None,
         "requests": requests,

@@ -104,7 +104,7 @@ export class Menu {
       );
     }
     group('look');
-    add('$(list-flat) Trace of the Last Completion', 'codespec.showTrace');
+    add('$(list-flat) Trace of the Last Completion', 'codespec.showTrace', status?.nothing ? `empty: ${status.nothing.why}` : '');
     add('$(graph) Statistics', 'codespec.showStatistics');
     add('$(output) Log', 'codespec.showLog');
     add('$(gear) Settings', 'codespec.openSettings');

@@ -23,6 +23,15 @@ export interface Status {
   readonly tokens_per_second?: number;
   /** Whether next edits are offered. */
   readonly edits_mode?: 'automatic' | 'manual' | 'off';
+  /** Per cent of the prompt that is read, while one is. */
+  readonly reading?: number | null;
+  /** Why the latest answer was empty. */
+  readonly nothing?: Nothing | null;
+}
+
+export interface Nothing {
+  readonly short: string;
+  readonly why: string;
 }
 
 /** What has become of the process. */

@@ -106,6 +106,18 @@ export class StatusBar implements vscode.Disposable {
     if (status.state === 'off') {
       return { text: '$(circle-slash) codespec', details: ['Switched off by codespec.toml', ...details] };
     }
+    if (typeof status.reading === 'number') {
+      return {
+        text: `$(loading~spin) ${modelName(status.target)} · reading ${status.reading} %`,
+        details: ['The model reads the text around the cursor before it can write', ...details],
+      };
+    }
+    if (status.state !== 'busy' && status.nothing) {
+      return {
+        text: `$(circle-slash) ${modelName(status.target)} · ${status.nothing.short}`,
+        details: [`Nothing shown: ${status.nothing.why}`, ...details],
+      };
+    }
     return { text: `$(zap) ${models}${rate}`, details: [status.state === 'busy' ? 'Completing' : 'Ready', ...details] };
   }
 }

@@ -29,6 +29,8 @@ export interface Trace {
   readonly target: string;
   readonly timings_ms: Readonly<Record<string, number>>;
   readonly passes: readonly Pass[];
+  /** Why nothing of it was shown; empty where something was. */
+  readonly nothing?: string;
 }
 
 const KINDS: Readonly<Record<string, string>> = {
@@ -72,6 +74,7 @@ export function tracePage(trace: Trace): string {
   ];
   return `<h1>Where each token came from</h1>
 <p>${trace.tokens} tokens in ${trace.target_calls} passes of the target; ${share}.</p>
+${trace.nothing ? `<p><strong>Nothing of it was shown.</strong> ${escape(trace.nothing)}.</p>` : ''}
 <ul class="legend" aria-label="Legend">${legend.join('')}</ul>
 <pre class="text" tabindex="0" aria-label="The completion">${trace.passes.map(written).join('')}</pre>
 <h2>Time</h2>

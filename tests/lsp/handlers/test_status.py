@@ -39,6 +39,38 @@ async def test_the_client_is_told_when_the_state_changes(tmp_path):
         await until(lambda: states()[-1] == "off")
 
 
+async def test_the_client_is_told_why_nothing_is_shown(tmp_path):
+    async with running(tmp_path, configuration={}) as server:
+
+        async def told(line: int, column: int) -> str | None:
+            await server.ask(line, column)
+            found = await run_command(server, "codespec.status")
+            return found["nothing"] and found["nothing"]["short"]
+
+        server.open("unfitting\nlate\nnothing\nelse\n")
+        assert await told(0, 9) == "did not fit"
+        trace = await run_command(server, "codespec.trace")
+        assert (trace["shown"], trace["nothing"]) == ("", "What the model wrote does not fit what follows the cursor")
+        assert await told(1, 4) == "time was up"
+        assert await told(2, 7) == "nothing to add"
+        assert await told(3, 4) is None
+        server.open('KEY = "sk_live_4eC39HqLyjWDarjtT1zdp7dc"\n', "file:///work/secret.py")
+        await server.ask(0, 3, "file:///work/secret.py")
+        assert (await run_command(server, "codespec.status"))["nothing"]["short"] == "private file"
+        off = types.DidChangeConfigurationParams({"codespec": {"language": {"python": {"enabled": False}}}})
+        server.client.workspace_did_change_configuration(off)
+        assert await told(0, 9) == "off here"
+
+
+async def test_how_much_of_a_prompt_is_read_is_told_while_one_is(tmp_path):
+    async with running(tmp_path, env={"STUB_STEP_S": "0.01"}, configuration={}) as server:
+        server.open("steps=150\n")
+        request = asyncio.create_task(server.ask(0, 9))
+        await until(lambda: bool(server.client.statuses) and plain(server.client.statuses[-1])["reading"] == 40)
+        await request
+        await until(lambda: plain(server.client.statuses[-1])["reading"] is None)
+
+
 async def test_the_client_is_told_no_more_than_it_can_show(tmp_path):
     async with running(tmp_path) as server:
         server.open("".join(f"x{number}\n" for number in range(100)))

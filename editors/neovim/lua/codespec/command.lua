@@ -74,6 +74,8 @@ function M.status()
     for _, name in ipairs({ 'state', 'target', 'draft', 'grammar', 'enabled' }) do
       table.insert(lines, name .. ': ' .. show_value(status[name]))
     end
+    local nothing = type(status.nothing) == 'table' and status.nothing.why or nil
+    table.insert(lines, 'why nothing was shown last: ' .. show_value(nothing))
     for _, figure in ipairs({
       { 'acceptance', 'share of drafted tokens that were right' },
       { 'tokens_per_second', 'tokens per second' },

@@ -97,6 +97,11 @@ function M.statusline()
       table.insert(words, ('%.2f'):format(status.acceptance))
     end
   end
+  if type(status.reading) == 'number' then
+    table.insert(words, ('· reading %d/100'):format(status.reading))
+  elseif status.state == 'ready' and type(status.nothing) == 'table' then
+    table.insert(words, '· ' .. status.nothing.short)
+  end
   return table.concat(words, ' ')
 end
 

@@ -85,6 +85,9 @@ function M.show(trace)
   local drafted = trace.drafted > 0 and ('%d of %d drafted tokens accepted'):format(trace.accepted, trace.drafted)
   page:write(('%d tokens in %d passes of the target; '):format(trace.tokens, trace.target_calls))
   page:write((drafted or 'nothing was drafted') .. '\n')
+  if trace.nothing and trace.nothing ~= '' then
+    page:write('Nothing of it was shown. ' .. trace.nothing .. '.\n', 'WarningMsg')
+  end
   for _, source in ipairs(SOURCES) do
     page:write(source[3], source[2])
     page:write('   ')
