@@ -2,6 +2,7 @@
 # make test     run the tests, the files on two processes (WORKERS=0: on one)
 # make test-train  run the tests of training (installs torch)
 # make test-editors  run the tests in VS Code, Neovim, Emacs and Vim, which it installs (REPEAT=10: each of them ten times)
+# make test-tools  run the tests that need llama.cpp's server, vocabularies or TypeScript's compiler, which it builds and installs
 # make llama-server  build llama.cpp's server of the pinned version, for the tests of engines elsewhere (10 minutes)
 # make test-vllm  run the tests with a real vLLM, which it installs (PLACES=20: 200 texts)
 # make judges   what `python -m benchmarks gate` judges by: TypeScript's compiler and libraries; tells of programs that are missing
@@ -26,7 +27,7 @@ LLAMA := llama-cpp-python==0.3.36
 # Layers of a model may go to other machines (docs/remote.md), which is off by default in llama.cpp.
 LLAMA_FLAGS := -DCMAKE_CXX_FLAGS='-fno-tree-dse -fno-dse' -DLLAVA_BUILD=OFF -DGGML_RPC=ON
 
-.PHONY: demo test test-train test-editors llama-server rpc-server test-vllm judges fuzz attack lint format serve clean
+.PHONY: demo test test-train test-editors test-tools llama-server rpc-server test-vllm judges fuzz attack lint format serve clean
 
 # The settings stay as they are. Without a network, or a mirror of packages, the embedded model answers.
 DEMO = smollm2-135m
@@ -42,11 +43,15 @@ demo: $(VENV)/installed
 	echo; echo "4. A larger model for this machine:"; echo; \
 	$(BIN)/codespec models suggest | grep -v -e '--as draft' | tail -n 1
 
-# The tests of a file share servers and models, and stay together.
+# The same tests whatever other targets have installed. Those of a file share servers and models, and stay together.
 WORKERS ?= 2
 test: $(VENV)/installed-test
 	@$(BIN)/python tests/real_model.py
-	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile
+	$(BIN)/python -m pytest -m "not tools" --numprocesses $(WORKERS) --dist loadfile
+
+test-tools: llama-server judges
+	@$(BIN)/python tests/real_model.py
+	$(BIN)/python -m pytest -m tools
 
 # The tests of training need torch, which is large; TORCH chooses the build, such as "torch==2.13.0".
 TORCH ?= torch
@@ -62,7 +67,7 @@ test-editors: $(VENV)/installed-test
 	tests/editors/install.sh $(EDITORS) $(BIN)/python
 	CODESPEC_EDITORS=$(EDITORS) CODESPEC_REPEAT=$(REPEAT) $(BIN)/python -m pytest tests/editors
 
-# Tests of engines elsewhere ask the server of the very llama.cpp that the package is built from; without it they skip.
+# Tests of engines elsewhere ask the server of the very llama.cpp that the package is built from (`make test-tools`).
 TOOLS := $(abspath $(VENV))/llama-tools
 llama-server: $(TOOLS)/build/bin/llama-server
 

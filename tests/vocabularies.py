@@ -3,6 +3,8 @@
 import os
 from pathlib import Path
 
+import pytest
+
 NAMES = ("qwen2", "starcoder", "deepseek-coder", "llama-bpe", "gpt-2", "gemma-4")
 VOCABULARIES = Path(
     os.environ.get("CODESPEC_VOCABULARIES") or Path(__file__).parents[1] / ".venv" / "llama-tools" / "vocabularies"
@@ -11,6 +13,12 @@ VOCABULARIES = Path(
 
 
 def vocabulary_files():
-    """``embedded``, ``smollm2``, and the files that are there."""
+    """``embedded``, ``smollm2``, and files; the tests with these need ``make llama-server``."""
     files = [VOCABULARIES / f"ggml-vocab-{name}.gguf" for name in NAMES]
-    return ["embedded", "smollm2", *(path for path in files if path.exists())]
+    return ["embedded", "smollm2", *(pytest.param(path, id=path.stem, marks=pytest.mark.tools) for path in files)]
+
+
+def skip_without(path):
+    """Skip the test where one of these files is missing."""
+    if isinstance(path, Path) and not path.exists():
+        pytest.skip(f"no {path.name}: `make llama-server` keeps those of llama-cpp-python's source distribution")

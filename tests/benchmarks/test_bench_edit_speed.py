@@ -132,6 +132,7 @@ def test_settings_are_chosen_by_how_they_begin() -> None:
         selected("server nothing")
 
 
+@pytest.mark.tools
 @pytest.mark.skipif(not (SERVERS / "llama-server").is_file(), reason="make llama-server")
 def test_llama_cpp_writes_the_same(tmp_path: Path) -> None:
     (tmp_path / "cases.jsonl").write_text(as_line(rename(30)) + "\n" + as_line(rename()) + "\n")

@@ -11,7 +11,7 @@ import sysconfig
 from pathlib import Path
 
 import pytest
-from vocabularies import VOCABULARIES, vocabulary_files
+from vocabularies import skip_without, vocabulary_files
 
 from codespec.completion.lead import LONGEST_LEAD, lead_of
 from codespec.llama.model import Model
@@ -68,6 +68,7 @@ def listed(prefix):
 
 @pytest.mark.parametrize("path", vocabulary_files())
 def test_tokens_of_prompt_and_text_are_those_of_the_whole(request, path):
+    skip_without(path)
     path = {"embedded": EMBEDDED_TARGET}.get(path) or (
         request.getfixturevalue("smollm2") if path == "smollm2" else path
     )
@@ -88,9 +89,3 @@ def test_tokens_of_prompt_and_text_are_those_of_the_whole(request, path):
             unhealed += before != whole[: len(before)]
     assert not broken
     assert unhealed > PLACES // 20  # the places are such that healing is needed
-
-
-def test_the_vocabularies_are_those_of_models_that_people_run():
-    if not VOCABULARIES.is_dir():
-        pytest.skip("no vocabularies: `make llama-server` keeps those of llama-cpp-python's source distribution")
-    assert len(vocabulary_files()) == 8

@@ -71,7 +71,11 @@ def compiler(request, tmp_path):
     node.close()
 
 
-@pytest.mark.parametrize(("compiler", "language"), [(each, each) for each in LANGUAGES], indirect=["compiler"])
+@pytest.mark.parametrize(
+    ("compiler", "language"),
+    [pytest.param(each, each, marks=[pytest.mark.tools] * (each == "typescript")) for each in LANGUAGES],
+    indirect=["compiler"],
+)
 def test_the_compiler_says_the_same(compiler, language):
     wrong = []
     for mark, text in cases(language):

@@ -79,7 +79,8 @@ def both(programs, tmp_path_factory) -> Path:
     return folder / "extensions"
 
 
-@pytest.fixture(scope="session")
+# Playwright runs an event loop in this thread until it is closed, so these two end with the last test of this folder.
+@pytest.fixture(scope="package")
 def browser(programs) -> Iterator[Any]:
     from playwright.sync_api import sync_playwright
 
@@ -137,7 +138,7 @@ class Windows:
         self._open.clear()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def windows(browser, extensions, request) -> Iterator[Windows]:
     opened = Windows(browser, extensions, request.session)
     yield opened
