@@ -6,6 +6,7 @@ set, a test whose programs are missing fails instead of being skipped.
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import os
 import re
@@ -51,6 +52,7 @@ def pytest_runtest_makereport(item, call):
 
 
 FAILED = pytest.StashKey[int]()
+CLOSED_EARLY = pytest.StashKey[list[Any]]()
 
 
 @pytest.fixture(scope="session")
@@ -79,17 +81,49 @@ def both(programs, tmp_path_factory) -> Path:
     return folder / "extensions"
 
 
-# Playwright runs an event loop in this thread until it is closed, so these two end with the last test of this folder.
-@pytest.fixture(scope="package")
-def browser(programs) -> Iterator[Any]:
-    from playwright.sync_api import sync_playwright
+class Chromium:
+    """The browser, and Playwright with it, whose event loop runs in this thread until it is closed."""
 
-    # Nothing but this machine is reached.
-    arguments = ["--no-sandbox", "--disable-gpu", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"]
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=code_server.CHROMIUM, args=arguments)
-        yield browser
-        browser.close()
+    def __init__(self) -> None:
+        self._open = contextlib.ExitStack()
+        self._browser: Any = None
+
+    def get(self) -> Any:
+        """Playwright's browser, started where none runs."""
+        if self._browser is None:
+            from playwright.sync_api import sync_playwright
+
+            # Nothing but this machine is reached.
+            arguments = ["--no-sandbox", "--disable-gpu", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"]
+            playwright = self._open.enter_context(sync_playwright())
+            self._browser = playwright.chromium.launch(executable_path=code_server.CHROMIUM, args=arguments)
+            self._open.callback(self._browser.close)
+        return self._browser
+
+    def close(self) -> None:
+        self._browser = None
+        self._open.close()
+
+
+@pytest.fixture(scope="session")
+def chromium(programs, request) -> Iterator[Chromium]:
+    found = Chromium()
+    request.session.stash[CLOSED_EARLY] = [found]
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def browser(chromium) -> Any:
+    return chromium.get()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item, nextitem):
+    """Close the browser before a test that does not use it: that may want an event loop of its own."""
+    if nextitem is None or "chromium" not in getattr(nextitem, "fixturenames", ()):
+        for each in item.session.stash.get(CLOSED_EARLY, []):
+            each.close()
 
 
 @pytest.fixture(scope="session")
@@ -103,8 +137,8 @@ def artifacts(tmp_path_factory) -> Path:
 class Windows:
     """Windows by kind: opening one takes many seconds, so tests share them; after a failure none is used again."""
 
-    def __init__(self, browser: Any, extensions: Path, session: pytest.Session) -> None:
-        self._browser, self._extensions, self._session = browser, extensions, session
+    def __init__(self, chromium: Chromium, extensions: Path, session: pytest.Session) -> None:
+        self._chromium, self._extensions, self._session = chromium, extensions, session
         self._open: dict[str, tuple[Editor, code_server.CodeServer, Any]] = {}
         self._failures = 0
 
@@ -124,7 +158,7 @@ class Windows:
     ) -> tuple[Editor, code_server.CodeServer, Any]:
         server = code_server.CodeServer(extensions or self._extensions, **options)
         try:
-            context = self._browser.new_context(viewport={"width": 1000, "height": 620})
+            context = self._chromium.get().new_context(viewport={"width": 1000, "height": 620})
             context.grant_permissions(["clipboard-read", "clipboard-write"])
             return Editor(context.new_page(), server, artifacts), server, context
         except BaseException:
@@ -138,9 +172,10 @@ class Windows:
         self._open.clear()
 
 
-@pytest.fixture(scope="package")
-def windows(browser, extensions, request) -> Iterator[Windows]:
-    opened = Windows(browser, extensions, request.session)
+@pytest.fixture(scope="session")
+def windows(chromium, extensions, request) -> Iterator[Windows]:
+    opened = Windows(chromium, extensions, request.session)
+    request.session.stash[CLOSED_EARLY].insert(0, opened)
     yield opened
     opened.close()
 
