@@ -23,7 +23,6 @@ _CHECKERS: dict[str, tuple[dict[str, Handler], Start]] = {
     "javascriptreact": (javascript.HANDLERS, javascript.check),
     "typescript": (javascript.HANDLERS, javascript.check_typescript),
     "typescriptreact": (javascript.HANDLERS, javascript.check_typescript),
-    "python": (python.HANDLERS, python.check),
     "go": (go.HANDLERS, go.check),
     "c": (c.HANDLERS, c.check),
     "rust": (rust.HANDLERS, rust.check),
@@ -37,6 +36,8 @@ def early_errors(language_id: str, root: Node, data: bytes, path: str = "") -> s
         root: of the document's tree.
         path: of the file, where its name tells more of the language (``.mjs``).
     """
+    if language_id == "python":
+        return python.errors(root, data, path.lower()) if _is_sound(root, None) else set()
     try:
         walk = _walk(language_id, root, data, None, path)
     except RecursionError:
@@ -55,6 +56,7 @@ class EarlyErrors:
         """
         self._language_id, self._place, self._path = language_id, place, path
         self._root, self._data = root, data
+        self._python = python.PythonErrors(root, data, place, path.lower()) if language_id == "python" else None
 
     def added(self, root: Node, data: bytes, strict: bool = True) -> list[EarlyError]:
         """The errors that the document has with a text and not without it; none where its nesting is too deep.
@@ -64,6 +66,9 @@ class EarlyErrors:
             data: the document with the text, UTF-8.
             strict: whether errors that were there before count, too, if the text touches them.
         """
+        if self._python is not None:
+            touched = self._place, self._place + len(data) - len(self._data)
+            return self._python.added(root, data, strict) if _is_sound(root, touched) else []
         try:
             return self._added(root, data, strict)
         except RecursionError:

@@ -29,7 +29,6 @@ def added(language, before, text, after, strict=True, path=""):
         ("javascript", "", "let a; let a;", "\n", ["redeclared"]),
         ("javascript", "let a; function f() {\n  ", "let a;", "\n}", []),
         # The text moves what follows to another function.
-        ("python", "async def f():\n    await a\n", "def g():\n    pass\n", "    await b\n", [AWAIT]),
         ("javascript", "async function f() {\n", "}\nfunction g() {\n", "  await b;\n}", [AWAIT]),
         ("javascript", "async function f() {\n", "}\nasync function g() {\n", "  await b;\n}", []),
         # What a file is decides what may come to it.
@@ -40,8 +39,6 @@ def added(language, before, text, after, strict=True, path=""):
         # What is unfinished at the position has to be finished.
         ("javascript", "const a", " = 1;", "\n", []),
         ("javascript", "const a", "bc;", "\n", ["declared without a value"]),
-        ("python", "if a:\n    ", "# nothing", "\nb = 1\n", ["empty block"]),
-        ("python", "if a:\n    ", "c()", "\nb = 1\n", []),
         # Errors elsewhere are not the text's.
         ("javascript", "let b; let b;\nfunction f() {\n  ", "g();", "\n}\nlet c; let c;", []),
         ("javascript", "function f() { break; }\n", "g();", "\n", []),
@@ -69,8 +66,6 @@ def test_added(language, before, text, after, expected):
 def test_the_name_of_a_file_tells_what_may_stand_at_its_top_level():
     assert added("javascript", "", "await a;", "\n", path="a.cjs") == [AWAIT]
     assert added("javascript", "", "return;", "\n", path="a.mjs") == ["return outside a function"]
-    assert added("python", "", "await a", "\n", path="a.py") == [AWAIT]
-    assert added("python", "", "await a", "\n", path="a.ipynb.py") == []
 
 
 def test_where_a_document_is_broken_only_what_a_text_touches_counts():
@@ -95,7 +90,7 @@ def test_a_language_that_nothing_is_known_of_has_none():
     assert EarlyErrors("json", root, b"[1]", 1).added(root, b"[1]") == []
 
 
-@pytest.mark.parametrize("language", ["javascript", "python", "go", "c"])
+@pytest.mark.parametrize("language", ["javascript", "go", "c"])
 def test_too_deep_nesting_is_not_judged(language):
     text = "x = " + "(" * 3000 + ")" * 3000
     root = new_parser(by_id(language).parser).parse(text.encode()).root_node

@@ -66,7 +66,8 @@ def test_what_a_text_brings_is_what_the_whole_file_has_more(language, found):
                 "import or export in a CommonJS module"
             }
             whole = {error.kind for error in all_errors(language, text[:offset] + added + text[offset:], path)}
-            if short != whole:
+            # Of Python, whose compiler stops at the first error, only whether there is one.
+            if bool(short) != bool(whole) if language == "python" else short != whole:
                 differing.append((str(path), added, short, whole))
     assert judged > 40
     assert differing == []
