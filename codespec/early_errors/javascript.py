@@ -6,14 +6,25 @@ CommonJS. In TypeScript types are not looked at, nor what is only described (``d
 
 from __future__ import annotations
 
+import re
+
 from codespec.early_errors import javascript_expressions, javascript_functions
 from codespec.early_errors.javascript_context import Context, check_binding, check_name
-from codespec.early_errors.javascript_expressions import check_target
+from codespec.early_errors.javascript_expressions import check_commas, check_pattern, check_target
 from codespec.early_errors.javascript_functions import BODIES, uses_strict
 from codespec.early_errors.javascript_modules import brought_to_commonjs, check_exports, check_specifiers, is_commonjs
-from codespec.early_errors.javascript_names import CLASSES, FUNCTIONS, LEXICAL, DeclaredName, bound, redeclared
+from codespec.early_errors.javascript_names import (
+    CLASSES,
+    FUNCTIONS,
+    LEXICAL,
+    DeclaredName,
+    bound,
+    imported,
+    redeclared,
+)
 from codespec.early_errors.walk import Handler, Node, Walk, has_token, named, overloaded
 
+_LINE_END = re.compile(b"[\r\n]|\xe2\x80[\xa8\xa9]")
 _LOOPS = frozenset({"for_statement", "for_in_statement", "while_statement", "do_statement"})
 
 
@@ -84,6 +95,7 @@ def _declaration(walk: Walk, node: Node, context: Context) -> None:
         pattern = name.type in ("object_pattern", "array_pattern")
         if (constant or pattern) and declarator.child_by_field_name("value") is None:
             walk.report("declared without a value", declarator)
+        check_pattern(walk, name)
         for each in bound(name):
             check_binding(walk, each, context)
             if node.type == "lexical_declaration" and walk.text(each) == b"let":
@@ -100,8 +112,15 @@ def _loop(walk: Walk, node: Node, context: Context) -> None:
     if left is not None and body is not None and has_token(node, "let", "const"):
         names = [DeclaredName(walk.text(each), "let", each) for each in bound(left)]
         redeclared(walk, [body], "block", names, context.typescript)
+        for name in names:
+            if name.text == b"let":
+                walk.report("reserved word", name.node)
     elif left is not None and not has_token(node, "var"):
         check_target(walk, left, context)
+    if left is not None and has_token(node, "var", "let", "const"):
+        check_pattern(walk, left)
+        if has_token(node, "of", "let", "const") and node.child_by_field_name("value") is not None:
+            walk.report("value of a name in a loop over values", left)
     if has_token(node, "await") and not context.awaits:
         walk.report("await outside an async function", node, node.children[0])
     if body is not None:
@@ -114,6 +133,8 @@ def _loop(walk: Walk, node: Node, context: Context) -> None:
 def _check_single(walk: Walk, body: Node, functions: bool) -> None:
     """Report a declaration that stands where only a statement may."""
     declares = body.type in CLASSES or (body.type == "lexical_declaration" and not has_token(body, "var"))
+    while body.type == "labeled_statement" and not functions:
+        body = body.child_by_field_name("body") or body.children[0]
     plain = body.type == "function_declaration" and not has_token(body, "async")
     if declares or (body.type in FUNCTIONS and not (functions and plain)):
         walk.report("declaration where a statement is wanted", body)
@@ -125,7 +146,7 @@ def _if(walk: Walk, node: Node, context: Context) -> None:
     branches = [node.child_by_field_name("consequence"), *(named(alternative) if alternative is not None else [])]
     for branch in branches:
         if branch is not None:
-            _check_single(walk, branch, functions=not context.strict)
+            _check_single(walk, branch, functions=not context.strict and branch.type != "labeled_statement")
     if context.typescript and branches[0] is not None and branches[0].type == "empty_statement":
         walk.report("nothing behind if", branches[0])
     walk.visit_children(node, context)
@@ -134,6 +155,9 @@ def _if(walk: Walk, node: Node, context: Context) -> None:
 def _with(walk: Walk, node: Node, context: Context) -> None:
     if context.strict:
         walk.report("with in strict mode", node, node.children[0])
+    body = node.child_by_field_name("body")
+    if body is not None:
+        _check_single(walk, body, functions=False)
     walk.visit_children(node, context._replace(top=False))
 
 
@@ -159,6 +183,9 @@ def _catch(walk: Walk, node: Node, context: Context) -> None:
         # A plain name may be declared again by ``var`` (ECMA-262, B.3.4).
         kind = "parameter" if parameter.type == "identifier" else "let"
         names = [DeclaredName(walk.text(each), kind, each) for each in bound(parameter)]
+        check_pattern(walk, parameter)
+        for name in names:
+            check_binding(walk, name.node, context)
     if body is not None:
         mode = "strict" if context.strict else "block"
         redeclared(walk, body.children, mode, names if parameter is not None else [], context.typescript)
@@ -185,6 +212,8 @@ def _labeled(walk: Walk, node: Node, context: Context) -> None:
 
 def _jump(walk: Walk, node: Node, context: Context) -> None:
     label = node.child_by_field_name("label")
+    if label is not None and _LINE_END.search(walk.data[node.start_byte : label.start_byte]):
+        label = None  # which begins the next statement
     goes_on = node.type == "continue_statement"
     if label is not None:
         if walk.text(label) not in (context.loop_labels if goes_on else context.labels):
@@ -201,7 +230,7 @@ def _return(walk: Walk, node: Node, context: Context) -> None:
 
 def _throw(walk: Walk, node: Node, context: Context) -> None:
     thrown = next(iter(named(node)), None)
-    if thrown is not None and b"\n" in walk.data[node.start_byte : thrown.start_byte]:
+    if thrown is not None and _LINE_END.search(walk.data[node.start_byte : thrown.start_byte]):
         walk.report("line break behind throw", node, node.children[0])
     walk.visit_children(node, context)
 
@@ -209,6 +238,11 @@ def _throw(walk: Walk, node: Node, context: Context) -> None:
 def _import(walk: Walk, node: Node, context: Context) -> None:
     if not context.top:
         walk.report("import in a block", node, node.children[0])
+    for name in imported(node):
+        check_name(walk, name, context)
+    for clause in named(node):
+        for names in named(clause):
+            check_commas(walk, names)
 
 
 def _export(walk: Walk, node: Node, context: Context) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any, NamedTuple
+from unicodedata import category
 
 from codespec.early_errors.walk import Node, Walk
 
@@ -12,6 +13,7 @@ RESERVED = frozenset(
     b"if import in instanceof new null return super switch this throw true try typeof var void while with".split()
 )
 _STRICT = frozenset(b"implements interface let package private protected public static yield".split())
+_OF_NAMES = "$\\℘℮゛゜·"  # signs that Unicode counts as letters of names all the same
 _UNASSIGNABLE = frozenset((b"eval", b"arguments"))
 
 
@@ -23,6 +25,8 @@ class Context(NamedTuple):
         returns: whether ``return`` may.
         awaits: whether ``await`` may, for certain or as far as anybody knows.
         yields: whether ``yield`` may.
+        reserved: ``await`` and ``yield`` in the parameters of a function in which they are no names: neither may stand
+            there.
         labels: of statements around.
         loop_labels: those of them that are of loops.
         super_call: whether ``super()`` may stand there, as in the constructor of a derived class.
@@ -36,6 +40,7 @@ class Context(NamedTuple):
     returns: bool = False
     awaits: bool = False
     yields: bool = False
+    reserved: frozenset[bytes] = frozenset()
     loop: bool = False
     switch: bool = False
     labels: frozenset[bytes] = frozenset()
@@ -47,16 +52,24 @@ class Context(NamedTuple):
 
     def inside(self, **changes: Any) -> Context:
         """Within a function or the like, of which ``changes`` tell: it has nothing of the statements around it."""
-        fresh = {"returns": True, "awaits": False, "yields": False, **changes}
         nothing = frozenset[bytes]()
+        fresh = {"returns": True, "awaits": False, "yields": False, "reserved": nothing, **changes}
         return self._replace(top=False, loop=False, switch=False, labels=nothing, loop_labels=nothing, **fresh)
 
 
 def check_name(walk: Walk, node: Node, context: Context) -> None:
     """Report a word that is no name."""
     text = walk.text(node)
-    if text in RESERVED or (context.strict and text in _STRICT) or (context.module and text == b"await"):
+    strict, generator = context.strict and text in _STRICT, context.yields and text == b"yield"
+    asynchronous = context.module and text == b"await"
+    if text in RESERVED or strict or generator or asynchronous or text in context.reserved or not _is_name(text):
         walk.report("reserved word", node)
+
+
+def _is_name(text: bytes) -> bool:
+    """Whether a name has no signs, such as emojis."""
+    letters = "" if text.isascii() else text.decode("utf-8", "replace")
+    return all(category(letter)[0] in "LMNC" or category(letter) == "Pc" or letter in _OF_NAMES for letter in letters)
 
 
 def check_binding(walk: Walk, node: Node, context: Context) -> None:

@@ -19,6 +19,10 @@ _TARGETS = frozenset(
 # What goes on with a call, an index or an operator where ``await`` and ``yield`` are names.
 _GOES_ON = (b"(", b"[", b"+", b"-", b"/", b"`", b"*")
 _OCTAL = re.compile(rb"0\d+")
+_OCTAL_ESCAPE = re.compile(rb"\\(?:[1-9]|0\d)")
+_LOOSE = frozenset({"assignment_expression", "augmented_assignment_expression", "arrow_function"})
+_ESCAPED_BRACES = re.compile(rb"\\[pPuk](?:\{[^{}]*\}|<[^<>]*>)")
+_QUANTIFIER = re.compile(rb"\{\d+(?:,\d*)?\}")
 _SKIPPED = re.compile(rb"\\.|\[(?:\\.|[^\]\\])*\]", re.DOTALL)
 _REPEATS_NOTHING = re.compile(rb"(?:^|[(|])(?:[*+]|(?<!\()\?)|[*+]\??[*+]|\?\?[*+?]")
 
@@ -32,13 +36,13 @@ def _outside(walk: Walk, node: Node, kind: str, reserved: bool) -> None:
 
 def _await(walk: Walk, node: Node, context: Context) -> None:
     if not context.awaits:
-        _outside(walk, node, "await outside an async function", context.module)
+        _outside(walk, node, "await outside an async function", context.module or b"await" in context.reserved)
     walk.visit_children(node, context)
 
 
 def _yield(walk: Walk, node: Node, context: Context) -> None:
     if not context.yields:
-        _outside(walk, node, "yield outside a generator", context.strict)
+        _outside(walk, node, "yield outside a generator", context.strict or b"yield" in context.reserved)
     walk.visit_children(node, context)
 
 
@@ -50,8 +54,25 @@ def check_target(walk: Walk, node: Node | None, context: Context) -> None:
         return
     if node.type not in _TARGETS or (node.type == "call_expression" and context.typescript) or _optional(node):
         walk.report("assigned to", node)
-    elif node.type == "identifier":
-        check_binding(walk, node, context)
+    for name in bound(node):
+        check_binding(walk, name, context)
+
+
+def check_pattern(walk: Walk, pattern: Node | None) -> None:
+    """Report what a declaration or a parameter cannot give a name to, such as a property."""
+    if pattern is None:
+        return
+    if pattern.type in ("member_expression", "subscript_expression"):
+        walk.report("property in a declaration", pattern)
+    elif pattern.type in ("assignment_pattern", "object_assignment_pattern"):
+        check_pattern(walk, pattern.child_by_field_name("left"))
+    elif pattern.type == "pair_pattern":
+        check_pattern(walk, pattern.child_by_field_name("value"))
+    elif pattern.type in ("required_parameter", "optional_parameter"):
+        check_pattern(walk, pattern.child_by_field_name("pattern"))
+    elif pattern.type in ("object_pattern", "array_pattern", "rest_pattern", "formal_parameters"):
+        for child in named(pattern):
+            check_pattern(walk, child)
 
 
 def _optional(node: Node | None) -> bool:
@@ -76,12 +97,31 @@ def _update(walk: Walk, node: Node, context: Context) -> None:
 
 def _unary(walk: Walk, node: Node, context: Context) -> None:
     operand = node.child_by_field_name("argument")
+    _check_operands(walk, node, context)
+    while operand is not None and operand.type == "parenthesized_expression":
+        operand = next(iter(named(operand)), None)
     if context.strict and has_token(node, "delete") and operand is not None and operand.type == "identifier":
         walk.report("name deleted", node)
     walk.visit_children(node, context)
 
 
+def _check_operands(walk: Walk, node: Node, context: Context) -> None:
+    """Report operands that end where the expression does, and have to stand in parentheses."""
+    for operand in named(node):
+        if operand.type in _LOOSE or (operand.type == "yield_expression" and context.yields):
+            walk.report("operators without parentheses", operand)
+
+
+def _called(walk: Walk, node: Node, context: Context) -> None:
+    """A call, or a property, of which the parser takes ``() => {}()`` for one, too."""
+    first = node.child_by_field_name("function") or node.child_by_field_name("object")
+    if first is not None and (first.type == "arrow_function" or (first.type == "yield_expression" and context.yields)):
+        walk.report("operators without parentheses", first)
+    walk.visit_children(node, context)
+
+
 def _binary(walk: Walk, node: Node, context: Context) -> None:
+    _check_operands(walk, node, context)
     operator, left = node.child_by_field_name("operator"), node.child_by_field_name("left")
     kind = operator.type if operator is not None else ""
     if kind == "**" and left is not None and left.type in ("unary_expression", "await_expression"):
@@ -111,10 +151,20 @@ def _arguments(walk: Walk, node: Node, context: Context) -> None:
 
 
 def _pattern(walk: Walk, node: Node, context: Context) -> None:
-    for child in list(named(node))[:-1]:
-        if child.type == "rest_pattern":
-            walk.report("pattern behind a rest pattern", child)
+    signs = [child for child in node.children if child.type != "comment"]
+    for before, sign in itertools.pairwise(signs):
+        if sign.type == "," and before.type == "rest_pattern":
+            walk.report("pattern behind a rest pattern", before)
+    check_commas(walk, node)
     walk.visit_children(node, context)
+
+
+def check_commas(walk: Walk, node: Node) -> None:
+    """Report properties that are not there; elements of an array need not be."""
+    signs = [child for child in node.children if child.type != "comment"]
+    for before, sign in itertools.pairwise(signs) if node.type != "array_pattern" else ():
+        if sign.type == "," and before.type in ("{", ","):
+            walk.report("property that is not there", sign)
 
 
 def _statement(walk: Walk, node: Node, context: Context) -> None:
@@ -128,6 +178,21 @@ def _statement(walk: Walk, node: Node, context: Context) -> None:
     walk.visit_children(node, context)
 
 
+def _escape(walk: Walk, node: Node, context: Context) -> None:
+    text = walk.text(node)
+    octal = context.strict and _OCTAL_ESCAPE.match(text)
+    around = node.parent
+    in_template = around is not None and around.type == "template_string"
+    if in_template and around.parent is not None and around.parent.type == "call_expression":
+        return  # a tag may make of it what it likes
+    if in_template:
+        octal = _OCTAL_ESCAPE.match(text)
+    if (in_template or (around is not None and around.type == "string")) and (
+        octal or (text.startswith(b"\\u{") and int(text[3:-1] or b"0", 16) > 0x10FFFF)
+    ):
+        walk.report("escape", node)
+
+
 def _number(walk: Walk, node: Node, context: Context) -> None:
     if context.strict and _OCTAL.fullmatch(walk.text(node)):
         walk.report("octal number", node)
@@ -137,7 +202,9 @@ def _regular_expression(walk: Walk, node: Node, context: Context) -> None:
     pattern, flags = node.child_by_field_name("pattern"), node.child_by_field_name("flags")
     letters = walk.text(flags) if flags is not None else b""
     fine = len(set(letters)) == len(letters) and set(letters) <= set(b"dgimsuvy")
-    if not fine or (pattern is not None and b"v" not in letters and not _well_formed(walk.text(pattern))):
+    text = walk.text(pattern) if pattern is not None else b""
+    unicode = b"u" in letters and not _well_formed_unicode(text)
+    if not fine or unicode or (b"v" not in letters and not _well_formed(text)):
         walk.report("regular expression", node)
 
 
@@ -150,6 +217,14 @@ def _well_formed(pattern: bytes) -> bool:
         if depth < 0:
             return False
     return depth == 0 and not _REPEATS_NOTHING.search(plain)
+
+
+def _well_formed_unicode(pattern: bytes) -> bool:
+    """Whether brackets that stand for themselves are escaped, and groups that are named by number are there."""
+    plain = _SKIPPED.sub(b"x", _ESCAPED_BRACES.sub(b"x", pattern))
+    groups = len(re.findall(rb"\((?!\?)|\(\?<(?![=!])", plain))
+    numbers = [int(number) for number in re.findall(rb"(?<!\\)(?:\\\\)*\\([1-9]\d{0,3})", pattern)]
+    return max(numbers, default=0) <= groups and not re.search(rb"[\]{}]", _QUANTIFIER.sub(b"", plain))
 
 
 def _super(walk: Walk, node: Node, context: Context) -> None:
@@ -211,7 +286,14 @@ def _object(walk: Walk, node: Node, context: Context) -> None:
     """Check the properties of an object literal, or of its type."""
     if context.typescript:
         _check_properties(walk, node)
-    walk.visit_children(node, context)
+    elif node.type == "object":
+        pairs = [key for child in named(node) if child.type == "pair" and (key := child.child_by_field_name("key"))]
+        for key in [key for key in pairs if walk.text(key).strip(b"\"'") == b"__proto__"][1:]:
+            walk.report("prototype twice", key)
+    if node.type == "object":
+        check_commas(walk, node)
+    for child in named(node):
+        walk.visit(child, context._replace(super_call=False) if child.type == "method_definition" else context)
 
 
 def _check_properties(walk: Walk, node: Node) -> None:
@@ -264,6 +346,9 @@ HANDLERS: dict[str, Handler] = {
     "update_expression": _update,
     "unary_expression": _unary,
     "binary_expression": _binary,
+    "call_expression": _called,
+    "member_expression": _called,
+    "subscript_expression": _called,
     "new_expression": _new,
     "arguments": _arguments,
     "object": _object,
@@ -275,6 +360,7 @@ HANDLERS: dict[str, Handler] = {
     "array_pattern": _pattern,
     "expression_statement": _statement,
     "number": _number,
+    "escape_sequence": _escape,
     "regex": _regular_expression,
     "super": _super,
     "meta_property": _meta_property,

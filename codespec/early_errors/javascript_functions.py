@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from codespec.early_errors.javascript_context import Context, check_binding
+from codespec.early_errors.javascript_context import Context, check_binding, check_name
+from codespec.early_errors.javascript_expressions import check_pattern
 from codespec.early_errors.javascript_names import DeclaredName, bound, redeclared
 from codespec.early_errors.walk import Handler, Node, Walk, has_token, named, overloaded, repeated
 
 _CONSTRUCTOR = (b"constructor", b'"constructor"', b"'constructor'")
+_LOOSE = frozenset({"binary_expression", "unary_expression", "arrow_function", "assignment_expression"})
 _STRINGS = (b'"use strict"', b"'use strict'")
 
 
@@ -29,13 +31,24 @@ def function(walk: Walk, node: Node, context: Context) -> None:
     outer = context if arrow else context._replace(super_property=False, super_call=False, new_target=True)
     name = node.child_by_field_name("name")
     if name is not None:
-        check_binding(walk, name, context)
-        walk.visit(name, context)
+        mode = context._replace(strict=context.strict or uses_strict(walk, node.child_by_field_name("body")))
+        if not node.type.endswith("declaration"):  # the name is one in the function, not around it
+            mode = mode._replace(yields=node.type == "generator_function")
+        check_binding(walk, name, mode)
+        walk.visit(name, mode)
     for before, sign in zip(node.children, node.children[1:], strict=False):
         if sign.type == "=>" and b"\n" in walk.data[before.end_byte : sign.start_byte]:
             walk.report("line break before =>", sign)
     generator = node.type.startswith("generator")
-    _code(walk, node, outer.inside(awaits=has_token(node, "async"), yields=generator), unique=arrow)
+    inner = outer.inside(awaits=has_token(node, "async"), yields=generator)
+    # An arrow's parameters are read as a part of the expression around it.
+    words = _reserved(inner) | (_reserved(context) | context.reserved if arrow else frozenset())
+    _code(walk, node, inner, unique=arrow, reserved=words)
+
+
+def _reserved(context: Context) -> frozenset[bytes]:
+    words = ((b"await", context.awaits), (b"yield", context.yields))
+    return frozenset(word for word, reserved in words if reserved)
 
 
 def method(walk: Walk, node: Node, context: Context, super_call: bool = False) -> None:
@@ -52,14 +65,15 @@ def method(walk: Walk, node: Node, context: Context, super_call: bool = False) -
         walk.report("parameters of a getter or setter", name or node)
     inner = context.inside(awaits=has_token(node, "async"), yields=has_token(node, "*"))
     inner = inner._replace(super_property=True, super_call=super_call, new_target=True)
-    _code(walk, node, inner, unique=True)
+    _code(walk, node, inner, unique=True, reserved=_reserved(inner))
 
 
-def _code(walk: Walk, node: Node, inner: Context, unique: bool) -> None:
+def _code(walk: Walk, node: Node, inner: Context, unique: bool, reserved: frozenset[bytes]) -> None:
     """Parameters and body of a function.
 
     Args:
         unique: whether no two parameters may have the same name, whatever the mode.
+        reserved: words that are no names in the parameters.
     """
     body = node.child_by_field_name("body")
     strict = uses_strict(walk, body)
@@ -68,7 +82,8 @@ def _code(walk: Walk, node: Node, inner: Context, unique: bool) -> None:
     names = [DeclaredName(walk.text(each), "parameter", each) for each in bound(parameters)]
     if parameters is not None:
         _check_parameters(walk, parameters, names, inner, unique, strict)
-        walk.visit(parameters, inner)
+        check_pattern(walk, parameters)
+        walk.visit(parameters, inner._replace(awaits=False, yields=False, reserved=reserved))
     if body is not None:
         if body.type == "statement_block":
             redeclared(walk, body.children, "function", names, inner.typescript)
@@ -110,10 +125,14 @@ def _rest(parameter: Node) -> bool:
 
 def _class(walk: Walk, node: Node, context: Context) -> None:
     context = context._replace(strict=True)
-    body = node.child_by_field_name("body")
+    body, own = node.child_by_field_name("body"), node.child_by_field_name("name")
+    if own is not None and not own.is_missing:
+        check_binding(walk, own, context)
+        check_name(walk, own, context)
     for child in named(node):
         if child.type == "class_heritage" or child.type == "decorator":
             walk.visit(child, context)
+            _check_heritage(walk, child)
     if body is None or body.is_missing:
         return
     members = list(named(body))
@@ -124,6 +143,13 @@ def _class(walk: Walk, node: Node, context: Context) -> None:
     derived = any(child.type == "class_heritage" and _extends(child) for child in node.children)
     for member in members:
         _member(walk, member, context, derived)
+
+
+def _check_heritage(walk: Walk, heritage: Node) -> None:
+    """Report a class to extend that has to stand in parentheses."""
+    for each in named(heritage):
+        if each.type in _LOOSE:
+            walk.report("operators without parentheses", each)
 
 
 def _extends(heritage: Node) -> bool:
@@ -186,7 +212,7 @@ def _check_members(walk: Walk, node: Node, members: list[Node], context: Context
                 walk.report("accessor without a name", name)
         if text in _CONSTRUCTOR and not static and (kind in ("get", "set", "field") or has_token(member, "async", "*")):
             walk.report("constructor that is none", name)
-        if text == b"#constructor" or (static and text == b"prototype"):
+        if text == b"#constructor" or (static and text.strip(b"\"'") == b"prototype"):
             walk.report("name that no member may have", name)
         text = _CONSTRUCTOR[0] if text in _CONSTRUCTOR else text
         once = (text in _CONSTRUCTOR and not static) or text.startswith(b"#") or context.typescript

@@ -81,7 +81,11 @@ class Cut:
         near = [index for index, each in enumerate(statements) if self._touches(each, narrow)]
         if not near:
             return []
-        first, last = (near[0], near[-1]) if narrow else (max(0, near[0] - 1), min(near[-1] + 1, len(statements) - 1))
+        first, last = near[0], near[-1]
+        if not narrow:
+            plain = [index for index, each in enumerate(statements) if each.type != "comment"]
+            first = max((index for index in plain if index < first), default=first)
+            last = min((index for index in plain if index > last), default=last)
         while first > 0 and statements[first - 1].end_point[0] == statements[first].start_point[0]:
             first -= 1
         while last + 1 < len(statements) and statements[last].end_point[0] == statements[last + 1].start_point[0]:
