@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 from codespec.early_errors.c_types import (
     is_a_number,
+    is_defined,
+    is_defined_as_a_type,
     is_for_a_macro,
     is_listed,
     is_type_as_a_value,
@@ -38,7 +40,9 @@ _COMPLETE = frozenset(
 
 _SIZED = (b"int", b"char", b"double")
 
-_JOINED = re.compile(rb"\s*#\s*define\s+[A-Za-z_]\w*[^\s\w(\\]")
+_TYPEOF = frozenset((b"typeof", b"typeof_unqual", b"__typeof", b"__typeof__"))
+_ASSERTIONS = frozenset((b"static_assert", b"_Static_assert"))
+_JOINED = re.compile(rb"\s*#\s*define\s+[A-Za-z_]\w*[^\s\w(\\\x80-\xff]")
 _PARAMETERS = re.compile(rb"\s*#\s*define\s+\w+\(([^()\\/\n]*)\)")
 _PARAMETER = re.compile(rb"\s*(?:[A-Za-z_]\w*)?\s*(?:\.\.\.)?\s*")
 
@@ -100,19 +104,42 @@ def _expression(walk: Walk, node: Node, context: Context) -> None:
     inner = next(iter(named(node)), None)
     if not context.inside and inner is not None and not _may_be_a_macro(walk, node, inner):
         walk.report("statement outside a function", node)
-    if inner is not None and inner.type == "compound_literal_expression":
+    if inner is not None and inner.type == "compound_literal_expression" and _is_a_name(inner):
         walk.report("literal as a statement", node)
     walk.visit_children(node, context)
 
 
+def _is_a_name(literal: Node) -> bool:
+    """Whether the type of a literal is but a name, as where the parser takes ``each (x) { … }`` for one."""
+    written = literal.child_by_field_name("type")
+    kind = written.child_by_field_name("type") if written is not None else None
+    return kind is not None and kind.type == "type_identifier"
+
+
 def _may_be_a_macro(walk: Walk, statement: Node, inner: Node) -> bool:
-    """Whether an expression outside a function may be that of a macro: in capitals, or of names alone."""
+    """Whether an expression outside a function may be that of a macro: in capitals, or of names alone; or a declaration
+    whose type is the name of a function to the parser."""
     if inner.type != "call_expression":
         return inner.type == "gnu_asm_expression" or (inner.type == "identifier" and not has_token(statement, ";"))
     function, arguments = inner.child_by_field_name("function"), inner.child_by_field_name("arguments")
-    if function is None or function.type != "identifier" or arguments is None:
+    if function is None or arguments is None:
         return False
+    if function.type != "identifier":
+        return _declares_a_pointer(function)
+    if walk.text(function) in _ASSERTIONS:
+        return True
+    only = list(named(arguments))
+    if len(only) == 1 and only[0].type == "pointer_expression" and is_defined_as_a_type(walk, function):
+        return True
     return not _is_no_macro(walk, function) or all(each.type == "identifier" for each in named(arguments))
+
+
+def _declares_a_pointer(function: Node) -> bool:
+    """Whether what is called is ``t (*name)``, which declares a pointer to a function or an array of them."""
+    inner, arguments = function.child_by_field_name("function"), function.child_by_field_name("arguments")
+    only = list(named(arguments)) if arguments is not None else []
+    pointer = len(only) == 1 and only[0].type == "pointer_expression"
+    return function.type == "call_expression" and pointer and inner is not None and inner.type == "identifier"
 
 
 def _block(walk: Walk, node: Node, context: Context) -> None:
@@ -141,25 +168,10 @@ def _follows_a_definition(block: Node) -> bool:
 
 def _function(walk: Walk, node: Node, context: Context) -> None:
     body = node.child_by_field_name("body")
-    head = node.child_by_field_name("declarator")
-    parameters = head.child_by_field_name("parameters") if head is not None else None
-    if body is not None and parameters is not None:
-        of = [each for each in named(parameters) if each.type == "parameter_declaration"]
-        nameless = [each for each in of if _is_nameless(walk, each)]
-        # Names alone are parameters of the old style.
-        if len(nameless) < len(of):
-            for each in nameless:
-                walk.report("parameter without a name", each)
     if body is not None and not context.inside:
         _check_labels(walk, body)
     _report_parameters(walk, (each for each in node.children if each.type == "declaration"))
     walk.visit_children(node, Context(inside=True))
-
-
-def _is_nameless(walk: Walk, parameter: Node) -> bool:
-    kind = parameter.child_by_field_name("type")
-    nameless = kind is not None and parameter.child_by_field_name("declarator") is None
-    return nameless and (kind.type != "type_identifier" or _is_no_macro(walk, kind))
 
 
 def _check_labels(walk: Walk, body: Node) -> None:
@@ -178,6 +190,8 @@ def _check_labels(walk: Walk, body: Node) -> None:
 def _labels(node: Node) -> Iterator[tuple[Node, bool]]:
     """The labels of statements, and whether they are defined there."""
     for child in node.children:
+        if child.type == "goto_statement" and child.has_error:
+            continue  # to an address
         if child.type == "statement_identifier":
             yield child, node.type == "labeled_statement"
         elif child.child_count and "expression" not in child.type:
@@ -209,8 +223,10 @@ def _is_in_capitals(walk: Walk, name: Node) -> bool:
 
 
 def _is_no_macro(walk: Walk, name: Node) -> bool:
-    """Whether a name is hardly one of a macro that stands for anything: those are in capitals, or begin with ``_``."""
-    return not walk.text(name).startswith(b"_") and not _is_in_capitals(walk, name)
+    """Whether a name is hardly one of a macro that stands for anything: those are in capitals, begin with ``_``, or are
+    defined in the file."""
+    text = walk.text(name)
+    return not text.startswith(b"_") and not _is_in_capitals(walk, name) and not is_defined(walk, name)
 
 
 def _is_alone(walk: Walk, name: Node) -> bool:
@@ -251,18 +267,29 @@ def _declaration(walk: Walk, node: Node, context: Context) -> None:
 
 
 def _macro(walk: Walk, node: Node, context: Context) -> None:
-    if _is_no_macro(walk, node.children[0]) and _is_alone(walk, node.children[0]):
+    known = walk.text(node.children[0]) in _TYPEOF
+    if not known and _is_no_macro(walk, node.children[0]) and _is_alone(walk, node.children[0]):
         walk.report("unknown macro", node)
     walk.visit_children(node, context)
 
 
 def _identifier(walk: Walk, node: Node, context: Context) -> None:
-    if walk.text(node) in _KEYWORDS and not is_for_a_macro(walk, node):
+    if walk.text(node) in _KEYWORDS and not is_for_a_macro(walk, node) and not _is_of_a_choice(walk, node):
         walk.report("keyword as a name", node)
     elif node.type == "type_identifier" and walk.text(node) == b"NULL":
         walk.report("value as a type", node)
     elif node.type == "identifier" and walk.is_touched(node) and is_type_as_a_value(walk, node):
         walk.report("type as a value", node)
+
+
+def _is_of_a_choice(walk: Walk, name: Node) -> bool:
+    """Whether it is ``default`` of ``_Generic``, which the parser takes for a type."""
+    around = name.parent.parent if name.parent is not None else None
+    return walk.text(name) == b"default" and around is not None and around.type == "generic_expression"
+
+
+def _nothing(walk: Walk, node: Node, context: Context) -> None:
+    """Attributes, which may be any words."""
 
 
 def _enumerator(walk: Walk, node: Node, context: Context) -> None:
@@ -365,6 +392,7 @@ HANDLERS: dict[str, Handler] = {
     "declaration": _declaration,
     "field_declaration_list": _fields,
     "enumerator": _enumerator,
+    "attribute_specifier": _nothing,
     "parameter_list": _parameters,
     "sized_type_specifier": _sized_type,
     "function_declarator": _declarator,

@@ -56,6 +56,17 @@ def is_used(walk: Walk, name: Node) -> bool:
     return re.search(rb"^(?![ \t]*#).*\b%b\b" % re.escape(walk.text(name)), _rest(walk, name), re.MULTILINE) is not None
 
 
+def is_defined(walk: Walk, name: Node) -> bool:
+    """Whether the file defines a macro of this name."""
+    return re.search(rb"(?m)^[ \t]*#[ \t]*define[ \t]+%b\b" % re.escape(walk.text(name)), walk.data) is not None
+
+
+def is_defined_as_a_type(walk: Walk, name: Node) -> bool:
+    """Whether the file defines a type of this name."""
+    text = re.escape(walk.text(name))
+    return re.search(_DEFINES % (text, text), walk.data) is not None
+
+
 def is_a_number(walk: Walk, name: Node) -> bool:
     """Whether a name is that of a macro that stands for a number or brackets from some line above on."""
     defined = rb"^[ \t]*#[ \t]*define[ \t]+%b[ \t]+[(\d](?!.*^[ \t]*#[ \t]*(?:el|undef))" % re.escape(walk.text(name))
@@ -65,6 +76,9 @@ def is_a_number(walk: Walk, name: Node) -> bool:
 def _is_value(walk: Walk, name: Node) -> bool:
     parent = name.parent
     if parent is None or parent.type not in _VALUES:
+        return False
+    # `T (x);` and `T (*x)(int);`, which the parser takes for calls.
+    if parent.type == "call_expression" and parent.child_by_field_name("function") == name:
         return False
     # `(T) (x)`, `(T) -1` and `sizeof (T)`, which the parser cannot tell from a value.
     in_brackets = parent.type == "parenthesized_expression" and parent.parent is not None

@@ -47,6 +47,8 @@ _COMMENT = re.compile(rb"/\*.*?\*/|//.*", re.DOTALL)
 _DEFINED = re.compile(rb"(!?)\s*defined\s*\(?\s*(\w+)\s*\)?")
 # Between the head of a function and its body: whole lines of declarations.
 _OLD_STYLE = re.compile(rb"\)[ \t]*\n((?:[ \t]*(?:[A-Za-z_][\w \t*,;\[\]()]*;[ \t]*(?:/\*[^\n]*)?)?\n)+)\{")
+_GOTO = re.compile(rb"\bgoto(?=[ \t]*\*)")
+_ADDRESS = re.compile(rb"\bgoto[ \t]*\*|[={,(][ \t\n]*&&[ \t]*[A-Za-z_]")
 _FIRST = re.compile(rb"^[ \t]*#[ \t]*(?:include|define)\b", re.MULTILINE)
 _DEFINITION = re.compile(rb"#[ \t]*define[ \t]+(\w+)")
 _MACRO = re.compile(rb"_\w+|[A-Z][A-Z0-9_]+|\w*_[A-Z]\w*|[A-Z]+_\w+")
@@ -95,14 +97,16 @@ class Blanking:
         conditions: of the preprocessor that are taken to be true or false; nothing is left of their directives, and of
             what stands under one that is false.
         old_style: whether declarations of parameters between the head and the body of a function are blanked, too.
+        addresses: whether ``goto`` is, where it goes to the address of a label: an expression is left.
     """
 
     names: Mapping[bytes, Mode] = field(default_factory=dict)
     conditions: Mapping[bytes, bool] = field(default_factory=dict)
     old_style: bool = False
+    addresses: bool = False
 
     def __bool__(self) -> bool:
-        return bool(self.names or self.conditions or self.old_style)
+        return bool(self.names or self.conditions or self.old_style or self.addresses)
 
     def __call__(self, data: bytes, cursor: int = -1) -> bytes:
         """``data`` with as many bytes and the same lines. What ``cursor`` is in is left as it is, but for names."""
@@ -121,6 +125,9 @@ class Blanking:
             for match in _OLD_STYLE.finditer(data):
                 if not match.start(1) < cursor <= match.end(1):
                     _blank(found, *match.span(1))
+        if self.addresses:
+            for match in _GOTO.finditer(data):
+                _blank(found, *match.span())
         if self.conditions:
             for chain, end in conditionals(data):
                 self._select(found, chain, end, cursor)
@@ -192,8 +199,8 @@ def _condition(kind: bytes, rest: bytes) -> tuple[bytes | None, bool]:
 
 def default(data: bytes) -> Blanking:
     """What is blanked in a document without errors: the parser misreads functions in the style of K&R that return a
-    pointer, without a word."""
-    return Blanking(old_style=_OLD_STYLE.search(data) is not None)
+    pointer, without a word, and knows no addresses of labels."""
+    return Blanking(old_style=_OLD_STYLE.search(data) is not None, addresses=_ADDRESS.search(data) is not None)
 
 
 def search(data: bytes, parse: Parse, errors: Sequence[Error], cpp: bool = False) -> Blanking:

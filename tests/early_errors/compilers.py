@@ -83,10 +83,14 @@ def rust(folder: Path) -> Judge:
 
 
 def c(folder: Path) -> Judge:
-    """gcc, as the standard has it."""
-    return lambda text: _run(
-        ["gcc", "-fsyntax-only", "-pedantic-errors", "-std=c11", "-x", "c", f"-I{folder}", "-"], text
-    )
+    """gcc, as the standard of C11 has it, or that of C23 with GNU's words."""
+
+    def judge(text: str) -> str | None:
+        command = ["gcc", "-fsyntax-only", "-pedantic-errors", "-x", "c", f"-I{folder}"]
+        refusals = [_run([*command, f"-std={standard}", "-"], text) for standard in ("c11", "gnu2x")]
+        return refusals[0] if all(refusals) else None
+
+    return judge
 
 
 def typescript_folder() -> Path | None:

@@ -26,6 +26,9 @@ DOCUMENTS = {
     "lists in brackets": "char *f PARAMS((char *a, int b));\nint g PARAMS((int));\n",
     "attributes": "FORMAT(printf, 1, 2)\nvoid f(const char *a, ...);\n\nFORMAT(printf, 2, 3)\nvoid g(int a);\n",
     "C++": "#ifdef __cplusplus\nextern \"C\" {\n#endif\nint a;\n#ifdef __cplusplus\n} // the end\n#endif\n",
+    "addresses of labels": "void f(int i) {\n    static void *all[] = { &&a, &&b };\n    void *p = &&b;\n"
+    "    goto *all[i];\na:\n    goto *p;\nb:\n    return;\n}\n",
+    "words that the parser lacks": "_Thread_local int a;\n_Complex double b;\n__extension__ struct s { int c; };\n",
     "half a statement": "void f(int a) {\n#ifdef A\n    if (a) {\n#else\n    if (!a) {\n#endif\n        a++;\n    }\n}",
     "chains": "void f(int a) {\n#ifdef A\n    if (a)\n        a++;\n    else\n#endif\n#ifdef B\n    if (!a)\n"
     "        a--;\n    else\n#endif\n        a = 0;\n}\n",
@@ -55,6 +58,16 @@ def test_a_text_is_judged_strictly(text):
     check = TreeCheck(tree, 0, "", 1000)
     assert check("")
     assert not check("int b c d = ;\n")
+
+
+def test_a_goto_to_an_address_that_a_text_brings_is_taken():
+    text = "void f(int i) {\n    static void *all[] = { &&a, &&b };\na:\n    \nb:\n    return;\n}\n"
+    place = text.index("\nb:")
+    tree = Trees().at("a.c", C, text, place)
+    check = TreeCheck(tree, place, "", 1000, early=tree.early_errors(C, place, ""))
+    assert check("goto *all[i];")
+    assert check("goto b;")
+    assert not check("goto c;")
 
 
 def test_a_sound_document_is_left_alone():
