@@ -8,8 +8,10 @@ from collections.abc import Callable, Iterator
 from enum import Enum
 from pathlib import PurePosixPath
 
+from codespec.privacy.budget import private_when_spent, spend
 from codespec.privacy.secret_names import is_code
 from codespec.privacy.secret_values import (
+    LONGEST_LINE,
     NameKind,
     holds_random,
     is_chosen,
@@ -92,13 +94,13 @@ _AFTER_QUOTED = re.compile(
 )
 _AFTER_SIGN = re.compile(r"[*_]{0,2}\\?[\"'\]]{0,2}\s{0,4}[:=]\s{0,4}[*_]{0,2}[ ]?" + _QUOTED)
 _SETTER = re.compile(
-    r"(?:set|with|add|put|define|env|getenv|default|Property|config|Field|login)\w*\s{0,2}[(\[]\s{0,2}(?:\w+\s{0,2},\s{0,2})?\\?[\"']?\w*\Z|set\w*\Z",
+    r"(?:set|with|add|put|define|env|getenv|default|Property|config|Field|login)\w{0,40}\s{0,2}[(\[]\s{0,2}(?:\w{1,60}\s{0,2},\s{0,2})?\\?[\"']?\w{0,99}\Z|set\w{0,99}\Z",
     re.IGNORECASE,
 )
 _AFTER_SETTER = re.compile(r"\\?[\"']?\s{0,4}[,(]\s{0,4}[bBrRuUfFLN@$]{0,2}" + _QUOTED)
 _AFTER_CALL = re.compile(r"\(\s{0,4}[bBrRuUN@$]{0,2}" + _QUOTED)
 _AFTER_LINE = re.compile(r"[\"']?[ \t]{0,40}(?:=>|:=|[:=])[ \t]{0,40}(?P<value>[^\s\"'\[{|>#;,][^\n]{2,1000})")
-_AFTER_BLANK = re.compile(r"[ \t]{1,8}(?P<value>[^\s\"'=:;{(][^\s;]{2,200})[ \t]*;?[ \t]*$", re.MULTILINE)
+_AFTER_BLANK = re.compile(r"[ \t]{1,8}(?P<value>[^\s\"'=:;{(][^\s;]{2,200})[ \t]{0,99}(?:;[ \t]{0,99})?$", re.MULTILINE)
 _AFTER_WORD = re.compile(r"[\"']?(?:=|:[ \t]?)(?P<value>[^\s\"'=;,|&<>()\\`][^\s\"';|&<>()`]{2,400})")
 _AFTER_EXACT = re.compile(r"=(?P<value>[^\s\"'=;,|&<>()\\`*][^\s\"';|&<>()`,*]{2,400})(?=[\s&\"';]|\Z)")
 _AFTER_ARGUMENT = re.compile(r"[ =][\"']?(?P<value>[^\s\"'=;|&<>()\-][^\s\"';|&<>()]{2,200})")
@@ -106,14 +108,15 @@ _AFTER_CONNECTION = re.compile(
     r"[ ]?=[ ]?(?P<value>[^\s;&\"'<>{}=$%\\+][^;&\"'<>{}\n]{2,100})(?=[;&\"'<]|\\\"|$)", re.MULTILINE
 )
 _CONNECTION = re.compile(r"[;&?\"'][^;&?\"'=\n]{0,30}\Z")
-_AFTER_TAG = re.compile(
-    r"(?:[\w.-]*[\"']?[^<>\n]{0,80})?>(?:<!\[CDATA\[)?\s{0,20}(?P<value>[^<>\s][^<>\n]{2,400}?)\s{0,20}(?:\]\]>)?</"
+_AFTER_TAG = re.compile(  # (?=(...))\1 takes all that it can, and gives nothing back
+    r"(?=(?P<rest>[\w.-]{0,200}))(?P=rest)[\"']?[^<>\n]{0,80}>(?:<!\[CDATA\[)?\s{0,20}"
+    r"(?=(?P<value>[^<>\s](?:(?!\]\]>)[^<>\n]){2,400}(?<!\s)))(?P=value)\s{0,20}(?:\]\]>)?</"
 )
 _AFTER_ATTRIBUTE = re.compile(
     r"[\"'][^<>\n]{0,80}?\bvalue\s{0,4}=\s{0,4}[\"'](?P<value>[^\"'<>\n]{3,400})[\"']", re.IGNORECASE
 )
 _AFTER_NAME = re.compile(
-    r"[\"']?\s{0,4},?\s{1,40}[\"']?(?:default|value|content)[\"']?\s{0,4}[:=]\s{0,4}[\"']?(?P<value>[^\s\"'{}][^\"'\n{}]{2,400})"
+    r"[\"']?(?:\s{1,44}|\s{0,4},\s{1,40})[\"']?(?:default|value|content)[\"']?\s{0,4}[:=]\s{0,4}[\"']?(?P<value>[^\s\"'{}][^\"'\n{}]{2,400})"
 )
 _AFTER_VARIABLE = re.compile(r"[\"']?\s{0,4}\{[^{}]{0,400}?\bdefault\s{0,20}=\s{0,4}\"(?P<value>[^\"\n]{3,400})\"")
 
@@ -138,9 +141,9 @@ _ALWAYS: tuple[tuple[str, re.Pattern[str], Callable[[str], bool]], ...] = (
     ("DENTIFIED", re.compile(r"IDENTIFIED\s(?:WITH\s\S{1,40}\s)?BY\s{1,4}(?:PASSWORD\s)?[\"']([^\"'\n]{3,200})[\"']"), is_chosen),
     ("dentified", re.compile(r"(?:user|role|grant|set|alter|create)\b[^;]{0,200}identified\s(?:with\s\S{1,40}\s)?by\s{1,4}(?:password\s)?[\"']([^\"'\n]{3,200})[\"']"), is_chosen),
     ("PASSWORD", re.compile(r"PASSWORD\s{1,4}(?:FOR\s[^=\n]{1,80})?=?\s{0,4}N?'([^'\n]{3,200})'"), is_chosen),
-    ("BasicAuth", re.compile(r"BasicAuth\w*\(\s{0,4}[\"'][^\"'\n]{0,80}[\"'],\s{0,4}[\"'`]([^\"'`\n]{3,200})[\"'`]"), is_drawn),
+    ("BasicAuth", re.compile(r"BasicAuth\w{0,40}\(\s{0,4}[\"'][^\"'\n]{0,80}[\"'],\s{0,4}[\"'`]([^\"'`\n]{3,200})[\"'`]"), is_drawn),
     ("auth=", re.compile(r"\bauth=\(\s{0,4}[\"'][^\"'\n]{0,80}[\"'],\s{0,4}[\"']([^\"'\n]{3,200})[\"']"), is_drawn),
-    ("connect", re.compile(r"[Cc]onnect\w*\([^()\n]{0,120}[\"'],\s{0,4}[\"']([^\"'\n]{10,200})[\"']"), is_drawn),
+    ("connect", re.compile(r"[Cc]onnect\w{0,60}\([^()\n]{0,120}[\"'],\s{0,4}[\"']([^\"'\n]{10,200})[\"']"), is_drawn),
     ("getConnection(", re.compile(r"\bgetConnection\([^()\n]{1,120},\s{0,4}\"[^\"\n]{0,60}\",\s{0,4}\"([^\"\n]{3,200})\""), is_chosen),
     ("@tcp(", re.compile(r"[\"'`]\w{1,40}:([^\s@:\"'`{}]{3,100})@tcp\("), is_chosen),
     ("buildConfigField", re.compile(r"buildConfigField[ (]\s{0,4}[^\n]{0,100}\\\\?\"([\w+/=-]{12,200})\\\\?\""), is_drawn),
@@ -158,16 +161,26 @@ _MANIFEST_KIND = re.compile(r"^kind:[ \t]*(\w*)", re.MULTILINE)
 _ENTRY = re.compile(r"^[ \t]{1,8}[\w.-]+:[ \t]*[\"']?(?P<value>[^\s\"'|>{][^\n\"']{3,4000})", re.MULTILINE)
 
 
+@private_when_spent
 def holds_value(path: str, text: str) -> bool:
     """Whether a text seems to hold a password, a secret token or a key; ``path`` tells its language."""
     kind = kind_of(path, text)
     return (
         any(is_secret_value(value, name) for name, value in _assigned(text, kind))
-        or any(part in text and any(judge(found[1]) for found in form.finditer(text)) for part, form, judge in _ALWAYS)
+        or any(_holds(form, judge, text) for part, form, judge in _ALWAYS if part in text)
         or holds_manifest(path, text)
         or _holds_hex_key(text)
         or (kind is not FileKind.PROSE and holds_random(text))
     )
+
+
+def _holds(form: re.Pattern[str], judge: Callable[[str], bool], text: str) -> bool:
+    spend()
+    for found in form.finditer(text):
+        spend()
+        if judge(found[1]):
+            return True
+    return False
 
 
 def _assigned(text: str, kind: FileKind) -> Iterator[tuple[NameKind, str]]:
@@ -176,6 +189,7 @@ def _assigned(text: str, kind: FileKind) -> Iterator[tuple[NameKind, str]]:
     for stem in _STEMS:
         at = text.find(stem)
         while at >= 0:
+            spend()
             rest = _REST.match(text, at)
             end = rest.end() if rest else at
             if end not in seen:
@@ -206,8 +220,8 @@ def _values(text: str, start: int, end: int, kind: FileKind) -> Iterator[str]:
         if found:
             yield found["value"]
     if kind is not FileKind.CODE and kind is not FileKind.MARKUP:
-        line = text.rfind("\n", 0, start) + 1
-        lead = text[max(line, start - 60) : start]
+        near = max(0, start - 60)
+        lead = text[max(near, text.rfind("\n", near, start) + 1) : start]
         if kind in (FileKind.CONFIG, FileKind.PROSE) or not lead.strip():
             found = _AFTER_LINE.match(text, end)
             if found and (value := _ended(found["value"], kind)):
@@ -239,6 +253,7 @@ def _ended(line: str, kind: FileKind) -> str:
     return value
 
 
+@private_when_spent
 def holds_manifest(path: str, text: str) -> bool:
     """Whether a text has a Secret of Kubernetes with data, which may stand far from the line that says so, or something
     that may become one: its kind may be typed last."""
@@ -247,8 +262,10 @@ def holds_manifest(path: str, text: str) -> bool:
     for document in text.split("\n---"):
         if _may_be_secret(document):
             for block in _DATA.finditer(document):
-                if any(is_drawn(each["value"]) or is_chosen(each["value"]) for each in _ENTRY.finditer(block[0])):
-                    return True
+                for each in _ENTRY.finditer(block[0]):
+                    spend()
+                    if is_drawn(each["value"]) or is_chosen(each["value"]):
+                        return True
     return False
 
 
@@ -261,8 +278,11 @@ _DATA = re.compile(r"^(?:string)?[dD]ata:[ \t]*\n(?:[ \t]+[^\n]*\n?|\n)+", re.MU
 
 
 def _holds_hex_key(text: str) -> bool:
+    spend()
     for found in _NEAR_KEY.finditer(text):
-        line = text[text.rfind("\n", 0, found.start()) + 1 : found.end()]
+        spend()
+        near = max(0, found.start() - LONGEST_LINE)
+        line = text[max(near, text.rfind("\n", near, found.start()) + 1) : found.end()]
         if is_drawn(found[1]) and not _HASH.search(line):
             return True
     return False

@@ -35,7 +35,7 @@ MOST_PATTERNS = 2_000
 MOST_FILES = 4096
 """Files that answers are kept for."""
 
-_EXCLUDES_FILE = re.compile(r"^\s*excludesfile\s*=\s*\"?([^\"\n]+?)\"?\s*$", re.IGNORECASE | re.MULTILINE)
+_EXCLUDES_FILE = re.compile(r"^[ \t]*excludesfile[ \t]*=(.*)", re.IGNORECASE | re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -233,7 +233,7 @@ def _everywhere() -> Path:
     for file in (settings / "config", home / ".gitconfig"):
         try:
             if file.is_file() and (found := _EXCLUDES_FILE.findall(file.read_text("utf-8", "replace")[:LARGEST])):
-                chosen = found[-1]
+                chosen = found[-1].strip().strip('"')
         except OSError:
             continue
     return home / chosen.removeprefix("~/") if chosen else settings / "ignore"

@@ -10,6 +10,7 @@ from pathlib import Path
 from time import monotonic
 
 from codespec.paths import folder_of
+from codespec.privacy.budget import private_when_spent
 from codespec.privacy.ignore_files import GIT, OWN, IgnoreFiles
 from codespec.privacy.secrets import has_secret_name, holds_manifest, is_secret
 from codespec.recent import Recent
@@ -102,13 +103,7 @@ class PublicFiles:
             path, workspace: as for ``may_keep``.
             offset: of the cursor.
         """
-        if not self.may_keep(path, workspace, text):
-            return False
-        closed, count = _OPEN_QUOTE.subn(r"\1\2\3\2", text)
-        if count and is_secret(path, closed):
-            return False
-        before, after = text[max(0, offset - AROUND) : offset], text[offset : offset + AROUND]
-        return not any(is_secret(path, before + end + after) for end in _ENDS)
+        return self.may_keep(path, workspace, text) and not _is_being_typed(path, text, offset)
 
     def _ignores(self, path: Path, folder: Path) -> bool:
         return self._git.excludes(path, folder) or self._own.excludes(path, folder)
@@ -124,6 +119,16 @@ class PublicFiles:
         found = any(is_secret(name, changed) or holds_manifest(name, text) for name in names)
         self._searched[path] = _Searched(text, found, now)
         return found
+
+
+@private_when_spent
+def _is_being_typed(path: str, text: str, offset: int) -> bool:
+    """Whether a text would hold a secret if what is open in it ended."""
+    closed, count = _OPEN_QUOTE.subn(r"\1\2\3\2", text)
+    if count and is_secret(path, closed):
+        return True
+    before, after = text[max(0, offset - AROUND) : offset], text[offset : offset + AROUND]
+    return any(is_secret(path, before + end + after) for end in _ENDS)
 
 
 def _changed(old: str, new: str) -> str:
@@ -145,12 +150,21 @@ def public_parts(name: str, lines: Sequence[str], parts: Sequence[range]) -> lis
     """
     if holds_manifest(name, "".join(lines)):
         return []
+    public: list[range] = []
 
     def secret(start: int, stop: int) -> bool:
         text = "".join(lines[max(0, start - AROUND_LINES) : stop + AROUND_LINES])
         closed, count = _OPEN_QUOTE.subn(r"\1\2\3\2", text)
         return is_secret(name, text) or (count > 0 and is_secret(name, closed))
 
-    if not secret(min(each.start for each in parts), max(each.stop for each in parts)):
-        return list(parts)
-    return [each for each in parts if not secret(each.start, each.stop)]
+    @private_when_spent
+    def all_searched() -> bool:
+        """Whether the parts that are public are all known, or time is over."""
+        if not secret(min(each.start for each in parts), max(each.stop for each in parts)):
+            public.extend(parts)
+        else:
+            public.extend(each for each in parts if not secret(each.start, each.stop))
+        return True
+
+    all_searched()
+    return public

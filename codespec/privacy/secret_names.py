@@ -27,9 +27,9 @@ _NAME = re.compile(
     r"|\.(bash|zsh|sh|fish|psql|mysql|python|node_repl|rediscli|irb)_history"
 )
 _PLACE = re.compile(
-    r"(.*/)?(\.ssh|\.gnupg|\.aws|\.azure|\.kube|\.password-store|\.config/(gcloud|gh|hub|rclone|doctl|op)|\.terraform\.d)/.*"
-    r"|(.*/)?(\.docker/config\.json|\.m2/settings(-security)?\.xml|\.cargo/credentials(\.toml)?|\.gem/credentials"
-    r"|\.config/(containers/auth|composer/auth)\.json|\.composer/auth\.json|rclone/rclone\.conf)",
+    r"(?:\A|/)(?:(?:\.ssh|\.gnupg|\.aws|\.azure|\.kube|\.password-store|\.config/(?:gcloud|gh|hub|rclone|doctl|op)|\.terraform\.d)/"
+    r"|(?:\.docker/config\.json|\.m2/settings(?:-security)?\.xml|\.cargo/credentials(?:\.toml)?|\.gem/credentials"
+    r"|\.config/(?:containers/auth|composer/auth)\.json|\.composer/auth\.json|rclone/rclone\.conf)\Z)",
     re.IGNORECASE,
 )
 _JUDGED_BY_TEXT = re.compile(rf".*\.({_CODE}|{_PROSE})", re.IGNORECASE)
@@ -46,9 +46,10 @@ def is_code(name: str) -> bool:
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")  # of a URI; a drive of Windows has one letter
 _COPY = re.compile(
-    r"#?(.+?)(?:~\d*~?|#|\.(?:bak|backup|orig|old|saved?|tmp|rej|copy|\d{1,8})|[-_](?:bak|backup|old|copy))+",
+    r"(?:~\d{0,20}|#|\.(?:bak|backup|orig|old|saved?|tmp|rej|copy|\d{1,8})|[-_](?:bak|backup|old|copy))\Z",
     re.IGNORECASE,
 )
+_LONGEST_COPY = 21  # characters that ``_COPY`` matches
 _SWAP = re.compile(r"\.(.+)\.sw[a-p]")
 
 
@@ -59,12 +60,22 @@ def has_secret_name(path: str) -> bool:
         path = unquote(path.partition("?")[0].partition("#")[0])
     path = path.replace("\\", "/")
     name = PurePosixPath(path).name
-    copied, swapped = _COPY.fullmatch(name), _SWAP.fullmatch(name)
-    names = (copied[1],) if copied else (name, swapped[1]) if swapped else (name,)
+    copied, swapped = _copied(name), _SWAP.fullmatch(name)
+    names = (copied,) if copied else (name, swapped[1]) if swapped else (name,)
     return any(_tells_secret(each, path[: len(path) - len(name)] + each) for each in names)
+
+
+def _copied(name: str) -> str:
+    """The name of what a file is a copy of; empty where it is none."""
+    end = len(name)
+    while (found := _COPY.search(name, max(1, end - _LONGEST_COPY), end)) is not None:
+        end = found.start()
+    if end == len(name):
+        return ""
+    return name[:end].removeprefix("#") or name[:end]
 
 
 def _tells_secret(name: str, path: str) -> bool:
     if _JUDGED_BY_TEXT.fullmatch(name) or _SAMPLE.fullmatch(name):
         return False
-    return bool(_NAME.fullmatch(name.lower()) or _KEY.fullmatch(name) or _PLACE.fullmatch(path))
+    return bool(_NAME.fullmatch(name.lower()) or _KEY.fullmatch(name) or _PLACE.search(path))

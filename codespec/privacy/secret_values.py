@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from enum import Enum
 
+from codespec.privacy.budget import spend
 from codespec.privacy.token_forms import PLACEHOLDER, PUBLISHED
 
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
@@ -209,7 +210,9 @@ _PUBLISHED_WORDS = frozenset(each.rstrip("=") for each in PUBLISHED)
 
 def holds_random(text: str) -> bool:
     """Whether a text holds a long word of both cases and digits that looks drawn at random."""
+    spend()
     for match in _LONG.finditer(text):
+        spend()
         word = match[1]
         if (
             is_drawn(word)
@@ -228,15 +231,17 @@ def holds_random(text: str) -> bool:
 
 _MANGLED = re.compile(r"(?:_{0,3}Z|_?R|V)?N.*\d[a-z]{3}.*\d[a-z]{3}")
 _DATA = re.compile(r"eJ[x-z0-9]|H4sI|iVBORw|R0lGOD|/9j/|UklGR|d09G|AAEAAA|UEsDB|JVBER")  # zlib, gzip, pictures, fonts
-_LONGEST_LINE = 2_000
+LONGEST_LINE = 2_000
+"""Characters; a longer line was written by a program."""
 _READABLE = frozenset(range(32, 127)) | {9, 10, 13}
 
 
 def _is_no_token(text: str, match: re.Match[str]) -> bool:
     """Whether a long word is the name of a compiled function, a text in base64, or a table in what a program wrote."""
     word = match[1]
-    line = text.rfind("\n", 0, match.start()), text.find("\n", match.end())
-    if (line[1] if line[1] >= 0 else len(text)) - line[0] > _LONGEST_LINE:
+    begin, stop = max(0, match.start() - LONGEST_LINE), min(len(text), match.end() + LONGEST_LINE)
+    line = text.rfind("\n", begin, match.start()), text.find("\n", match.end(), stop)
+    if (line[1] if line[1] >= 0 else stop) - (line[0] if line[0] >= 0 else begin - 1) > LONGEST_LINE:
         return True
     if _MANGLED.match(word) or _DATA.match(word) or "///" in word or "AAAAA" in word:
         return True

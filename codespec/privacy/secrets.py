@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from codespec.privacy.assignments import holds_manifest, holds_value
+from codespec.privacy.budget import private_when_spent
 from codespec.privacy.secret_names import has_secret_name
 from codespec.privacy.token_forms import holds_token
 
@@ -19,9 +20,10 @@ _MARKS = ("PRIVATE KEY-----", "AKIA", "ghp_", "xox")
 """All that ``SECRET`` finds holds one of these; looking for them first is twenty times as fast."""
 
 
+@private_when_spent
 def is_secret(path: str, text: str) -> bool:
     """Whether a file may hold secrets, as far as its name (or URI) and its text tell: good enough a reason to keep its
-    text off the disk and out of what is shown for another file."""
+    text off the disk and out of what is shown for another file. A text that is not searched in time counts as one."""
     return has_secret_name(path) or holds_token(text) or holds_value(path, text)
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 
+from codespec.privacy.budget import private_when_spent, spend
+
 _FORMS = {
     # What every secret of a form holds, and the form; what is drawn at random in it is its last group, if it has one.
     "PRIVATE KEY": (
@@ -129,10 +131,20 @@ PUBLISHED = frozenset(
 """Values that everybody knows, since they stand in specifications and documentation."""
 
 
+@private_when_spent
 def holds_token(text: str) -> bool:
     """Whether a text holds a private key, an access token of a known form, or a URL with a password, and not just an
     example of one. Takes a few milliseconds for 100 KB."""
-    return any(part in text and any(map(_is_drawn, form.finditer(text))) for part, form in _COMPILED.items())
+    return any(_holds(form, text) for part, form in _COMPILED.items() if part in text)
+
+
+def _holds(form: re.Pattern[str], text: str) -> bool:
+    spend()
+    for match in form.finditer(text):
+        spend()
+        if _is_drawn(match):
+            return True
+    return False
 
 
 def _is_drawn(match: re.Match[str]) -> bool:
