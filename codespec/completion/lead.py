@@ -19,9 +19,10 @@ LONGEST_BLANKS = 96
 _READ = (64, 2 * (LONGEST_LEAD + LONGEST_BLANKS))
 """Characters before the cursor that are looked at: first few, which are enough nearly always."""
 
+_WINDOW = LONGEST_LEAD + 2  # characters in which what is being typed is sought
 _SIGN = r"[!-/:-@\[-^`{-~]"
-_TYPED = re.compile(rf" ?(?:(?<!{_SIGN}){_SIGN}{{1,8}})?\w*\Z")
-_ALL_SIGNS = re.compile(rf" ?(?:(?<!{_SIGN}){_SIGN}{{1,{LONGEST_LEAD}}})?\w*\Z")
+_TYPED = re.compile(rf" ?(?:(?<!{_SIGN}){_SIGN}{{1,8}})?\w{{0,{_WINDOW}}}\Z")
+_ALL_SIGNS = re.compile(rf" ?(?:(?<!{_SIGN}){_SIGN}{{1,{LONGEST_LEAD}}})?\w{{0,{_WINDOW}}}\Z")
 _FOLLOWING = ("a", " a", "  a", "\ta", "\n", "\n\n", "\n    a", "1", "(", "):\n", '"', "s ", "=", ",", "_")
 """What may follow the cursor, one text for each way in which tokenizers go on: their first rule cuts a text into words,
 signs, numbers and white space, and what follows decides where the last piece before it ends."""
@@ -43,7 +44,7 @@ def lead_of(prefix: str, vocabulary: Tokens | None = None) -> str:
     the first ones of the whole text, whatever follows the cursor.
     """
     form = _TYPED if vocabulary is None else _ALL_SIGNS
-    typed = form.search(prefix, max(0, len(prefix) - LONGEST_LEAD - 2))
+    typed = form.search(prefix, max(0, len(prefix) - _WINDOW))
     if typed is None or len(typed[0].lstrip(" ")) > LONGEST_LEAD:
         return ""  # only the whole word would do
     shortest = typed[0]

@@ -19,7 +19,7 @@ _TOP_LEVEL = frozenset(
 _NAMES = frozenset({"identifier", "blank_identifier", "iota", "nil", "true", "false"})
 _LITERALS = frozenset({"int_literal", "interpreted_string_literal", "raw_string_literal", "rune_literal"})
 _VALUES = _LITERALS | {"call_expression", "binary_expression", "func_literal", "composite_literal", "float_literal"}
-_LABEL = re.compile(rb"(?:break|continue|goto)[ \t]+[^\W\d]|^\s*\w+[ \t]*:(?!=)", re.MULTILINE)
+_LABEL = re.compile(rb"(?:break|continue|goto)[ \t]+[^\W\d]|^[^\S\n]*\w+[ \t]*:(?!=)", re.MULTILINE)
 
 
 class Context(NamedTuple):

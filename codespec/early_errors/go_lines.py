@@ -15,7 +15,8 @@ _LISTS = frozenset(
         "communication_case",
     }
 )  # fmt: skip
-_WORD = re.compile(rb"\w+\Z")
+_READ = 12  # bytes before a line break, more than a keyword has
+_WORD = re.compile(rb"\w{1,%d}\Z" % _READ)
 # The keywords after which no statement ends.
 _KEYWORDS = frozenset(
     b"case chan const default defer else for func go goto if import interface map package range select struct switch "
@@ -33,7 +34,7 @@ def check_lines(walk: Walk, node: Node) -> None:
             continue
         if before is not None and before.type not in ("\n", ";"):
             end, start = before.end_byte, child.start_byte
-            if start > end and b"\n" in walk.data[end:start] and _ends(walk.data[max(0, end - 12) : end]):
+            if start > end and b"\n" in walk.data[end:start] and _ends(walk.data[max(0, end - _READ) : end]):
                 walk.report("line break in a statement", child)
         before = child
 

@@ -23,7 +23,7 @@ _OCTAL_ESCAPE = re.compile(rb"\\(?:[1-9]|0\d)")
 _LOOSE = frozenset({"assignment_expression", "augmented_assignment_expression", "arrow_function"})
 _ESCAPED_BRACES = re.compile(rb"\\[pPuk](?:\{[^{}]*\}|<[^<>]*>)")
 _QUANTIFIER = re.compile(rb"\{\d+(?:,\d*)?\}")
-_SKIPPED = re.compile(rb"\\.|\[(?:\\.|[^\]\\])*\]", re.DOTALL)
+_SKIPPED = re.compile(rb"\\.|\[(?:\\.|[^\]\\])*\]?", re.DOTALL)
 _REPEATS_NOTHING = re.compile(rb"(?:^|[(|])(?:[*+]|(?<!\()\?)|[*+]\??[*+]|\?\?[*+?]")
 
 

@@ -24,8 +24,9 @@ _LOOK = {
     "(?<!": "negative look-behind",
 }
 _GROUP = re.compile(r"\(\?(?:P?<([^>=!][^>]*)>|(:)|([a-zA-Z]*(?:-[a-zA-Z]+)?)([:)]))|\(\?#[^)]*\)|\(")
-_QUANTIFIER = re.compile(r"(?:[*+?]|\{(\d*)(,?)(\d*)\})")
+_QUANTIFIER = re.compile(r"(?:[*+?]|\{(\d*)(?:(,)(\d*))?\})")
 _HEX = re.compile(r"\\(?:x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|[xu]\{([0-9A-Fa-f]{1,6})\})")
+_PROPERTY = re.compile(r"\{[^}]+\}|[A-Z]")
 _CONTROLS = {"n": "\\n", "r": "\\r", "t": "\\t", "f": "\\f", "v": "\\x0B", "0": "\\x00"}
 _FLAGS = {"rust": "imsRUux", "python": "aimsux", "ecma": "ims"}
 # ECMA-262 12.2 and 12.3: what \s and . stand for; Rust's differ.
@@ -190,7 +191,7 @@ class _Translator:
         if not self.repeatable:
             raise RegexError(self.at, f"nothing before {match[0]} to repeat", f"write \\{match[0]} for the character")
         written = "{0," + match[3] + "}" if match[2] == "," and not match[1] else match[0]
-        after = self.text[self.at + len(match[0]) :][:1]
+        after = self.text[match.end() : match.end() + 1]
         if after == "+" and self.dialect != "rust":
             raise RegexError(self.at, f"possessive {match[0]}+ is not supported", f"write {match[0]}")
         if after == "?" and not self.lazy:
@@ -252,7 +253,7 @@ class _Translator:
         return f"\\x{{{value:X}}}"
 
     def _property(self, start: int) -> str:
-        match = re.compile(r"\{[^}]+\}|[A-Z]").match(self.text, self.at)
+        match = _PROPERTY.match(self.text, self.at)
         if match is None:
             raise RegexError(start, "unknown escape \\p", "write the characters out as a class")
         self.at = match.end()

@@ -43,15 +43,15 @@ _BEHIND: dict[Mode, bytes] = {
     "unwrapped": rb"(?=[ \t]*\([ \t]*\()" + _ARGUMENTS,
 }
 _DIRECTIVE = re.compile(rb"#[ \t]*(ifdef|ifndef|if|elif|else|endif)\b((?:[^\n\\]|\\[^\n]|\\\n)*)")
-_COMMENT = re.compile(rb"/\*.*?\*/|//.*", re.DOTALL)
-_DEFINED = re.compile(rb"(!?)\s*defined\s*\(?\s*(\w+)\s*\)?")
+_COMMENT = re.compile(rb"/\*.*?(?:\*/|\Z)|//.*", re.DOTALL)
+_DEFINED = re.compile(rb"(!?) ?defined ?\(? ?(\w+) ?\)?")
 # Between the head of a function and its body: whole lines of declarations.
-_OLD_STYLE = re.compile(rb"\)[ \t]*\n((?:[ \t]*(?:[A-Za-z_][\w \t*,;\[\]()]*;[ \t]*(?:/\*[^\n]*)?)?\n)+)\{")
+_OLD_STYLE = re.compile(rb"\)[ \t]*\n((?:[ \t]*(?:[A-Za-z_][\w \t*,;\[\]()]*;[ \t]*(?:/\*[^\n]*)?)?\n){1,64})\{")
 _GOTO = re.compile(rb"\bgoto(?=[ \t]*\*)")
 _ADDRESS = re.compile(rb"\bgoto[ \t]*\*|[={,(][ \t\n]*&&[ \t]*[A-Za-z_]")
 _FIRST = re.compile(rb"^[ \t]*#[ \t]*(?:include|define)\b", re.MULTILINE)
 _DEFINITION = re.compile(rb"#[ \t]*define[ \t]+(\w+)")
-_MACRO = re.compile(rb"_\w+|[A-Z][A-Z0-9_]+|\w*_[A-Z]\w*|[A-Z]+_\w+")
+_MACRO = re.compile(rb"(?=\w+\Z)(?:_\w+|[A-Z][A-Z0-9_]+|\w*_[A-Z]\w*|[A-Z]+_\w+)")
 _KEYWORDS = frozenset(
     b"auto break case char const continue default defined do double else enum extern float for goto if inline int long "
     b"NULL register return short signed sizeof static struct switch typedef union unsigned void volatile while".split()

@@ -22,8 +22,8 @@ READ = 20_000
 WIDTH = 4
 """Blanks for a level of indentation, in a document that has none."""
 _CLOSERS = {"}": "{", "]": "["}
-_STRING = re.compile(r'"(?:\\.|[^"\\\n])*"')
-_TOKEN = re.compile(r'"(?:\\.|[^"\\\n])*(?:"|\\?\Z)|[{}\[\],:]|[^\s{}\[\],:"]+')
+_STRING = re.compile(r'"(?:\\.|[^"\\\n])*"?')  # to the end of its line where it is not closed
+_TOKEN = re.compile(r'"(?:\\.|[^"\\\n])*(?:"|\\?\Z)?|[{}\[\],:]|[^\s{}\[\],:"]+')
 
 
 def _near(prefix: str) -> str:
@@ -267,7 +267,7 @@ class _Tokens(NamedTuple):
 def _tokens(vocabulary: TokenText) -> _Tokens:
     pieces = [vocabulary.token_bytes(token) for token in range(vocabulary.size)]
     code = [token for token, piece in enumerate(pieces) if re.search(rb"[\s,:]", piece)]
-    string = [token for token in code if re.search(rb'".*[\s,:]', pieces[token], re.DOTALL)]
+    string = [token for token in code if re.search(rb"[\s,:]", pieces[token].partition(b'"')[2])]
     blank = np.zeros(-(-vocabulary.size // 32) * 32, np.bool_)
     blank[[token for token in code if pieces[token][:1].isspace()]] = True
     words = np.packbits(blank, bitorder="little").view("<u4")

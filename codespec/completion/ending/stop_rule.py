@@ -25,14 +25,14 @@ UNDECIDED = 12
 _DECIDES_NOTHING = re.compile(r"[\w .,:;=+<>!&|%^~?@$(\[{-]*")
 
 # What may follow the cursor on its line without being in the way (Copilot's rule).
-CLOSING_REST = re.compile(r"\s*[)>}\]\"'`]*\s*[:{;,]?\s*")
+CLOSING_REST = re.compile(r"\s*(?:[)>}\]\"'`]+\s*)?(?:[:{;,]\s*)?")
 _DEFINITION = re.compile(
     r"\s*(?:(?:export|default|public|private|protected|static|final|abstract|async|pub(?:\([a-z]+\))?|unsafe|const|"
     r"extern|inline|virtual|declare)\s+)*(?:def|class|function|func|fn|struct|enum|union|interface|trait|impl|mod|"
     r"namespace|type|record|object)\b"
 )
 _CONTROL = re.compile(
-    r"\s*\}?\s*(?:if|else|for|foreach|while|do|switch|match|try|catch|finally|with|loop|return|select)\b"
+    r"\s*(?:\}\s*)?(?:if|else|for|foreach|while|do|switch|match|try|catch|finally|with|loop|return|select)\b"
 )
 # Lines whose indentation says nothing between braces: directives, labels, calls in a chain. Brackets are counted.
 _LABEL = re.compile(r"#|.*:\s*$|\s*[.)\]}]")

@@ -153,7 +153,8 @@ class Tidy:
 
     def _without_trailing_blanks(self, body: str) -> str:
         if not any(quote in body for quote in self._language.long_quotes):
-            body = re.sub(r"[ \t]+(?=\n)", "", body)
+            *lines, last = body.split("\n")
+            body = "\n".join([*(line.rstrip(" \t") for line in lines), last])
         return body if self._rest else body.rstrip()
 
     def _trimmed(self, body: str) -> Iterator[str]:

@@ -157,8 +157,8 @@ def _word_after(text: bytes) -> bytes:
 
 def _lexeme_before(text: bytes) -> bytes:
     """The last word, or the last sign and the word before it, with the blanks after it."""
-    found = re.search(rb"(?:\w+|\w*[^\w\s])[ \t]*\Z", text[-LONGEST_CHANGE:])
-    return found[0] if found else b""
+    found = re.match(rb"[ \t]*(?:\w+|[^\w\s]\w*)", text[: -LONGEST_CHANGE - 1 : -1])  # read backwards
+    return found[0][::-1] if found else b""
 
 
 def _lexeme_after(text: bytes) -> bytes:

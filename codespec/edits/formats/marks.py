@@ -16,7 +16,7 @@ Mark = Literal["*", "~", ""]
 
 _MARKS: dict[Use, Mark] = {"same": "*", "other": "~", "no": ""}
 _IDENTIFIER = re.compile(r"[^\W\d]\w*")
-_CALLED = re.compile(r"(\w+)\(")
+_CALLED = re.compile(r"\b(\w+)\(")
 
 
 class Told(NamedTuple):

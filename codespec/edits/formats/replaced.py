@@ -11,7 +11,7 @@ from codespec.text_difference import changes, common_ends
 WORDS = re.compile(r"\w+|[^\w\n]")
 
 
-_CALL = re.compile(r"(\w+)\($")
+_CALL = re.compile(r"\b(\w+)\($")
 
 
 class Added(NamedTuple):

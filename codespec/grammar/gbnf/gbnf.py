@@ -46,7 +46,7 @@ MAX_REPETITIONS = 2000
 
 MAX_NOTES = 100
 
-_RANGE = re.compile(r"\{\s*(\d+)\s*(?:(,)\s*(\d*)\s*)?\}", re.ASCII)
+_RANGE = re.compile(r"\{\s*(\d+)\s*(?:(,)\s*(?:(\d+)\s*)?)?\}", re.ASCII)
 _TOKEN_ID = re.compile(r"<\[(\d{1,9})\]>", re.ASCII)
 _STARTS = re.compile(r"^#[ \t]*Start symbols:[ \t]*([A-Za-z0-9, -]+)", re.MULTILINE)
 _BLANKS = re.compile(r"\d{1,3}", re.ASCII)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-_GROUP = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|[()|]", re.DOTALL)
+_GROUP = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]?|[()|]", re.DOTALL)
 _BEHIND = re.compile(r"(?:\.\*\??)?\(\?<!(?P<one>\\?[^\[\](){}|*+?.^$\\]|\\[\\.$*+?^|(){}\[\]/-])\)")
 _TWICE = re.compile(r"\(\(\?!(\\[.$]|\w)(?:\{2\}|\1)\)\.\)\*(?=\$)")  # no such character behind another
 _WORDS = re.compile(r"\(?((?:[\w \-@/:,;!=]|\\[.$/-])+(?:\|(?:[\w \-@/:,;!=]|\\[.$/-])+)*)\)?\$")

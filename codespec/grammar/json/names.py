@@ -105,7 +105,7 @@ def _whole(pattern: str) -> str | None:
     for option in alternatives(pattern):
         begins, ends = option.startswith("^"), bool(re.search(r"(?<!\\)(?:\\\\)*\$$", option))
         body = option[begins : len(option) - ends]
-        if re.search(r"[\^$]", re.sub(r"\\.|\[(?:\\.|[^\]\\])*\]", "", body)) or re.search(r"\\[bBAzZ<]", body):
+        if re.search(r"[\^$]", re.sub(r"\\.|\[(?:\\.|[^\]\\])*\]?", "", body)) or re.search(r"\\[bBAzZ<]", body):
             return None
         options.append(f"{'' if begins else _PLAIN}(?:{body}){'' if ends else _PLAIN}")
     return f'"(?:{"|".join(options)})"'

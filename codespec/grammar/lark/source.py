@@ -21,7 +21,7 @@ MAX_TEXT, MAX_MODULES, MAX_STATEMENTS = 1024 * 1024, 50, 4000
 _TOKEN = re.compile(
     r"""
       (?P<blank>[ \t\f]+|\\[ ]*\r?\n|(?://|\#)[^\n]*)
-    | (?P<nested>%lark\s*\{.*?\n[ \t]*\})
+    | (?P<nested>%lark\s*\{)
     | (?P<json>%(?:json|regex|llguidance))
     | (?P<condition>%if\b[^\n|]*)
     | (?P<directive>%[a-z]+)
@@ -37,6 +37,8 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
+_NESTED_END = re.compile(r"\n[ \t]*\}")
+_BLANK = re.compile(r"\s*")
 _NAME = re.compile(r"[!?]{0,2}_*(?:[a-z][_a-z0-9\-]*|[A-Z][_A-Z0-9\-]*)")
 _OPEN, _CLOSE = "([{", ")]}"
 
@@ -113,6 +115,8 @@ def tokenize(text: str, file: str) -> list[LarkToken]:
         kind, end = str(match.lastgroup), match.end()
         if kind == "json":
             end = _json_end(text, end, here)
+        elif kind == "nested":
+            end = _nested_end(text, end, here)
         if kind == "name" and not _NAME.fullmatch(match[0]):
             remedy = "write rules in small letters, terminals in capitals"
             raise here.error(f"the name {match[0]!r} mixes small letters and capitals", remedy)
@@ -126,12 +130,20 @@ def tokenize(text: str, file: str) -> list[LarkToken]:
 
 
 def _json_end(text: str, start: int, here: LarkToken) -> int:
-    start += len(text[start:]) - len(text[start:].lstrip())
+    blank = _BLANK.match(text, start)
+    start = blank.end() if blank else start
     try:
         return json.JSONDecoder().raw_decode(text, start)[1]
     except (json.JSONDecodeError, RecursionError) as error:
         message = error.msg if isinstance(error, json.JSONDecodeError) else "nested too deeply"
         raise here.error(f"no JSON after this directive: {message}", "write an object in braces") from None
+
+
+def _nested_end(text: str, start: int, here: LarkToken) -> int:
+    found = _NESTED_END.search(text, start)
+    if found is None:
+        raise here.error("the nested grammar is not closed", "add } at the start of a line")
+    return found.end()
 
 
 def _unreadable(text: str, at: int) -> tuple[str, str]:

@@ -22,7 +22,7 @@ _OR_IGNORE = ", or have it ignored: `response_format` without `strict` does that
 KEPT = 64
 """Compiled grammars that are kept."""
 _NAME = re.compile(r"[\w.-]+")
-_GBNF_RULE = re.compile(r"^\s*[A-Za-z][\w-]*\s*::=", re.MULTILINE)
+_GBNF_RULE = re.compile(r"^[ \t]*[A-Za-z][\w-]*\s*::=", re.MULTILINE)
 
 
 @dataclass(frozen=True)

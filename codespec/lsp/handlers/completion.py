@@ -14,7 +14,7 @@ from codespec.lsp.session import CodespecServer
 if TYPE_CHECKING:
     from codespec.completion.request import Completion
 
-_WORD = re.compile(r"\w*\Z")
+_WORD = re.compile(r"\w*")
 _LABEL = 80
 """Characters of an entry's label."""
 
@@ -42,8 +42,8 @@ async def completion(ls: CodespecServer, params: types.CompletionParams) -> type
 
 def to_entry(completion: Completion, cursor: Cursor, identifier: str, index: int) -> types.CompletionItem:
     """A completion as an entry of the menu, which replaces the word before the cursor."""
-    word = _WORD.search(cursor.line[: cursor.column])
-    start = word.start() if word is not None else cursor.column
+    word = _WORD.match(cursor.line[: cursor.column][::-1])  # read backwards
+    start = cursor.column - (word.end() if word is not None else 0)
     text = cursor.line[start : cursor.column] + completion.text
     first = next((line for line in text.splitlines() if line.strip()), "").strip()
     several = "\n" in text.strip()
