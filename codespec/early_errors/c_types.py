@@ -27,8 +27,9 @@ _DECLARES = (
 )
 # How a type is used: before a name or stars, in a cast, or as the name of a header.
 _LIKE_A_TYPE = rb"\b%b(?:[ \t]+[A-Za-z_]|[ \t]*\*|\.h\b)|\([ \t]*(?:const[ \t]+)?%b[ \t]*\)"
+_ELSE = re.compile(rb"^[ \t]*#[ \t]*(?:el|undef)", re.MULTILINE)
 _TREATED_AS_A_VALUE = rb"\b%b\s*(?:->|\.\w|\[|=[^=]|\+\+|--|[-+]=)"
-_DEFINES = rb"\}[ \t]*%b[ \t]*;|typedef\b[^;{}]*\b%b[ \t]*;"
+_DEFINES = rb"\}[ \t]*%b[ \t]*;|typedef\b(?:(?!\btypedef\b)[^;{}])*\b%b[ \t]*;"
 
 
 def is_type_as_a_value(walk: Walk, name: Node) -> bool:
@@ -69,8 +70,11 @@ def is_defined_as_a_type(walk: Walk, name: Node) -> bool:
 
 def is_a_number(walk: Walk, name: Node) -> bool:
     """Whether a name is that of a macro that stands for a number or brackets from some line above on."""
-    defined = rb"^[ \t]*#[ \t]*define[ \t]+%b[ \t]+[(\d](?!.*^[ \t]*#[ \t]*(?:el|undef))" % re.escape(walk.text(name))
-    return re.search(defined, walk.data[: name.start_byte], re.MULTILINE | re.DOTALL) is not None
+    start = 0
+    for match in _ELSE.finditer(walk.data, 0, name.start_byte):
+        start = match.end()
+    defined = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+%b[ \t]+[(\d]" % re.escape(walk.text(name)), re.MULTILINE)
+    return defined.search(walk.data, start, name.start_byte) is not None
 
 
 def _is_value(walk: Walk, name: Node) -> bool:

@@ -26,6 +26,10 @@ MOST_ERRORS = 60
 """Those that a search looks for names beside."""
 FEW = 3
 """Uses of a name in small letters that may be a specifier."""
+LONGEST_ARGUMENTS = 8_000
+"""Bytes of the arguments of a macro."""
+MOST_OPEN = 100
+"""Uses of a macro whose arguments do not end: what stands behind more of them is left as it is."""
 MISSING = 20
 """Bytes that an error counts for in itself."""
 
@@ -34,14 +38,9 @@ _BEFORE_A_WORD = re.compile(rb"\b([A-Za-z_]\w*)(?=\s+\w)")
 _SIGN = re.compile(rb"[^\n]")
 _STRINGS = rb'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\''
 _FLAT = rb"[^()\"';{}]|" + _STRINGS
-_ARGUMENTS = rb"[ \t]*\((?:%b|\((?:%b|\((?:%b)*\))*\))*\)" % (_FLAT, _FLAT, _FLAT)
-_BEHIND: dict[Mode, bytes] = {
-    "name": b"",
-    "call": _ARGUMENTS,
-    "arguments": _ARGUMENTS,
-    "statement": rb"(?:%b)?" % _ARGUMENTS,
-    "unwrapped": rb"(?=[ \t]*\([ \t]*\()" + _ARGUMENTS,
-}
+_ARGUMENTS = re.compile(rb"[ \t]*\((?:%b|\((?:%b|\((?:%b)*\))*\))*\)" % (_FLAT, _FLAT, _FLAT))
+_OPENS = re.compile(rb"[ \t]{0,99}\(")
+_OPENS_TWICE = re.compile(rb"[ \t]{0,99}\([ \t]{0,99}\(")
 _DIRECTIVE = re.compile(rb"#[ \t]*(ifdef|ifndef|if|elif|else|endif)\b((?:[^\n\\]|\\[^\n]|\\\n)*)")
 _COMMENT = re.compile(rb"/\*.*?(?:\*/|\Z)|//.*", re.DOTALL)
 _DEFINED = re.compile(rb"(!?) ?defined ?\(? ?(\w+) ?\)?")
@@ -156,13 +155,28 @@ def _blank(data: bytearray, start: int, end: int) -> None:
 
 def _uses(data: bytes, name: bytes, mode: Mode, first: int) -> Iterator[tuple[int, int]]:
     """What of each use of a name behind ``first`` is blanked; directives that define it or ask for it stay."""
-    for match in re.compile(re.escape(name) + rb"(?!\w)" + _BEHIND[mode]).finditer(data, first):
-        start = match.start()
+    done, still_open, line = first, 0, data.rfind(b"\n", 0, first) + 1
+    for match in re.compile(re.escape(name) + rb"(?!\w)").finditer(data, first):
+        start, end = match.span()
+        if start < done:
+            continue
+        if mode != "name":
+            opens = (_OPENS_TWICE if mode == "unwrapped" else _OPENS).match(data, end)
+            closed = _ARGUMENTS.match(data, end, end + LONGEST_ARGUMENTS) if opens else None
+            if closed is not None:
+                end = closed.end()
+            elif opens is not None:
+                still_open += 1
+                if still_open > MOST_OPEN:
+                    return
+            if closed is None and mode != "statement":
+                continue
+        line = data.rfind(b"\n", done, start) + 1 or line
+        done = end
         if start and (data[start - 1 : start].isalnum() or data[start - 1 : start] == b"_"):
             continue
-        line = data.rfind(b"\n", 0, start) + 1
-        if data[line:start].lstrip()[:1] != b"#":
-            yield start + (len(name) if mode == "arguments" else 0), match.end()
+        if data[line : line + 99].lstrip()[:1] != b"#":
+            yield start + (len(name) if mode == "arguments" else 0), end
 
 
 def conditionals(data: bytes) -> Iterator[tuple[Sequence[_Branch], int]]:
