@@ -1,5 +1,7 @@
 """Kinds of nodes in the grammars of tree-sitter."""
 
+import re
+
 LISTS = frozenset(
     {
         "module", "program", "source_file", "translation_unit", "document", "stream",
@@ -25,3 +27,9 @@ ITEMS = LISTS | {
     "enum_variant_list", "use_list", "match_block", "array_initializer", "element_value_array_initializer",
 }  # fmt: skip
 """Nodes that hold statements, declarations, or values side by side."""
+
+STRING = re.compile(r"string$|string_literal$|char_literal$|rune_literal$|^template_string$")
+"""Nodes that are texts, whatever stands in them."""
+
+IN_STRINGS = frozenset({"interpolation", "template_substitution", "format_expression"})
+"""Code in the middle of a string."""

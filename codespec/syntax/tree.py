@@ -8,7 +8,7 @@ import json
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
@@ -16,7 +16,9 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from codespec.languages import Language
-from codespec.syntax.kinds import DEFINITIONS, LISTS
+from codespec.syntax.descent import LineStarts, path_to
+from codespec.syntax.kinds import DEFINITIONS, IN_STRINGS, LISTS, STRING
+from codespec.syntax.leaves import Role, leaves_in
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -92,9 +94,6 @@ class SyntaxContext:
     before: str = ""
     after: str = ""
     definitions: bool = False
-
-
-Role = Literal["code", "comment", "string"]
 
 
 class SyntaxToken(NamedTuple):
@@ -285,7 +284,7 @@ class SyntaxTree:
         start, end = self._byte(offset), self._byte(offset + length)
         return [
             SyntaxToken(max(leaf.start_byte - start, -1), leaf.end_byte - start, role)
-            for leaf, role in _leaves(self._root, "code", start, end)
+            for leaf, role in leaves_in(self._root, start, end)
         ]
 
     def part_at(self, offset: int) -> tuple[str, str]:
@@ -293,12 +292,13 @@ class SyntaxTree:
         statements aside, and of the one around it; empty where nothing follows."""
         place = self._byte(offset)
         start = place + len(self._data[place:]) - len(self._data[place:].lstrip())
-        node = self._root.descendant_for_byte_range(start, start + 1)
-        if start == len(self._data) or node is None or node.start_byte < start:
+        path = path_to(self._root, start, start + 1)
+        if start == len(self._data) or path[-1].start_byte < start:
             return "", ""
-        while node.parent is not None and node.parent.start_byte == start and node.parent.type not in LISTS:
-            node = node.parent
-        return node.type, node.parent.type if node.parent is not None else ""
+        at = len(path) - 1
+        while at and path[at - 1].start_byte == start and path[at - 1].type not in LISTS:
+            at -= 1
+        return path[at].type, path[at - 1].type if at else ""
 
     def starts(self, offset: int) -> Iterator[Start]:
         """Where text that leads up to ``offset`` (in characters) may be read on its own, outermost first.
@@ -308,31 +308,31 @@ class SyntaxTree:
         """
         place = self._byte(offset)
         node: tree_sitter.Node | None = self._root
-        seen = {0}
+        lines, seen, characters, done = LineStarts(self._data), {0}, 0, 0
         while node is not None:
             inner = [child for child in node.children if child.start_byte < place and not child.is_missing]
-            if node.type in LISTS or node.parent is None:
+            if node.type in LISTS or node is self._root:
                 named = [child for child in inner if child.is_named]
                 for child in named[:1] + named[-1:]:
-                    at = self._line_start(child.start_byte)
+                    at = lines.of(child.start_byte)
                     if at not in seen:
                         seen.add(at)
-                        yield Start(len(self._source[:at].decode()), node.parent is None)
-            holders = [child for child in inner if child.end_byte >= place or child is inner[-1]]
-            node = holders[-1] if holders else None
+                        characters, done = characters + len(self._source[done:at].decode()), at
+                        yield Start(characters, node is self._root)
+            node = inner[-1] if inner else None
 
     def context_at(self, offset: int) -> SyntaxContext:
         """The syntax around ``offset``, in characters."""
         place = self._byte(offset)
-        root = self._root
         # A comment of one line holds the place behind its last character, too.
-        node = root.descendant_for_byte_range(max(0, place - 1), place) or root
+        path = path_to(self._root, max(0, place - 1), place)
         # Beside an open quote the parser goes on as if it were not there, so errors anywhere make code doubtful.
-        kind: Literal["code", "unknown"] = "unknown" if root.has_error else "code"
-        while node.parent is not None:
-            if node.type in _IN_STRINGS:
+        kind: Literal["code", "unknown"] = "unknown" if self._root.has_error else "code"
+        while len(path) > 1:
+            node = path[-1]
+            if node.type in IN_STRINGS:
                 break
-            if "comment" in node.type or (_STRING.search(node.type) and node.start_byte < place):
+            if "comment" in node.type or (STRING.search(node.type) and node.start_byte < place):
                 found: Literal["comment", "string"] = "comment" if "comment" in node.type else "string"
                 text = self._source[node.start_byte : node.end_byte]
                 inside = place < node.end_byte or (found == "comment" and not text.endswith((b"*/", b"\n", b"-->")))
@@ -341,42 +341,18 @@ class SyntaxTree:
                     return SyntaxContext(found, before.decode("utf-8", "replace"), after.decode("utf-8", "replace"))
             if node.type in LISTS:
                 break
-            node = node.parent
-        return SyntaxContext(kind, definitions=_holds_definitions(node))
-
-    def _line_start(self, byte: int) -> int:
-        """The start of the line, if only white space stands before ``byte``."""
-        start = self._data.rfind(b"\n", 0, byte) + 1
-        return start if not self._data[start:byte].strip() else byte
+            path.pop()
+        return SyntaxContext(kind, definitions=_hold_definitions(path))
 
     def _byte(self, offset: int) -> int:
         return len(_encode(self.text[:offset]))
 
 
-_STRING = re.compile(r"string$|string_literal$|char_literal$|rune_literal$|^template_string$")
-# Code in the middle of a string.
-_IN_STRINGS = frozenset({"interpolation", "template_substitution", "format_expression"})
-
-
-def _leaves(node: tree_sitter.Node, role: Role, start: int, end: int) -> Iterator[tuple[tree_sitter.Node, Role]]:
-    """The leaves of ``node`` that share a byte with ``start..end``, with what they are part of."""
-    if "comment" in node.type:
-        role = "comment"
-    elif _STRING.search(node.type):
-        role = "string"
-    elif node.type in _IN_STRINGS:
-        role = "code"
-    if not node.child_count and node.end_byte > node.start_byte:
-        yield node, role
-    for child in node.children:
-        if child.end_byte > start and child.start_byte < end:
-            yield from _leaves(child, role, start, end)
-
-
-def _holds_definitions(node: tree_sitter.Node) -> bool:
-    if node.type == "block":  # Python's
-        return node.parent is not None and node.parent.type == "class_definition"
-    return node.type in DEFINITIONS
+def _hold_definitions(path: Sequence[tree_sitter.Node]) -> bool:
+    """Whether the last of some nodes within each other holds definitions."""
+    if path[-1].type == "block":  # Python's
+        return len(path) > 1 and path[-2].type == "class_definition"
+    return path[-1].type in DEFINITIONS
 
 
 def _encode(text: str) -> bytes:
