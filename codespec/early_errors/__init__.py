@@ -11,9 +11,9 @@ from collections.abc import Callable
 from functools import cached_property
 
 from codespec.early_errors import c, go, javascript, python, rust
-from codespec.early_errors.walk import EarlyError, Handler, Node, Walk
+from codespec.early_errors.walk import EarlyError, Handler, Node, TooMuchToJudge, Walk
 
-__all__ = ["EarlyError", "EarlyErrors", "early_errors"]
+__all__ = ["EarlyError", "EarlyErrors", "TooMuchToJudge", "early_errors"]
 
 Start = Callable[[Walk, Node, str], None]
 """Begins a walk at the root of a tree, given the file's path in small letters."""
@@ -30,18 +30,18 @@ _CHECKERS: dict[str, tuple[dict[str, Handler], Start]] = {
 
 
 def early_errors(language_id: str, root: Node, data: bytes, path: str = "") -> set[EarlyError]:
-    """The early errors of a whole document; none where its nesting is too deep.
+    """The early errors of a whole document.
 
     Args:
         root: of the document's tree.
         path: of the file, where its name tells more of the language (``.mjs``).
+
+    Raises:
+        TooMuchToJudge: it would take too long.
     """
     if language_id == "python":
         return python.errors(root, data, path.lower()) if _is_sound(root, None) else set()
-    try:
-        walk = _walk(language_id, root, data, None, path)
-    except RecursionError:
-        return set()
+    walk = _walk(language_id, root, data, None, path)
     return walk.errors if walk else set()
 
 
@@ -59,7 +59,8 @@ class EarlyErrors:
         self._python = python.PythonErrors(root, data, place, path.lower()) if language_id == "python" else None
 
     def added(self, root: Node, data: bytes, strict: bool = True) -> list[EarlyError]:
-        """The errors that the document has with a text and not without it; none where its nesting is too deep.
+        """The errors that the document has with a text and not without it. A document that cannot be judged in
+        reasonable time has none, as if its language had no checker; a text that makes it one is an error itself.
 
         Args:
             root: of the tree of the document with the text.
@@ -69,10 +70,12 @@ class EarlyErrors:
         if self._python is not None:
             touched = self._place, self._place + len(data) - len(self._data)
             return self._python.added(root, data, strict) if _is_sound(root, touched) else []
+        if not self._can_be_judged:
+            return []
         try:
             return self._added(root, data, strict)
-        except RecursionError:
-            return []
+        except TooMuchToJudge:
+            return [EarlyError("too much to judge", self._place, self._place + len(data) - len(self._data))]
 
     def _added(self, root: Node, data: bytes, strict: bool) -> list[EarlyError]:
         size = len(data) - len(self._data)
@@ -89,12 +92,23 @@ class EarlyErrors:
         known = {place for _, place in before.placed()}
         return [error for error, place in after.placed() if place not in known or (strict and after.touches(error))]
 
-    @cached_property
+    @property
+    def _can_be_judged(self) -> bool:
+        """Whether the document as it is takes no more time than there is."""
+        return self._own[1]
+
+    @property
     def _before(self) -> Walk | None:
         """Over the document as it is; None where that is broken."""
-        if self._root.has_error:
-            return None
-        return _walk(self._language_id, self._root, self._data, (self._place, self._place), self._path)
+        return None if self._root.has_error else self._own[0]
+
+    @cached_property
+    def _own(self) -> tuple[Walk | None, bool]:
+        """The walk over the document as it is, and whether there was time for it."""
+        try:
+            return _walk(self._language_id, self._root, self._data, (self._place, self._place), self._path), True
+        except TooMuchToJudge:
+            return None, False
 
 
 def _walk(language_id: str, root: Node, data: bytes, touched: tuple[int, int] | None, path: str) -> Walk | None:
@@ -102,8 +116,9 @@ def _walk(language_id: str, root: Node, data: bytes, touched: tuple[int, int] | 
     if language_id not in _CHECKERS or not _is_sound(root, touched):
         return None
     handlers, check = _CHECKERS[language_id]
-    walk = Walk(data, handlers, touched)
+    walk = Walk(root, data, handlers, touched)
     check(walk, root, path.lower())
+    walk.run()
     return walk
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import NamedTuple
 
 from codespec.early_errors.c_types import (
@@ -143,11 +144,11 @@ def _declares_a_pointer(function: Node) -> bool:
 
 
 def _block(walk: Walk, node: Node, context: Context) -> None:
-    if not context.inside and _follows_a_definition(node):
+    if not context.inside and _follows_a_definition(walk, node):
         walk.report("block outside a function", node, node.children[0])
-    before = node.prev_named_sibling
+    around = walk.parent(node)
     # A block that belongs to nothing may be that of a macro such as ``for_each (x) { … }``.
-    if node.parent is not None and node.parent.type == "compound_statement" and not _is_complete(before):
+    if around is not None and around.type == "compound_statement" and not _is_complete(_before(walk, around, node)):
         context = context._replace(breaks=True, continues=True, cases=True)
     walk.visit_children(node, context)
 
@@ -157,12 +158,22 @@ def _is_complete(statement: Node | None) -> bool:
     return statement is not None and (statement.type in _STATEMENTS or statement.type == "compound_statement")
 
 
-def _follows_a_definition(block: Node) -> bool:
+def _before(walk: Walk, around: Node, node: Node, skipped: tuple[str, ...] = ()) -> Node | None:
+    """The node before one, signs and ``skipped`` types aside; both are in ``around``."""
+    siblings = around.children
+    for at in range(walk.place_in(around, node) - 1, -1, -1):
+        walk.spend()
+        if siblings[at].is_named and siblings[at].type not in skipped:
+            found: Node = siblings[at]
+            return found
+    return None
+
+
+def _follows_a_definition(walk: Walk, block: Node) -> bool:
     """Whether ``block`` belongs to nothing: what stands before it is complete, or nothing is there. Declarations of
     parameters may stand between a function's head and its body, and after no body."""
-    before = block.prev_named_sibling
-    while before is not None and before.type in ("comment", "declaration"):
-        before = before.prev_named_sibling
+    around = walk.parent(block)
+    before = _before(walk, around, block, ("comment", "declaration")) if around is not None else None
     return before is None or before.type in _COMPLETE
 
 
@@ -177,7 +188,7 @@ def _function(walk: Walk, node: Node, context: Context) -> None:
 def _check_labels(walk: Walk, body: Node) -> None:
     if b"goto" not in walk.text(body):
         return
-    names = list(_labels(body))
+    names = list(_labels(walk, body))
     defined = [(walk.text(name), name) for name, definition in names if definition]
     for each in repeated(defined):
         walk.report("label twice", each)
@@ -187,15 +198,18 @@ def _check_labels(walk: Walk, body: Node) -> None:
             walk.report("unknown label", name)
 
 
-def _labels(node: Node) -> Iterator[tuple[Node, bool]]:
+def _labels(walk: Walk, body: Node) -> Iterator[tuple[Node, bool]]:
     """The labels of statements, and whether they are defined there."""
-    for child in node.children:
+    waiting = [(child, body) for child in reversed(body.children)]
+    while waiting:
+        walk.spend()
+        child, around = waiting.pop()
         if child.type == "goto_statement" and child.has_error:
             continue  # to an address
         if child.type == "statement_identifier":
-            yield child, node.type == "labeled_statement"
+            yield child, around.type == "labeled_statement"
         elif child.child_count and "expression" not in child.type:
-            yield from _labels(child)
+            waiting += ((each, child) for each in reversed(child.children))
 
 
 def _fields(walk: Walk, node: Node, context: Context) -> None:
@@ -284,8 +298,8 @@ def _identifier(walk: Walk, node: Node, context: Context) -> None:
 
 def _is_of_a_choice(walk: Walk, name: Node) -> bool:
     """Whether it is ``default`` of ``_Generic``, which the parser takes for a type."""
-    around = name.parent.parent if name.parent is not None else None
-    return walk.text(name) == b"default" and around is not None and around.type == "generic_expression"
+    around = [each.type for each in islice(walk.around(name), 2)] if walk.text(name) == b"default" else []
+    return around[1:] == ["generic_expression"]
 
 
 def _nothing(walk: Walk, node: Node, context: Context) -> None:
@@ -313,10 +327,13 @@ def _report_parameters(walk: Walk, nodes: Iterable[Node]) -> None:
 
 def _name(declarator: Node) -> Node:
     """The name that a declarator declares, without the signs for pointers, arrays and functions."""
-    inner = declarator.child_by_field_name("declarator")
-    if inner is None and declarator.type == "parenthesized_declarator":
-        inner = next(iter(named(declarator)), None)
-    return declarator if inner is None else _name(inner)
+    inner: Node | None = declarator
+    while inner is not None:
+        declarator = inner
+        inner = declarator.child_by_field_name("declarator")
+        if inner is None and declarator.type == "parenthesized_declarator":
+            inner = next(iter(named(declarator)), None)
+    return declarator
 
 
 def _named(walk: Walk, names: Iterable[Node], kind: str) -> Iterator[tuple[bytes, Node]]:
@@ -334,14 +351,16 @@ def _cast(walk: Walk, node: Node, context: Context) -> None:
 
 
 def _linkage(walk: Walk, node: Node, context: Context) -> None:
-    around = node.parent
-    while around is not None and not (
-        around.type.startswith("preproc") and b"__cplusplus" in walk.text(around).partition(b"\n")[0]
-    ):
-        around = around.parent
-    if around is None:
+    if not walk.holds_around("C++", node, lambda _, around: _is_cplusplus(walk, around) or None):
         walk.report("extern of C++", node, node.children[0])
     walk.visit_children(node, context)
+
+
+def _is_cplusplus(walk: Walk, node: Node) -> bool:
+    """Whether it is a conditional of the preprocessor that asks for C++."""
+    end = walk.data.find(b"\n", node.start_byte, node.end_byte)
+    line = walk.data[node.start_byte : end if end >= 0 else node.end_byte]
+    return node.type.startswith("preproc") and b"__cplusplus" in line
 
 
 def _strings(walk: Walk, node: Node, context: Context) -> None:
@@ -378,7 +397,8 @@ def _include(walk: Walk, node: Node, context: Context) -> None:
 
 def _directive(walk: Walk, node: Node, context: Context) -> None:
     # Among fields the parser knows no includes.
-    among_fields = node.parent is not None and node.parent.type == "field_declaration_list"
+    around = walk.parent(node)
+    among_fields = around is not None and around.type == "field_declaration_list"
     if among_fields and re.match(rb"\s*#\s*include\s*<", walk.text(node)):
         walk.report("declarations of a header within others", node)
 

@@ -6,6 +6,7 @@ Which names are types is read off how a file writes them elsewhere.
 from __future__ import annotations
 
 import re
+from itertools import islice
 
 from codespec.early_errors.walk import Node, Walk
 
@@ -78,15 +79,15 @@ def is_a_number(walk: Walk, name: Node) -> bool:
 
 
 def _is_value(walk: Walk, name: Node) -> bool:
-    parent = name.parent
-    if parent is None or parent.type not in _VALUES:
+    around = list(islice(walk.around(name), 2))
+    if not around or around[0].type not in _VALUES:
         return False
+    parent = around[0]
     # `T (x);` and `T (*x)(int);`, which the parser takes for calls.
     if parent.type == "call_expression" and parent.child_by_field_name("function") == name:
         return False
     # `(T) (x)`, `(T) -1` and `sizeof (T)`, which the parser cannot tell from a value.
-    in_brackets = parent.type == "parenthesized_expression" and parent.parent is not None
-    if in_brackets and parent.parent.type not in _WHOLE:
+    if parent.type == "parenthesized_expression" and len(around) > 1 and around[1].type not in _WHOLE:
         return False
     if parent.type == "init_declarator" and parent.child_by_field_name("value") != name:
         return False
@@ -95,14 +96,15 @@ def _is_value(walk: Walk, name: Node) -> bool:
 
 def is_for_a_macro(walk: Walk, name: Node) -> bool:
     """Whether a name is within the arguments of what may be a macro."""
-    around = name.parent
-    while around is not None and not around.type.endswith(("statement", "declaration")):
-        if around.type == "call_expression":
-            function = around.child_by_field_name("function")
-            if function is not None and function != name and _TAKES_TYPES.fullmatch(walk.text(function)):
-                return True
-        around = around.parent
-    return False
+
+    def takes_types(inner: Node, around: Node) -> bool | None:
+        if around.type.endswith(("statement", "declaration")):
+            return False
+        function = around.child_by_field_name("function") if around.type == "call_expression" else None
+        takes = function is not None and function != inner and _TAKES_TYPES.fullmatch(walk.text(function))
+        return True if takes else None
+
+    return walk.holds_around("macro", name, takes_types)
 
 
 def _is_type(walk: Walk, name: Node) -> bool:

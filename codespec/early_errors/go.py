@@ -104,9 +104,11 @@ def _check_labels(walk: Walk, body: Node) -> frozenset[bytes]:
     used: set[bytes] = set()
     waiting = [body]
     while waiting:
-        for child in waiting.pop().children:
-            if child.type == "label_name" and child.parent is not None:
-                if child.parent.type == "labeled_statement":
+        around = waiting.pop()
+        for child in around.children:
+            walk.spend()
+            if child.type == "label_name":
+                if around.type == "labeled_statement":
                     labels.append((walk.text(child), child))
                 else:
                     used.add(walk.text(child))
@@ -121,7 +123,8 @@ def _check_labels(walk: Walk, body: Node) -> frozenset[bytes]:
 
 
 def _block(walk: Walk, node: Node, context: Context) -> None:
-    if node.parent is None or node.parent.type not in _FUNCTIONS:
+    around = walk.parent(node)
+    if around is None or around.type not in _FUNCTIONS:
         check_scope(walk, statements(node))
     walk.visit_children(node, context)
 
@@ -185,12 +188,15 @@ def _case(walk: Walk, case: Node, context: Context, falls: bool) -> None:
     first = [received] if received is not None and received.type == "short_var_declaration" else []
     check_scope(walk, [*first, *listed])
     last = listed[-1] if listed else None
+    inner = case
     for child in named(case):
-        if child.type != "statement_list":
-            walk.visit(child, context)
+        if child.type == "statement_list":
+            inner = child
+        else:
+            walk.visit(child, context, within=case)
     for statement in listed:
         if not (falls and statement is last and statement.type == "fallthrough_statement"):
-            walk.visit(statement, context)
+            walk.visit(statement, context, within=inner)
 
 
 def _fallthrough(walk: Walk, node: Node, context: Context) -> None:
@@ -203,6 +209,7 @@ def _labeled(walk: Walk, node: Node, context: Context) -> None:
     if label is None or not rest:
         return
     name, kind = frozenset((walk.text(label),)), rest[0].type
+    walk.spend(len(context.labels))
     labels = context.labels | (name if kind in _BREAKABLE else frozenset())
     loops = context.loop_labels | (name if kind == "for_statement" else frozenset())
     walk.visit(rest[0], context._replace(labels=labels, loop_labels=loops))
@@ -243,7 +250,7 @@ def _assignment(walk: Walk, node: Node, context: Context) -> None:
 
 def _check_target(walk: Walk, target: Node) -> None:
     # The parser takes ``*(*[]byte)(x)`` for a call.
-    value = target.type in _VALUES and not walk.text(target).startswith(b"*")
+    value = target.type in _VALUES and not walk.starts(target, b"*")
     if value or (target.type == "unary_expression" and not has_token(target, "*")):
         walk.report("assigned to", target)
 
@@ -258,6 +265,7 @@ def _expression(walk: Walk, node: Node, context: Context) -> None:
     """A statement that is an expression is a call, or receives something."""
     inner = next(iter(named(node)), None)
     while inner is not None and inner.type == "parenthesized_expression":
+        walk.spend()
         inner = next(iter(named(inner)), None)
     received = inner is not None and inner.type == "unary_expression" and has_token(inner, "<-")
     # The parser takes the call of an instance of a generic function for a conversion.
@@ -294,7 +302,8 @@ def _struct(walk: Walk, node: Node, context: Context) -> None:
 
 def _literal(walk: Walk, node: Node, context: Context) -> None:
     """Of a map the keys may be variables; those of others are fields."""
-    kind = node.parent.child_by_field_name("type") if node.parent is not None else None
+    around = walk.parent(node)
+    kind = around.child_by_field_name("type") if around is not None else None
     kinds = _LITERALS if kind is not None and kind.type == "map_type" else _LITERALS | {"identifier"}
     keys = [next(iter(named(element)), None) for element in named(node) if element.type == "keyed_element"]
     inner = [next(iter(named(key)), None) for key in keys if key is not None]

@@ -14,10 +14,9 @@ _PAIRS = frozenset({"call_expression", "index_expression", "type_assertion_expre
 def specs(declaration: Node) -> Iterator[Node]:
     """The specifications of a declaration, in parentheses or not."""
     for child in named(declaration):
-        if child.type == "var_spec_list":
-            yield from specs(child)
-        elif child.type in _SPECS:
-            yield child
+        for each in named(child) if child.type == "var_spec_list" else (child,):
+            if each.type in _SPECS:
+                yield each
 
 
 def parameter_names(parameters: Node | None) -> Iterator[Node]:
@@ -38,6 +37,7 @@ def check_scope(walk: Walk, statements: Iterable[Node], parameters: Iterable[Nod
         _declare(walk, known, name)
     for statement in statements:
         while statement is not None and statement.type == "labeled_statement":
+            walk.spend()
             statement = list(named(statement))[-1]
         kind = statement.type if statement is not None else ""
         if kind == "short_var_declaration":
@@ -132,6 +132,7 @@ def check_counts(walk: Walk, left: int, right: Node | None) -> None:
         return
     first = values[0]
     while first.type == "parenthesized_expression" and first.child_count:
+        walk.spend()
         first = next(iter(named(first)))
     one = _PAIRS if left == 2 else _RECEIVED
     if len(values) > 1 or left < 1 or first.type not in one:

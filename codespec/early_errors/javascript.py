@@ -79,7 +79,7 @@ def _exported(statement: Node) -> Node:
 
 
 def _block(walk: Walk, node: Node, context: Context) -> None:
-    parent = node.parent
+    parent = walk.parent(node)
     if parent is None or parent.type not in _BODIES:
         redeclared(walk, node.children, "strict" if context.strict else "block", [], context.typescript)
         context = context._replace(top=False)
@@ -202,8 +202,10 @@ def _labeled(walk: Walk, node: Node, context: Context) -> None:
         walk.report("label twice", label)
     _check_single(walk, body, functions=not context.strict)
     while inner is not None and inner.type == "labeled_statement":
+        walk.spend()
         inner = inner.child_by_field_name("body")
     loops = {name} if inner is not None and inner.type in _LOOPS else set()
+    walk.spend(len(context.labels))
     walk.visit(
         body,
         context._replace(top=False, labels=context.labels | {name}, loop_labels=context.loop_labels | loops),
@@ -273,7 +275,7 @@ def _ambient(walk: Walk, node: Node, context: Context) -> None:
                 statement.child_by_field_name("declaration") if statement.type == "export_statement" else statement
             )
             if declared is not None and declared.type in ("interface_declaration", "type_alias_declaration"):
-                walk.visit(declared, context)
+                walk.visit(declared, context, within=body)
 
 
 def _runs(statement: Node) -> bool:

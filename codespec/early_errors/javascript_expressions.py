@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterator
+from itertools import islice
 
 from codespec.early_errors.javascript_context import Context, check_binding, check_name
 from codespec.early_errors.javascript_names import bound
@@ -30,7 +31,7 @@ _REPEATS_NOTHING = re.compile(rb"(?:^|[(|])(?:[*+]|(?<!\()\?)|[*+]\??[*+]|\?\?[*
 def _outside(walk: Walk, node: Node, kind: str, reserved: bool) -> None:
     """Report an operator that may not stand there, unless it may be a name."""
     operand = next(iter(named(node)), None)
-    if reserved or (operand is not None and not walk.text(operand).startswith(_GOES_ON) and not has_token(node, "*")):
+    if reserved or (operand is not None and not walk.starts(operand, _GOES_ON) and not has_token(node, "*")):
         walk.report(kind, node)
 
 
@@ -52,7 +53,7 @@ def check_target(walk: Walk, node: Node | None, context: Context) -> None:
         node = next(iter(named(node)), None)
     if node is None:
         return
-    if node.type not in _TARGETS or (node.type == "call_expression" and context.typescript) or _optional(node):
+    if node.type not in _TARGETS or (node.type == "call_expression" and context.typescript) or _optional(walk, node):
         walk.report("assigned to", node)
     for name in bound(node):
         check_binding(walk, name, context)
@@ -75,9 +76,10 @@ def check_pattern(walk: Walk, pattern: Node | None) -> None:
             check_pattern(walk, child)
 
 
-def _optional(node: Node | None) -> bool:
+def _optional(walk: Walk, node: Node | None) -> bool:
     """Whether a chain of members has ``?.`` in it."""
     while node is not None and node.type in ("member_expression", "subscript_expression", "call_expression"):
+        walk.spend()
         if node.child_by_field_name("optional_chain") is not None or has_token(node, "?."):
             return True
         node = node.child_by_field_name("object") or node.child_by_field_name("function")
@@ -136,7 +138,7 @@ def _binary(walk: Walk, node: Node, context: Context) -> None:
 
 def _new(walk: Walk, node: Node, context: Context) -> None:
     constructor = node.child_by_field_name("constructor")
-    if _optional(constructor):
+    if _optional(walk, constructor):
         walk.report("optional chain", constructor or node)
     walk.visit_children(node, context)
 
@@ -171,6 +173,7 @@ def _statement(walk: Walk, node: Node, context: Context) -> None:
     """A statement that begins with a function or class declares it."""
     first = next(iter(named(node)), None)
     while first is not None and first.child_count and first.start_byte == node.start_byte:
+        walk.spend()
         if first.type in ("function_expression", "generator_function", "class"):
             walk.report("function or class without a name", first, first.children[0])
             break
@@ -181,13 +184,13 @@ def _statement(walk: Walk, node: Node, context: Context) -> None:
 def _escape(walk: Walk, node: Node, context: Context) -> None:
     text = walk.text(node)
     octal = context.strict and _OCTAL_ESCAPE.match(text)
-    around = node.parent
-    in_template = around is not None and around.type == "template_string"
-    if in_template and around.parent is not None and around.parent.type == "call_expression":
+    around, outer = (*(each.type for each in islice(walk.around(node), 2)), "", "")[:2]
+    in_template = around == "template_string"
+    if in_template and outer == "call_expression":
         return  # a tag may make of it what it likes
     if in_template:
         octal = _OCTAL_ESCAPE.match(text)
-    if (in_template or (around is not None and around.type == "string")) and (
+    if (in_template or around == "string") and (
         octal or (text.startswith(b"\\u{") and int(text[3:-1] or b"0", 16) > 0x10FFFF)
     ):
         walk.report("escape", node)
@@ -228,7 +231,8 @@ def _well_formed_unicode(pattern: bytes) -> bool:
 
 
 def _super(walk: Walk, node: Node, context: Context) -> None:
-    parent = node.parent.type if node.parent is not None else ""
+    around = walk.parent(node)
+    parent = around.type if around is not None else ""
     member = parent in ("member_expression", "subscript_expression") and context.super_property
     if not member and not (parent == "call_expression" and context.super_call):
         walk.report("super", node)
@@ -262,6 +266,7 @@ def _type(walk: Walk, node: Node, context: Context) -> None:
     waiting = [node]
     while waiting:
         each = waiting.pop()
+        walk.spend()
         waiting += named(each)
         if each.type == "object_type":
             _check_properties(walk, each)

@@ -10,6 +10,8 @@ from codespec.early_errors.walk import Handler, Node, Walk, has_token, named, ov
 _CONSTRUCTOR = (b"constructor", b'"constructor"', b"'constructor'")
 _LOOSE = frozenset({"binary_expression", "unary_expression", "arrow_function", "assignment_expression"})
 _STRINGS = (b'"use strict"', b"'use strict'")
+_MOST_COMMENTS = 100
+"""Between members, that are looked past."""
 
 
 def uses_strict(walk: Walk, block: Node | None) -> bool:
@@ -138,11 +140,12 @@ def _class(walk: Walk, node: Node, context: Context) -> None:
     members = list(named(body))
     declared = [(_member_name(walk, member), member) for member in members]
     privates = frozenset(name for name, _ in declared if name.startswith(b"#"))
+    walk.spend(len(context.privates))
     context = context._replace(privates=context.privates | privates)
-    _check_members(walk, node, members, context)
+    _check_members(walk, body, members, context)
     derived = any(child.type == "class_heritage" and _extends(child) for child in node.children)
     for member in members:
-        _member(walk, member, context, derived)
+        _member(walk, body, member, context, derived)
 
 
 def _check_heritage(walk: Walk, heritage: Node) -> None:
@@ -166,22 +169,22 @@ def _member_name(walk: Walk, member: Node) -> bytes:
     return walk.text(name) if name is not None else b""
 
 
-def _member(walk: Walk, member: Node, context: Context, derived: bool) -> None:
-    """A member of a class; its own errors are those of its code."""
+def _member(walk: Walk, body: Node, member: Node, context: Context, derived: bool) -> None:
+    """A member of the body of a class; its own errors are those of its code."""
     if member.type == "method_definition":
         constructor = _member_name(walk, member) in _CONSTRUCTOR and not has_token(member, "static")
-        walk.visit(member, context._replace(super_call=derived and constructor, new_target=False))
+        walk.visit(member, context._replace(super_call=derived and constructor, new_target=False), within=body)
     elif member.type in ("field_definition", "public_field_definition", "class_static_block"):
         inner = context.inside(returns=False, super_property=True, super_call=False, new_target=True)
-        body = member.child_by_field_name("body")
-        if body is not None:
-            redeclared(walk, body.children, "function", [], context.typescript)
-        walk.visit(member, inner)
+        block = member.child_by_field_name("body")
+        if block is not None:
+            redeclared(walk, block.children, "function", [], context.typescript)
+        walk.visit(member, inner, within=body)
     elif member.type == "decorator":
-        decorated = _behind(member)
+        decorated = _behind(walk, body, member)
         if decorated is not None and (name := _name_node(decorated)) is not None and walk.text(name) == b"constructor":
             walk.report("decorator of a constructor", member)
-        walk.visit(member, context)
+        walk.visit(member, context, within=body)
 
 
 def _is_plain_method(member: Node) -> bool:
@@ -189,15 +192,13 @@ def _is_plain_method(member: Node) -> bool:
     return member.type == "method_definition" and member.children[0] == member.child_by_field_name("name")
 
 
-def _behind(member: Node) -> Node | None:
+def _behind(walk: Walk, body: Node, member: Node) -> Node | None:
     """The node after a member, comments aside."""
-    behind: Node | None = member.next_sibling
-    while behind is not None and behind.type == "comment":
-        behind = behind.next_sibling
-    return behind
+    behind: list[Node] = body.children[walk.place_in(body, member) + 1 :][:_MOST_COMMENTS]
+    return next((each for each in behind if each.type != "comment"), None)
 
 
-def _check_members(walk: Walk, node: Node, members: list[Node], context: Context) -> None:
+def _check_members(walk: Walk, body: Node, members: list[Node], context: Context) -> None:
     """Report members whose names a class may not have, or not twice."""
     taken: dict[tuple[bytes, bool], set[str]] = {}
     for member in members:
@@ -207,7 +208,7 @@ def _check_members(walk: Walk, node: Node, members: list[Node], context: Context
         text, static = walk.text(name), has_token(member, "static")
         kind = _kind(member)
         if kind == "field" and text in (b"get", b"set") and member.children[-1] == name:
-            behind = _behind(member)
+            behind = _behind(walk, body, member)
             if behind is not None and behind.type not in (";", "}", "decorator") and not _is_plain_method(behind):
                 walk.report("accessor without a name", name)
         if text in _CONSTRUCTOR and not static and (kind in ("get", "set", "field") or has_token(member, "async", "*")):

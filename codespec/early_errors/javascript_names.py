@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from itertools import islice
 from typing import NamedTuple
 
 from codespec.early_errors.walk import Node, Walk, has_token, named
@@ -40,29 +41,30 @@ class DeclaredName(NamedTuple):
 
 def bound(pattern: Node | None) -> Iterator[Node]:
     """The identifiers that a pattern gives values to."""
-    if pattern is None:
-        return
-    kind = pattern.type
-    if kind in ("identifier", "shorthand_property_identifier_pattern"):
-        yield pattern
-    elif kind in ("assignment_pattern", "object_assignment_pattern"):
-        yield from bound(pattern.child_by_field_name("left"))
-    elif kind == "pair_pattern":
-        yield from bound(pattern.child_by_field_name("value"))
-    elif kind in ("required_parameter", "optional_parameter"):
-        yield from bound(pattern.child_by_field_name("pattern"))
-    elif kind in ("object_pattern", "array_pattern", "rest_pattern", "formal_parameters"):
-        for child in named(pattern):
-            yield from bound(child)
+    waiting = [pattern]
+    while waiting:
+        each = waiting.pop()
+        kind = each.type if each is not None else ""
+        if each is None:
+            continue
+        if kind in ("identifier", "shorthand_property_identifier_pattern"):
+            yield each
+        elif kind in ("assignment_pattern", "object_assignment_pattern"):
+            waiting.append(each.child_by_field_name("left"))
+        elif kind == "pair_pattern":
+            waiting.append(each.child_by_field_name("value"))
+        elif kind in ("required_parameter", "optional_parameter"):
+            waiting.append(each.child_by_field_name("pattern"))
+        elif kind in ("object_pattern", "array_pattern", "rest_pattern", "formal_parameters"):
+            waiting += reversed(list(named(each)))
 
 
 def declared(walk: Walk, statements: list[Node]) -> Iterator[DeclaredName]:
     """The names that statements of a block declare in it, other than by ``var``."""
-    for statement in statements:
-        if statement.type == "export_statement":
-            inner = statement.child_by_field_name("declaration")
-            yield from declared(walk, [inner] if inner is not None else [])
-        elif statement.type in LEXICAL:
+    for each in statements:
+        exported = each.child_by_field_name("declaration") if each.type == "export_statement" else None
+        statement = exported or each
+        if statement.type in LEXICAL:
             for declarator in named(statement):
                 yield from _names(walk, "let", bound(declarator.child_by_field_name("name")))
         elif statement.type in FUNCTIONS:
@@ -106,14 +108,17 @@ def imported(statement: Node) -> Iterator[Node]:
 
 def hoisted(walk: Walk, nodes: list[Node]) -> Iterator[DeclaredName]:
     """The names that ``var`` declares in statements and in those within them."""
-    for node in nodes:
+    waiting = nodes[::-1]
+    while waiting:
+        walk.spend()
+        node = waiting.pop()
         if node.type == "variable_declaration":
             for declarator in named(node):
                 yield from _names(walk, "var", bound(declarator.child_by_field_name("name")))
-        elif node.type in _NESTING and b"var" in walk.text(node):
+        elif node.type in _NESTING and walk.mentions(node, b"var"):
             if node.type == "for_in_statement" and has_token(node, "var"):
                 yield from _names(walk, "var", bound(node.child_by_field_name("left")))
-            yield from hoisted(walk, node.children)
+            waiting += reversed(node.children)
 
 
 def redeclared(walk: Walk, statements: list[Node], mode: str, outer: list[DeclaredName], typescript: bool) -> None:
@@ -129,29 +134,28 @@ def redeclared(walk: Walk, statements: list[Node], mode: str, outer: list[Declar
     names = defaultdict(list)
     for name in [*outer, *lexical]:
         names[name.text].append(name)
-    for name in hoisted(walk, statements):
+    for name in hoisted(walk, statements) if names else ():
         if name.text in names:
             names[name.text].append(name)
     refuses = _typescript_refuses if typescript else _refuses
     for group in names.values():
         kinds = [name.kind for name in group]
-        if len(group) > 1 and (refuses(kinds, mode) or (typescript and _is_exported_import(group))):
+        if len(group) > 1 and (refuses(kinds, mode) or (typescript and _is_exported_import(walk, group))):
             for name in group:
                 walk.report("redeclared", name.node)
 
 
-def _is_exported_import(names: list[DeclaredName]) -> bool:
+def _is_exported_import(walk: Walk, names: list[DeclaredName]) -> bool:
     """Whether a name is imported by itself and that of an exported constant, too: even where it is a type's, TypeScript
     wants all of its declarations exported, or none."""
-    imports = any(name.node.parent is not None and name.node.parent.type == "import_specifier" for name in names)
-    return imports and any(name.kind == "let" and _is_exported(name.node) for name in names)
+    imports = any(_kinds_around(walk, name)[:1] == ["import_specifier"] for name in names)
+    exported = (name for name in names if name.kind == "let")
+    # It stands in a declarator, and that in a declaration.
+    return imports and any(_kinds_around(walk, name)[2:] == ["export_statement"] for name in exported)
 
 
-def _is_exported(name: Node) -> bool:
-    declarator = name.parent
-    declaration = declarator.parent if declarator is not None else None
-    export = declaration.parent if declaration is not None else None
-    return export is not None and export.type == "export_statement"
+def _kinds_around(walk: Walk, name: DeclaredName) -> list[str]:
+    return [each.type for each in islice(walk.around(name.node), 3)]
 
 
 def _refuses(kinds: list[str], mode: str) -> bool:

@@ -111,12 +111,13 @@ class PythonErrors:
 
 def errors(root: Any, data: bytes, path: str) -> set[EarlyError]:
     """The errors of a whole document: the first one of each statement of the file, in which more may be hidden."""
-    first = _refused(Cut(root, data, 0, len(data)), data, path)
+    whole = Cut(root, data, 0, len(data))
+    first = _refused(whole, data, path)
     if first is None:
         return set()
     found = {first.error}
     for statement in root.children:
-        another = _refused(Cut(root, data, statement.end_byte, statement.end_byte), data, path, narrow=True)
+        another = _refused(whole.at(statement.end_byte, statement.end_byte), data, path, narrow=True)
         if another is not None and statement.start_byte <= another.error.start <= statement.end_byte:
             found.add(another.error)
     return found

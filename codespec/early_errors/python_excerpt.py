@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import re
 import sys
+from bisect import bisect_left, bisect_right
+from copy import copy
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 _SCOPES = frozenset({"function_definition", "class_definition"})
+_SCOPE = re.compile(rb"\b(?:def|class) ")
 _LARGEST = 20_000
 """Bytes of a list or dictionary from which elements that the range does not touch are left out."""
 _ELEMENTS = frozenset({"list", "set", "dictionary"})
@@ -46,10 +50,21 @@ class Cut:
     """
 
     def __init__(self, root: Any, data: bytes, begin: int, end: int) -> None:
-        self._root, self._data = root, data
+        self._statements, self._data = list(root.children), data
+        self._set(begin, end)
+
+    def at(self, begin: int, end: int) -> Cut:
+        """The same for another range."""
+        other = copy(self)
+        other._set(begin, end)
+        return other
+
+    def _set(self, begin: int, end: int) -> None:
         self._begin, self._end = begin, end
         # A block may wait for a statement at the end of the text before the range.
-        self._reach = len(data[:begin].rstrip())
+        self._reach = begin
+        while self._reach > 0 and self._data[self._reach - 1 : self._reach].isspace():
+            self._reach -= 1
 
     def excerpt(self, narrow: bool = False, hollow: bool = False, older: bool = False) -> Excerpt:
         """The part that the range is in.
@@ -77,11 +92,11 @@ class Cut:
     def _around(self, narrow: bool) -> list[Any]:
         """The statements of the file that the range touches, those on the same lines, and one more on each side where
         not ``narrow``; where future imports have to do with it, all that are before."""
-        statements = self._root.children
-        near = [index for index, each in enumerate(statements) if self._touches(each, narrow)]
-        if not near:
+        statements = self._statements
+        first = bisect_left(self._ends, self._begin if narrow else self._reach)
+        last = bisect_right(self._starts, self._end) - 1
+        if first > last:
             return []
-        first, last = near[0], near[-1]
         if not narrow:
             plain = [index for index, each in enumerate(statements) if each.type != "comment"]
             first = max((index for index in plain if index < first), default=first)
@@ -106,13 +121,20 @@ class Cut:
         """What is left out, and the innermost statement that the range touches."""
         omissions: list[Omission] = []
         statement = (0, 0)
-        stack = [(node, True) for node in reversed(nodes)]
+        stack = [(node, True, True) for node in reversed(nodes)]
         while stack:
-            node, is_statement = stack.pop()
+            node, is_statement, of_file = stack.pop()
             kind, touched = node.type, self._touches(node, narrow)
             if is_statement and touched and kind != "comment":
                 statement = node.start_byte, node.end_byte
-            if is_statement and not touched and (narrow or self._is_neighbour(node)):
+            if (
+                is_statement
+                and not touched
+                and (
+                    narrow
+                    or (of_file and kind != "future_import_statement")  # of which only counts that one stands there
+                )
+            ):
                 omissions.append((node.start_byte, node.end_byte, b"#" if kind == "comment" else b"0"))
             elif kind in _SCOPES and not touched:
                 omissions += self._body(node)
@@ -121,16 +143,26 @@ class Cut:
                     omissions += self._exceptions(node)
                 elif kind in _ELEMENTS and node.end_byte - node.start_byte > _LARGEST:
                     omissions += self._elements(node)
-                stack.extend((child, kind == "block") for child in reversed(node.children) if child.is_named)
+                children = reversed(node.children)
+                stack.extend((child, kind == "block", False) for child in children if child.is_named)
         return omissions, statement
 
-    def _is_neighbour(self, node: Any) -> bool:
-        """Whether it is a statement of the file, of which only counts that one stands there."""
-        return bool(node.parent == self._root) and node.type != "future_import_statement"
-
     def _holds_scopes(self, node: Any) -> bool:
-        text = self._data[node.start_byte : node.end_byte]
-        return b"def " in text or b"class " in text
+        following = bisect_left(self._scopes, node.start_byte)
+        return following < len(self._scopes) and self._scopes[following] < node.end_byte
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return [each.start_byte for each in self._statements]
+
+    @cached_property
+    def _ends(self) -> list[int]:
+        return [each.end_byte for each in self._statements]
+
+    @cached_property
+    def _scopes(self) -> list[int]:
+        """Where functions and classes begin, and what looks like them."""
+        return [found.start() for found in _SCOPE.finditer(self._data)]
 
     def _body(self, scope: Any) -> list[Omission]:
         """The body of a function or class, but for one that may name variables of the functions around it."""

@@ -66,13 +66,13 @@ def check(walk: Walk, root: Node, path: str) -> None:
 def _check_colons(walk: Walk, node: Node) -> None:
     """Report ``:::``, which is ``::`` and ``:`` whatever stands around it."""
     for one, other in zip(node.children, node.children[1:], strict=False):
-        if one.type == ":" and one.end_byte == other.start_byte and walk.text(other).startswith(b"::"):
+        if one.type == ":" and one.end_byte == other.start_byte and walk.starts(other, b"::"):
             walk.report("colons in a row", one)
 
 
 def _items(walk: Walk, children: list[Node], context: Context, allowed: frozenset[str]) -> None:
     """The items of a module, trait or the like."""
-    _check_list(walk, children)
+    _check_list(walk, children, block=False)
     for child in children:
         if not child.is_named:
             continue
@@ -82,8 +82,12 @@ def _items(walk: Walk, children: list[Node], context: Context, allowed: frozense
         walk.visit(child, context)
 
 
-def _check_list(walk: Walk, children: list[Node]) -> None:
-    """What has to come first, what has to be followed by something, and what may be there only once."""
+def _check_list(walk: Walk, children: list[Node], block: bool) -> None:
+    """What has to come first, what has to be followed by something, and what may be there only once.
+
+    Args:
+        block: whether it is a list of statements.
+    """
     waiting: Node | None = None
     begun = attributed = False
     names: list[tuple[bytes, Node]] = []
@@ -101,7 +105,7 @@ def _check_list(walk: Walk, children: list[Node]) -> None:
         walk.report("attribute of nothing", waiting)
     for node in repeated(names):
         walk.report("redeclared", node)
-    _check_macros(walk, [child for child in children if child.type not in _COMMENTS])
+    _check_macros(walk, [child for child in children if child.type not in _COMMENTS], block)
 
 
 def _role(node: Node) -> str:
@@ -114,11 +118,10 @@ def _role(node: Node) -> str:
     return {"inner_attribute_item": "inner", "attribute_item": "outer"}.get(node.type, "other")
 
 
-def _check_macros(walk: Walk, children: list[Node]) -> None:
+def _check_macros(walk: Walk, children: list[Node], block: bool) -> None:
     """A macro call ends with its braces, with a semicolon or, in a block, with this."""
     for child, follows in zip_longest(children, children[1:]):
-        if child.type == "macro_invocation" and not walk.text(child).endswith(b"}"):
-            block = follows is not None and follows.parent is not None and follows.parent.type == "block"
+        if child.type == "macro_invocation" and not walk.ends(child, b"}"):
             ends = (";", "empty_statement", "}") if block else (";", "empty_statement")
             if follows is None or follows.type not in ends:
                 walk.report("macro call without a semicolon", child)
@@ -136,7 +139,8 @@ def _declared(walk: Walk, item: Node) -> Iterator[tuple[bytes, Node]]:
 
 
 def _declarations(walk: Walk, node: Node, context: Context) -> None:
-    kind = node.parent.type if node.parent is not None else ""
+    around = walk.parent(node)
+    kind = around.type if around is not None else ""
     if kind in ("impl_item", "trait_item"):
         _items(walk, node.children, Context(selves=True, signatures=kind == "trait_item"), _ASSOCIATED)
     elif kind == "foreign_mod_item":
@@ -146,16 +150,17 @@ def _declarations(walk: Walk, node: Node, context: Context) -> None:
 
 
 def _block(walk: Walk, node: Node, context: Context) -> None:
-    _check_list(walk, node.children)
+    _check_list(walk, node.children, block=True)
     label = next((child for child in node.children if child.type == "label"), None)
     if label is not None:
+        walk.spend(len(context.labels))
         context = context._replace(labels=context.labels | {walk.text(label)})
     walk.visit_children(node, context)
 
 
 def _members(walk: Walk, node: Node, context: Context) -> None:
     """Fields, variants or arms."""
-    _check_list(walk, node.children)
+    _check_list(walk, node.children, block=False)
     walk.visit_children(node, context)
 
 
@@ -165,7 +170,7 @@ def _function(walk: Walk, node: Node, context: Context) -> None:
     if name is not None:
         walk.visit(name, context)
     if parameters is not None:
-        _check_parameters(walk, parameters, context)
+        _check_parameters(walk, parameters, body, context)
     if node.type == "function_signature_item" and not context.signatures:
         walk.report("function without a body", name or node)
     if body is not None:
@@ -173,10 +178,9 @@ def _function(walk: Walk, node: Node, context: Context) -> None:
         walk.visit(body, Context(awaits=modifiers is not None and has_token(modifiers, "async")))
 
 
-def _check_parameters(walk: Walk, parameters: Node, context: Context) -> None:
+def _check_parameters(walk: Walk, parameters: Node, body: Node | None, context: Context) -> None:
     bound: list[tuple[bytes, Node]] = []
     listed = [child for child in named(parameters) if child.type != "attribute_item"]
-    body = parameters.parent.child_by_field_name("body") if parameters.parent is not None else None
     for index, parameter in enumerate(listed):
         if body is not None and parameter.type not in _PARAMETERS:
             walk.report("parameter without a pattern", parameter)
@@ -190,25 +194,27 @@ def _check_parameters(walk: Walk, parameters: Node, context: Context) -> None:
         walk.report("parameter twice", node)
 
 
-def _bound(walk: Walk, pattern: Node) -> Iterator[tuple[bytes, Node]]:
+def _bound(walk: Walk, outer: Node) -> Iterator[tuple[bytes, Node]]:
     """The names that a pattern gives values to; those with capital letters may be constants."""
-    if pattern.type in ("identifier", "shorthand_field_identifier"):
-        text = walk.text(pattern)
-        if text == text.lower():
-            yield text, pattern
-    elif pattern.type == "or_pattern":
-        yield from _bound(walk, next(iter(named(pattern))))
-    elif pattern.type.endswith("_pattern") and pattern.type != "macro_pattern":
-        kind = pattern.child_by_field_name("type")
-        # The other part of a match pattern is its condition.
-        for child in list(named(pattern))[: 1 if pattern.type == "match_pattern" else None]:
-            if kind is None or child.start_byte != kind.start_byte:
-                yield from _bound(walk, child)
-    elif pattern.type == "field_pattern":
-        inner = pattern.child_by_field_name("pattern")
-        name = pattern.child_by_field_name("name") if inner is None else inner
-        if name is not None:
-            yield from _bound(walk, name)
+    waiting = [outer]
+    while waiting:
+        walk.spend()
+        pattern = waiting.pop()
+        if pattern.type in ("identifier", "shorthand_field_identifier"):
+            text = walk.text(pattern)
+            if text == text.lower():
+                yield text, pattern
+        elif pattern.type == "or_pattern":
+            waiting += list(named(pattern))[:1]
+        elif pattern.type == "field_pattern":
+            inner = pattern.child_by_field_name("pattern")
+            name = pattern.child_by_field_name("name") if inner is None else inner
+            waiting += [name] if name is not None else []
+        elif pattern.type.endswith("_pattern") and pattern.type != "macro_pattern":
+            kind = pattern.child_by_field_name("type")
+            # The other part of a match pattern is its condition.
+            parts = list(named(pattern))[: 1 if pattern.type == "match_pattern" else None]
+            waiting += (each for each in reversed(parts) if kind is None or each.start_byte != kind.start_byte)
 
 
 def _closure(walk: Walk, node: Node, context: Context) -> None:
@@ -225,6 +231,7 @@ def _loop(walk: Walk, node: Node, context: Context) -> None:
     body = node.child_by_field_name("body")
     label = next((child for child in node.children if child.type == "label"), None)
     own = frozenset() if label is None else frozenset((walk.text(label),))
+    walk.spend(len(context.labels))
     inner = context._replace(loop=True, labels=context.labels | own)
     for child in named(node):
         if child.type != "label":
@@ -259,7 +266,7 @@ def _binary(walk: Walk, node: Node, context: Context) -> None:
             walk.report("comparison without parentheses", node)
         right = node.child_by_field_name("right")
         close = operator.type == "<" and right is not None and right.start_byte == operator.end_byte
-        if close and walk.text(right).startswith(b"-"):
+        if close and walk.starts(right, b"-"):
             walk.report("arrow to the left", operator)
     walk.visit_children(node, context)
 
@@ -278,7 +285,7 @@ def _pattern(walk: Walk, node: Node, context: Context) -> None:
         for each in repeated(_bound(walk, pattern)):
             walk.report("bound twice", each)
     value, alternative = node.child_by_field_name("value"), node.child_by_field_name("alternative")
-    if alternative is not None and value is not None and walk.text(value).endswith(b"}"):
+    if alternative is not None and value is not None and walk.ends(value, b"}"):
         walk.report("else behind a brace", alternative)
     walk.visit_children(node, context)
 

@@ -8,11 +8,17 @@ was deferred visited after all.
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_left
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
+MOST_STEPS, STEPS_A_NODE = 500_000, 20
+"""Of a walk, and of a walk over a large document for each of its nodes: a second or so in all. Real files take less
+than 10 a node."""
+_BYTES_A_STEP = 256
 _EXTRAS = frozenset({"comment", "html_comment", "line_comment", "block_comment", "line_continuation"})
 
 
@@ -40,13 +46,15 @@ class Node(Protocol):
     @property
     def children(self) -> list[Any]: ...
     @property
-    def parent(self) -> Any: ...
+    def descendant_count(self) -> int: ...
     @property
-    def prev_named_sibling(self) -> Any: ...
-    @property
-    def next_sibling(self) -> Any: ...
+    def id(self) -> int: ...
     def child_by_field_name(self, name: str, /) -> Any: ...
     def children_by_field_name(self, name: str, /) -> list[Any]: ...
+
+
+class TooMuchToJudge(Exception):
+    """A walk would take too long."""
 
 
 class EarlyError(NamedTuple):
@@ -70,6 +78,8 @@ class _Deferred(NamedTuple):
 
 
 Handler = Callable[["Walk", Any, Any], None]
+Way: TypeAlias = "tuple[Node, Way | None]"
+"""A node and the way to the one around it."""
 
 
 @dataclass
@@ -77,22 +87,40 @@ class Walk:
     """One walk over a tree.
 
     Attributes:
+        root: of the tree.
         data: the document, UTF-8.
         handlers: by type of node, called with the walk, the node and its context; of others the children are visited.
         touched: byte offsets of the start and end of the completion; None visits all nodes.
         inspect: called with the walk and every visited node.
         errors: found so far.
-        deferred: the nodes that the completion does not touch, by place and context as they are without it.
+        deferred: the nodes that the completion does not touch, by place and context as they are without it, with the
+            way to the node around each.
         settled: those of them that were visited after all.
+        steps: that are left.
     """
 
+    root: Node
     data: bytes
     handlers: dict[str, Handler]
     touched: tuple[int, int] | None = None
     inspect: Callable[[Walk, Node], None] | None = None
     errors: set[EarlyError] = field(default_factory=set)
-    deferred: dict[_Deferred, Node] = field(default_factory=dict)
+    deferred: dict[_Deferred, tuple[Node, Way | None]] = field(default_factory=dict)
     settled: set[_Deferred] = field(default_factory=set)
+    steps: int = 0
+    _way: Way | None = None
+    _waiting: list[tuple[Node, Any, Way | None]] = field(default_factory=list)
+    _places: dict[bytes, list[int]] = field(default_factory=dict)
+    _orders: dict[int, dict[int, int]] = field(default_factory=dict)
+    _known: dict[tuple[str, int], bool] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.steps = self._most
+        self._way = (self.root, None)
+
+    @cached_property
+    def _most(self) -> int:
+        return MOST_STEPS + STEPS_A_NODE * self.root.descendant_count
 
     @cached_property
     def reach(self) -> int:
@@ -100,35 +128,112 @@ class Walk:
         assert self.touched is not None
         return len(self.data[: self.touched[0]].rstrip())
 
-    def visit(self, node: Node, context: Any) -> None:
-        """Enter a node, or defer it where the completion does not touch it."""
+    def visit(self, node: Node, context: Any, within: Node | None = None) -> None:
+        """Have a node checked, and what is in it, or defer it where the completion does not touch it.
+
+        Args:
+            within: the parent of the node, where that is not the node being checked but a child of it.
+        """
+        way = self._way if within is None else (within, self._way)
         if self.is_touched(node):
-            self.enter(node, context)
+            self._waiting.append((node, context, way))
         elif node.is_named:
             place = self._before(node.start_byte), self._before(node.end_byte)
-            self.deferred[_Deferred(*place, node.type, context)] = node
+            self.deferred[_Deferred(*place, node.type, context)] = node, way
 
     def is_touched(self, node: Node) -> bool:
         """Whether the completion touches a node."""
         return self.touched is None or (node.end_byte >= self.reach and node.start_byte <= self.touched[1])
 
-    def enter(self, node: Node, context: Any) -> None:
-        """Check a node and visit what is in it; what the parser did not understand is left out."""
-        if node.is_error or node.is_missing:
-            return
-        if self.inspect is not None:
-            self.inspect(self, node)
-        handler = self.handlers.get(node.type)
-        if handler is not None:
-            handler(self, node, context)
-        elif node.child_count:
-            self.visit_children(node, context)
+    def run(self) -> None:
+        """Check what waits; what the parser did not understand is left out.
+
+        Raises:
+            TooMuchToJudge: it takes too many steps.
+        """
+        while self._waiting:
+            node, context, above = self._waiting.pop()
+            if node.is_error or node.is_missing:
+                continue
+            self.spend()
+            self._way = (node, above)
+            if self.inspect is not None:
+                self.inspect(self, node)
+            handler = self.handlers.get(node.type)
+            if handler is not None:
+                handler(self, node, context)
+            elif node.child_count:
+                self.visit_children(node, context)
 
     def visit_children(self, node: Node, context: Any) -> None:
-        """Visit all named children of a node."""
+        """Visit all named children of the node being checked."""
         for child in node.children:
             if child.is_named:
                 self.visit(child, context)
+
+    def spend(self, steps: int = 1) -> None:
+        """Count what a checker does that may grow faster than the document.
+
+        Raises:
+            TooMuchToJudge: that was too much.
+        """
+        self.steps -= steps
+        if self.steps < 0:
+            raise TooMuchToJudge
+
+    def around(self, node: Node) -> Iterator[Node]:
+        """The nodes around one, the innermost first: around the node being checked, or one in it."""
+        way = self._way
+        assert way is not None
+        inside: list[Node] = []
+        while way[0] != node and (not inside or inside[-1] != node):
+            self.spend()
+            outer = inside[-1] if inside else way[0]
+            held = (each for each in outer.children if _holds(each, node))
+            found = next(held, None)
+            if found is None:
+                return
+            inside.append(found)
+        yield from reversed(inside[:-1])
+        rest: Way | None = way if inside else way[1]
+        while rest is not None:
+            self.spend()
+            yield rest[0]
+            rest = rest[1]
+
+    def parent(self, node: Node) -> Node | None:
+        """The node around the one being checked, or around one in it."""
+        return next(self.around(node), None)
+
+    def place_in(self, parent: Node, node: Node) -> int:
+        """Which of the children of its parent a node is."""
+        order = self._orders.get(parent.id)
+        if order is None:
+            self.spend(parent.child_count)
+            order = self._orders[parent.id] = {child.id: index for index, child in enumerate(parent.children)}
+        return order[node.id]
+
+    def holds_around(self, name: str, node: Node, test: Callable[[Node, Node], bool | None]) -> bool:
+        """Whether something holds for a node, which depends on the nodes around it.
+
+        Args:
+            name: of what is asked.
+            test: says so for a node and its parent; None where it is the same for both. Every node is asked once.
+        """
+        asked: list[int] = []
+        answer = False
+        inner = node
+        for outer in self.around(node):
+            known = self._known.get((name, inner.id))
+            said = known if known is not None else test(inner, outer)
+            asked.append(inner.id)
+            if said is not None:
+                answer = said
+                break
+            inner = outer
+        for each in asked:
+            self._known[name, each] = answer
+        return answer
 
     def report(self, kind: str, node: Node, end: Node | None = None) -> None:
         """Add an error at ``node``, or from there to the end of ``end``."""
@@ -136,7 +241,24 @@ class Walk:
 
     def text(self, node: Node) -> bytes:
         """The bytes of a node."""
+        self.spend((node.end_byte - node.start_byte) // _BYTES_A_STEP)
         return self.data[node.start_byte : node.end_byte]
+
+    def starts(self, node: Node, signs: bytes | tuple[bytes, ...]) -> bool:
+        """Whether a node starts with some signs."""
+        return self.data.startswith(signs, node.start_byte, node.end_byte)
+
+    def ends(self, node: Node, signs: bytes) -> bool:
+        """Whether a node ends with some signs."""
+        return self.data.endswith(signs, node.start_byte, node.end_byte)
+
+    def mentions(self, node: Node, word: bytes) -> bool:
+        """Whether a word stands anywhere in a node, also as part of another one."""
+        places = self._places.get(word)
+        if places is None:
+            places = self._places[word] = [match.start() for match in re.finditer(re.escape(word), self.data)]
+        first = bisect_left(places, node.start_byte)
+        return first < len(places) and places[first] + len(word) <= node.end_byte
 
     def _before(self, byte: int) -> int:
         """A byte offset as it is without the completion; below zero within it."""
@@ -147,13 +269,22 @@ class Walk:
         return byte if byte <= start else -byte
 
     def settle(self, other: Walk) -> None:
-        """Enter the nodes that this walk has deferred and ``other`` has not."""
+        """Check the nodes that this walk has deferred and ``other`` has not.
+
+        Raises:
+            TooMuchToJudge: it takes too many steps.
+        """
         self.touched, touched = None, self.touched
-        for key, node in self.deferred.items():
+        self.steps = self._most
+        for key, (node, way) in self.deferred.items():
             if key not in other.deferred and key not in self.settled:
                 self.settled.add(key)
-                self.enter(node, key.context)
-        self.touched = touched
+                self._waiting.append((node, key.context, way))
+        try:
+            self.run()
+        finally:
+            self._waiting.clear()
+            self.touched = touched
 
     def placed(self) -> Iterator[tuple[EarlyError, tuple[str, int]]]:
         """Each error, with its kind and its position without the completion."""
@@ -167,6 +298,13 @@ class Walk:
         """Whether the completion touches an error."""
         assert self.touched is not None
         return error.start <= self.touched[1] and error.end >= self.touched[0]
+
+
+def _holds(outer: Node, node: Node) -> bool:
+    """Whether a node is another one, or may be around it."""
+    return outer == node or (
+        outer.start_byte <= node.start_byte and node.end_byte <= outer.end_byte and outer.child_count > 0
+    )
 
 
 def named(node: Node) -> Iterable[Node]:
