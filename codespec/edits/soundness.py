@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import partial
 
+from codespec.early_errors import TooMuchToJudge
 from codespec.languages import Language
 from codespec.recent import Recent
 from codespec.syntax.macros import default
@@ -25,12 +26,14 @@ class Verdict:
         early: what a compiler refuses, by kind; none where the parser finds errors, which hide them.
         formed: whether the parser of the language's makers takes it.
         brackets: without a parser, how many more open than close, of each kind.
+        judged: whether that is all; False where the document takes too long.
     """
 
     problems: Problems = NO_PROBLEMS
     early: tuple[tuple[str, int], ...] = ()
     formed: bool = True
     brackets: tuple[int, ...] = ()
+    judged: bool = True
 
 
 class Soundness:
@@ -44,6 +47,8 @@ class Soundness:
         after = verdict(path, language, new)
         if after == Verdict():
             return ""
+        if not after.judged:
+            return "cannot be judged"
         key = (path, language.id, old)
         before = self._known.use(key)
         if before is None:
@@ -64,7 +69,10 @@ def verdict(path: str, language: Language, text: str) -> Verdict:
     if tree is None:
         counts = [text.count(sign) for sign in _BRACKETS]
         return Verdict(brackets=tuple(counts[at] - counts[at + 1] for at in range(0, len(counts), 2)))
-    early = Counter(error.kind for error in tree.all_early_errors(language, path))
+    try:
+        early = Counter(error.kind for error in tree.all_early_errors(language, path))
+    except TooMuchToJudge:
+        return Verdict(tree.problems, judged=False)
     return Verdict(tree.problems, tuple(early.items()), well_formed(language, text))
 
 

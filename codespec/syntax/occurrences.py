@@ -37,6 +37,7 @@ FUNCTIONS = frozenset(
         "method_definition", "arrow_function", "function_expression", "func_literal", "function_item", "lambda",
     }
 )  # fmt: skip
+_LONGEST_CALLEE = 400
 _PARAMETERS = frozenset({"parameters", "formal_parameters", "parameter_list", "lambda_parameters"})
 _ARGUMENTS = frozenset({"argument_list", "arguments"})
 _BINDING_PARENTS = frozenset(
@@ -84,7 +85,8 @@ class Function(NamedTuple):
 
 
 class Call(NamedTuple):
-    """A call; ``callee`` as written, ``closing`` where the bracket behind the arguments stands."""
+    """A call; ``callee`` as written (of a long one the end), ``closing`` where the bracket behind the arguments
+    stands."""
 
     start: int
     end: int
@@ -116,15 +118,14 @@ def occurrences(language: Language, data: bytes) -> Occurrences | None:
     if root is None or root.has_error:
         return None
     found = Occurrences()
-    for node, parent, role, function in _walk(root, found, data):
+    for node, parent, above, role, function in _walk(root, found, data):
         kind = NAMES.get(node.type)
         if kind is None:
             continue
         if kind == "name":
             kind = kind_of(parent.type, role)
         bound = parent.type in _BINDING_PARENTS or (parent.type, role) in _BINDING_FIELDS
-        if parent.type == "expression_list" and parent.parent is not None:
-            above = parent.parent
+        if parent.type == "expression_list" and above is not None:
             bound = above.child_by_field_name("left") == parent and above.type in (
                 "short_var_declaration", "range_clause", "assignment",
             )  # fmt: skip
@@ -144,11 +145,11 @@ def kind_of(parent: str, role: str) -> Kind:
 
 def _walk(
     root: tree_sitter.Node, found: Occurrences, data: bytes
-) -> Iterator[tuple[tree_sitter.Node, tree_sitter.Node, str, int]]:
-    """Every node but the root, with its parent, its field there, and the function that it is in."""
-    stack: list[tuple[tree_sitter.Node, int]] = [(root, -1)]
+) -> Iterator[tuple[tree_sitter.Node, tree_sitter.Node, tree_sitter.Node | None, str, int]]:
+    """Every node but the root, with its parent and what that is in, its field there, and the function that it is in."""
+    stack: list[tuple[tree_sitter.Node, tree_sitter.Node | None, int]] = [(root, None, -1)]
     while stack:
-        node, function = stack.pop()
+        node, parent, function = stack.pop()
         if node.type in FUNCTIONS:
             found.functions.append(_function(node, data, function))
             function = len(found.functions) - 1
@@ -157,13 +158,14 @@ def _walk(
             if not child.is_named:
                 continue
             if child.type in NAMES:
-                yield child, node, node.field_name_for_child(index) or "", function
+                yield child, node, parent, node.field_name_for_child(index) or "", function
             if child.type in _ARGUMENTS and node.type in ("call", "call_expression"):
-                callee = data[node.start_byte : child.start_byte].decode()
+                begins = max(node.start_byte, child.start_byte - _LONGEST_CALLEE)
+                callee = data[begins : child.start_byte].decode("utf-8", "ignore")
                 spans = tuple(_spans(child.named_children))
                 found.calls.append(Call(node.start_byte, node.end_byte, callee, spans, child.end_byte - 1, function))
             if child.child_count:
-                below.append((child, function))
+                below.append((child, node, function))
         stack += reversed(below)
 
 

@@ -227,7 +227,11 @@ class SyntaxTree:
         return EarlyErrors(language.id, self._root, self._data, self._byte(offset), path)
 
     def all_early_errors(self, language: Language, path: str) -> set[EarlyError]:
-        """What the compiler of the language refuses early anywhere in the document; nothing where it does not parse."""
+        """What the compiler of the language refuses early anywhere in the document; nothing where it does not parse.
+
+        Raises:
+            TooMuchToJudge: it would take too long.
+        """
         from codespec.early_errors import early_errors
 
         return early_errors(language.id, self._root, self._data, path)

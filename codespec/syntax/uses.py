@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from codespec.languages import Language
+from codespec.syntax.descent import path_to
 from codespec.syntax.occurrences import FUNCTIONS, NAMES, kind_of
 from codespec.syntax.tree import syntax_parser
-
-if TYPE_CHECKING:
-    import tree_sitter
 
 Use = Literal["same", "other", "no"]
 """What an occurrence is: perhaps a use of the same name (or a word of a comment as well), one of another name of its
@@ -54,24 +52,18 @@ class Uses:
     def _name(self, place: int, length: int) -> _Name | None:
         start = len(self._text[:place].encode("utf-8", "replace"))
         end = start + len(self._text[place : place + length].encode("utf-8", "replace"))
-        node = self._root.descendant_for_byte_range(start, end) if self._root is not None else None
-        if node is None or node.parent is None or NAMES.get(node.type, "string") in _VALUES:
+        path = path_to(self._root, start, end) if self._root is not None else []
+        if len(path) < 2 or NAMES.get(path[-1].type, "string") in _VALUES:
             return None
+        parent, node = path[-2:]
         kind = NAMES[node.type]
-        role = next((node.parent.field_name_for_child(index) for index, child in enumerate(node.parent.children)
+        role = next((parent.field_name_for_child(index) for index, child in enumerate(parent.children)
                      if child.start_byte == node.start_byte and child.end_byte == node.end_byte), "") or ""  # fmt: skip
         if kind == "name":
-            kind = kind_of(node.parent.type, role)
-        own = node.parent.type in FUNCTIONS and role == "name"
-        around = tuple(_around(node.parent))
+            kind = kind_of(parent.type, role)
+        own = parent.type in FUNCTIONS and role == "name"
+        around = tuple(each.id for each in reversed(path[:-1]) if each.type in FUNCTIONS)
         return _Name(kind in ("attribute", "keyword"), own, around[1:] if own else around)
-
-
-def _around(node: tree_sitter.Node | None) -> Iterable[int]:
-    while node is not None:
-        if node.type in FUNCTIONS:
-            yield node.id
-        node = node.parent
 
 
 def _compared(edited: _Name | None, found: _Name | None) -> Use:
