@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -24,6 +25,7 @@ from codespec.languages import Language
 from codespec.protocols import CodespecError, GrammarState
 from codespec.recent import Recent
 from codespec.syntax.kinds import ITEMS
+from codespec.syntax.parsing import TooMuchToParse
 from codespec.syntax.tree import Problems, SyntaxContext, SyntaxToken, SyntaxTree, well_formed
 
 MOST_DOCUMENTS = 8
@@ -248,10 +250,18 @@ def _syntax_context(tree: SyntaxTree | None, offset: int, language: Language) ->
     found = tree.context_at(offset)
     if found.kind in ("comment", "string") and tree.problems.count:
         closer = closer_of(found.before, language)
-        if tree.with_text(offset, closer).problems.count < tree.problems.count:
+        if _problems_with(tree, offset, closer) < tree.problems.count:
             long = closer in (*language.long_quotes, *language.block_comment[1:])
             return replace(found, after="") if long else found, closer
     return found, ""
+
+
+def _problems_with(tree: SyntaxTree, offset: int, text: str) -> float:
+    """How many errors a document has with a text."""
+    try:
+        return tree.with_text(offset, text).problems.count
+    except TooMuchToParse:
+        return math.inf
 
 
 def _judge(
@@ -320,7 +330,10 @@ class TreeCheck:
 
     def __call__(self, text: str, strict: bool = True) -> bool:
         added = text[self._lead :]
-        tree = self._tree.with_text(self._offset, added)
+        try:
+            tree = self._tree.with_text(self._offset, added)
+        except TooMuchToParse:
+            return False
         allowed = self._elsewhere if strict and not self._part and not self.blind else self._tree.problems
         size = len(added.encode("utf-8", "replace"))
         if tree.problems.count and not tree.problems.no_worse_than(allowed, size, strict):

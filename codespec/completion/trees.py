@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from time import monotonic
 from typing import NamedTuple
 
 from codespec.completion.ending.lexical import State, read
 from codespec.languages import Language
 from codespec.recent import Recent
 from codespec.syntax.macros import Blanking, Error, default, search
+from codespec.syntax.parsing import TooMuchToParse
 from codespec.syntax.tree import SyntaxTree, syntax_tree
 
 MOST_DOCUMENTS = 64
@@ -18,6 +20,10 @@ LARGEST = 200_000
 """Characters of a document that is searched."""
 CHANGED_LINES = 50
 """By which a document must have become longer or shorter before another search."""
+
+
+REST = 20.0
+"""A document that took its parser too long is left alone for so many times that time: it may be typed in."""
 
 
 class _Found(NamedTuple):
@@ -33,12 +39,19 @@ class Trees:
     def __init__(self) -> None:
         self._last: tuple[tuple[str, str, str, int], SyntaxTree | None] | None = None
         self._found: Recent[tuple[str, str], _Found] = Recent(MOST_DOCUMENTS)
+        self._resting: Recent[str, float] = Recent(MOST_DOCUMENTS)  # until when no parse is tried
 
     def at(self, path: str, language: Language, text: str, offset: int) -> SyntaxTree | None:
-        """The tree of a version of a document in which the cursor is at ``offset``; None without a parser."""
+        """The tree of a version of a document in which the cursor is at ``offset``; None without a parser, or where
+        the document takes it too long, for a while."""
         key = (path, language.id, text, offset if language.preprocessed else 0)
         if self._last is None or self._last[0] != key:
-            self._last = key, self._parse(path, language, text, offset)
+            self._last = key, None
+            if monotonic() > self._resting.get(path, 0.0):
+                began = monotonic()
+                self._last = key, self._parse(path, language, text, offset)
+                if self._last[1] is None and language.parser:
+                    self._resting[path] = monotonic() + REST * (monotonic() - began)
         return self._last[1]
 
     def _parse(self, path: str, language: Language, text: str, offset: int) -> SyntaxTree | None:
@@ -75,8 +88,11 @@ def find_blanking(language: Language, text: str, cursor: int = -1) -> Blanking:
     def errors(of: bytes) -> list[Error]:
         return [error for error in map(Error._make, tree.errors_in(of)) if not start <= error.start <= end]
 
-    found = errors(default(data)(data, cursor))
-    return search(data, errors, found, language.id == "cpp") if found else default(data)
+    try:
+        found = errors(default(data)(data, cursor))
+        return search(data, errors, found, language.id == "cpp") if found else default(data)
+    except TooMuchToParse:
+        return default(data)
 
 
 def _blank(blanking: Blanking, cursor: int) -> Callable[[bytes], bytes] | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from codespec.languages import Language
 from codespec.syntax.literals import MOST_LINE, first_line, signature
-from codespec.syntax.tree import new_parser
+from codespec.syntax.parsing import Parser, TooMuchToParse, new_parser
 
 if TYPE_CHECKING:
     import tree_sitter
@@ -77,10 +77,10 @@ class Outliner:
     """Reads files. For one thread."""
 
     def __init__(self) -> None:
-        self._parsers: dict[str, tree_sitter.Parser | None] = {}
+        self._parsers: dict[str, Parser | None] = {}
 
     def read(self, text: str, language: Language) -> Outline:
-        """The outline of a file; an empty one where its language has none, or no parser."""
+        """The outline of a file; an empty one where its language has none, or no parser, or it takes too long."""
         python = language.id == "python"
         if not language.parser or not (python or language.id in _JAVASCRIPT):
             return Outline()
@@ -89,7 +89,10 @@ class Outliner:
         parser = self._parsers[language.parser]
         if parser is None:
             return Outline()
-        root = parser.parse(text.encode("utf-8", "replace")).root_node
+        try:
+            root = parser.parse(text.encode("utf-8", "replace")).root_node
+        except TooMuchToParse:
+            return Outline()
         if python:
             imports, definitions = _python_imports(root), _python_definitions(root)
         else:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from codespec.languages import Language
+from codespec.syntax.parsing import TooMuchToParse
 from codespec.syntax.tree import syntax_parser
 
 if TYPE_CHECKING:
@@ -112,9 +113,12 @@ class Occurrences:
 
 
 def occurrences(language: Language, data: bytes) -> Occurrences | None:
-    """The occurrences in a file; None without a parser, or where the parser finds errors in it."""
+    """The occurrences in a file; None without a parser, or where the parser finds errors in it or takes too long."""
     parser = syntax_parser(language)
-    root = parser.parse(data).root_node if parser is not None else None
+    try:
+        root = parser.parse(data).root_node if parser is not None else None
+    except TooMuchToParse:
+        return None
     if root is None or root.has_error:
         return None
     found = Occurrences()

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from codespec.languages import Language
+from codespec.syntax.parsing import TooMuchToParse
 from codespec.syntax.tree import syntax_parser
 
 if TYPE_CHECKING:
@@ -156,7 +157,10 @@ def still_called(language: Language, text: str, places: list[int], old: str, new
     if rules is None or parser is None or len(text) > LARGEST or not places:
         return None
     data = text.encode("utf-8", "replace")
-    reader = _Reader(rules, parser.parse(data).root_node, data)
+    try:
+        reader = _Reader(rules, parser.parse(data).root_node, data)
+    except TooMuchToParse:
+        return None
     at = [len(text[:place].encode("utf-8", "replace")) for place in places]
     found = reader.still_called(at, old.encode(), new.encode())
     if found is None:

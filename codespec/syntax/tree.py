@@ -11,7 +11,6 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from importlib import import_module
 from itertools import takewhile
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -19,6 +18,7 @@ from codespec.languages import Language
 from codespec.syntax.descent import LineStarts, path_to
 from codespec.syntax.kinds import DEFINITIONS, IN_STRINGS, LISTS, STRING
 from codespec.syntax.leaves import Role, leaves_in
+from codespec.syntax.parsing import Parser, TooMuchToParse, new_parser
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -128,34 +128,24 @@ def well_formed(language: Language, text: str) -> bool:
 
 
 def syntax_tree(language: Language, text: str, blank: Blank | None = None) -> SyntaxTree | None:
-    """The tree of a document; None without a parser for its language, or where it is too large."""
+    """The tree of a document; None without a parser for its language, or where it is too large or takes too long."""
     found = _parser(language.parser) if language.parser else None
     if found is None or len(text) > LARGEST:
         return None
-    return SyntaxTree(found, text, blank=blank)
+    try:
+        return SyntaxTree(found, text, blank=blank)
+    except TooMuchToParse:
+        return None
 
 
-def syntax_parser(language: Language) -> tree_sitter.Parser | None:
+def syntax_parser(language: Language) -> Parser | None:
     """The parser of a language, None where none is installed. One thread at a time."""
     return _parser(language.parser) if language.parser else None
 
 
 @functools.cache
-def _parser(name: str) -> tree_sitter.Parser | None:
+def _parser(name: str) -> Parser | None:
     return new_parser(name)
-
-
-def new_parser(name: str) -> tree_sitter.Parser | None:
-    """A parser, for one thread, of the language that ``module`` or ``module:function`` gives; None where that is not
-    installed or does not load."""
-    module, _, function = name.partition(":")
-    try:
-        import tree_sitter
-
-        return tree_sitter.Parser(tree_sitter.Language(getattr(import_module(module), function or "language")()))
-    except (ImportError, AttributeError, ValueError):
-        # A ValueError is a wheel built for another version of tree-sitter.
-        return None
 
 
 class SyntaxTree:
@@ -167,7 +157,7 @@ class SyntaxTree:
 
     def __init__(
         self,
-        parser: tree_sitter.Parser,
+        parser: Parser,
         text: str,
         old: tree_sitter.Tree | None = None,
         blank: Blank | None = None,
@@ -177,11 +167,14 @@ class SyntaxTree:
         Args:
             old: a tree of which the parser takes over what has not changed.
             data: what is parsed, where that is known already.
+
+        Raises:
+            TooMuchToParse: it takes too long.
         """
         self._parser, self.text, self._blank = parser, text, blank
         self._source = _encode(text)
         self._data = data if data is not None else self._source if blank is None else blank(self._source)
-        self._tree = parser.parse(self._data, old) if old is not None else parser.parse(self._data)
+        self._tree = parser.parse(self._data, old)
         self._root = self._tree.root_node
 
     def with_text(self, offset: int, text: str) -> SyntaxTree:
@@ -189,6 +182,9 @@ class SyntaxTree:
 
         It says what a parse from the beginning would say (``tests/syntax/test_syntax.py``): the lines around the
         position are read anew, too, and where errors meet, which the parser reckons with one another, everything is.
+
+        Raises:
+            TooMuchToParse: that takes too long.
         """
         new = self.text[:offset] + text + self.text[offset:]
         data = _encode(new) if self._blank is None else self._blank(_encode(new))
@@ -206,7 +202,11 @@ class SyntaxTree:
         return found
 
     def errors_in(self, data: bytes) -> list[tuple[int, int, bool]]:
-        """Of another text: start and end of each error, and whether something is missing there."""
+        """Of another text: start and end of each error, and whether something is missing there.
+
+        Raises:
+            TooMuchToParse: it takes too long.
+        """
         root = self._parser.parse(data).root_node
         nodes = _problem_nodes(root) if root.has_error else ()
         return sorted((node.start_byte, node.end_byte, node.is_missing) for node in nodes)
@@ -279,8 +279,11 @@ class SyntaxTree:
         return node.is_missing or not text or before in (b")", b"]", b"}")
 
     def _problems_from(self, start: int) -> set[tuple[int, int]]:
-        """Where the errors are in what follows ``start``, read on its own."""
-        root = self._parser.parse(self._data[start:]).root_node
+        """Where the errors are in what follows ``start``, read on its own; nowhere, if that takes too long."""
+        try:
+            root = self._parser.parse(self._data[start:]).root_node
+        except TooMuchToParse:
+            return set()
         return {(start + node.start_byte, start + node.end_byte) for node in _problem_nodes(root)}
 
     def tokens(self, offset: int, length: int) -> list[SyntaxToken]:

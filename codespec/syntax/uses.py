@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from codespec.languages import Language
 from codespec.syntax.descent import path_to
 from codespec.syntax.occurrences import FUNCTIONS, NAMES, kind_of
+from codespec.syntax.parsing import TooMuchToParse
 from codespec.syntax.tree import syntax_parser
+
+if TYPE_CHECKING:
+    import tree_sitter
 
 Use = Literal["same", "other", "no"]
 """What an occurrence is: perhaps a use of the same name (or a word of a comment as well), one of another name of its
@@ -32,18 +36,23 @@ class Uses:
     """
 
     def __init__(self, language: Language, text: str) -> None:
-        self._text, self._parser = text, syntax_parser(language)
-        self._root = self._parser.parse(text.encode("utf-8", "replace")).root_node if self._parser is not None else None
+        self._text, self._parser, self._unknown = text, syntax_parser(language), False
+        self._root: tree_sitter.Node | None = None
+        try:
+            if self._parser is not None:
+                self._root = self._parser.parse(text.encode("utf-8", "replace")).root_node
+        except TooMuchToParse:
+            self._unknown = True
 
     def of(self, places: Iterable[int], length: int, edited: int | None) -> list[Use]:
-        """What a word is at each of these places; without a parser, all are the same.
+        """What a word is at each of these places; without a parser, all are the same, and none where it takes too long.
 
         Args:
             places: in characters; ``length``: of the word.
             edited: where the name that stood there was replaced by another one; None: in another document.
         """
         if self._root is None:
-            return ["same" for _ in places]
+            return ["no" if self._unknown else "same" for _ in places]
         if edited is None:
             return ["no" if self._name(place, length) is None else "same" for place in places]
         name = self._name(edited, 1)

@@ -1,0 +1,89 @@
+"""tree-sitter's parsers, each within a bound: one of them may take minutes for a few kilobytes, and one crashes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from importlib import import_module
+from time import thread_time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import tree_sitter
+
+SECONDS, SECONDS_A_BYTE = 1.0, 1.5e-6
+"""Of the processor that a parse may take: ten times what files take. (`/*` 2,500 times in C: 30 s.)"""
+_CHUNK = 1 << 14
+_MOST_YAML_COLUMNS = 100
+_YAML_LINE = re.compile(rb"(?:\A|(?<=[\r\n]))[ \t]*(?:[-?:][ \t]+)*")
+_YAML_STEP = re.compile(rb"[-?:][ \t]+")
+
+
+class TooMuchToParse(Exception):
+    """A parse took too long, or would end the process."""
+
+
+class Parser:
+    """The parser of one language. One thread at a time.
+
+    Args:
+        found: tree-sitter's.
+        refuses: says of which texts it is not asked.
+    """
+
+    def __init__(self, found: tree_sitter.Parser, refuses: Callable[[bytes], bool] | None = None) -> None:
+        self._parser, self._refuses = found, refuses
+
+    def parse(self, data: bytes, old: tree_sitter.Tree | None = None) -> tree_sitter.Tree:
+        """The tree of a document.
+
+        Args:
+            old: a tree of which the parser takes over what has not changed.
+
+        Raises:
+            TooMuchToParse: the document takes too long, or the parser cannot hold it.
+        """
+        if self._refuses is not None and self._refuses(data):
+            raise TooMuchToParse
+        end = thread_time() + SECONDS + SECONDS_A_BYTE * len(data)
+
+        def read(byte: int, _: object) -> bytes:
+            return data[byte : byte + _CHUNK]
+
+        def too_long(byte: int, has_error: bool) -> bool:
+            return thread_time() > end
+
+        try:
+            if old is None:
+                return self._parser.parse(read, progress_callback=too_long)
+            return self._parser.parse(read, old, progress_callback=too_long)
+        except ValueError:
+            self._parser.reset()
+            raise TooMuchToParse from None
+
+
+def new_parser(name: str) -> Parser | None:
+    """A parser, for one thread, of the language that ``module`` or ``module:function`` gives; None where that is not
+    installed or does not load."""
+    module, _, function = name.partition(":")
+    try:
+        import tree_sitter
+
+        language = tree_sitter.Language(getattr(import_module(module), function or "language")())
+        return Parser(tree_sitter.Parser(language), _overflows if module == "tree_sitter_yaml" else None)
+    except (ImportError, AttributeError, ValueError):
+        # A ValueError is a wheel built for another version of tree-sitter.
+        return None
+
+
+def _overflows(data: bytes) -> bool:
+    """Whether blocks of YAML may nest more deeply than the parser has room for (``tree-sitter-yaml`` 0.7 writes beyond
+    its buffer at 254 levels). At most two begin in one column, of those where a line begins or something stands behind
+    ``-``, ``?`` or ``:`` there."""
+    columns: set[int] = set()
+    for begin in set(_YAML_LINE.findall(data)):
+        columns.add(len(begin) - len(begin.lstrip(b" \t")))
+        columns.update(step.end() for step in _YAML_STEP.finditer(begin))
+        if len(columns) > _MOST_YAML_COLUMNS:
+            return True
+    return False
