@@ -9,6 +9,7 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcException, JsonRpcInvalidRequest, JsonRpcServerNotInitialized
 from pygls.protocol import LanguageServerProtocol, lsp_method
 
+from codespec.lsp.connection.nesting import DEEPEST, TOO_DEEP
 from codespec.lsp.workspace.documents import Documents
 
 
@@ -67,6 +68,8 @@ class Protocol(LanguageServerProtocol):
         """Why a message must not come now, if so. Answers have no method."""
         if method is None or method == types.EXIT:
             return None
+        if method == TOO_DEEP:
+            return JsonRpcInvalidRequest(f"the message is nested more than {DEEPEST} levels deep")
         if self._shutdown:
             return JsonRpcInvalidRequest("the server was shut down")
         if self._workspace is None and method != types.INITIALIZE:

@@ -23,6 +23,7 @@ from codespec.daemon.address import TOKEN_VARIABLE
 from codespec.hosts import is_loopback
 from codespec.lsp.app import create_server
 from codespec.lsp.connection.greetings import SECONDS, Greetings, limited_web_socket
+from codespec.lsp.connection.nesting import bounded
 from codespec.lsp.session import CodespecServer
 from codespec.protocols import CodespecError
 
@@ -161,7 +162,7 @@ class _Input:
         return self._stream.readline()
 
     def read(self, n: int) -> bytes:
-        return b"" if _too_large(n) else self._stream.read(n)
+        return b"" if _too_large(n) else bounded(self._stream.read(n))
 
 
 def _too_large(n: int) -> bool:
@@ -187,7 +188,7 @@ class _Reader:
         if _too_large(n):
             return b""
         try:
-            return await self._stream.readexactly(n)
+            return bounded(await self._stream.readexactly(n))
         except asyncio.IncompleteReadError:
             return b""
 
@@ -200,7 +201,8 @@ class _Socket:
 
     async def recv(self, decode: bool | None = None) -> Any:
         await asyncio.sleep(0)  # as in ``_Reader``
-        return await self._socket.recv(decode=decode)
+        message = await self._socket.recv(decode=decode)
+        return bounded(message.encode() if isinstance(message, str) else message)
 
     async def send(self, data: bytes) -> None:
         await self._socket.send(data)

@@ -71,6 +71,27 @@ def test_requests_that_cannot_be_served_get_an_error(patient):
     assert patient.answer(5)["result"]["items"]
 
 
+@pytest.mark.parametrize("depth", [150, 250, 900, 100_000])
+@pytest.mark.parametrize(
+    ("method", "first", "opening", "closing"),
+    [("workspace/executeCommand", True, "[", "]"), ("no/such/method", False, '{"id":', "}")],
+    ids=["lists", "objects"],
+)
+def test_a_message_that_is_nested_too_deeply_is_answered(patient, depth, method, first, opening, closing):
+    nested = f"{opening * depth}1{closing * depth}"
+    params = f'"params": {{"command": "no", "arguments": [{nested}]}}'
+    identifier = f'"id": "deep {depth} {method} {first} {len(opening)}"'
+    parts = [identifier, params] if first else [params, identifier]
+    patient.send_body(f'{{"jsonrpc": "2.0", "method": "{method}", {", ".join(parts)}}}'.encode())
+    error = patient.answer(json.loads(f"{{{identifier}}}")["id"])["error"]
+    assert ("nested more than 200 levels" in error["message"]) == (depth > 198), error
+    patient.notify("workspace/didChangeConfiguration", {"settings": {"codespec": 1}})
+    patient.send_body(f'{{"jsonrpc": "2.0", "method": "x", "params": {nested}}}'.encode())
+    patient.open("x = \n")
+    patient.complete(77, 0, 4)
+    assert patient.answer(77)["result"]["items"]
+
+
 def test_documents_that_are_changed_out_of_order(patient):
     """Changes before they are opened, after they were closed, with versions that go back, and opened twice."""
     uri = "file:///work/order.py"
