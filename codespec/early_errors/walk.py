@@ -15,9 +15,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
-MOST_STEPS, STEPS_A_NODE = 500_000, 20
-"""Of a walk, and of a walk over a large document for each of its nodes: a second or so in all. Real files take less
-than 10 a node."""
+MOST_STEPS, STEPS_A_NODE = 100_000, 10
+"""Of a walk, and for each node of the tree: a second or so in all. Real files take at most 1.5 a node."""
 _BYTES_A_STEP = 256
 _EXTRAS = frozenset({"comment", "html_comment", "line_comment", "block_comment", "line_continuation"})
 
