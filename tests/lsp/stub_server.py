@@ -23,11 +23,12 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
+from codespec.completion.report import report_of
 from codespec.completion.request import Completion, Request
 from codespec.config import Config
 from codespec.edits.request import Edit, EditOffer, EditRequest
 from codespec.lsp import serve
-from codespec.protocols import Cancel, CodespecError
+from codespec.protocols import Cancel, CodespecError, Statistics
 
 
 def say(text: str) -> None:
@@ -62,7 +63,7 @@ class StubCompleter:
         if line.endswith("nothing"):
             return []
         if line.endswith("unfitting"):
-            return [replace(completion(""), report={"gate": "dropped"})]
+            return [replace(completion(""), report=report_of(Statistics(), "none", "dropped", None, "stub"))]
         if line.endswith("late"):
             return [replace(completion(""), finish_reason="time")]
         text = "one\r\ntwo\n" if line.endswith("two lines") else f"<{before[-3:]}|{self._config.max_tokens}>"
