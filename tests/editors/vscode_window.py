@@ -222,4 +222,5 @@ class Editor:
     def publish(self, name: str, **part: float) -> None:
         """Keep what is on the screen, or a part of it, as a picture of the documentation, where that is asked for."""
         if os.environ.get("CODESPEC_PICTURES"):
+            self.page.mouse.move(150, 400)  # where it opens no hint
             self.page.screenshot(path=str(ROOT / "docs" / name), clip=part or None)
