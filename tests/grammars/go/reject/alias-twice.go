@@ -1,0 +1,3 @@
+package p
+
+type G[T any] = = []T
