@@ -248,7 +248,7 @@ def _is_alone(walk: Walk, name: Node) -> bool:
     text = walk.text(name)
     if _is_in_capitals(walk, name) or text.startswith(b"__attribute"):
         return False
-    return len(re.findall(rb"\b" + re.escape(text) + rb"\b", walk.data)) == 1
+    return walk.words[text] == 1
 
 
 def _sized_type(walk: Walk, node: Node, context: Context) -> None:

@@ -26,6 +26,11 @@ _DECLARES = (
     rb"(?m)(?:^|[(,;{])[ \t]*(?:(?:const|static|extern|inline|volatile|register)[ \t]+)*"
     rb"%b(?:[ \t]+\**|[ \t]*\*+[ \t]*)[A-Za-z_]\w*[ \t]*[;,)=(\[]"
 )
+_DECLARED = re.compile(
+    _DECLARES.replace(rb"(?m)", b"").replace(rb"(?:^|[(,;{])", rb"(?:^|[(,;{])(?=") % rb"([A-Za-z_]\w*)" + b")",
+    re.MULTILINE,
+)
+_BYTES_A_STEP = 64
 # How a type is used: before a name or stars, in a cast, or as the name of a header.
 _LIKE_A_TYPE = rb"\b%b(?:[ \t]+[A-Za-z_]|[ \t]*\*|\.h\b)|\([ \t]*(?:const[ \t]+)?%b[ \t]*\)"
 _ELSE = re.compile(rb"^[ \t]*#[ \t]*(?:el|undef)", re.MULTILINE)
@@ -35,7 +40,11 @@ _DEFINES = rb"\}[ \t]*%b[ \t]*;|typedef\b(?:(?!\btypedef\b)[^;{}])*\b%b[ \t]*;"
 
 def is_type_as_a_value(walk: Walk, name: Node) -> bool:
     """Whether a name stands where a value has to, and is one of a type."""
-    return _is_value(walk, name) and _is_type(walk, name)
+    if not _is_value(walk, name):
+        return False
+    if walk.touched is None:
+        return _may_be_type(walk, name) and _is_type(walk, name)
+    return walk.once("type", walk.text(name), lambda: _is_type(walk, name))
 
 
 def is_value_as_a_type(walk: Walk, cast: Node) -> bool:
@@ -44,8 +53,13 @@ def is_value_as_a_type(walk: Walk, cast: Node) -> bool:
     kind = descriptor.child_by_field_name("type") if descriptor is not None else None
     if kind is None or kind.type != "type_identifier" or descriptor.child_count != 1:
         return False
-    rest, text = _rest(walk, kind), re.escape(walk.text(kind))
-    return re.search(_TREATED_AS_A_VALUE % text, rest) is not None and re.search(_DECLARES % text, rest) is None
+
+    def is_one() -> bool:
+        rest, text = _rest(walk, kind), re.escape(walk.text(kind))
+        return re.search(_TREATED_AS_A_VALUE % text, rest) is not None and re.search(_DECLARES % text, rest) is None
+
+    # What is put in is no part of the rest, whichever of its names is asked about.
+    return is_one() if walk.touched is None else walk.once("value", walk.text(kind), is_one)
 
 
 def is_listed(walk: Walk, name: Node) -> bool:
@@ -107,6 +121,17 @@ def is_for_a_macro(walk: Walk, name: Node) -> bool:
     return walk.holds_around("macro", name, takes_types)
 
 
+def _may_be_type(walk: Walk, name: Node) -> bool:
+    """Whether anything in the file looks like a declaration with a name for its type."""
+
+    def look() -> bool:
+        for found in _DECLARED.finditer(walk.data):
+            walk.once("declares", found[1], lambda: True)
+        return True
+
+    return walk.once("declares", b"", look) and walk.once("declares", walk.text(name), lambda: False)
+
+
 def _is_type(walk: Walk, name: Node) -> bool:
     """Whether the rest of the file declares something of this type, and does nothing else with the name."""
     rest, text = _rest(walk, name), re.escape(walk.text(name))
@@ -119,5 +144,6 @@ def _is_type(walk: Walk, name: Node) -> bool:
 
 def _rest(walk: Walk, name: Node) -> bytes:
     """The file without what was put in, or without the name."""
+    walk.spend(len(walk.data) // _BYTES_A_STEP)
     begin, end = walk.touched if walk.touched is not None else (name.start_byte, name.end_byte)
     return walk.data[:begin] + b"\n" + walk.data[end:]

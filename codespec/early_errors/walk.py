@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -112,6 +113,7 @@ class Walk:
     _places: dict[bytes, list[int]] = field(default_factory=dict)
     _orders: dict[int, dict[int, int]] = field(default_factory=dict)
     _known: dict[tuple[str, int], bool] = field(default_factory=dict)
+    _said: dict[tuple[str, bytes], bool] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.steps = self._most
@@ -211,6 +213,18 @@ class Walk:
             self.spend(parent.child_count)
             order = self._orders[parent.id] = {child.id: index for index, child in enumerate(parent.children)}
         return order[node.id]
+
+    @cached_property
+    def words(self) -> Counter[bytes]:
+        """How often each word stands in the document."""
+        return Counter(re.findall(rb"\w+", self.data))
+
+    def once(self, what: str, word: bytes, ask: Callable[[], bool]) -> bool:
+        """The answer to a question about a word that is the same wherever the word stands; asked once."""
+        key = what, word
+        if key not in self._said:
+            self._said[key] = ask()
+        return self._said[key]
 
     def holds_around(self, name: str, node: Node, test: Callable[[Node, Node], bool | None]) -> bool:
         """Whether something holds for a node, which depends on the nodes around it.
