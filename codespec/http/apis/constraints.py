@@ -30,8 +30,8 @@ class Constraint:
     """What a text must match.
 
     Attributes:
-        kind: ``shipped``, or as of ``Grammar.from_outside``.
-        text: the source, or the name.
+        kind: ``shipped``, ``choice``, or as of ``Grammar.from_outside``.
+        text: the source, or the name; of a choice its texts, as JSON.
         field: that it came in.
         lenient: whether keywords of a schema that cannot be enforced are ignored.
     """
@@ -50,6 +50,9 @@ class Constraint:
         try:
             if self.kind == "shipped":
                 return Grammar.load(to_generate(self.text))
+            if self.kind == "choice":
+                choices = " | ".join(map(_quoted, json.loads(self.text)))
+                return Grammar.from_outside("gbnf", f"root ::= {choices}", self.field)
             options = {"lenient": self.lenient} if self.kind == "json" else {}
             return Grammar.from_outside(self.kind, self.text, self.field, **options)
         except CodespecError as error:
@@ -169,7 +172,7 @@ def _choice(fields: Fields, name: str) -> Constraint:
     choices = fields.texts(name, MOST_CHOICES)
     if not choices:
         raise fields.bad(name, f"a list of 1 to {MOST_CHOICES} texts")
-    return Constraint("gbnf", "root ::= " + " | ".join(map(_quoted, choices)), fields.path(name))
+    return Constraint("choice", json.dumps(choices), fields.path(name))
 
 
 def _quoted(text: str) -> str:
