@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import codecs
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
 
@@ -14,11 +13,21 @@ from codespec.errors import CodespecError
 from codespec.grammar import GrammarError
 from codespec.grammar.errors import GrammarGaveUp
 from codespec.http.errors import HttpError, unloaded
-from codespec.http.order import Emit, FittedPrompt, Order, Piece, Prompt, TextPrompt, Totals
+from codespec.http.growing_text import GrowingText
+from codespec.http.order import Emit, FittedPrompt, MiddlePrompt, Order, Piece, Prompt, TextPrompt, TokenPrompt, Totals
 from codespec.http.prompt_tokens import tokens_of
 from codespec.http.stops import Stops
-from codespec.http.told_tokens import ToldTokens
-from codespec.protocols import Cancel, Chunk, GrammarState, Limits, Round, Sampling, Statistics, TokenChance
+from codespec.protocols import (
+    Cancel,
+    Chunk,
+    FinishReason,
+    GrammarState,
+    Limits,
+    Round,
+    Sampling,
+    Statistics,
+    TokenChance,
+)
 
 _OF_A_TOKEN = 16
 """Characters of a prediction that are looked at for each token that may be generated."""
@@ -68,10 +77,12 @@ class Writing:
         spent, self._untold = self._untold, Statistics()
         return spent
 
-    def _count(self, spent: Statistics) -> None:
+    def _count(self, spent: Statistics, tokens: int) -> None:
+        """Count what was spent; a client hears of ``tokens``, without those that were generated behind a stop text."""
+        self._untold.add(spent)
+        spent = replace(spent, tokens=tokens)
         self._totals.texts[self._next].spent.add(spent)
         self._totals.spent.add(spent)
-        self._untold.add(spent)
 
     def _write(self, prompt: Prompt, engine: Engine, cancel: Cancel, emit: Emit) -> bool:
         """Write a text, or go on; whether it has come to its end."""
@@ -83,7 +94,7 @@ class Writing:
             text = self._text = _Text(order, self._next, self._tokens, engine)
             self._totals.texts[self._next] = Totals(len(self._tokens))
             if order.echo:
-                emit(Piece(self._next, _shown(prompt, text.prompt, engine)))
+                emit(Piece(self._next, _echo(prompt, engine)))
         over = text.write(self._left_ms(), cancel, emit, self._count)
         if over:
             self._text = None
@@ -103,12 +114,7 @@ class Writing:
         self._untold.add(spent)
         if cancel.is_set():
             return 0
-        # What an attempt finds of the prompt because the one before it has read that was not there before.
-        spent = replace(spent, reused_tokens=max(0, length - spent.prefill_tokens))
-        if order.count == 1:
-            self._totals.texts[self._next] = Totals(length, spent)
-        self._totals.spent.add(spent)
-        self._totals.prompt += length
+        texts = 0
         for number in range(order.count):
             index = self._next + number
             if order.echo:
@@ -117,9 +123,17 @@ class Writing:
                 emit(Piece(index, "", reason="stop"))
                 continue
             completion, stops = completions[number], Stops(order.stops)
-            made = tuple(token for each in completion.rounds for token in each.tokens)
             text = stops.add(completion.text) + stops.end()
-            emit(Piece(index, text, made, (), "stop" if stops.found else completion.finish_reason, stops.found))
+            # What was generated is cut, and mostly more than the text; how much more depends on the draft.
+            tokens = tuple(completer.engine.vocabulary.tokenize(text))
+            texts += len(tokens)
+            emit(Piece(index, text, tokens, (), "stop" if stops.found else completion.finish_reason, stops.found))
+        # What an attempt finds of the prompt because the one before it has read that was not there before.
+        spent = replace(spent, tokens=texts, reused_tokens=max(0, length - spent.prefill_tokens))
+        if order.count == 1:
+            self._totals.texts[self._next] = Totals(length, spent)
+        self._totals.spent.add(spent)
+        self._totals.prompt += length
         return order.count
 
 
@@ -130,10 +144,11 @@ class _Text:
         self._order, self._index, self._engine = order, index, engine
         self.prompt = prompt
         self._written: list[int] = []
-        self._stops, self._told = Stops(order.stops), ToldTokens(engine.vocabulary)
-        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._text = GrowingText(engine.vocabulary, order.stops)
 
-    def write(self, left_ms: float | None, cancel: Cancel, emit: Emit, count: Callable[[Statistics], None]) -> bool:
+    def write(
+        self, left_ms: float | None, cancel: Cancel, emit: Emit, count: Callable[[Statistics, int], None]
+    ) -> bool:
         """Generate to the end, or until it is stopped; whether it has ended. What it took is counted in any case."""
         order, engine, tokens = self._order, self._engine, self.prompt + self._written
         if order.limits.max_tokens == 0:  # the next request goes on from here
@@ -143,7 +158,7 @@ class _Text:
             emit(Piece(self._index, "", reason="length"))
             return True
         if self._written and len(tokens) > engine.context_length - 2:  # stopped just before it ended so
-            emit(Piece(self._index, self._stops.end(), reason="length"))
+            self._emit(self._text.end(), (), "length", emit)
             return True
         most = _OF_A_TOKEN * min(order.limits.max_tokens, engine.context_length)
         window = engine.vocabulary.tokenize(order.prediction[:most]) if order.prediction else ()
@@ -165,8 +180,9 @@ class _Text:
             raise _bad_grammar(error) from None
         finally:
             spent = engine.statistics
+            told = len(self._written) - sampling.written
             # What this text itself has left in the KV cache is no part of the prompt that a client knows of.
-            count(replace(spent, reused_tokens=0) if sampling.written else spent)
+            count(replace(spent, reused_tokens=0) if sampling.written else spent, told)
         if not over:
             engine.prefill(self.prompt + self._written, cancel)  # reads nothing: what was written is kept, too
         return over
@@ -186,30 +202,23 @@ class _Text:
 
     def _follow(self, chunks: Iterator[Chunk], emit: Emit) -> bool:
         """Pass a text on, up to a stop text; whether it has ended."""
-        stops, told = self._stops, self._told
         for chunk in chunks:
             made, reason = chunk.round or Round(()), chunk.finish_reason
-            stopped = reason == "cancelled"
-            self._written += made.tokens
-            text = stops.add(self._decoded(made, reason is not None and not stopped))
-            if stops.found:
-                reason = "stop"
-            elif stopped:
+            if reason == "cancelled":
                 reason = None
-            elif reason is not None:
-                text += stops.end()
-            if made.tokens and self._order.logprobs is not None:
-                told.add(_told(made))
-            chances = told.of(text, reason is not None and not stops.found)
-            if text or made.tokens or reason is not None:
-                emit(Piece(self._index, text, made.tokens, chances, reason, stops.found))
+            asked = made.tokens and self._order.logprobs is not None
+            text, count = self._text.add(made.tokens, _told(made) if asked else (), reason is not None)
+            reason = "stop" if self._text.stopped_by else reason
+            self._written += made.tokens[:count]
+            self._emit(text, made.tokens[:count], reason, emit)
             if reason is not None:
                 return True
         return False
 
-    def _decoded(self, made: Round, last: bool) -> str:
-        data = b"".join(map(self._engine.vocabulary.token_bytes, made.tokens))
-        return self._decoder.decode(data, final=last)
+    def _emit(self, text: str, tokens: tuple[int, ...], reason: FinishReason | None, emit: Emit) -> None:
+        chances = tuple(self._text.told(reason is not None))
+        if text or tokens or reason is not None:
+            emit(Piece(self._index, text, tokens, chances, reason, self._text.stopped_by))
 
 
 def _biased(order: Order, vocabulary: TextVocabulary) -> Sampling:
@@ -235,8 +244,14 @@ def _told(made: Round) -> tuple[TokenChance, ...]:
     return made.chances
 
 
-def _shown(prompt: Prompt, tokens: Sequence[int], engine: Engine) -> str:
-    """A prompt as text."""
+def _echo(prompt: Prompt, engine: Engine) -> str:
+    """What a text goes on from, as text."""
     if isinstance(prompt, TextPrompt):
         return prompt.text
-    return b"".join(map(engine.vocabulary.token_bytes, tokens)).decode("utf-8", "replace")
+    if isinstance(prompt, MiddlePrompt):
+        return prompt.prefix
+    assert isinstance(prompt, TokenPrompt)  # nobody asks it of a chat
+    data = (
+        each.encode("utf-8") if isinstance(each, str) else engine.vocabulary.token_bytes(each) for each in prompt.parts
+    )
+    return b"".join(data).decode("utf-8", "replace")

@@ -109,12 +109,20 @@ class Order:
 
 @dataclass(frozen=True)
 class ToldToken:
-    """A generated token, the logarithm of its probability, and those of the best tokens at its place."""
+    """A generated token, the logarithm of its probability, and those of the best tokens at its place.
+
+    Attributes:
+        shown: what it adds to the text: nothing where its bytes are the beginning of a character that a later token
+            ends.
+        offset: characters of the text before it.
+    """
 
     token: int
     text: bytes
     logprob: float
     best: tuple[tuple[int, bytes, float], ...] = ()
+    shown: str = ""
+    offset: int = 0
 
 
 @dataclass(frozen=True)

@@ -109,7 +109,7 @@ class LlamaServerShape:
         """One event, where there is something to tell."""
         self._pieces.append(piece)
         self._made[piece.index] += len(piece.tokens)
-        if piece.text or piece.chances:
+        if piece.text or piece.tokens or piece.chances:
             yield {
                 "index": piece.index,
                 "content": piece.text,

@@ -52,7 +52,6 @@ class CompletionShape:
         self._head = {"id": self.prefix + secrets.token_hex(12), "created": int(time.time()), "model": model}
         self._head["system_fingerprint"] = FINGERPRINT
         self._usage = usage
-        self._lengths: dict[int, int] = {}
         self._latest: list[dict[str, Any]] = []  # the chunk that may be the last one, to which the times belong
 
     def piece(self, piece: Piece) -> Iterator[dict[str, Any]]:
@@ -85,9 +84,7 @@ class CompletionShape:
         return {**self._head, "object": self.chunk_kind, "choices": choices, **extra}
 
     def _choice(self, piece: Piece) -> dict[str, Any]:
-        start = self._lengths.get(piece.index, 0)
-        self._lengths[piece.index] = start + len(piece.text)
-        chances = completion_logprobs(piece.chances, start) if piece.chances else None
+        chances = completion_logprobs(piece.chances) if piece.chances else None
         return {"index": piece.index, "text": piece.text, "logprobs": chances, "finish_reason": reason_of(piece)}
 
     def _whole_choice(self, piece: Piece) -> dict[str, Any]:
@@ -147,19 +144,28 @@ def reason_of(piece: Piece) -> str | None:
     return None if piece.reason is None else _REASONS[piece.reason]
 
 
-def completion_logprobs(chances: Sequence[ToldToken], start: int) -> dict[str, Any]:
-    """The older form, lists side by side; ``start`` is the offset of the first token's text."""
-    texts = [each.text.decode("utf-8", "replace") for each in chances]
-    offsets, at = [], start
-    for text in texts:
-        offsets.append(at)
-        at += len(text)
+def completion_logprobs(chances: Sequence[ToldToken]) -> dict[str, Any]:
+    """The older form, lists side by side: ``tokens`` are what each token adds to the text, ``text_offset`` the
+    characters of the text before it."""
     return {
-        "tokens": texts,
+        "tokens": [each.shown for each in chances],
         "token_logprobs": [each.logprob for each in chances],
-        "top_logprobs": [{name.decode("utf-8", "replace"): value for _, name, value in each.best} for each in chances],
-        "text_offset": offsets,
+        "top_logprobs": [_best(each) for each in chances],
+        "text_offset": [each.offset for each in chances],
     }
+
+
+def _best(chance: ToldToken) -> dict[str, float]:
+    """The best tokens by their texts; that of the chosen one is as in ``tokens``."""
+    return {chance.shown if each == chance.token else _named(text): value for each, text, value in chance.best}
+
+
+def _named(text: bytes) -> str:
+    """The text of a token or, of one that is a part of a character, its bytes as OpenAI writes them."""
+    try:
+        return text.decode()
+    except UnicodeDecodeError:
+        return "bytes:" + "".join(f"\\x{byte:02x}" for byte in text)
 
 
 def _chat_chances(piece: Piece) -> dict[str, Any]:
