@@ -19,22 +19,25 @@ from codespec.http.apis import llama_server, mistral
 from codespec.http.apis.chat import chat_order
 from codespec.http.apis.common_fields import Defaults
 from codespec.http.apis.completions import check_model, completion_order
-from codespec.http.apis.constraints import Grammars
+from codespec.http.apis.constraints import Constrained, Grammars, constraint_of
 from codespec.http.apis.fields import Fields
 from codespec.http.apis.mistral import FimShape, fim_order
 from codespec.http.apis.openai_shapes import ChatShape, CompletionShape
 from codespec.http.apis.questions import Question, Questions, about, apply_template, detokenize, tokenize
+from codespec.http.aside import Aside
 from codespec.http.backend import Backend
-from codespec.http.body import fields_in
-from codespec.http.errors import HttpError
+from codespec.http.body import Bodies, Body, body_of
+from codespec.http.errors import HttpError, crowded
 from codespec.http.limits import HttpLimits
 from codespec.http.metrics import CONTENT_TYPE, Metrics
 from codespec.http.order import Order
 from codespec.http.queue import FairQueue
 from codespec.http.security import CLIENT, Access, Guard
-from codespec.http.sse import Answer, Shape
+from codespec.http.sse import Answer, Shape, compact, send_json
 
 Parse = Callable[[Fields, Defaults, Any], Order]
+Read = tuple[Order, Shape, bool]
+"""What is to be generated, how it is written, and whether it is streamed."""
 
 
 class Service:
@@ -47,6 +50,7 @@ class Service:
     def __init__(self, backend: Backend, defaults: Defaults, began: float) -> None:
         self._defaults, self._began = defaults, int(began)
         self.metrics = Metrics()
+        self._aside = Aside()
         self._grammars = Grammars()
         self._questions = Questions(backend)
         self._queue = FairQueue(backend, defaults.limits, self.metrics, self._questions.answer)
@@ -78,6 +82,7 @@ class Service:
         """While the server runs."""
         self._queue.begin()
         yield
+        self._aside.close()
 
     async def completions(self, request: Request) -> ASGIApp:
         """``POST /v1/completions``."""
@@ -100,14 +105,28 @@ class Service:
         return await self._llama_server(request, llama_server.completion_order)
 
     async def _llama_server(self, request: Request, parse: Parse) -> ASGIApp:
-        fields = await fields_in(request, self._defaults.limits)
+        body = await self._body(request)
+        constrained = await self._constrained(body)
+
+        def read() -> Read:
+            fields = body.fields
+            order = parse(fields, self._defaults, constrained)
+            wanted = llama_server.response_fields(fields)
+            several = len(order.prompts) * order.count > 1
+            tokens = fields.flag("return_tokens")
+            shape = llama_server.LlamaServerShape(self._defaults.names[0], order, several, wanted, tokens)
+            return order, shape, fields.flag("stream")
+
+        return self._answer(request, body, *await self._aside.run(body.size, read))
+
+    async def _body(self, request: Request, status: int = 400) -> Body:
+        body = await body_of(request, self._defaults.limits, self._aside, status)
         self._queue.check_ready()
-        order = parse(fields, self._defaults, await self._grammars.of(fields))
-        wanted = llama_server.response_fields(fields)
-        several = len(order.prompts) * order.count > 1
-        tokens = fields.flag("return_tokens")
-        shape = llama_server.LlamaServerShape(self._defaults.names[0], order, several, wanted, tokens)
-        return self._answer(request, order, shape, fields.flag("stream"))
+        return body
+
+    async def _constrained(self, body: Body) -> Constrained:
+        constraint = await self._aside.run(body.size, lambda: constraint_of(body.fields))
+        return await self._grammars.of(constraint)
 
     async def props(self, request: Request) -> Response:
         """``GET /props``."""
@@ -115,32 +134,40 @@ class Service:
 
     async def tokenize(self, request: Request) -> Response:
         """``POST /tokenize``."""
-        return await self._ask(tokenize(await fields_in(request, self._defaults.limits)))
+        return await self._ask(tokenize((await self._body(request)).fields))
 
     async def detokenize(self, request: Request) -> Response:
         """``POST /detokenize``."""
-        return await self._ask(detokenize(await fields_in(request, self._defaults.limits)))
+        return await self._ask(detokenize((await self._body(request)).fields))
 
     async def apply_template(self, request: Request) -> Response:
         """``POST /apply-template``."""
-        return await self._ask(apply_template(await fields_in(request, self._defaults.limits)))
+        body = await self._body(request)
+        return await self._ask(await self._aside.run(body.size, lambda: apply_template(body.fields)))
 
     async def _ask(self, question: Question) -> Response:
         self._queue.check_ready()
-        return JSONResponse(await self._questions.ask(question))
+        answer = await self._questions.ask(question)
+        size = sum(len(each) for each in answer.values() if isinstance(each, (str, list)))
+        data = await self._aside.run(size, lambda: compact(answer))
+        return Response(data, media_type="application/json")
 
     async def _openai(self, request: Request, parse: Parse, shape: type[CompletionShape], status: int = 400) -> ASGIApp:
-        fields = await fields_in(request, self._defaults.limits, status)
-        self._queue.check_ready()
-        model = check_model(fields, self._defaults.names)
-        stream, options = fields.flag("stream"), fields.object("stream_options")
-        usage = options.flag("include_usage") if options is not None else False
-        order = parse(fields, self._defaults, await self._grammars.of(fields))
-        return self._answer(request, order, shape(model, usage), stream)
+        body = await self._body(request, status)
+        model = check_model(body.fields, self._defaults.names)
+        constrained = await self._constrained(body)
 
-    def _answer(self, request: Request, order: Order, shape: Shape, stream: bool) -> ASGIApp:
+        def read() -> Read:
+            fields = body.fields
+            stream, options = fields.flag("stream"), fields.object("stream_options")
+            usage = options.flag("include_usage") if options is not None else False
+            return parse(fields, self._defaults, constrained), shape(model, usage), stream
+
+        return self._answer(request, body, *await self._aside.run(body.size, read))
+
+    def _answer(self, request: Request, body: Body, order: Order, shape: Shape, stream: bool) -> ASGIApp:
         ticket = self._queue.add(request.scope.get(CLIENT, ""), replace(order, stream=stream))
-        return Answer(self._queue, ticket, shape, stream)
+        return Answer(self._queue, ticket, shape, stream, self._aside, body.size)
 
     async def models(self, request: Request) -> Response:
         """``GET /v1/models``."""
@@ -166,12 +193,17 @@ class Service:
         return Response(self.metrics.text(), media_type=CONTENT_TYPE)
 
 
-def create_app(service: Service, access: Access, limits: HttpLimits) -> ASGIApp:
-    """The ASGI application."""
+def create_app(service: Service, access: Access, limits: HttpLimits, connections: Callable[[], int]) -> ASGIApp:
+    """The ASGI application; ``connections`` says how many are open."""
     app = Starlette(
         routes=service.routes(),
         lifespan=service.lifespan,
-        middleware=[Middleware(_Counted, metrics=service.metrics), Middleware(Guard, access=access, limits=limits)],
+        middleware=[
+            Middleware(_Counted, metrics=service.metrics),
+            Middleware(_Crowd, most=limits.connections, connections=connections),
+            Middleware(Guard, access=access, limits=limits),
+            Middleware(Bodies, limits=limits),
+        ],
         exception_handlers={HttpError: _refused, HTTPException: _not_found, Exception: _failed},
     )
     app.router.redirect_slashes = False
@@ -201,6 +233,20 @@ class _Counted:
         finally:
             route = scope.get("route")
             self._metrics.answered(route.path if isinstance(route, Route) else "other", status)
+
+
+class _Crowd:
+    """ASGI middleware that refuses requests while there are too many connections."""
+
+    def __init__(self, app: ASGIApp, most: int, connections: Callable[[], int]) -> None:
+        self._app, self._most, self._connections = app, most, connections
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and self._connections() > self._most:
+            refused = crowded(self._most)
+            await send_json(send, refused.status, refused.as_json(), refused.headers)
+        else:
+            await self._app(scope, receive, send)
 
 
 async def _refused(request: Request, error: Exception) -> Response:

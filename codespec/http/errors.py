@@ -66,3 +66,9 @@ def large_head(limits: HttpLimits) -> HttpError:
     return HttpError(
         431, f"the head of the request is larger than {limits.head >> 10} KiB", headers={"Connection": "close"}
     )
+
+
+def crowded(most: int) -> HttpError:
+    """The refusal of a request on one connection more than there may be."""
+    message = f"{most:,} connections are open already, which is the limit; try again later"
+    return HttpError(503, message, code="too_many_connections", headers={"Retry-After": "1", "Connection": "close"})

@@ -23,7 +23,7 @@ from codespec.errors import CodespecError
 from codespec.http.apis.common_fields import Defaults
 from codespec.http.app import Service, create_app
 from codespec.http.backend import Backend, OwnModels
-from codespec.http.errors import HttpError, large_head
+from codespec.http.errors import HttpError, crowded, large_head
 from codespec.http.limits import HttpLimits
 from codespec.http.security import Access
 from codespec.http.sse import compact
@@ -40,6 +40,10 @@ if TYPE_CHECKING:
 KEY_VARIABLE = "CODESPEC_HTTP_KEY"
 _FREE_WITHIN_S = 5.0
 _GRACE_S = 2
+_MORE_CONNECTIONS = 100
+"""Beyond the limit that are listened to, so that a request on them is refused as any other; more are closed at once."""
+_OTHER_FILES = 200
+"""Open at a time beside connections."""
 
 
 def keys_of(file: Path | None) -> tuple[str, ...]:
@@ -79,15 +83,16 @@ class HttpServer:
         self.port = int(self._socket.getsockname()[1])
         self.url = f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
         limits = defaults.limits
+        _allow_files(limits.connections + _MORE_CONNECTIONS + _OTHER_FILES)
+        service = Service(backend, defaults, time.time())
         config = uvicorn.Config(
-            create_app(Service(backend, defaults, time.time()), access, limits),
+            create_app(service, access, limits, lambda: len(self._server.server_state.connections)),
             http=_protocol(limits),
             ws="none",
             lifespan="on",
             log_config=None,
             access_log=False,
             server_header=False,
-            limit_concurrency=limits.connections,
             timeout_graceful_shutdown=_GRACE_S,
             h11_max_incomplete_event_size=limits.head,
         )
@@ -153,11 +158,26 @@ def _listening(address: tuple[str, int]) -> socket.socket:
         raise CodespecError(f"cannot listen on {address[0]}:{address[1]}: {error}") from error
 
 
+def _allow_files(count: int) -> None:
+    """Have the system allow so many open files, where it may: a desktop's 1,024 are fewer than a server needs."""
+    if sys.platform == "win32":
+        return
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = count if hard == resource.RLIM_INFINITY else min(count, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        with suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
 def _whole(refusal: HttpError) -> bytes:
     """A refusal as it is sent, after which the connection is closed."""
     body, status = compact(refusal.as_json()), refusal.status
-    head = f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\nContent-Type: application/json\r\n"
-    return f"{head}Content-Length: {len(body)}\r\nConnection: close\r\n\r\n".encode() + body
+    headers = {"Content-Type": "application/json", "Content-Length": str(len(body)), **refusal.headers}
+    headers["Connection"] = "close"
+    lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+    return f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\n{lines}\r\n".encode() + body
 
 
 def _protocol(limits: HttpLimits) -> type[asyncio.Protocol]:
@@ -169,7 +189,11 @@ def _protocol(limits: HttpLimits) -> type[asyncio.Protocol]:
 
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
-            self._wait_for_head()
+            if len(self.connections) > limits.connections + _MORE_CONNECTIONS:
+                transport.write(_whole(crowded(limits.connections)))
+                transport.close()
+            else:
+                self._wait_for_head()
 
         def data_received(self, data: bytes) -> None:
             super().data_received(data)

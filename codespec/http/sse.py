@@ -6,11 +6,13 @@ import asyncio
 import json
 import logging
 from collections.abc import AsyncIterator, Iterator
+from functools import partial
 from typing import Any, Protocol, TypeAlias
 
 from starlette.types import Receive, Scope, Send
 
 from codespec.errors import CodespecError
+from codespec.http.aside import Aside
 from codespec.http.errors import HttpError
 from codespec.http.order import Piece, Totals
 from codespec.http.queue import FairQueue, Ticket
@@ -20,6 +22,10 @@ logger = logging.getLogger(__name__)
 
 Event: TypeAlias = "Piece | Totals | Exception"
 DONE = b"data: [DONE]\n\n"
+_AT_A_TIME = 64
+"""Events that are written at once."""
+_OF_A_TOKEN = 100
+"""Bytes in which a token is told."""
 
 
 class Shape(Protocol):
@@ -58,10 +64,15 @@ class Answer:
 
     Args:
         stream: whether it is sent while it grows.
+        aside: where large answers are written.
+        size: bytes of the request, of which an answer may repeat some.
     """
 
-    def __init__(self, queue: FairQueue, ticket: Ticket, shape: Shape, stream: bool) -> None:
+    def __init__(
+        self, queue: FairQueue, ticket: Ticket, shape: Shape, stream: bool, aside: Aside, size: int = 0
+    ) -> None:
         self._queue, self._ticket, self._shape, self._stream = queue, ticket, shape, stream
+        self._aside, self._size = aside, size
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer, and take the ticket back where the client goes away."""
@@ -92,14 +103,17 @@ class Answer:
         if isinstance(latest, Exception):
             refused = refusal(latest)
             await send_json(send, refused.status, refused.as_json(), refused.headers)
-        else:
-            await send_json(send, 200, self._shape.whole(pieces, latest))
+            return
+        totals, size = latest, self._size * len({each.index for each in pieces}) + sum(map(_size, pieces))
+        data = await self._aside.run(size, lambda: compact(self._shape.whole(pieces, totals)))
+        await _send(send, 200, data)
 
     async def _events(self, first: Event, send: Send) -> None:
         head = [(b"content-type", b"text/event-stream; charset=utf-8"), (b"cache-control", b"no-cache")]
         await send({"type": "http.response.start", "status": 200, "headers": head})
         async for batch in self._batches(first):
-            body = b"".join(self._written(each) for each in batch)
+            size = sum(_size(each) if isinstance(each, Piece) else self._size for each in batch)
+            body = await self._aside.run(size, partial(self._all_written, batch))
             if body:
                 await send({"type": "http.response.body", "body": body, "more_body": True})
         await send({"type": "http.response.body", "body": b"", "more_body": False})
@@ -109,12 +123,15 @@ class Answer:
         events = self._ticket.events
         while True:
             batch = [latest]
-            while isinstance(batch[-1], Piece) and not events.empty():
+            while isinstance(batch[-1], Piece) and not events.empty() and len(batch) < _AT_A_TIME:
                 batch.append(events.get_nowait())
             yield batch
             if not isinstance(batch[-1], Piece):
                 return
             latest = await events.get()
+
+    def _all_written(self, batch: list[Event]) -> bytes:
+        return b"".join(map(self._written, batch))
 
     def _written(self, each: Event) -> bytes:
         if isinstance(each, Piece):
@@ -136,6 +153,11 @@ def refusal(error: Exception) -> HttpError:
     return HttpError(500, f"internal failure ({type(error).__name__}); see the server's log")
 
 
+def _size(piece: Piece) -> int:
+    """Bytes that a piece has once it is written, about."""
+    return len(piece.text) + 8 * len(piece.tokens) + sum(_OF_A_TOKEN * (1 + len(each.best)) for each in piece.chances)
+
+
 async def _disconnected(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
@@ -143,7 +165,10 @@ async def _disconnected(receive: Receive) -> None:
 
 async def send_json(send: Send, status: int, data: Any, headers: dict[str, str] | None = None) -> None:
     """Send a whole answer."""
-    body = compact(data)
+    await _send(send, status, compact(data), headers)
+
+
+async def _send(send: Send, status: int, body: bytes, headers: dict[str, str] | None = None) -> None:
     head = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
     head += [(name.lower().encode(), value.encode()) for name, value in (headers or {}).items()]
     await send({"type": "http.response.start", "status": status, "headers": head})

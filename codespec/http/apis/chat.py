@@ -13,6 +13,7 @@ from codespec.http.apis.common_fields import (
     prediction_of,
     sampling_of,
     stops_of,
+    within,
 )
 from codespec.http.apis.constraints import Constrained
 from codespec.http.apis.fields import Fields
@@ -39,18 +40,20 @@ def chat_order(fields: Fields, defaults: Defaults, constrained: Constrained) -> 
     if not fields.flag("add_generation_prompt", True) or fields.flag("continue_final_message"):
         raise fields.bad("continue_final_message", "false: a message that was begun is not gone on with here")
     variables = fields.object("chat_template_kwargs")
+    limits = limits_of(fields, defaults, -1, "max_completion_tokens", "max_tokens", "n_predict")
+    count, logprobs = fields.integer("n", 1, 1, 128), _logprobs(fields)
     return Order(
         (ChatPrompt(messages_of(fields), variables.all() if variables is not None else {}),),
         sampling_of(fields, defaults.sampling),
-        limits_of(fields, defaults, -1, "max_completion_tokens", "max_tokens", "n_predict"),
-        fields.integer("n", 1, 1, 128),
+        within(limits, count, logprobs, defaults.limits),
+        count,
         stops_of(fields),
         constrained.grammar,
-        _logprobs(fields),
+        logprobs,
         prediction_of(fields),
         "plaintext",
         defaults.draft,
-        session=fields.text("session"),
+        session=fields.short("session"),
         **more_biases(fields),
     )
 
@@ -72,7 +75,7 @@ def _message(fields: Fields) -> dict[str, Any]:
     content = content_of(fields)
     # To templates that know four roles, a developer's message is the system's.
     message = {"role": "system" if role == "developer" else role, "content": content}
-    return {**message, **({"name": fields.text("name")} if "name" in fields else {})}
+    return {**message, **({"name": fields.short("name")} if "name" in fields else {})}
 
 
 def _logprobs(fields: Fields) -> int | None:

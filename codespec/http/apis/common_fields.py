@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from codespec.completion.prompt.prompt import file_name
@@ -12,12 +12,15 @@ from codespec.completion.request import Request
 from codespec.http.apis.constraints import Constrained
 from codespec.http.apis.fields import Fields
 from codespec.http.limits import HttpLimits
-from codespec.http.order import FittedPrompt
+from codespec.http.order import FittedPrompt, MiddlePrompt, Prompt, TextPrompt, TokenPrompt
 from codespec.languages import LANGUAGES, by_path, output_name
 from codespec.protocols import Limits, Sampling, Snippet
 
 LONGEST_WINDOW = 8192
 MOST_STOPS, MOST_BIASES = 64, 2000
+LONGEST_STOP = 1000
+_OF_A_TOKEN = 16
+"""Characters of a token, at most but for few."""
 MOST_CHANCES = 20
 LONGEST_BIASED = 200
 
@@ -136,6 +139,41 @@ def _bias(token: Any, bias: Any) -> tuple[int | str, float]:
     return token, float(bias)
 
 
+def within(limits: Limits, texts: int, logprobs: int | None, server: HttpLimits) -> Limits:
+    """The bounds of each of some texts of which no more tokens are told than a server has memory for.
+
+    Args:
+        logprobs: the best tokens that are told at each place, beside the chosen one; None: none are.
+    """
+    told = texts * (1 if logprobs is None else 1 + logprobs)
+    return replace(limits, max_tokens=min(limits.max_tokens, server.told // told))
+
+
+def check_repeated(fields: Fields, name: str, rule: str, prompts: tuple[Prompt, ...], count: int, most: int) -> None:
+    """Refuse a request whose prompts would make its answer far larger than a body may be.
+
+    Args:
+        name: of the field that repeats each prompt ``count`` times.
+        most: bytes.
+
+    Raises:
+        HttpError: it does.
+    """
+    if count * sum(map(_length, prompts)) > most:
+        raise fields.bad(name, f"{rule} where that repeats more than {most >> 20} MiB of prompts")
+
+
+def _length(prompt: Prompt) -> int:
+    """Characters of what an answer repeats of a prompt, about."""
+    if isinstance(prompt, TextPrompt):
+        return len(prompt.text)
+    if isinstance(prompt, TokenPrompt):
+        return sum(len(each) if isinstance(each, str) else _OF_A_TOKEN for each in prompt.parts)
+    if isinstance(prompt, MiddlePrompt):
+        return len(prompt.prefix)
+    return prompt.request.offset if isinstance(prompt, FittedPrompt) else 0
+
+
 def limits_of(fields: Fields, defaults: Defaults, usual: int, *names: str) -> Limits:
     """The bounds of a text: by the first of ``names`` that is there, -1 for as much as the server gives."""
     most = defaults.limits.tokens
@@ -150,7 +188,7 @@ def limits_of(fields: Fields, defaults: Defaults, usual: int, *names: str) -> Li
 
 def stops_of(fields: Fields) -> tuple[str, ...]:
     """Texts that end a text."""
-    return fields.texts("stop", MOST_STOPS)
+    return fields.texts("stop", MOST_STOPS, LONGEST_STOP)
 
 
 def prediction_of(fields: Fields) -> str:
@@ -179,15 +217,15 @@ def content_of(fields: Fields) -> str:
 
 def language_of(fields: Fields) -> str:
     """The language that is named, or that of the ``path``; empty for none."""
-    language = fields.text("language")
+    language = fields.short("language")
     if language and language not in LANGUAGES:
         raise fields.bad("language", "an LSP language identifier, such as python")
-    return language or (by_path(fields.text("path")).id if "path" in fields else "")
+    return language or (by_path(fields.short("path")).id if "path" in fields else "")
 
 
 def file_name_of(fields: Fields, constrained: Constrained) -> str:
     """The name of the file that a text belongs to: of its ``path``, or as ``codespec generate`` names it."""
-    return file_name(fields.text("path")) or output_name(constrained.name)
+    return file_name(fields.short("path")) or output_name(constrained.name)
 
 
 def fitted(
@@ -213,7 +251,7 @@ def fitted(
         raise fields.bad("fit", "false where a grammar is given: what fits is decided by the language's own")
     if told:
         raise fields.bad("fit", "false where probabilities are asked for: those of a text that is cut are not told")
-    text, path = prefix + suffix, fields.text("path")
+    text, path = prefix + suffix, fields.short("path")
     return FittedPrompt(
         Request(text, len(prefix), language, path, count, max_tokens=limits.max_tokens, context=snippets)
     )

@@ -7,6 +7,7 @@ from typing import Any
 from codespec.http.apis.common_fields import (
     MOST_CHANCES,
     Defaults,
+    check_repeated,
     file_name_of,
     fitted,
     language_of,
@@ -15,6 +16,7 @@ from codespec.http.apis.common_fields import (
     prediction_of,
     sampling_of,
     stops_of,
+    within,
 )
 from codespec.http.apis.constraints import Constrained
 from codespec.http.apis.fields import Fields
@@ -34,7 +36,7 @@ def check_model(fields: Fields, names: tuple[str, ...]) -> str:
     Raises:
         HttpError: 404, it is another one.
     """
-    name = fields.text("model")
+    name = fields.short("model")
     if not name or name in ANY_MODEL:
         return names[0]
     if name not in names:
@@ -58,10 +60,12 @@ def completion_order(fields: Fields, defaults: Defaults, constrained: Constraine
     echo, logprobs = fields.flag("echo"), _logprobs(fields)
     if echo and logprobs is not None:
         raise fields.bad("echo", "false where `logprobs` is given: those of a prompt are not computed")
+    if echo:
+        check_repeated(fields, "echo", "false", prompts, count, defaults.limits.body)
     return Order(
         prompts,
         sampling_of(fields, defaults.sampling),
-        limits,
+        within(limits, len(prompts) * count, logprobs, defaults.limits),
         count,
         stops_of(fields),
         constrained.grammar,
@@ -71,7 +75,7 @@ def completion_order(fields: Fields, defaults: Defaults, constrained: Constraine
         defaults.draft,
         file_name_of(fields, constrained),
         echo,
-        fields.text("session"),
+        fields.short("session"),
         **more_biases(fields),
     )
 
@@ -107,7 +111,7 @@ def _prompt(fields: Fields, value: Any, suffix: str, count: int, limits: Limits,
     place = fitted(fields, value, suffix, count, limits, constrained.grammar is not None)
     if place is not None:
         return place
-    return MiddlePrompt(value, suffix, fields.text("path")) if suffix else TextPrompt(value)
+    return MiddlePrompt(value, suffix, fields.short("path")) if suffix else TextPrompt(value)
 
 
 def _own_text(fields: Fields, value: Any) -> Any:

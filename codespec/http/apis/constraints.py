@@ -81,13 +81,12 @@ class Grammars:
     def __init__(self) -> None:
         self._known: Recent[Constraint, Grammar] = Recent(KEPT)
 
-    async def of(self, fields: Fields) -> Constrained:
-        """The grammar that a request asks for.
+    async def of(self, constraint: Constraint | None) -> Constrained:
+        """The grammar of a constraint.
 
         Raises:
-            HttpError: it asks for one that cannot be used, or for several.
+            HttpError: it cannot be used.
         """
-        constraint = constraint_of(fields)
         if constraint is None:
             return FREE
         found = self._known.use(constraint)
@@ -169,7 +168,7 @@ def _texts(fields: Fields, regex: str, choice: str, grammar: str) -> list[Constr
 
 
 def _choice(fields: Fields, name: str) -> Constraint:
-    choices = fields.texts(name, MOST_CHOICES)
+    choices = fields.texts(name, MOST_CHOICES, LONGEST)
     if not choices:
         raise fields.bad(name, f"a list of 1 to {MOST_CHOICES} texts")
     return Constraint("choice", json.dumps(choices), fields.path(name))

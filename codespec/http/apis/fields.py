@@ -11,6 +11,7 @@ from codespec.http.errors import HttpError
 
 _DEEPEST = 200
 """Levels of a body: schemas of 100 levels fit."""
+_LONGEST_NAME = 4096
 
 
 class Fields:
@@ -84,6 +85,13 @@ class Fields:
             raise self.bad(name, "a text")
         return value
 
+    def short(self, name: str, default: str = "") -> str:
+        """A text of at most 4,096 characters, as names of files and the like are."""
+        value = self.text(name, default)
+        if len(value) > _LONGEST_NAME:
+            raise self.bad(name, f"a text of at most {_LONGEST_NAME:,} characters")
+        return value
+
     def choice(self, name: str, default: str, *known: str) -> str:
         """One of some texts."""
         value = self.text(name, default)
@@ -91,13 +99,15 @@ class Fields:
             raise self.bad(name, "one of " + ", ".join(known))
         return value
 
-    def texts(self, name: str, most: int) -> tuple[str, ...]:
-        """A text or a list of at most ``most`` of them, none empty."""
+    def texts(self, name: str, most: int, longest: int) -> tuple[str, ...]:
+        """A text or a list of at most ``most`` of them, none empty, of at most ``longest`` characters each."""
         value = self._values.get(name)
         found = [value] if isinstance(value, str) else [] if value is None else value
         fine = isinstance(found, list) and len(found) <= most
         if not fine or not all(isinstance(each, str) and each for each in found):
             raise self.bad(name, f"a text or a list of at most {most} texts, none of them empty")
+        if any(len(each) > longest for each in found):
+            raise self.bad(name, f"texts of at most {longest:,} characters")
         return tuple(found)
 
     def entries(self, name: str, most: int) -> list[Any]:
@@ -132,12 +142,17 @@ def _range(low: float, high: float) -> str:
     return f" of {low:g} or more" if high >= 2**31 - 1 else f" from {low:g} to {high:g}"
 
 
-def read_fields(body: bytes, status: int = 400) -> Fields:
+def read_fields(body: bytes | bytearray, depth: int, status: int = 400) -> Fields:
     """The fields of a body.
+
+    Args:
+        depth: levels of lists and objects that it has.
 
     Raises:
         HttpError: it is no JSON object, or none that can be handled: nested too deeply, or with half a surrogate pair.
     """
+    if depth > _DEEPEST:
+        raise HttpError(status, f"the body is nested more than {_DEEPEST} levels deep", code="invalid_json")
     try:
         values = json.loads(body.decode("utf-8-sig"), parse_constant=_no_constant)
         if b"\\ud" in body or b"\\uD" in body:
@@ -147,19 +162,8 @@ def read_fields(body: bytes, status: int = 400) -> Fields:
         raise HttpError(status, f"the body is no JSON object in UTF-8{where}", code="invalid_json") from None
     if not isinstance(values, dict):
         raise HttpError(status, "the body must be a JSON object", code="invalid_json")
-    if _depth(values) > _DEEPEST:
-        raise HttpError(status, f"the body is nested more than {_DEEPEST} levels deep", code="invalid_json")
     return Fields(values, status)
 
 
 def _no_constant(name: str) -> None:
     raise ValueError(name)
-
-
-def _depth(value: Any) -> int:
-    """Levels of lists and objects, without recursion."""
-    depth, level = 0, [value]
-    while level := [each for each in level if isinstance(each, (dict, list))]:
-        depth += 1
-        level = [inner for each in level for inner in (each.values() if isinstance(each, dict) else each)]
-    return depth

@@ -9,6 +9,7 @@ from typing import Any
 from codespec.http.apis.common_fields import (
     MOST_CHANCES,
     Defaults,
+    check_repeated,
     file_name_of,
     fitted,
     language_of,
@@ -17,14 +18,15 @@ from codespec.http.apis.common_fields import (
     prediction_of,
     sampling_of,
     stops_of,
+    within,
 )
 from codespec.http.apis.completions import prompts_of
 from codespec.http.apis.constraints import Constrained
 from codespec.http.apis.fields import Fields
 from codespec.http.apis.openai_shapes import joined
 from codespec.http.apis.timings import timings_of
-from codespec.http.order import MiddlePrompt, Order, Piece, TextPrompt, Totals
-from codespec.protocols import Snippet
+from codespec.http.order import MiddlePrompt, Order, Piece, Prompt, TextPrompt, Totals
+from codespec.protocols import Limits, Snippet
 
 MOST_SNIPPETS, MOST_RESPONSE_FIELDS = 1000, 100
 _STOPPED = {"stop": "eos", "grammar": "eos", "length": "limit", "time": "limit", "cancelled": "none"}
@@ -38,7 +40,8 @@ def completion_order(fields: Fields, defaults: Defaults, constrained: Constraine
     """
     limits, count = limits_of(fields, defaults, -1, "n_predict", "max_tokens"), fields.integer("n_cmpl", 1, 1, 128)
     prompts = prompts_of(fields, count, limits, defaults, constrained)
-    return _order(fields, defaults, constrained, prompts=prompts, limits=limits, count=count)
+    check_repeated(fields, "n_cmpl", "smaller", prompts, count, defaults.limits.body)
+    return _order(fields, defaults, constrained, prompts, limits, count)
 
 
 def infill_order(fields: Fields, defaults: Defaults, constrained: Constrained) -> Order:
@@ -53,26 +56,35 @@ def infill_order(fields: Fields, defaults: Defaults, constrained: Constrained) -
     for each in extra:
         if "text" not in each:
             raise each.bad("text", "a text")
-    snippets = tuple(Snippet(each.text("filename", "tmp"), each.text("text")) for each in extra)
+    snippets = tuple(Snippet(each.short("filename", "tmp"), each.text("text")) for each in extra)
     place = fitted(fields, prefix, suffix, 1, limits, constrained.grammar is not None, snippets)
-    prompt = place or MiddlePrompt(prefix, suffix, fields.text("path"), snippets)
-    return _order(fields, defaults, constrained, prompts=(prompt,), limits=limits)
+    prompt = place or MiddlePrompt(prefix, suffix, fields.short("path"), snippets)
+    return _order(fields, defaults, constrained, (prompt,), limits)
 
 
-def _order(fields: Fields, defaults: Defaults, constrained: Constrained, **more: Any) -> Order:
-    probabilities = fields.integer("n_probs", 0, 0, MOST_CHANCES)
+def _order(
+    fields: Fields,
+    defaults: Defaults,
+    constrained: Constrained,
+    prompts: tuple[Prompt, ...],
+    limits: Limits,
+    count: int = 1,
+) -> Order:
+    logprobs = fields.integer("n_probs", 0, 0, MOST_CHANCES) or None
     return Order(
+        prompts,
+        limits=within(limits, len(prompts) * count, logprobs, defaults.limits),
+        count=count,
         sampling=sampling_of(fields, defaults.sampling),
         stops=stops_of(fields),
         grammar=constrained.grammar,
-        logprobs=probabilities or None,
+        logprobs=logprobs,
         prediction=prediction_of(fields),
         language=language_of(fields) or "python",
         draft=defaults.draft,
         file_name=file_name_of(fields, constrained),
-        session=fields.text("session"),
+        session=fields.short("session"),
         **more_biases(fields),
-        **more,
     )
 
 

@@ -34,14 +34,14 @@ def fim_order(fields: Fields, defaults: Defaults, constrained: Constrained) -> O
     limits = limits_of(fields, defaults, defaults.max_tokens, "max_tokens")
     place = fitted(fields, prefix, suffix, 1, limits, False)
     return Order(
-        (place or MiddlePrompt(prefix, suffix, fields.text("path")),),
+        (place or MiddlePrompt(prefix, suffix, fields.short("path")),),
         sampling_of(fields, defaults.sampling, seed="random_seed"),
         limits,
         stops=stops_of(fields),
         grammar=constrained.grammar,
         language=language_of(fields) or "python",
         draft=defaults.draft,
-        session=fields.text("session"),
+        session=fields.short("session"),
     )
 
 
