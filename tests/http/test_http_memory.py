@@ -1,0 +1,190 @@
+"""What all bodies hold together is bounded, and what grows with one keeps nobody waiting."""
+
+import asyncio
+import json
+import time
+from contextlib import AsyncExitStack
+
+import httpx
+import pytest
+from http_servers import serving, until
+from hypothesis import given
+from hypothesis import strategies as st
+from raw_client import ask, closed, read_reply, written
+
+from codespec.http.apis.json_shape import size_of
+from codespec.http.aside import SMALL
+from codespec.http.limits import HttpLimits
+
+MOST = 1 << 20
+BODY = {"prompt": "def f(", "max_tokens": 2}
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text('"\\[]{},:é😀a', max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text('"\\[{,:a', max_size=3), inner, max_size=3),
+    max_leaves=20,
+)
+
+
+@pytest.fixture(scope="module")
+def small():
+    with serving(limits=HttpLimits(bodies=MOST, body_s=30.0, connections=4)) as server:
+        yield server
+
+
+def levels(value):
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
+    return 0 if inner is None else 1 + max(map(levels, inner), default=0)
+
+
+def values(value):
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return 1 + sum(map(values, inner))
+
+
+@given(JSON, st.booleans())
+def test_the_size_of_a_text_is_known_before_it_is_read(value, ascii):
+    text = json.dumps(value, ensure_ascii=ascii).encode()
+    size, depth = size_of(text)
+    assert depth == levels(value)
+    assert size >= len(text) + 64 * values(value) - 64
+
+
+def test_the_size_of_a_long_text():
+    """Over the steps in which it is looked at."""
+    text = b'{"a": "' + b'[\\"' * 1_000_000 + b'", "b": [' + b"[[]]," * 100_000 + b"0]}"
+    assert size_of(text)[1] == levels(json.loads(text)) == 4
+    assert size_of(b"[" * 3_000_000)[1] == 3_000_000
+
+
+def test_what_has_no_room_is_refused_before_it_is_read(small):
+    """A body that was announced has its room; small ones are answered meanwhile."""
+
+    async def main():
+        reader, writer = await asyncio.open_connection("127.0.0.1", small.port)
+        body = json.dumps({**BODY, "user": "x" * 700_000}).encode()
+        head = written(b"", headers={"Content-Length": str(len(body))})
+        writer.write(head)
+        refused = await until_refused(head)
+        assert refused.headers["retry-after"] == "1"
+        assert "1 MiB" in refused.json["error"]["message"]
+        assert refused.json["error"]["code"] == "bodies_full"
+        chunked = b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+        chunks = b"".join(b"%x\r\n%s\r\n" % (100_000, b" " * 100_000) for _ in range(7))
+        assert (await ask(small.port, chunked + chunks + b"0\r\n\r\n")).status == 503
+        assert (await ask(small.port, written(BODY))).status == 200
+        writer.write(body)
+        assert (await asyncio.wait_for(read_reply(reader), 60)).status == 200
+        await closed(writer)
+        while (again := await ask(small.port, head + body)).status == 503:  # the room is given back a moment later
+            await asyncio.sleep(0.05)
+        assert again.status == 200
+
+    async def until_refused(head):
+        """Once the server has seen the other one."""
+        while True:
+            _, writer = streams = await asyncio.open_connection("127.0.0.1", small.port)
+            writer.write(head)
+            reply = asyncio.ensure_future(read_reply(streams[0]))
+            done, _ = await asyncio.wait({reply}, timeout=5)
+            await closed(writer)
+            if done:
+                return reply.result()
+            reply.cancel()
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("unit", [b"[],", b"{},", b"1,", b'"",'])
+def test_values_take_more_memory_than_their_text(small, unit):
+    body = b'{"prompt": "x", "user": [' + unit * 50_000 + b"0]}"
+    answer = httpx.post(small.url + "/v1/completions", content=body)
+    assert answer.status_code == 413
+    assert "1 bodies" not in answer.text
+    assert "may take 1" in answer.json()["error"]["message"]
+    assert httpx.post(small.url + "/v1/completions", json=BODY, timeout=60).status_code == 200
+
+
+def test_a_small_body_needs_no_room():
+    with serving(limits=HttpLimits(bodies=0)) as server:
+        assert httpx.post(server.url + "/v1/completions", json=BODY, timeout=60).status_code == 200
+        assert httpx.post(server.url + "/v1/completions", json={**BODY, "user": "x" * SMALL}).status_code == 413
+
+
+def test_one_connection_too_many(small):
+    async def main():
+        async with AsyncExitStack() as stack:
+
+            async def connected():
+                reader, writer = await asyncio.open_connection("127.0.0.1", small.port)
+                stack.push_async_callback(closed, writer)
+                return reader, writer
+
+            many = [await connected() for _ in range(150)]  # beyond the spare ones, too
+            told = written(BODY)
+            for _, writer in many:
+                writer.write(told)
+            replies = await asyncio.gather(*(read_reply(reader) for reader, _ in many), return_exceptions=True)
+            heard = [each for each in replies if not isinstance(each, (Exception, type(None)))]
+            assert len(heard) > 100
+            for reply in heard:
+                assert reply.status == 503
+                assert reply.headers["retry-after"] == "1"
+                assert reply.json["error"]["message"].startswith("4 connections are open already")
+
+    asyncio.run(main())
+    until(lambda: httpx.get(small.url + "/health").status_code == 200)
+
+
+def test_nobody_waits_while_large_bodies_are_read():
+    limits = HttpLimits(seconds=2.0)
+    with serving(limits=limits) as server, httpx.Client(base_url=server.url, timeout=60) as client:
+        bodies = [
+            b'{"max_tokens": 1, "prompt": [' + b"1," * 400_000 + b"1]}",
+            b'{"max_tokens": 1, "prompt": "x", "logit_bias": [' + b"[1,1]," * 150_000 + b"[1,1]]}",
+            b'{"max_tokens": 1, "prompt": "' + b"\\u00e9" * 1_200_000 + b'"}',
+        ]
+
+        async def main():
+            posts = [ask(server.port, written(body)) for body in bodies * 4]
+            waiting = asyncio.gather(*posts)
+            longest = 0.0
+            while not waiting.done():
+                began = time.monotonic()
+                assert (await ask(server.port, written(None, "/health", "GET"))).status == 200
+                longest = max(longest, time.monotonic() - began)
+                await asyncio.sleep(0.01)
+            return longest, await waiting
+
+        longest, replies = asyncio.run(main())
+        assert {reply.status for reply in replies} <= {400, 503}
+        assert longest < 5
+        assert client.post("/v1/completions", json=BODY).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("path", "fields", "param"),
+    [
+        ("/v1/completions", {"stop": ["x" * 1001]}, "stop"),
+        ("/v1/completions", {"stop": ["x"] * 10_000}, "stop"),
+        ("/v1/completions", {"path": "a/" * 3000}, "path"),
+        ("/v1/completions", {"session": "s" * 5000}, "session"),
+        ("/v1/completions", {"n": 10**6}, "n"),
+        ("/v1/completions", {"echo": True, "n": 100, "prompt": "x" * 100_000}, "echo"),
+        ("/v1/completions", {"logit_bias": {str(each): 1 for each in range(5000)}}, "logit_bias"),
+        ("/completion", {"n_cmpl": 100, "prompt": "x" * 100_000}, "n_cmpl"),
+        ("/infill", {"input_extra": [{"filename": "f" * 5000, "text": "x"}]}, "input_extra.0.filename"),
+        ("/v1/chat/completions", {"messages": [{"role": "user", "content": "x"}] * 20_000}, "messages"),
+    ],
+)
+def test_bounds_are_named(client, path, fields, param):
+    answer = client.post(path, json={**BODY, **fields})
+    assert (answer.status_code, answer.json()["error"]["param"]) == (400, param)
+
+
+def test_fewer_tokens_where_many_are_told():
+    with serving(limits=HttpLimits(told=60)) as server, httpx.Client(base_url=server.url, timeout=60) as client:
+        fields = {"prompt": "x", "max_tokens": 50, "ignore_eos": True}
+        for logprobs, n, count in [(None, 1, 50), (1, 1, 30), (4, 3, 4)]:
+            answer = client.post("/v1/completions", json={**fields, "logprobs": logprobs, "n": n}).json()
+            assert answer["usage"]["completion_tokens"] == n * count
+            assert answer["choices"][0]["finish_reason"] == "length"
