@@ -35,7 +35,7 @@ def any_request(chance: Random) -> Asked:
     return chance.choice(makers)(chance)
 
 
-def _prompt(chance: Random) -> str:
+def any_prompt(chance: Random) -> str:
     kind = chance.random()
     if kind < 0.35:
         text = chance.choice(FILES).read_text("utf-8")
@@ -79,7 +79,7 @@ def _tokens(chance: Random) -> int:
 
 
 def _completions(chance: Random) -> Asked:
-    fields = {"prompt": _prompt(chance), "max_tokens": _tokens(chance), **_sampling(chance)}
+    fields = {"prompt": any_prompt(chance), "max_tokens": _tokens(chance), **_sampling(chance)}
     fits = chance.random() < 0.1
     if fits:
         fields |= {"language": "python", "fit": True}
@@ -90,7 +90,7 @@ def _completions(chance: Random) -> Asked:
     if chance.random() < 0.3:
         fields["suffix"] = chance.choice(["\n", ")\n", "\n    return x\n", " # é😀\n"])
     elif chance.random() < 0.15 and not fits:
-        fields["prompt"] = [_prompt(chance) for _ in range(2)]
+        fields["prompt"] = [any_prompt(chance) for _ in range(2)]
     elif chance.random() < 0.15 and not fits:
         fields["prompt"] = [chance.randrange(5, 8000) for _ in range(20)]
     if chance.random() < 0.4 and not fits:
@@ -103,7 +103,7 @@ def _completions(chance: Random) -> Asked:
 
 
 def _chat(chance: Random) -> Asked:
-    messages = [{"role": "user", "content": _prompt(chance)}]
+    messages = [{"role": "user", "content": any_prompt(chance)}]
     fields = {"messages": messages, "max_tokens": _tokens(chance), **_sampling(chance), **_constraint(chance)}
     if chance.random() < 0.3:
         fields["n"] = chance.randint(2, 3)
@@ -113,7 +113,7 @@ def _chat(chance: Random) -> Asked:
 
 
 def _llama_completion(chance: Random) -> Asked:
-    fields = {"prompt": _prompt(chance), "n_predict": _tokens(chance), "return_tokens": True, **_sampling(chance)}
+    fields = {"prompt": any_prompt(chance), "n_predict": _tokens(chance), "return_tokens": True, **_sampling(chance)}
     fields |= _constraint(chance)
     if chance.random() < 0.2:
         fields["prompt"] = [chance.randrange(5, 8000) for _ in range(20)]
@@ -127,7 +127,7 @@ def _llama_completion(chance: Random) -> Asked:
 
 
 def _infill(chance: Random) -> Asked:
-    fields = {"input_prefix": _prompt(chance), "prompt": chance.choice(["", "    x = ", "é"]),
+    fields = {"input_prefix": any_prompt(chance), "prompt": chance.choice(["", "    x = ", "é"]),
               "input_suffix": chance.choice(["", "\n", ")\n", "\n    return x\n"]), "n_predict": _tokens(chance),
               "return_tokens": True, **_sampling(chance)}  # fmt: skip
     fits = chance.random() < 0.2
@@ -136,12 +136,12 @@ def _infill(chance: Random) -> Asked:
     elif chance.random() < 0.4:
         fields["n_probs"] = chance.randint(1, 3)
     if chance.random() < 0.3:
-        fields["input_extra"] = [{"filename": "a.py", "text": _prompt(chance)}]
+        fields["input_extra"] = [{"filename": "a.py", "text": any_prompt(chance)}]
     return Asked("/infill", fields, fits)
 
 
 def _fim(chance: Random) -> Asked:
-    fields = {"prompt": _prompt(chance), "max_tokens": max(1, _tokens(chance)),
+    fields = {"prompt": any_prompt(chance), "max_tokens": max(1, _tokens(chance)),
               "suffix": chance.choice(["", "\n", ")\n", "\n    return x\n"]), "temperature": 0}  # fmt: skip
     if chance.random() < 0.5:
         fields |= {"temperature": 0.8, "random_seed": chance.randrange(1, 10_000)}

@@ -1,0 +1,164 @@
+"""``python -m tests.http.beside_llama_server --count 1000``: answers beside those of llama-server.
+
+Both have the embedded model. Greedy requests to ``/completion`` and ``/v1/completions``, prompts of token ids: both
+define the text, the tokens, the reason of the end and the counts, with and without stop texts, streamed and whole.
+Floating point differs between the two, so that a token may be another one where two are about as likely. Such texts are
+told apart by the probabilities of the place where they part: a margin below ``MARGIN`` is counted as rounding, any
+other difference fails. Where several stop texts are complete within one token, llama-server takes the one that begins
+first, codespec the one that ends first, whatever the tokens are; those requests are counted apart, too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import runpy
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+sys.path[:0] = [str(Path(__file__).parents[2]), str(Path(__file__).parents[1])]
+
+from codespec import Config  # noqa: E402
+from codespec.config_sections import TargetConfig  # noqa: E402
+from codespec.models.registry import EMBEDDED_TARGET  # noqa: E402
+from tests.http.answer_forms import events  # noqa: E402
+from tests.http.any_request import REPEATED, TEXTS, any_prompt, stops_for  # noqa: E402
+from tests.http.http_servers import serving  # noqa: E402
+from tests.remote.real_llama_server import MISSING, binary, running  # noqa: E402
+
+MARGIN = 0.05
+"""Of the logarithms of two probabilities."""
+FORCED = [
+    'root ::= "é😀文字 ß→∑" | "naïve — 日本"',
+    'root ::= ("alpha, " | "beta, " | "gamma, ")+',
+    "root ::= [é😀文a ]+",
+]
+
+
+class Beside:
+    """Asks both."""
+
+    def __init__(self, ours: httpx.Client, theirs: httpx.Client) -> None:
+        self._ours, self._theirs = ours, theirs
+        self.counts: Counter[str] = Counter()
+        self.failures: list[str] = []
+
+    def ask(self, seed: int) -> None:
+        """One request of a seed: once without stop texts, once with parts of its answer."""
+        chance = random.Random(seed)
+        prompt = any_prompt(chance) or REPEATED
+        if chance.random() < 0.2:
+            prompt = "# " + chance.choice(TEXTS)
+        tokens = self._ours.post("/tokenize", json={"content": prompt}).json()["tokens"][-200:]
+        fields: dict[str, Any] = {"prompt": tokens, "n_predict": chance.choice([1, 5, 12, 24, 40]), "temperature": 0,
+                                  "return_tokens": True, "cache_prompt": False}  # fmt: skip
+        if chance.random() < 0.4:
+            fields["grammar"] = chance.choice(FORCED)
+        if chance.random() < 0.2:
+            fields["ignore_eos"] = True
+        answer = self._same(seed, fields)
+        if answer is not None and answer["content"]:
+            self._same(seed, {**fields, "stop": stops_for(chance, [answer["content"]])})
+
+    def _same(self, seed: int, fields: dict[str, Any]) -> dict[str, Any] | None:
+        """The answer, where both give the same one."""
+        told = [facts(self._post(client, fields)) for client in (self._ours, self._theirs)]
+        told += [streamed(self._ours, fields), streamed(self._theirs, fields)]
+        told += [older(self._ours, fields), older(self._theirs, fields)]
+        pairs = [*zip(told[::2], told[1::2], strict=True)]
+        differing = [(ours, theirs) for ours, theirs in pairs if ours != theirs]
+        if not differing:
+            self.counts["the same"] += 1
+            return told[0]
+        ours, theirs = differing[0]
+        if self._rounding(fields, told[0], told[1]):
+            self.counts["another token within rounding"] += 1
+        elif self._several_stops(fields, told[0], told[1]):
+            self.counts["stop texts within one token"] += 1
+        else:
+            self.counts["not the same"] += 1
+            names = [name for name in ours if ours[name] != theirs.get(name)]
+            shown = {name: (ours[name], theirs.get(name)) for name in names}
+            self.failures.append(f"seed {seed}: {shown} stop={fields.get('stop')!r}")
+        return None
+
+    def _rounding(self, fields: dict[str, Any], ours: dict[str, Any], theirs: dict[str, Any]) -> bool:
+        """Whether the texts part where both tokens are about as likely."""
+        at = next((n for n, (a, b) in enumerate(zip(ours["tokens"], theirs["tokens"], strict=False)) if a != b), None)
+        if at is None:
+            return False
+        asked = {**fields, "prompt": fields["prompt"] + ours["tokens"][:at], "n_predict": 1, "n_probs": 20}
+        asked.pop("grammar", None)
+        best = self._post(self._ours, asked)["completion_probabilities"][0]["top_logprobs"]
+        known = {each["id"]: each["logprob"] for each in best}
+        one, other = known.get(ours["tokens"][at], -99.0), known.get(theirs["tokens"][at], -99.0)
+        return abs(one - other) < MARGIN
+
+    def _several_stops(self, fields: dict[str, Any], ours: dict[str, Any], theirs: dict[str, Any]) -> bool:
+        """Whether both stopped at the same token, for another stop text."""
+        both = ours["stop_type"] == theirs["stop_type"] == "word"
+        return both and ours["stopping_word"] != theirs["stopping_word"] and ours["tokens"] == theirs["tokens"]
+
+    def _post(self, client: httpx.Client, fields: dict[str, Any]) -> dict[str, Any]:
+        answer = client.post("/completion", json=fields)
+        assert answer.status_code == 200, (fields, answer.text[:300])
+        found: dict[str, Any] = answer.json()
+        return found
+
+
+def facts(answer: dict[str, Any]) -> dict[str, Any]:
+    """What both tell of a whole answer."""
+    names = ("content", "tokens", "stop_type", "stopping_word", "tokens_predicted", "tokens_evaluated", "truncated")
+    return {name: answer[name] for name in names}
+
+
+def streamed(client: httpx.Client, fields: dict[str, Any]) -> dict[str, Any]:
+    """What both tell of a stream."""
+    parts = events(client.post("/completion", json={**fields, "stream": True}).text)
+    text = "".join(each["content"] for each in parts)
+    return {"streamed": text, **{name: parts[-1][name] for name in ("stop_type", "tokens_predicted")}}
+
+
+def older(client: httpx.Client, fields: dict[str, Any]) -> dict[str, Any]:
+    """What both tell in OpenAI's older form."""
+    fields = {**fields, "max_tokens": fields["n_predict"]}
+    answer = client.post("/v1/completions", json=fields).json()
+    [choice], usage = answer["choices"], answer["usage"]
+    counts = {name: usage[name] for name in ("prompt_tokens", "completion_tokens", "total_tokens")}
+    return {"text": choice["text"], "finish_reason": choice["finish_reason"], **counts}
+
+
+def compare(count: int, seed: int) -> Beside:
+    """Ask so many requests of both."""
+    config = Config(target=TargetConfig(path=str(EMBEDDED_TARGET)), time_budget_ms=0)
+    with serving(config=config, exact=True) as server, running("-fa", "off", context=1024) as other:
+        ours = httpx.Client(base_url=server.url, timeout=120)
+        theirs = httpx.Client(base_url=other.url, timeout=120)
+        with ours, theirs:
+            beside = Beside(ours, theirs)
+            for each in range(seed, seed + count):
+                beside.ask(each)
+            return beside
+
+
+def main() -> int:
+    """Run; 1 where something differs."""
+    parser = argparse.ArgumentParser(prog="python -m tests.http.beside_llama_server", description=__doc__)
+    parser.add_argument("--count", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    if binary() is None:
+        parser.exit(2, f"{MISSING}\n")
+    beside = compare(options.count, options.seed)
+    print("\n".join(beside.failures[:40]))
+    print(", ".join(f"{count} {what}" for what, count in beside.counts.most_common()))
+    return int(bool(beside.failures))
+
+
+if __name__ == "__main__":
+    runpy.run_path(str(Path(__file__).parents[1] / "conftest.py"))  # nothing of the user's
+    raise SystemExit(main())
