@@ -42,6 +42,9 @@ _FREE_WITHIN_S = 5.0
 _GRACE_S = 2
 _MORE_CONNECTIONS = 100
 """Beyond the limit that are listened to, so that a request on them is refused as any other; more are closed at once."""
+_MOST_CHUNKS, _LEAST_CHUNK = 1000, 64
+"""Chunks that a body may come in, and one more for so many bytes."""
+_CRUMBS = f"the body comes in more than {_MOST_CHUNKS:,} chunks of less than {_LEAST_CHUNK} bytes: send larger ones"
 _OTHER_FILES = 200
 """Open at a time beside connections."""
 
@@ -94,7 +97,6 @@ class HttpServer:
             access_log=False,
             server_header=False,
             timeout_graceful_shutdown=_GRACE_S,
-            h11_max_incomplete_event_size=limits.head,
         )
         self._server = uvicorn.Server(config)
 
@@ -180,12 +182,37 @@ def _whole(refusal: HttpError) -> bytes:
     return f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\n{lines}\r\n".encode() + body
 
 
+class _Connection(h11.Connection):
+    """h11's, which refuses a body in crumbs: a chunk of one byte takes as much of the event loop's time as any."""
+
+    _chunks = _bytes = 0
+
+    def next_event(self) -> Any:
+        """As h11's.
+
+        Raises:
+            RemoteProtocolError: the client's mistake.
+        """
+        event = super().next_event()
+        if isinstance(event, h11.Request):
+            self._chunks = self._bytes = 0
+        elif isinstance(event, h11.Data):
+            self._chunks, self._bytes = self._chunks + 1, self._bytes + len(event.data)
+            if self._chunks > _MOST_CHUNKS + self._bytes // _LEAST_CHUNK:
+                raise h11.RemoteProtocolError(_CRUMBS)
+        return event
+
+
 def _protocol(limits: HttpLimits) -> type[asyncio.Protocol]:
     """uvicorn's, with a time for the head of a request to arrive, and for the client to take what is sent."""
 
     class Protocol(H11Protocol):
         _head: asyncio.TimerHandle | None = None
         _full: asyncio.TimerHandle | None = None
+
+        def __init__(self, *arguments: Any, **named: Any) -> None:
+            super().__init__(*arguments, **named)
+            self.conn = _Connection(h11.SERVER, limits.head)
 
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
@@ -209,7 +236,8 @@ def _protocol(limits: HttpLimits) -> type[asyncio.Protocol]:
             error = sys.exc_info()[1]
             status = error.error_status_hint if isinstance(error, h11.RemoteProtocolError) else 400
             if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
-                refusal = large_head(limits) if status == 431 else HttpError(status, "this is no HTTP request")
+                reason = _CRUMBS if str(error) == _CRUMBS else "this is no HTTP request"
+                refusal = large_head(limits) if status == 431 else HttpError(status, reason)
                 self.transport.write(_whole(refusal))
             self.transport.close()
 

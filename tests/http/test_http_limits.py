@@ -54,6 +54,7 @@ def chunked(size, count, headers=""):
         (chunked(100_000, 11), 413),
         (chunked(100_000, 4), 400),  # no JSON
         (chunked(1, 2), 400),
+        (chunked(1, 5000), 400),
         (written(b" " * MOST), 400),
         (written(BODY, headers={"X-Long": "y" * 40_000}), 431),
         (written(BODY, headers={f"X-{each}": "y" * 100 for each in range(400)}), 431),
