@@ -148,7 +148,7 @@ class Service:
     async def _ask(self, question: Question) -> Response:
         self._queue.check_ready()
         answer = await self._questions.ask(question)
-        size = sum(len(each) for each in answer.values() if isinstance(each, (str, list)))
+        size = sum(16 * len(each) for each in answer.values() if isinstance(each, (str, list)))
         data = await self._aside.run(size, lambda: compact(answer))
         return Response(data, media_type="application/json")
 

@@ -118,7 +118,7 @@ class Writing:
         for number in range(order.count):
             index = self._next + number
             if order.echo:
-                emit(Piece(index, request.text[: request.offset]))
+                emit(Piece(index, prompt.before))
             if number >= len(completions):  # there are no more different ones
                 emit(Piece(index, "", reason="stop"))
                 continue

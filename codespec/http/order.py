@@ -48,9 +48,15 @@ class ChatPrompt:
 
 @dataclass(frozen=True)
 class FittedPrompt:
-    """A place in a document, where the text must fit; completed as in an editor."""
+    """A place in a document, where the text must fit; completed as in an editor.
+
+    Attributes:
+        request: of a large document the part around the place.
+        before: all that stands before the place.
+    """
 
     request: Request
+    before: str
 
 
 Prompt: TypeAlias = "TextPrompt | TokenPrompt | MiddlePrompt | ChatPrompt | FittedPrompt"

@@ -12,6 +12,8 @@ from codespec.http.errors import HttpError
 from codespec.http.order import ChatPrompt, FittedPrompt, MiddlePrompt, Order, Prompt, TextPrompt
 from codespec.models.fim import FimFormat
 
+_NEAR = 64
+"""Characters before and after a gap that are looked at, for each token that there is room for."""
 _OF_A_TOKEN = 16
 """Characters of a text, for each token that there is room for, that are looked at first."""
 
@@ -87,8 +89,9 @@ def _middle(prompt: MiddlePrompt, engine: Engine, text: int) -> list[int]:
     if layout is None:
         raise HttpError(400, f"{engine.name} cannot fill in the middle; leave `suffix` out", "suffix", "no_fim")
     prompts = _prompts(engine.vocabulary, layout)
-    budget = engine.context_length - text - 2
-    return prompts.prompt(prompt.prefix, prompt.suffix, prompt.path, budget, context=prompt.context)
+    budget, most = engine.context_length - text - 2, _NEAR * engine.context_length
+    before, after = prompt.prefix[-most:], prompt.suffix[:most]
+    return prompts.prompt(before, after, prompt.path, budget, context=prompt.context)
 
 
 @lru_cache(maxsize=2)

@@ -3,8 +3,9 @@ take for them, and how long does everybody else wait?
 
     python -m tests.http.flood [KIND …] [--bodies 40] [--mib 8]
 
-For each kind of flood a server of its own: its memory before and at most, the longest wait for ``/health`` meanwhile,
-and what was answered. Fails where the bounds below are crossed, or where an answer is no JSON with a message.
+For each kind of flood a server of its own: its memory before and at most, the longest waits meanwhile for ``/health``,
+which the event loop answers, and for ``/tokenize``, which the decode thread does, and what was answered. Fails where
+the bounds below are crossed, or where an answer is no JSON with a message.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import http.client
 import json
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import psutil
@@ -53,6 +54,7 @@ class Report:
     at_most: float = 0.0
     longest_s: float = 0.0
     looks: int = 0
+    decode_s: float = 0.0
     answers: collections.Counter[str] = field(default_factory=collections.Counter)
     failures: list[str] = field(default_factory=list)
 
@@ -61,7 +63,8 @@ class Report:
         answers = ", ".join(f"{count} × {what}" for what, count in self.answers.most_common(4))
         return (
             f"{self.kind:12} {self.at_first:5.0f} → {self.at_most:5.0f} MiB, /health {self.longest_s:6.3f} s at most "
-            f"of {self.looks}; {answers}" + "".join(f"\n    {each}" for each in self.failures[:5])
+            f"of {self.looks}, /tokenize {self.decode_s:6.3f} s; {answers}"
+            + "".join(f"\n    {each}" for each in self.failures[:5])
         )
 
     def check(self) -> None:
@@ -73,38 +76,46 @@ class Report:
 
 
 class Watch:
-    """Asks for ``/health`` and looks at the memory, over and over, while it is entered."""
+    """Asks for ``/health`` and ``/tokenize`` and looks at the memory, over and over, while it is entered."""
 
     def __init__(self, server: ChildServer, report: Report) -> None:
         self._process, self._port, self._report = psutil.Process(server.pid), server.port, report
         self._over = threading.Event()
-        self._thread = threading.Thread(target=self._watch)
+        self._threads = [threading.Thread(target=each) for each in (self._health, self._tokenize)]
 
     def _memory(self) -> float:
         return float(self._process.memory_info().rss) / 2**20
 
     def __enter__(self) -> None:
         self._report.at_first = self._memory()
-        self._thread.start()
+        for thread in self._threads:
+            thread.start()
 
     def __exit__(self, *_: object) -> None:
         self._over.set()
-        self._thread.join()
+        for thread in self._threads:
+            thread.join()
 
-    def _watch(self) -> None:
+    def _health(self) -> None:
+        for took in self._asked("GET", "/health", None):
+            self._report.longest_s = max(self._report.longest_s, took)
+            self._report.at_most = max(self._report.at_most, self._memory())
+            self._report.looks += 1
+
+    def _tokenize(self) -> None:
+        for took in self._asked("POST", "/tokenize", b'{"content": "x"}'):
+            self._report.decode_s = max(self._report.decode_s, took)
+
+    def _asked(self, method: str, path: str, body: bytes | None) -> Iterator[float]:
         connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=ANSWER_WITHIN_S)
         while not self._over.wait(EVERY_S):
             began = time.monotonic()
             try:
-                connection.request("GET", "/health")
-                answer = connection.getresponse()
-                answer.read()
+                connection.request(method, path, body, {"Content-Type": "application/json"})
+                connection.getresponse().read()
             except (OSError, http.client.HTTPException):  # as all others: there are too many connections
                 connection.close()
-            took = time.monotonic() - began
-            self._report.longest_s = max(self._report.longest_s, took)
-            self._report.at_most = max(self._report.at_most, self._memory())
-            self._report.looks += 1
+            yield time.monotonic() - began
         connection.close()
 
 
@@ -234,7 +245,7 @@ def measured(kind: str, bodies: int, mib: int) -> Report:
     """What a flood does to a server."""
     flood, report = KINDS[kind](bodies, mib << 20), Report(kind)
     if kind == "pieces":
-        flood = KINDS[kind](bodies, min(mib << 20, 1_000_000))
+        flood = KINDS[kind](bodies, min(mib << 20, 250_000))
     with ChildServer(limits=LIMITS) as server:
         asyncio.run(pour(server, Flood([[written({"prompt": "x", "max_tokens": 2})]]), Report("")))
         with Watch(server, report):

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from raw_client import ask, closed, read_reply, written
 
+from codespec.http.apis.common_fields import AFTER, BEFORE, part_after, part_before
 from codespec.http.apis.json_shape import size_of
 from codespec.http.aside import SMALL
 from codespec.http.limits import HttpLimits
@@ -188,3 +189,29 @@ def test_fewer_tokens_where_many_are_told():
             answer = client.post("/v1/completions", json={**fields, "logprobs": logprobs, "n": n}).json()
             assert answer["usage"]["completion_tokens"] == n * count
             assert answer["choices"][0]["finish_reason"] == "length"
+
+
+def test_of_a_large_document_the_part_around_the_place_is_looked_at(client):
+    """Whether much or little stands farther away, the text is the same."""
+    near, after = "def add(a, b):\n    return a + b\n\n" * 3000, "\n\nprint(add(1, 2))\n" * 5000
+    texts = []
+    for far in ("x = 1\n" * 1000, "y = 2\n" * 400_000):
+        fields = {"prompt": far + near + "def sub(a, b):\n    return ", "suffix": after + far, "language": "python"}
+        began = time.monotonic()
+        answer = client.post("/v1/completions", json={**fields, "max_tokens": 8, "echo": True})
+        text = answer.json()["choices"][0]["text"]
+        assert text.startswith(fields["prompt"])
+        texts.append(text.removeprefix(fields["prompt"]))
+    assert texts[0] == texts[1] != ""
+    assert time.monotonic() - began < 30
+
+
+@pytest.mark.parametrize("size", [0, 1, 63_999, 128_000, 128_001, 500_000])
+@pytest.mark.parametrize("line", ["x\n", "x" * 70_000 + "\n", "x"])
+def test_the_part_of_a_document(size, line):
+    text = (line * (size // len(line) + 1))[:size]
+    before, after = part_before(text), part_after(text)
+    assert text.endswith(before)
+    assert text.startswith(after)
+    assert min(size, BEFORE // 2) <= len(before) <= max(128_000, 2 * BEFORE)
+    assert min(size, AFTER // 2) <= len(after) <= AFTER

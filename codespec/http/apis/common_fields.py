@@ -19,6 +19,8 @@ from codespec.protocols import Limits, Sampling, Snippet
 LONGEST_WINDOW = 8192
 MOST_STOPS, MOST_BIASES = 64, 2000
 LONGEST_STOP = 1000
+BEFORE, AFTER = 64_000, 64_000
+"""Characters before a place in a document, at least, and after it, at most, that a completion that fits knows of."""
 _OF_A_TOKEN = 16
 """Characters of a token, at most but for few."""
 MOST_CHANCES = 20
@@ -171,7 +173,7 @@ def _length(prompt: Prompt) -> int:
         return sum(len(each) if isinstance(each, str) else _OF_A_TOKEN for each in prompt.parts)
     if isinstance(prompt, MiddlePrompt):
         return len(prompt.prefix)
-    return prompt.request.offset if isinstance(prompt, FittedPrompt) else 0
+    return len(prompt.before) if isinstance(prompt, FittedPrompt) else 0
 
 
 def limits_of(fields: Fields, defaults: Defaults, usual: int, *names: str) -> Limits:
@@ -251,7 +253,31 @@ def fitted(
         raise fields.bad("fit", "false where a grammar is given: what fits is decided by the language's own")
     if told:
         raise fields.bad("fit", "false where probabilities are asked for: those of a text that is cut are not told")
-    text, path = prefix + suffix, fields.short("path")
-    return FittedPrompt(
-        Request(text, len(prefix), language, path, count, max_tokens=limits.max_tokens, context=snippets)
+    before, after = part_before(prefix), part_after(suffix)
+    request = Request(
+        before + after,
+        len(before),
+        language,
+        fields.short("path"),
+        count,
+        max_tokens=limits.max_tokens,
+        context=snippets,
+        begins=before == prefix,
+        ends=after == suffix,
     )
+    return FittedPrompt(request, prefix)
+
+
+def part_before(text: str) -> str:
+    """What a model, a grammar and the judges are shown of the text before a place: all of it, or whole lines, which
+    begin at the same one for many requests in a row."""
+    steps = len(text) // BEFORE - 1
+    if steps < 1:
+        return text
+    start = steps * BEFORE
+    return text[max(start, text.find("\n", start, start + BEFORE // 2) + 1) :]
+
+
+def part_after(text: str) -> str:
+    """The same of the text after it."""
+    return text if len(text) <= AFTER else text[: text.rfind("\n", AFTER // 2, AFTER) + 1 or AFTER]

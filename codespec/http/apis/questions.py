@@ -19,7 +19,7 @@ from codespec.http.errors import HttpError, unloaded
 
 Question: TypeAlias = Callable[[Engine], dict[str, Any]]
 """Asked in the decode thread."""
-MOST_TOKENS = LONGEST = 1 << 20
+MOST_TOKENS = LONGEST = 1 << 18
 
 
 class Questions:
