@@ -11,7 +11,6 @@ import logging
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
@@ -34,7 +33,7 @@ from codespec.lsp.statistics import UsageStatistics
 from codespec.lsp.status_reporter import StatusReporter
 from codespec.lsp.tasks import Tasks
 from codespec.lsp.training import Training
-from codespec.lsp.workspace import notebooks
+from codespec.lsp.workspace import folders, notebooks
 from codespec.lsp.workspace.documents import Document, open_document
 from codespec.lsp.workspace.private_documents import PrivateDocuments
 from codespec.lsp.workspace.surroundings import Surroundings, file_uri
@@ -96,15 +95,14 @@ class CodespecServer(LanguageServer):
     def folder_of(self, uri: str) -> str:
         """The path of the workspace folder that a document lies in, the innermost of several; empty for none."""
         path = to_fs_path(self.file_of(uri))
-        if not path:
-            return ""
-        found = [folder for folder in self.workspace_folders() if Path(path).is_relative_to(folder)]
-        return max(found, key=lambda folder: len(Path(folder).parts), default="")
+        return folders.innermost(path, self._folders()) if path else ""
 
     def workspace_folders(self) -> list[str]:
         """The paths of all workspace folders that are on this machine."""
-        uris = list(self.workspace.folders) or [self.workspace.root_uri or ""]
-        return [path for uri in uris if uri and (path := to_fs_path(uri))]
+        return folders.paths_of(self._folders())
+
+    def _folders(self) -> tuple[str, ...]:
+        return tuple(self.workspace.folders) or (self.workspace.root_uri or "",)
 
     def report_server_error(self, error: Exception, source: type[PyglsError] | type[JsonRpcException]) -> None:
         """Log what pygls could not handle, without what the client sent.
