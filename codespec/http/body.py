@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections import Counter
 from dataclasses import dataclass
 
 from starlette.requests import ClientDisconnect, Request
@@ -14,6 +15,7 @@ from codespec.http.apis.json_shape import size_of
 from codespec.http.aside import SMALL, Aside
 from codespec.http.errors import HttpError
 from codespec.http.limits import HttpLimits
+from codespec.http.security import CLIENT
 
 _CLOSE = {"Connection": "close"}
 """Of answers to who is too slow. Others are let go on sending for a while: a connection closed on them would lose the
@@ -22,65 +24,80 @@ _SHARE = "codespec.share"
 """The key of a scope under which the share of a request is."""
 
 
-class Share:
-    """What the body of one request takes of the memory for all, until it is given back. From any thread.
+class Memory:
+    """What bodies may take together: all of them, and of that three quarters those of one client.
 
     Args:
-        most: bytes that all of ``held`` may take together.
+        most: bytes.
     """
 
-    def __init__(self, held: _Held, most: int) -> None:
-        self._held, self._most = held, most
+    def __init__(self, most: int) -> None:
+        self.most, self.most_of_client = most, most - most // 4
+        self.taken: Counter[str] = Counter()
+        self.lock = threading.Lock()
+
+    def check(self, client: str, more: int) -> None:
+        """Refuse what there is no room for.
+
+        Raises:
+            HttpError: there is none.
+        """
+        own = self.taken[client] + more > self.most_of_client
+        if own or self.taken.total() + more > self.most:
+            whose, most = ("your", self.most_of_client) if own else ("all", self.most)
+            message = (
+                f"the bodies of {whose} requests may take {most >> 20:,} MiB of memory together, and there is no room "
+                "for this one; try again later"
+            )
+            raise HttpError(503, message, code="bodies_full", headers={"Retry-After": "1"})
+
+
+class Share:
+    """What the body of one request takes of the memory, until it is given back. From any thread."""
+
+    def __init__(self, memory: Memory, client: str) -> None:
+        self._memory, self._client = memory, client
         self._size = 0
 
     def grow(self, size: int) -> None:
-        """Take so many bytes, unless as many are taken already; a small body takes none of the memory for all.
+        """Take so many bytes in all; a small body takes none.
 
         Raises:
-            HttpError: 413 where the body alone is larger than all may be, 503 where there is no room now.
+            HttpError: 413 where the body alone is larger than there is memory, 503 where there is no room now. All is
+                given back.
         """
-        if size - SMALL > self._most:
-            raise HttpError(
-                413, f"the values of the body take about {size >> 20:,} MiB of memory, all bodies together may take "
-                f"{self._most >> 20:,}", code="body_too_large",
-            )  # fmt: skip
-        with self._held.lock:
-            more = max(0, size - SMALL) - self._size
-            if more <= 0:
-                return
-            if self._held.size + more > self._most:
-                message = (
-                    f"the bodies of all requests may take {self._most >> 20:,} MiB of memory together, and there is "
-                    "no room for this one; try again later"
-                )
-                raise HttpError(503, message, code="bodies_full", headers={"Retry-After": "1"})
-            self._held.size += more
-            self._size += more
+        memory, more = self._memory, max(0, size - SMALL) - self._size
+        try:
+            if size - SMALL > memory.most_of_client:
+                message = f"the values of the body take about {size >> 20:,} MiB of memory"
+                limit = f"the bodies of all your requests may take {memory.most_of_client >> 20:,}"
+                raise HttpError(413, f"{message}, {limit}", code="body_too_large")
+            with memory.lock:
+                if more > 0:
+                    memory.check(self._client, more)
+                    memory.taken[self._client] += more
+                    self._size += more
+        except HttpError:
+            self.give_back()  # before others are refused for what is not read any further
+            raise
 
     def give_back(self) -> None:
         """Once the request is answered."""
-        with self._held.lock:
-            self._held.size -= self._size
+        with self._memory.lock:
+            self._memory.taken[self._client] -= self._size
+            self._memory.taken += Counter()  # without those that take nothing
             self._size = 0
-
-
-class _Held:
-    """Bytes that are taken."""
-
-    def __init__(self) -> None:
-        self.size, self.lock = 0, threading.Lock()
 
 
 class Bodies:
     """ASGI middleware that gives every request a share of the memory for bodies, for as long as it is answered."""
 
     def __init__(self, app: ASGIApp, limits: HttpLimits) -> None:
-        self._app, self._most = app, limits.bodies
-        self._held = _Held()
+        self._app, self._memory = app, Memory(limits.bodies)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer, and take the share back."""
-        share = scope[_SHARE] = Share(self._held, self._most)
+        share = scope[_SHARE] = Share(self._memory, scope.get(CLIENT, ""))
         try:
             await self._app(scope, receive, send)
         finally:

@@ -11,7 +11,8 @@ class HttpLimits:
 
     Attributes:
         head, body: bytes.
-        bodies: bytes of memory that the bodies of all requests may take together, until each is answered.
+        bodies: bytes of memory that the bodies of all requests may take together, until each is answered; of one client
+            three quarters of that.
         waiting: requests that wait, in all and of one client.
         texts: texts of one request: prompts times ``n``.
         tokens: generated for one text.

@@ -3,7 +3,7 @@
 import time
 from itertools import pairwise
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codespec.http.growing_text import GrowingText
@@ -38,6 +38,7 @@ def parts_of(text, places):
     return [text[a:b] for a, b in pairwise(cuts)]
 
 
+@settings(deadline=None)
 @given(texts, stop_lists, st.lists(st.integers(0, 20), max_size=4))
 def test_the_stop_that_is_complete_first_wins(text, stops, places):
     follows, shown = Stops(stops), ""
@@ -93,6 +94,7 @@ def grown(tokens, sizes, stops, best):
             return shown, growing.stopped_by, kept, told
 
 
+@settings(deadline=None)
 @given(
     st.one_of(st.lists(st.integers(0, len(PIECES) - 1), max_size=12), texts.map(lambda text: list(text.encode()))),
     st.lists(st.integers(0, 5), max_size=12),
