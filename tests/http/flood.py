@@ -27,7 +27,8 @@ from tests.http.raw_client import BadAnswerError, Reply, closed, read_reply, wri
 
 LIMITS = {"header_s": 30.0, "body_s": 6.0, "seconds": 5.0}
 MOST_MIB, LONGEST_S = 350.0, 1.0
-"""More memory than at first, and the longest wait."""
+"""More memory than at first, and the longest wait for ``/health``, as far as the server itself worked meanwhile: other
+programs may have the machine, too."""
 EVERY_S = 0.02
 ANSWER_WITHIN_S = 120.0
 
@@ -53,6 +54,7 @@ class Report:
     at_first: float = 0.0
     at_most: float = 0.0
     longest_s: float = 0.0
+    busy_s: float = 0.0
     looks: int = 0
     decode_s: float = 0.0
     answers: collections.Counter[str] = field(default_factory=collections.Counter)
@@ -63,7 +65,7 @@ class Report:
         answers = ", ".join(f"{count} × {what}" for what, count in self.answers.most_common(4))
         return (
             f"{self.kind:12} {self.at_first:5.0f} → {self.at_most:5.0f} MiB, /health {self.longest_s:6.3f} s at most "
-            f"of {self.looks}, /tokenize {self.decode_s:6.3f} s; {answers}"
+            f"({self.busy_s:.2f} s of the server's own) of {self.looks}, /tokenize {self.decode_s:6.3f} s; {answers}"
             + "".join(f"\n    {each}" for each in self.failures[:5])
         )
 
@@ -71,8 +73,8 @@ class Report:
         """Note what crosses the bounds."""
         if self.at_most > self.at_first + MOST_MIB:
             self.failures.append(f"it took more than {MOST_MIB:g} MiB")
-        if self.longest_s > LONGEST_S:
-            self.failures.append(f"/health took more than {LONGEST_S:g} s")
+        if self.busy_s > LONGEST_S:
+            self.failures.append(f"the server worked for more than {LONGEST_S:g} s before it answered /health")
 
 
 class Watch:
@@ -82,6 +84,10 @@ class Watch:
         self._process, self._port, self._report = psutil.Process(server.pid), server.port, report
         self._over = threading.Event()
         self._threads = [threading.Thread(target=each) for each in (self._health, self._tokenize)]
+
+    def _busy(self) -> float:
+        times = self._process.cpu_times()
+        return float(times.user + times.system)
 
     def _memory(self) -> float:
         return float(self._process.memory_info().rss) / 2**20
@@ -97,25 +103,27 @@ class Watch:
             thread.join()
 
     def _health(self) -> None:
-        for took in self._asked("GET", "/health", None):
+        for took, busy in self._asked("GET", "/health", None):
             self._report.longest_s = max(self._report.longest_s, took)
+            self._report.busy_s = max(self._report.busy_s, min(took, busy))
             self._report.at_most = max(self._report.at_most, self._memory())
             self._report.looks += 1
 
     def _tokenize(self) -> None:
-        for took in self._asked("POST", "/tokenize", b'{"content": "x"}'):
+        for took, _ in self._asked("POST", "/tokenize", b'{"content": "x"}'):
             self._report.decode_s = max(self._report.decode_s, took)
 
-    def _asked(self, method: str, path: str, body: bytes | None) -> Iterator[float]:
+    def _asked(self, method: str, path: str, body: bytes | None) -> Iterator[tuple[float, float]]:
+        """Seconds until the answers, and of processor time that the server took meanwhile, whatever for."""
         connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=ANSWER_WITHIN_S)
         while not self._over.wait(EVERY_S):
-            began = time.monotonic()
+            began, busy = time.monotonic(), self._busy()
             try:
                 connection.request(method, path, body, {"Content-Type": "application/json"})
                 connection.getresponse().read()
             except (OSError, http.client.HTTPException):  # as all others: there are too many connections
                 connection.close()
-            yield time.monotonic() - began
+            yield time.monotonic() - began, self._busy() - busy
         connection.close()
 
 
