@@ -16,7 +16,7 @@ import runpy
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,8 @@ from tests.http.answer_forms import Form, form_of  # noqa: E402
 from tests.http.any_request import Asked, any_request, stops_for  # noqa: E402
 from tests.http.http_servers import serving, with_chat_template  # noqa: E402
 from tests.http.undrafted import undrafted  # noqa: E402
+
+TOLD_EVERY = 50
 
 
 @dataclass
@@ -47,7 +49,6 @@ class Report:
     stopped: int = 0
     texts: int = 0
     characters: int = 0
-    drafted: int = 0
 
     def text(self) -> str:
         """The report to print."""
@@ -162,16 +163,20 @@ def both(exact: bool) -> Iterator[dict[str, httpx.Client]]:
         }
 
 
-def compare(count: int, seed: int, exact: bool = True) -> Report:
-    """Ask so many requests.
+def compare(count: int, seed: int, exact: bool = True, tell: Callable[[str], None] = lambda text: None) -> Report:
+    """Ask so many requests, or until it is interrupted.
 
     Args:
         exact: False lets both round as it comes, by how many rows a pass has.
+        tell: told now and then how far it is.
     """
     with both(exact) as clients:
         comparison = Comparison(clients)
-        for each in range(seed, seed + count):
-            comparison.ask(each)
+        with contextlib.suppress(KeyboardInterrupt):
+            for each in range(seed, seed + count):
+                comparison.ask(each)
+                if (each - seed) % TOLD_EVERY == TOLD_EVERY - 1:
+                    tell(comparison.report.text())
         return comparison.report
 
 
@@ -182,7 +187,8 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1, help="of the first request; each next one adds 1")
     parser.add_argument("--not-exact", action="store_true", help="without `--exact`: rounding may tell texts apart")
     options = parser.parse_args()
-    report = compare(options.count, options.seed, not options.not_exact)
+    say = lambda text: print(text.splitlines()[-1], file=sys.stderr, flush=True)  # noqa: E731
+    report = compare(options.count, options.seed, not options.not_exact, say)
     print(report.text())
     return int(bool(report.failures))
 
