@@ -222,7 +222,8 @@ class Grammar:
     def from_regex(cls, pattern: str, name: str = "regex") -> Grammar:
         """The texts that match ``pattern`` (Rust's syntax, without look-around) as a whole.
 
-        ``^`` at its start and ``$`` at its end say nothing more; lazy quantifiers match what greedy ones do.
+        ``^`` at its start and ``$`` at its end say nothing more; lazy quantifiers match what greedy ones do; ``\\d``,
+        ``\\w`` and ``\\s`` are ASCII.
 
         Raises:
             GrammarError: with the column of what is not supported.
@@ -231,7 +232,9 @@ class Grammar:
             pattern = translate(pattern)
         except RegexError as error:
             raise GrammarError(name, error.cause, error.remedy, 1, error.position + 1) from None
-        body = f"/{llguidance.regex_to_lark(pattern)}/" if pattern else '""'
+        # Under flag x a blank in a class is none.
+        ascii_only = llguidance.regex_to_lark(pattern, "dws").replace(r"[ \t\n\r\f\v]", r"[\x20\t\n\r\f\v]")
+        body = f"/{ascii_only}/" if pattern else '""'
         return cls(name, f"{_FREE}start: {body}")._checked()
 
     @classmethod

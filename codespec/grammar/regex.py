@@ -1,4 +1,4 @@
-"""Regular expressions of three dialects as the one that llguidance reads: Rust's, without look-around.
+"""Regular expressions of two dialects as the one that llguidance reads: Rust's, without look-around.
 
 Only which texts match as a whole counts, so groups become plain ones and a lazy quantifier (``a*?``) means what the
 greedy one means. What has no equal is refused with its position: look-around, back-references, word boundaries, anchors
@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-Dialect = Literal["rust", "python", "ecma"]
+Dialect = Literal["rust", "python"]
 
 MAX_REGEX = 64 * 1024
 """Characters of a regular expression."""
@@ -28,12 +28,7 @@ _QUANTIFIER = re.compile(r"(?:[*+?]|\{(\d*)(?:(,)(\d*))?\})")
 _HEX = re.compile(r"\\(?:x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|[xu]\{([0-9A-Fa-f]{1,6})\})")
 _PROPERTY = re.compile(r"\{[^}]+\}|[A-Z]")
 _CONTROLS = {"n": "\\n", "r": "\\r", "t": "\\t", "f": "\\f", "v": "\\x0B", "0": "\\x00"}
-_FLAGS = {"rust": "imsRUux", "python": "aimsux", "ecma": "ims"}
-# ECMA-262 12.2 and 12.3: what \s and . stand for; Rust's differ.
-_ECMA_SPACE = (
-    "\\t\\n\\x0B\\f\\r \\x{A0}\\x{1680}\\x{2000}-\\x{200A}\\x{2028}\\x{2029}\\x{202F}\\x{205F}\\x{3000}\\x{FEFF}"
-)
-_ECMA_DOT = "[^\\n\\r\\x{2028}\\x{2029}]"
+_FLAGS = {"rust": "imsRUux", "python": "aimsux"}
 _REMEDY = {
     "look-ahead": "write what may come as classes and alternatives",
     "negative look-ahead": "write what may come as classes and alternatives, or in Lark: A & ~B",
@@ -60,7 +55,7 @@ def translate(pattern: str, dialect: Dialect = "rust", whole: bool = True, lazy:
 
     Args:
         pattern: without delimiters.
-        dialect: ``python``: Python's ``re``; ``ecma``: JavaScript's, as JSON Schema has it.
+        dialect: ``python``: Python's ``re``.
         whole: the expression must match a whole text, so ``^`` at its start and ``$`` at its end say nothing and are
             dropped, and anchors elsewhere are errors. Otherwise anchors stay.
         lazy: lazy quantifiers are allowed, as they are where only a whole match counts.
@@ -110,8 +105,6 @@ class _Translator:
             # Left out: the engine is given line breaks as escapes, which would not end it.
             end = self.text.find("\n", self.at) + 1 or len(self.text)
             self._emit("", end - self.at, self.repeatable)
-        elif char == "." and self.dialect == "ecma":
-            self._emit(_ECMA_DOT, 1)
         elif char in "}]":
             self._emit("\\" + char, 1)
         else:
@@ -181,8 +174,6 @@ class _Translator:
     def _quantifier(self) -> None:
         match = _QUANTIFIER.match(self.text, self.at)
         literal = match is None or match[0] == "{}" or match[0] == "{,}"
-        if match is not None and match[2] == "," and not match[1] and self.dialect == "ecma":
-            literal = True  # ECMA-262 B.1.2: {,3} is five characters
         if literal or match is None:
             if self.dialect == "rust":
                 raise RegexError(self.at, "'{' that begins no repetition", "write \\{ for the character")
@@ -204,17 +195,14 @@ class _Translator:
         if following in ("b", "B"):
             remedy = "leave it out: write what may stand beside"
             raise RegexError(self.at, f"word boundary \\{following} is not supported", remedy)
-        if following in ("A", "Z", "z", "G") and self.dialect != "ecma":
+        if following in ("A", "Z", "z", "G"):
             self._anchor("\\" + following, start=following in "AG")
             return
         if following.isdigit() and following != "0":
             raise RegexError(self.at, f"back-reference \\{following} is not supported", "write the group again")
         if following == "k":
             raise RegexError(self.at, "a back-reference is not supported", "write the group again")
-        if following in ("s", "S") and self.dialect == "ecma":
-            self._emit(f"[{'^' if following == 'S' else ''}{_ECMA_SPACE}]", 2)
-        else:
-            self._emit(self._escape(), 0)
+        self._emit(self._escape(), 0)
 
     def _escape(self) -> str:
         """The escape at the cursor, in Rust's syntax; the cursor moves behind it."""
@@ -230,11 +218,8 @@ class _Translator:
             return self._property(start)
         if char in _CONTROLS:
             return _CONTROLS[char]
-        if char == "a" and self.dialect != "ecma":
+        if char == "a":
             return "\\x07"
-        if char == "c" and self.dialect == "ecma" and self.text[self.at : self.at + 1].isalpha():
-            self.at += 1
-            return f"\\x{ord(self.text[self.at - 1]) & 31:02X}"
         if char in "dDwWsS":
             return "\\" + char
         if char.isascii() and char.isalnum():
@@ -267,7 +252,7 @@ class _Translator:
         negated = self.text.startswith("^", self.at)
         self.at += negated
         body: list[str] = []
-        if self.dialect == "python" and self.text.startswith("]", self.at):
+        if self.text.startswith("]", self.at):
             body.append("\\]")
             self.at += 1
         while not self.text.startswith("]", self.at):
@@ -283,16 +268,7 @@ class _Translator:
                     item = f"{item}-{self._range_end(start)}"
             body.append(item)
         self.at += 1
-        if not body:  # ECMA-262: [] matches nothing, [^] everything
-            return "[\\x00-\\x{10FFFF}]" if negated else "[a&&b]"
-        text = "".join(body)
-        if self.dialect != "ecma":
-            return f"[{'^' if negated else ''}{text}]"
-        # Of a class with all control characters (but perhaps the line break) llguidance takes a quote and a backslash
-        # for members wherever one of them is, since JSON writes all of these with a backslash. So one is left out.
-        if negated:
-            return f"[^{text}\\x00]"
-        return f"[{text}&&[^\\x00]]" if re.search(r"\\x(00|\{0+\})|\x00", text) else f"[{text}]"
+        return f"[{'^' if negated else ''}{''.join(body)}]"
 
     def _range_end(self, start: int) -> str:
         at = self.at
@@ -314,9 +290,6 @@ class _Translator:
         if following == "b":
             self.at += 2
             return "\\x08"
-        if following in ("s", "S") and self.dialect == "ecma":
-            self.at += 2
-            return _ECMA_SPACE if following == "s" else f"[^{_ECMA_SPACE}]"
         return self._escape()
 
     def _rust_class(self) -> str:
@@ -341,4 +314,4 @@ class _Translator:
 
 def _is_set(member: str) -> bool:
     """Whether a member of a class stands for many characters."""
-    return member[:2] in ("\\d", "\\D", "\\w", "\\W", "\\s", "\\S", "\\p", "\\P", "[^") or member == _ECMA_SPACE
+    return member[:2] in ("\\d", "\\D", "\\w", "\\W", "\\s", "\\S", "\\p", "\\P")

@@ -13,6 +13,7 @@ from typing import Any
 from codespec.grammar.json.logic import (
     DEPTH,
     EVALUATES,
+    FORMAT,
     MAX_OPTIONS,
     OF_OBJECTS,
     TYPES,
@@ -28,8 +29,7 @@ from codespec.grammar.json.logic import (
     type_of,
     values_of,
 )
-from codespec.grammar.json.look_around import all_but
-from codespec.grammar.json.names import may_match, only_name
+from codespec.grammar.json.patterns.lower import all_but, may_match, may_overlap, only_text, opposite_of
 from codespec.grammar.json.refs import Schema
 
 MAX_ITEMS = 8  # of an array whose opposite is written out
@@ -82,6 +82,7 @@ def disjoint(a: Schema, b: Schema, definitions: Definitions, depth: int = DEPTH)
     pairs = itertools.product(*parts)
     return (
         any(_disjoint_parts(x, y, definitions, depth) for x, y in pairs)
+        or _disjoint_texts(parts[0], parts[1])
         or _disjoint_objects(parts[0], parts[1], definitions, depth)
         or _disjoint_arrays(parts[0], parts[1], definitions, depth)
     )
@@ -92,7 +93,8 @@ def _disjoint_parts(a: dict[str, Any], b: dict[str, Any], definitions: Definitio
         if "anyOf" in x and all(disjoint(option, y, definitions, depth - 1) for option in x["anyOf"]):
             return True
         values = values_of(x)
-        if values is not None and "pattern" in y and not any(_may_find(y["pattern"], value) for value in values):
+        pattern = y.get("pattern") if FORMAT not in y else None
+        if values is not None and pattern is not None and not any(_may_match(pattern, value) for value in values):
             return True
     mine, other = values_of(a), values_of(b)
     if mine is not None and other is not None:
@@ -100,8 +102,14 @@ def _disjoint_parts(a: dict[str, Any], b: dict[str, Any], definitions: Definitio
     return False
 
 
-def _may_find(pattern: str, value: Any) -> bool:
+def _may_match(pattern: str, value: Any) -> bool:
     return not isinstance(value, str) or may_match(pattern, value)
+
+
+def _disjoint_texts(a: list[dict[str, Any]], b: list[dict[str, Any]]) -> bool:
+    """Both are strings only, and no text has the patterns of both."""
+    patterns = [part["pattern"] for part in (*a, *b) if "pattern" in part and FORMAT not in part]
+    return len(patterns) > 1 and common_types(a) & common_types(b) == {"string"} and not may_overlap(patterns)
 
 
 def _disjoint_objects(a: list[dict[str, Any]], b: list[dict[str, Any]], definitions: Definitions, depth: int) -> bool:
@@ -131,7 +139,7 @@ def _property(parts: list[dict[str, Any]], key: str) -> list[Schema]:
     found: list[Schema] = [True]
     for part in parts:
         patterns = part.get("patternProperties", {})
-        found += [item for pattern, item in patterns.items() if only_name(pattern) == key]
+        found += [item for pattern, item in patterns.items() if only_text(pattern) == key]
         if key in part.get("properties", {}):
             found.append(part["properties"][key])
         elif not any(may_match(pattern, key) for pattern in patterns):
@@ -227,7 +235,7 @@ def _not_values(values: list[Any], beside: _Beside) -> Schema | None:
     options = [_except(*{type_of(value) for value in values})]
     strings = [value for value in values if isinstance(value, str)]
     if strings:
-        options.append({"type": ["string"], "pattern": f"^(?:{all_but(strings)})$"})
+        options.append({"type": ["string"], "pattern": all_but(strings)})
     truths = {value for value in values if isinstance(value, bool)}
     if len(truths) == 1:
         options.append({"const": not truths.pop()})
@@ -255,6 +263,11 @@ def _not_bound(kind: str, opposite: str, shift: int = 0) -> Callable[[Any, _Besi
         return False if value + shift < 0 and shift else {"type": [kind], opposite: value + shift}
 
     return rule
+
+
+def _not_pattern(value: str, beside: _Beside) -> Schema | None:
+    negated = opposite_of(value)
+    return None if negated is None else {"type": ["string"], "pattern": negated}
 
 
 def _not_required(value: Any, beside: _Beside) -> Schema | None:
@@ -320,6 +333,7 @@ _OPPOSITES: dict[str, Callable[[Any, _Beside], Schema | None]] = {
     "maximum": _not_bound("number", "exclusiveMinimum"),
     "exclusiveMinimum": _not_bound("number", "maximum"),
     "exclusiveMaximum": _not_bound("number", "minimum"),
+    "pattern": _not_pattern,
     "minLength": _not_bound("string", "maxLength", -1),
     "maxLength": _not_bound("string", "minLength", 1),
     "minItems": _not_bound("array", "maxItems", -1),

@@ -10,6 +10,7 @@ import itertools
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from codespec.grammar.json.patterns.lower import whole
 from codespec.grammar.json.refs import Schema
 
 Definitions = Mapping[str, "Schema | None"]
@@ -17,6 +18,8 @@ Definitions = Mapping[str, "Schema | None"]
 TYPES = frozenset({"null", "boolean", "number", "string", "array", "object"})
 EVALUATES = "x-evaluates"
 """Marks a part standing for keywords that evaluate no members (``nothing``), or not all it names (``unknown``)."""
+FORMAT = "x-format"
+"""Marks the pattern of a format, which validators need not assert: nothing may follow from a text that fails it."""
 OF_OBJECTS = frozenset({
     "properties", "required", "additionalProperties", "patternProperties", "minProperties", "maxProperties", "allOf",
     "$ref", EVALUATES,
@@ -164,7 +167,7 @@ def names_rule(schema: Schema, definitions: Definitions) -> Schema | None:
         return {"maxProperties": 0}
     if not parts:
         return True
-    known = {"type", "pattern", "minLength", "maxLength", "const", "enum", "allOf", "$ref"}
+    known = {"type", "pattern", "minLength", "maxLength", "const", "enum", "allOf", "$ref", FORMAT}
     if any(set(part) - known for part in parts):
         return None
     rules: list[Schema] = []
@@ -176,7 +179,7 @@ def names_rule(schema: Schema, definitions: Definitions) -> Schema | None:
             rules.append({"patternProperties": {part["pattern"]: True}})
         if "minLength" in part or "maxLength" in part:
             length = f"{{{part.get('minLength', 0)},{part.get('maxLength', '')}}}"
-            rules.append({"patternProperties": {f"^(?s:.{length})$": True}})
+            rules.append({"patternProperties": {whole(f"(?s:.){length}"): True}})
     return both(*({**rule, "additionalProperties": False} for rule in rules if isinstance(rule, dict)))
 
 

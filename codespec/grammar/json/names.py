@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 import json
-import re
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import llguidance
 
 from codespec.grammar.json import logic
-from codespec.grammar.json.look_around import alternatives
+from codespec.grammar.json.patterns.lower import body, may_match
 from codespec.grammar.json.refs import Schema
 
 _TEXT = r'/"([^"\\\x00-\x1f\x7f]|\\[nrbtf\\"])*"/'
@@ -43,10 +41,10 @@ def names_of(schema: dict[str, Any]) -> Names | None:
     keys = list(dict.fromkeys([*schema.get("required", ()), *members]))
     if not patterns:
         return Names({key: members.get(key, rest) for key in keys}, [(_but(_TEXT, map(literal, keys)), rest)])
-    whole = [_whole(pattern) for pattern in patterns]
-    if None in whole or len(patterns) > _MOST_PATTERNS:
+    if len(patterns) > _MOST_PATTERNS:
         return None
-    expressions = [f"/{llguidance.regex_to_lark(each or '')}/" for each in whole]
+    quoted = (f'"(?:{body(pattern)})"' for pattern in patterns)
+    expressions = [f"/{llguidance.regex_to_lark(each)}/" for each in quoted]
     listed: dict[str, Schema] = {}
     for key in keys:
         own = [item for pattern, item in patterns.items() if may_match(pattern, key)]
@@ -71,41 +69,3 @@ def literal(key: str) -> str:
 def _but(name: str, excluded: Iterable[str]) -> str:
     text = " | ".join(sorted(excluded))
     return f"{name} & ~({text})" if text else name
-
-
-def may_match(pattern: str, key: str) -> bool:
-    """Whether a translated pattern is found in a name, as far as can be told."""
-    try:
-        return "&&" in pattern or re.search(_for_python(pattern), key) is not None
-    except re.error:
-        return True
-
-
-@functools.cache
-def only_name(pattern: str) -> str | None:
-    """The name that a translated pattern is found in, if there is only one."""
-    found = re.fullmatch(r"\^((?:[\w-]|\\[^\w\s])+)\$", pattern)
-    return re.sub(r"\\(.)", r"\1", found[1]) if found else None
-
-
-def _for_python(pattern: str) -> str:
-    """Of a translated pattern, whose ``$`` is the end of the text."""
-    return re.sub(r"\\x\{([0-9A-Fa-f]+)\}", lambda code: re.escape(chr(int(code[1], 16))), pattern)
-
-
-def _whole(pattern: str) -> str | None:
-    """A regular expression for whole names in quotes in which ``pattern`` is found; None where it cannot be told."""
-    try:
-        re.compile(_for_python(pattern))
-    except re.error:
-        return None
-    if "&&" in pattern:
-        return None  # Python has no intersections
-    options = []
-    for option in alternatives(pattern):
-        begins, ends = option.startswith("^"), bool(re.search(r"(?<!\\)(?:\\\\)*\$$", option))
-        body = option[begins : len(option) - ends]
-        if re.search(r"[\^$]", re.sub(r"\\.|\[(?:\\.|[^\]\\])*\]?", "", body)) or re.search(r"\\[bBAzZ<]", body):
-            return None
-        options.append(f"{'' if begins else _PLAIN}(?:{body}){'' if ends else _PLAIN}")
-    return f'"(?:{"|".join(options)})"'

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from codespec.grammar.json.names import may_match
+from codespec.grammar.json.patterns.lower import may_match
 from codespec.grammar.json.refs import Schema
 
 UNIQUE = "uniqueItems"

@@ -243,9 +243,9 @@ class _Rewriter(ValueKeywords):
     def pattern_properties(self, value: Any, node: Any, where: str, out: dict[str, Any], also: Any) -> None:
         patterns: dict[str, Schema] = {}
         for key, item in self.members(value, where).items():
-            pattern = self._pattern(key, f"{where}/{escape(key)}")
-            if pattern is not None:
-                patterns[pattern] = self.schema(item, f"{where}/{escape(key)}")
+            for pattern in self._patterns(key, f"{where}/{escape(key)}", one=True):
+                found = self.schema(item, f"{where}/{escape(key)}")
+                patterns[pattern] = logic.both(patterns.get(pattern, True), found)
         out["patternProperties"] = patterns
 
     def required(self, value: Any, node: Any, where: str, out: dict[str, Any], also: Any) -> None:

@@ -9,9 +9,9 @@ from typing import Any
 from codespec.grammar.errors import OR_IGNORE, GrammarError, did_you_mean
 from codespec.grammar.json import logic
 from codespec.grammar.json.formats import ANY_TEXT, ASCII_ONLY, ENGINE_FORMATS, FORMATS
-from codespec.grammar.json.look_around import without_look_around
+from codespec.grammar.json.patterns.lower import lower, lower_to_one, whole
 from codespec.grammar.json.refs import Schema
-from codespec.grammar.regex import RegexError, translate
+from codespec.grammar.regex import RegexError
 
 MAX_EXACT = 2**53
 """Numbers up to here are the same as 64-bit floats, which is what llguidance computes with."""
@@ -113,32 +113,25 @@ class ValueKeywords:
         out["multipleOf"] = value
 
     def pattern(self, value: Any, node: Any, where: str, out: dict[str, Any], also: list[Schema]) -> None:
-        parts = without_look_around(value) if isinstance(value, str) and "(?" in value else [value]
-        found = [self._pattern(part, where, value) for part in parts]
-        if None not in found:
-            out["pattern"] = found[-1]
-            also += [{"pattern": each} for each in found[:-1]]
+        *others, last = self._patterns(value, where) or [None]
+        if last is not None:
+            out["pattern"] = last
+            also += [{"pattern": each} for each in others]
 
-    def _pattern(self, value: Any, where: str, written: str = "") -> str | None:
-        """A pattern in the engine's dialect; None where it has none.
-
-        Args:
-            written: what the schema has in its place.
-        """
+    def _patterns(self, value: Any, where: str, one: bool = False) -> list[str]:
+        """Patterns in the engine's dialect that together are ``value``, or a single one; none where it has none."""
         if not isinstance(value, str):
             raise self.error(where, "must be a regular expression", "")
         try:
-            return translate(value, "ecma", whole=False)
+            return [lower_to_one(value)] if one else lower(value)
         except RegexError as error:
-            if written not in ("", value):
-                return self._pattern(written, where)  # complains of the place in what was written
             self.unsupported(where, f"{error.cause} (character {error.position + 1})", error.remedy or "change it")
-            return None
+            return []
 
     def format(self, value: Any, node: Any, where: str, out: dict[str, Any], also: list[Schema]) -> None:
         value = ASCII_ONLY.get(value, value) if isinstance(value, str) else value
         if value in FORMATS:
-            also.append({"pattern": f"^(?:{FORMATS[value]})$"})
+            also.append({"pattern": whole(FORMATS[value]), logic.FORMAT: value})
         elif value in ENGINE_FORMATS:
             out["format"] = value
         elif value not in ANY_TEXT and node.get("type", "string") == "string":  # 7.2.3: others are annotations

@@ -80,6 +80,10 @@ KEYWORDS = [
     ({"not": {"enum": ["a", "ab", 1]}}, ['""', '"b"', '"abc"', "2", "1.5"], ['"a"', '"ab"', "1"]),
     ({"not": {"required": ["a"]}, "type": "object"}, ['{"b":1}'], ['{"a":1}']),
     ({"not": {"minLength": 2}, "type": "string"}, ['"a"'], ['"ab"']),
+    ({"not": {"pattern": "^a|b$"}}, ['"ba"', '"c"'], ['"a"', '"cb"', "1"]),
+    ({"if": {"pattern": "a"}, "then": {"maxLength": 2}}, ['"a"', '"bbb"', "1"], ['"aaa"', '"bab"']),
+    ({"oneOf": [{"pattern": "a"}, {"pattern": "b"}]}, ['"a"', '"b"'], ['"ab"', '"c"', "1"]),
+    ({"type": "string", "oneOf": [{"pattern": "^a"}, {"pattern": "^b"}]}, ['"a"', '"ba"'], ['"c"']),
     (
         {
             "properties": {"kind": {"enum": ["a", "b"]}},
@@ -126,10 +130,11 @@ KEYWORDS = [
 # (schema, where, part of the cause): refused unless lenient.
 REFUSED = [
     ({"contains": {"const": 1}}, "/contains", "contains cannot be enforced"),
-    ({"not": {"pattern": "a"}}, "/not", "no opposite"),
-    ({"if": {"pattern": "a"}, "then": {"maxLength": 2}}, "/if", "a condition without an opposite"),
-    ({"oneOf": [{"pattern": "a"}, {"pattern": "b"}]}, "/oneOf", "may hold together"),
-    ({"pattern": "(?=a)b"}, "/pattern", "look-ahead (?=…) is not supported (character 1)"),
+    ({"not": {"format": "date"}}, "/not", "no opposite"),
+    ({"if": {"format": "date"}, "then": {"maxLength": 2}}, "/if", "a condition without an opposite"),
+    ({"oneOf": [{"format": "date"}, {"pattern": "b"}]}, "/oneOf", "may hold together"),
+    ({"oneOf": [{"type": "string", "format": "date"}, {"const": "b"}]}, "/oneOf", "may hold together"),
+    ({"pattern": "((?!a)|b)*"}, "/pattern", "looks around"),
     ({"pattern": "(a)\\1"}, "/pattern", "back-reference \\1 is not supported (character 4)"),
     ({"patternProperties": {"\\ba": True}}, "/patternProperties/\\ba", "word boundary"),
     (

@@ -1,0 +1,1 @@
+"""The regular expressions of JSON Schemas: parsed, and what they find as one expression for a whole text."""
