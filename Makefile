@@ -45,13 +45,21 @@ demo: $(VENV)/installed
 
 # The same tests whatever other targets have installed. Those of a file share servers and models, and stay together.
 WORKERS ?= 2
-test: $(VENV)/installed-test
+test: $(VENV)/installed-test $(VENV)/json-schema-suite
 	@$(BIN)/python tests/real_model.py
 	$(BIN)/python -m pytest -m "not tools" --numprocesses $(WORKERS) --dist loadfile
 
 test-tools: llama-server judges
 	@$(BIN)/python tests/real_model.py
 	$(BIN)/python -m pytest -m tools
+
+# The official tests of JSON Schema come with the source distribution of the validator that judges in other tests.
+SUITE := jsonschema-4.26.0
+$(VENV)/json-schema-suite: | $(VENV)/installed-test
+	@rm -rf $@.new && mkdir -p $@.new
+	@$(BIN)/python -m pip download --quiet --no-deps --no-binary jsonschema --dest $@.new $(subst -,==,$(SUITE)) \
+		&& tar -xzf $@.new/$(SUITE).tar.gz -C $@.new --strip-components 3 $(SUITE)/json/tests && rm $@.new/*.tar.gz \
+		&& mv $@.new $@ || { rm -rf $@.new; echo "no JSON-Schema-Test-Suite without a network: its tests are skipped"; }
 
 # The tests of training need torch, which is large; TORCH chooses the build, such as "torch==2.13.0".
 TORCH ?= torch

@@ -14,7 +14,7 @@ from codespec.grammar.deep_stack import with_deep_stack
 from codespec.grammar.errors import OR_IGNORE, GrammarError
 from codespec.grammar.json.order import Found, any_order, several_names
 from codespec.grammar.json.positions import ValuePositions, without_marks
-from codespec.grammar.json.refs import Schema, escape
+from codespec.grammar.json.refs import References, Schema, escape
 from codespec.grammar.json.schema import COUNTS, HANDLERS, rewrite
 
 _ORDERED = "some properties must stand in the schema's order"
@@ -53,6 +53,7 @@ def compile_schema(text: str, name: str, lenient: bool = False, single: bool = F
     warnings: list[str] = []
     while True:
         rewritten, found = rewrite(schema, name, lenient, unique)
+        found = list(dict.fromkeys(found))
         if rewritten is False:
             raise GrammarError(name, "no value satisfies the schema", "leave room for at least one")
         source = _source(rewritten, schema, name)
@@ -61,7 +62,7 @@ def compile_schema(text: str, name: str, lenient: bool = False, single: bool = F
             return Compiled(free, [*warnings, *found, *kept], _places(rewritten) if loose else None)
         cause = _refusal(source)
         if cause is None:
-            order = [_ORDERED] if free and several_names(schema) else kept
+            order = [_ORDERED] if free and several_names(rewritten) else kept
             return Compiled(source, warnings + found + order, _places(rewritten))
         where = _blame(schema, name, lenient, cause)
         if cause.startswith(_NOTHING):
@@ -164,7 +165,7 @@ def _refusal(source: str) -> str | None:
 def _blame(schema: Schema, name: str, lenient: bool, cause: str) -> str | None:
     """The JSON pointer of a keyword without which the engine does not complain of ``cause``."""
     deadline = time.monotonic() + _BLAME_SECONDS
-    for where in sorted(_keywords(schema, ""), key=lambda pointer: -pointer.count("/")):
+    for where in sorted(_keywords(schema), key=lambda pointer: -pointer.count("/")):
         if time.monotonic() > deadline:
             return None
         try:
@@ -177,16 +178,12 @@ def _blame(schema: Schema, name: str, lenient: bool, cause: str) -> str | None:
     return None
 
 
-def _keywords(node: Any, where: str) -> Iterator[str]:
-    """Pointers to everything in a schema that may be a keyword."""
-    if isinstance(node, dict):
-        for key, item in node.items():
-            if key in HANDLERS or key in COUNTS:
-                yield f"{where}/{escape(key)}"
-            yield from _keywords(item, f"{where}/{escape(key)}")
-    elif isinstance(node, list):
-        for index, item in enumerate(node):
-            yield from _keywords(item, f"{where}/{index}")
+def _keywords(schema: Schema) -> Iterator[str]:
+    """Pointers to all keywords that say which values are valid."""
+    for node, place in References(schema).schemas():
+        for keyword in node:
+            if keyword in HANDLERS or keyword in COUNTS:
+                yield f"{place.pointer}/{escape(keyword)}"
 
 
 def _without(schema: Any, where: str) -> Schema:

@@ -13,7 +13,6 @@ from typing import Any
 from codespec.grammar.json.logic import (
     DEPTH,
     EVALUATES,
-    FORMAT,
     MAX_OPTIONS,
     OF_OBJECTS,
     TYPES,
@@ -93,7 +92,7 @@ def _disjoint_parts(a: dict[str, Any], b: dict[str, Any], definitions: Definitio
         if "anyOf" in x and all(disjoint(option, y, definitions, depth - 1) for option in x["anyOf"]):
             return True
         values = values_of(x)
-        pattern = y.get("pattern") if FORMAT not in y else None
+        pattern = y.get("pattern")
         if values is not None and pattern is not None and not any(_may_match(pattern, value) for value in values):
             return True
     mine, other = values_of(a), values_of(b)
@@ -108,7 +107,7 @@ def _may_match(pattern: str, value: Any) -> bool:
 
 def _disjoint_texts(a: list[dict[str, Any]], b: list[dict[str, Any]]) -> bool:
     """Both are strings only, and no text has the patterns of both."""
-    patterns = [part["pattern"] for part in (*a, *b) if "pattern" in part and FORMAT not in part]
+    patterns = [part["pattern"] for part in (*a, *b) if "pattern" in part]
     return len(patterns) > 1 and common_types(a) & common_types(b) == {"string"} and not may_overlap(patterns)
 
 

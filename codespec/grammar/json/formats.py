@@ -68,6 +68,53 @@ def _uri_template() -> str:
     return rf"(?:{literal}|{escape}|\{{[+#./;?&=,!@|]?{variable}(?:,{variable})*\}})*"
 
 
+def _json(depth: int) -> str:
+    """JSON texts with so many containers within containers."""
+    string = r'"(?:[^"\\\x00-\x1f]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*"'
+    space = r"[ \t\n\r]*"
+    value = rf"(?:null|true|false|{string}|-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)"
+    for _ in range(depth):
+        array = rf"\[{space}(?:{value}{space}(?:,{space}{value}{space})*)?\]"
+        member = rf"{string}{space}:{space}{value}{space}"
+        value = rf"(?:{value}|{array}|\{{{space}(?:{member}(?:,{space}{member})*)?\}})"
+    return f"{space}{value}{space}"
+
+
+def _idn_hostname() -> str:
+    """Some of RFC 5891's names: letters of a few scripts, all of one direction, no two hyphens in a row.
+
+    The lengths keep each label within 63 octets once it is encoded. Some signs stand only beside certain letters (RFC
+    5892, appendix A).
+    """
+    greek, hebrew = r"[\x{3B1}-\x{3C9}]", r"[\x{5D0}-\x{5EA}]"
+    kana_or_han = r"[\x{3041}-\x{3096}\x{30A1}-\x{30FA}\x{3007}\x{4E00}-\x{9FA5}]"
+    letter = rf"(?:[a-z\x{{F0B}}\x{{E01}}-\x{{E30}}\x{{AC00}}-\x{{D7A3}}{_SMALL}]|{kana_or_han})"
+    one = rf"(?:{letter}|[0-9]|l\x{{B7}}l|\x{{375}}{greek}|[\x{{915}}-\x{{939}}](?:\x{{94D}}[\x{{200C}}\x{{200D}}]?)?)"
+    arabic = r"[\x{620}-\x{63A}\x{641}-\x{64A}\x{6FD}\x{6FE}]"
+    joining = r"[\x{628}\x{62A}-\x{62E}\x{633}-\x{63A}\x{641}-\x{647}\x{64A}]"
+    digits, others = r"[\x{660}-\x{669}]{0,2}", r"[\x{6F0}-\x{6F9}]"
+    labels = [
+        r"[a-z0-9](?:-?[a-z0-9]){0,30}",
+        rf"{one}(?:-?{one}){{0,2}}",
+        rf"{letter}{{4,11}}",
+        rf"{others}{{1,3}}[0-9]{{0,3}}",
+        rf"\x{{30FB}}{kana_or_han}",
+    ]
+    to_the_left = [
+        rf"{hebrew}{{1,6}}[\x{{5F3}}\x{{5F4}}]?{hebrew}{{0,4}}",
+        rf"{joining}{{1,4}}\x{{200C}}{joining}{{1,4}}",
+        rf"{arabic}{{1,5}}(?:{digits}|{others}{{0,2}}){arabic}{{0,4}}",
+    ]
+    names = (f"(?:{'|'.join(each)})" for each in (labels, to_the_left))
+    return "|".join(rf"{name}(?:[.\x{{3002}}\x{{FF0E}}\x{{FF61}}]{name}){{0,3}}" for name in names)
+
+
+def _idn_email() -> str:
+    word = rf"[a-zA-Z0-9!#$%&'*+/=?^_`{{|}}~\-{_SMALL}\x{{4E00}}-\x{{9FA5}}\x{{AC00}}-\x{{D7A3}}]{{1,15}}"
+    return rf"{word}(?:\.{word}){{0,3}}@(?:{_idn_hostname()})"
+
+
+_SMALL = r"\x{DF}-\x{F6}\x{F8}-\x{FF}\x{3B1}-\x{3C9}\x{430}-\x{45F}"  # Latin, Greek and Cyrillic letters
 _WIDE = r"\x{A0}-\x{D7FF}\x{F900}-\x{FDCF}\x{FDF0}-\x{FFEF}\x{10000}-\x{DFFFD}"
 
 FORMATS: dict[str, str] = {
@@ -83,14 +130,16 @@ FORMATS: dict[str, str] = {
     "regex": _regex(2),
     "relative-json-pointer": rf"(?:0|[1-9][0-9]*)(?:#|{_POINTER})",
     "uri-template": _uri_template(),
+    "idn-hostname": _idn_hostname(),
+    "idn-email": _idn_email(),
 }
 """Expressions in Rust's syntax for the whole text."""
 
+BASE64 = "(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?"
+JSON = _json(1)
+
 ENGINE_FORMATS = ("duration", "email", "hostname", "uri", "uuid")
 """Formats that llguidance enforces."""
-
-ASCII_ONLY = {"idn-email": "email", "idn-hostname": "hostname"}
-"""Formats of which only what another one takes is written."""
 
 ANY_TEXT = ("binary", "byte", "password", "path", "file-path", "directory-path", "json-string", "base64url")
 """Formats outside the specification, written by OpenAPI and pydantic, that say nothing about which texts match."""

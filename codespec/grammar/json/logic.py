@@ -18,8 +18,8 @@ Definitions = Mapping[str, "Schema | None"]
 TYPES = frozenset({"null", "boolean", "number", "string", "array", "object"})
 EVALUATES = "x-evaluates"
 """Marks a part standing for keywords that evaluate no members (``nothing``), or not all it names (``unknown``)."""
-FORMAT = "x-format"
-"""Marks the pattern of a format, which validators need not assert: nothing may follow from a text that fails it."""
+OPTIONAL = "x-optional"
+"""Marks what validators need not assert, such as formats: nothing may follow from a value that fails it."""
 OF_OBJECTS = frozenset({
     "properties", "required", "additionalProperties", "patternProperties", "minProperties", "maxProperties", "allOf",
     "$ref", EVALUATES,
@@ -113,8 +113,8 @@ def same(a: Any, b: Any) -> bool:
 
 
 def conjuncts(schema: Schema, definitions: Definitions, depth: int) -> Iterator[dict[str, Any]]:
-    """Schemas that all hold wherever ``schema`` holds, without ``allOf`` and ``$ref``."""
-    if isinstance(schema, bool) or depth == 0:
+    """Schemas that all hold wherever ``schema`` holds, without ``allOf`` and ``$ref``, and what is optional."""
+    if isinstance(schema, bool) or depth == 0 or OPTIONAL in schema:
         return
     yield schema
     for part in schema.get("allOf", ()):
@@ -167,7 +167,7 @@ def names_rule(schema: Schema, definitions: Definitions) -> Schema | None:
         return {"maxProperties": 0}
     if not parts:
         return True
-    known = {"type", "pattern", "minLength", "maxLength", "const", "enum", "allOf", "$ref", FORMAT}
+    known = {"type", "pattern", "minLength", "maxLength", "const", "enum", "allOf", "$ref", OPTIONAL}
     if any(set(part) - known for part in parts):
         return None
     rules: list[Schema] = []

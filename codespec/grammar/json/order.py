@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from codespec.grammar.json import logic
 from codespec.grammar.json.join import by_type, joined, listing_all
 from codespec.grammar.json.names import literal, names_of
-from codespec.grammar.json.positions import MAX_PROPERTIES, UNIQUE, without_marks
+from codespec.grammar.json.positions import MAX_PROPERTIES, UNIQUE, subschemas, without_marks
 from codespec.grammar.json.refs import Schema
 from codespec.grammar.json.unique import comparable
 
@@ -63,14 +63,15 @@ def any_order(schema: Schema, options: dict[str, Any], impossible: Collection[st
         return None
 
 
-def several_names(node: Any) -> bool:
-    """Whether some object in a schema has two properties, or one besides those that it does not list: an order."""
-    if isinstance(node, dict):
-        listed = {*node.get("properties", ()), *node.get("required", ())}
-        if len(listed) + (node.get("additionalProperties") is not False) > 1 and listed:
-            return True
-        node = list(node.values())
-    return isinstance(node, list) and any(map(several_names, node))
+def several_names(schema: Schema) -> bool:
+    """Whether some object in a rewritten schema has two properties, or one besides those that it does not list: an
+    order."""
+    if isinstance(schema, bool):
+        return False
+    listed = {*schema.get("properties", ()), *schema.get("required", ())}
+    if len(listed) + (schema.get("additionalProperties") is not False) > 1 and listed:
+        return True
+    return any(map(several_names, (*subschemas(schema), *schema.get("$defs", {}).values())))
 
 
 class _Rules:
@@ -152,36 +153,32 @@ class _Rules:
         part = f"%json {json.dumps({**plain, 'x-guidance': self.options})}"
         if part in self.impossible:
             return False
-        self.ordered += several_names([schema, *needed.values()])
+        self.ordered += any(map(several_names, (schema, *needed.values())))
         self._line(f"{name}: {part}")
         return True
 
-    def _reach(self, node: Any, found: dict[str, Schema]) -> None:
-        if isinstance(node, dict):
-            if isinstance(node.get("$ref"), str):
-                name = logic.definition_of(node)
-                if name not in found:
-                    found[name] = self.definitions[name]
-                    self._reach(found[name], found)
-            node = list(node.values())
-        if isinstance(node, list):
-            for item in node:
-                self._reach(item, found)
+    def _reach(self, schema: Schema, found: dict[str, Schema]) -> None:
+        if isinstance(schema, bool):
+            return
+        name = logic.definition_of(schema) if "$ref" in schema else None
+        if name is not None and name not in found:
+            found[name] = self.definitions[name]
+            self._reach(found[name], found)
+        for below in subschemas(schema):
+            self._reach(below, found)
 
-    def _needs_rules(self, node: Any, seen: set[str]) -> bool:
+    def _needs_rules(self, schema: Schema, seen: set[str]) -> bool:
         """Whether an object with properties, or an array with different items, is somewhere in a value."""
-        if isinstance(node, list):
-            return any(self._needs_rules(item, seen) for item in node)
-        if not isinstance(node, dict):
+        if isinstance(schema, bool):
             return False
-        if _NEEDS_RULES & node.keys():
+        if _NEEDS_RULES & schema.keys():
             return True
-        name = logic.definition_of(node) if isinstance(node.get("$ref"), str) else None
+        name = logic.definition_of(schema) if "$ref" in schema else None
         if name is not None and name not in seen:
             seen.add(name)
             if self._needs_rules(self.definitions[name], seen):
                 return True
-        return any(self._needs_rules(item, seen) for item in node.values())
+        return any(self._needs_rules(below, seen) for below in subschemas(schema))
 
     # Objects and arrays
 

@@ -1,4 +1,4 @@
-"""JSON Schema (draft 2020-12) to a schema that llguidance compiles and enforces.
+"""JSON Schema (drafts 4, 6, 7, 2019-09 and 2020-12) to a schema that llguidance compiles and enforces.
 
 llguidance refuses many keywords, and takes some without enforcing them. Here every schema is rewritten first:
 references are resolved, what has an equivalent in supported keywords is replaced by it (``not``, ``if``, ``oneOf``,
@@ -8,16 +8,15 @@ keyword by its JSON pointer.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any
 
 from codespec.grammar.errors import GrammarError, did_you_mean
 from codespec.grammar.json import logic
+from codespec.grammar.json.drafts import KNOWN, names_dialect
 from codespec.grammar.json.exclusive import exclusive, negate
-from codespec.grammar.json.positions import UNIQUE
-from codespec.grammar.json.refs import BadReference, References, Schema, escape
-from codespec.grammar.json.values import ValueKeywords
+from codespec.grammar.json.members import MemberKeywords
+from codespec.grammar.json.refs import BadReference, References, Schema, SeveralMeanings, escape
 
 MAX_SCHEMAS, MAX_DEPTH = 20_000, 200
 """Subschemas after references are resolved; schemas within schemas."""
@@ -25,16 +24,9 @@ MAX_SCHEMAS, MAX_DEPTH = 20_000, 200
 _ANNOTATIONS = frozenset([
     "$schema", "$id", "id", "$anchor", "$dynamicAnchor", "$recursiveAnchor", "$vocabulary", "$comment", "$defs",
     "definitions", "title", "description", "default", "examples", "example", "deprecated", "readOnly", "writeOnly",
-    "contentMediaType", "contentEncoding", "contentSchema",
+    "contentSchema",
     "additionalItems", "then", "else", "minContains", "maxContains",  # read where items, if and contains are
 ])  # fmt: skip
-_SINCE = {
-    6: ("const", "contains", "propertyNames"),
-    7: ("if",),
-    2019: ("unevaluatedProperties", "unevaluatedItems", "dependentRequired", "dependentSchemas"),
-    2020: ("prefixItems",),
-}
-"""Keywords by the draft that brought them; earlier ones ignore them."""
 _LAST = frozenset(["not", "if", "oneOf"])
 """Keywords for which it matters what else holds."""
 COUNTS = ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties")
@@ -66,7 +58,7 @@ class _Unknown(Exception):
     """Alternatives cannot be told apart as long as a definition is being rewritten."""
 
 
-class _Rewriter(ValueKeywords):
+class _Rewriter(MemberKeywords):
     """Rewrites one document. ``out`` is the schema being built, ``also`` what must hold besides.
 
     Args:
@@ -76,12 +68,11 @@ class _Rewriter(ValueKeywords):
     def __init__(
         self, root: Schema, name: str, lenient: bool, unique: bool, known: dict[str, Schema | None] | None = None
     ) -> None:
-        super().__init__(name, lenient)
-        self.root, self.known, self.keeps_unique = root, known, unique
-        self.references = References(root)
-        self.definitions: dict[str, Schema | None] = {}  # None: being rewritten
+        super().__init__(name, lenient, unique, References(root))
+        self.root, self.known = root, known
         self.names: dict[str, str] = {}  # by pointer
-        self.unknown = _unknown_to(root.get("$schema") if isinstance(root, dict) else None)
+        words = {word for node, _ in self.references.schemas() for word in node}
+        self.sees_unevaluated = not words.isdisjoint(("unevaluatedItems", "unevaluatedProperties"))
         self.count = self.depth = 0
         self.given: Schema = True  # what holds besides, of the schema being rewritten
 
@@ -106,15 +97,35 @@ class _Rewriter(ValueKeywords):
             raise self.error(where, "the schema is too large", remedy)
         out: dict[str, Any] = {}
         also: list[Schema] = []
-        outer, self.given = self.given, given
-        for keyword in sorted(node, key=_turn):
-            self._keyword(keyword, node[keyword], node, f"{where}/{escape(keyword)}", out, also)
-        self.given = outer
+        outer, self.given, self.place = (self.given, self.place), given, self.references.place(node)
+        if self.place.problem:
+            raise self.error(f"{where}/$schema", self.place.problem, "write the schema for one of drafts 4 to 2020-12")
+        known = self._known(node, where)
+        for keyword in sorted(known, key=_turn):
+            self._keyword(keyword, node[keyword], known, f"{where}/{escape(keyword)}", out, also)
+        self.given, self.place = outer
         self.depth -= 1
         self._check_counts(out, where)
         if also:
             out["allOf"] = [*out.get("allOf", ()), *also]
         return out or True
+
+    def _known(self, node: dict[str, Any], where: str) -> dict[str, Any]:
+        """The keywords that the schema's draft knows, and those that none does."""
+        draft = self.place.draft
+        if names_dialect(node):
+            self.warnings.append(f"{where}/$schema: an unknown dialect, read as {draft.name}")
+        if draft.ref_alone and "$ref" in node:
+            for keyword in node.keys() & KNOWN - {"$ref", *_ANNOTATIONS}:
+                self.warnings.append(f"{where}/{keyword}: ignored beside $ref, as {draft.name} says")
+            return {"$ref": node["$ref"]}
+        known = {}
+        for keyword, value in node.items():
+            if keyword in draft.keywords or keyword not in KNOWN:
+                known[keyword] = value
+            elif keyword not in _ANNOTATIONS:
+                self.warnings.append(f"{where}/{escape(keyword)}: ignored, as {draft.name} has no such keyword")
+        return known
 
     def _keyword(
         self, keyword: str, value: Any, node: dict[str, Any], where: str, out: dict[str, Any], also: list[Schema]
@@ -122,9 +133,7 @@ class _Rewriter(ValueKeywords):
         if keyword in _ANNOTATIONS or (keyword == "x-guidance" and where == "/x-guidance"):
             return
         handler = HANDLERS.get(keyword)
-        if keyword in self.unknown:
-            self.warnings.append(f"{where}: ignored, as the draft that $schema names does")
-        elif handler is not None:
+        if handler is not None:
             handler(self, value, node, where, out, also)
         elif keyword in COUNTS:
             out[keyword] = self.count_value(value, where)
@@ -132,8 +141,6 @@ class _Rewriter(ValueKeywords):
             hint = did_you_mean(keyword, [*HANDLERS, *COUNTS])
             if hint:
                 self.warnings.append(f"{where}: unknown keyword, ignored; {hint}")
-        elif keyword in ("$dynamicRef", "$recursiveRef"):
-            self.unsupported(where, f"{keyword} is not supported", "write $ref")
 
     def _check_counts(self, out: dict[str, Any], where: str) -> None:
         """llguidance counts properties only where each must be there, or of a closed object up to one."""
@@ -152,25 +159,23 @@ class _Rewriter(ValueKeywords):
                 self.unsupported(f"{where}/{keyword}", "cannot be enforced beside optional properties", remedy)
                 del out[keyword]
 
-    def _list(self, value: Any, where: str) -> list[Any]:
-        if not isinstance(value, list):
-            raise self.error(where, "must be a list of schemas", "")
-        return value
-
-    def _schemas(self, value: Any, where: str) -> list[Schema]:
-        return [self.schema(item, f"{where}/{index}") for index, item in enumerate(self._list(value, where))]
-
     def _beside(self, out: dict[str, Any], *also: Schema) -> Schema:
         """What holds of the schema being rewritten, as far as it is."""
         return logic.both(self.given, dict(out), *also)
 
     # Keywords: (self, value, node, where, out, also)
 
-    def reference(self, value: Any, node: dict[str, Any], where: str, out: dict[str, Any], also: Any) -> None:
+    def reference(self, value: Any, node: Any, where: str, out: dict[str, Any], also: list[Schema]) -> None:
         if not isinstance(value, str):
             raise self.error(where, "must be a reference", "")
+        keyword, find = where.rpartition("/")[2], self.references
         try:
-            target, pointer = self.references.resolve(node, value)
+            if keyword == "$ref":
+                target, pointer = find.resolve(self.place, value)
+            else:
+                target, pointer = find.resolve_dynamic(self.place, value, keyword == "$recursiveRef")
+        except SeveralMeanings as error:
+            return self.unsupported(where, str(error), "write $ref")
         except BadReference as error:
             remedy = "copy that schema into $defs" if "outside" in str(error) else "define it"
             raise self.error(where, str(error), remedy) from None
@@ -179,19 +184,20 @@ class _Rewriter(ValueKeywords):
             name = self.names[pointer] = f"d{len(self.names)}"
             self.definitions[name] = None
             self.definitions[name] = self.schema(target, pointer)
-        out["$ref"] = f"#/$defs/{name}"
+        found = {"$ref": f"#/$defs/{name}"}
+        out.update(found) if "$ref" not in out else also.append(found)
 
     def all_of(self, value: Any, node: Any, where: str, out: dict[str, Any], also: Any) -> None:
         parts: dict[int, Schema] = {}
-        for index, item in sorted(enumerate(self._list(value, where)), key=lambda each: _looks_around(each[1])):
+        for index, item in sorted(enumerate(self.items_of(value, where)), key=lambda each: _looks_around(each[1])):
             parts[index] = self.schema(item, f"{where}/{index}", self._beside(out, *parts.values()))
         out["allOf"] = [part for _, part in sorted(parts.items())]
 
     def any_of(self, value: Any, node: Any, where: str, out: dict[str, Any], also: Any) -> None:
-        out["anyOf"] = self._schemas(value, where)
+        out["anyOf"] = self.schemas(value, where)
 
     def one_of(self, value: Any, node: Any, where: str, out: dict[str, Any], also: list[Schema]) -> None:
-        options = self._schemas(value, where)
+        options = self.schemas(value, where)
         whole = {name: each for name, each in self.definitions.items() if each is not None}
         definitions = {**self.definitions, **(self.known or {}), **whole}
         found = exclusive(options, definitions, self._beside(out, *also))
@@ -212,108 +218,17 @@ class _Rewriter(ValueKeywords):
     def if_(self, value: Any, node: dict[str, Any], where: str, out: dict[str, Any], also: list[Schema]) -> None:
         parent = where.rpartition("/")[0]
         then, otherwise = (self.schema(node.get(key, True), f"{parent}/{key}") for key in ("then", "else"))
-        if then is True and otherwise is True:
+        if then is True and otherwise is True and not self.sees_unevaluated:
             return
         condition = self.schema(value, where)
         negated = negate(condition, self.definitions, self._beside(out, *also))
-        if negated is None:
+        if negated is None and then is True and otherwise is True:
+            also.append({logic.EVALUATES: "unknown"})
+        elif negated is None:
             remedy = "write anyOf with both cases"
             self.unsupported(where, "a condition without an opposite that can be enforced", remedy)
         else:
             also.append({"anyOf": [logic.both(condition, then), logic.both(negated, otherwise)]})
-
-    def items(self, value: Any, node: dict[str, Any], where: str, out: dict[str, Any], also: Any) -> None:
-        if isinstance(value, list):  # drafts up to 2019-09
-            out["prefixItems"] = self._schemas(value, where)
-            rest = where.rpartition("/")[0] + "/additionalItems"
-            out["items"] = self.schema(node.get("additionalItems", True), rest)
-        else:
-            out["items"] = self.schema(value, where)
-
-    def prefix_items(self, value: Any, node: Any, where: str, out: dict[str, Any], also: Any) -> None:
-        out["prefixItems"] = self._schemas(value, where)
-
-    def additional(self, value: Any, node: Any, where: str, out: dict[str, Any], also: Any) -> None:
-        out["additionalProperties"] = self.schema(value, where)
-
-    def properties(self, value: Any, node: Any, where: str, out: dict[str, Any], also: Any) -> None:
-        members = self.members(value, where)
-        out["properties"] = {key: self.schema(item, f"{where}/{escape(key)}") for key, item in members.items()}
-
-    def pattern_properties(self, value: Any, node: Any, where: str, out: dict[str, Any], also: Any) -> None:
-        patterns: dict[str, Schema] = {}
-        for key, item in self.members(value, where).items():
-            for pattern in self._patterns(key, f"{where}/{escape(key)}", one=True):
-                found = self.schema(item, f"{where}/{escape(key)}")
-                patterns[pattern] = logic.both(patterns.get(pattern, True), found)
-        out["patternProperties"] = patterns
-
-    def required(self, value: Any, node: Any, where: str, out: dict[str, Any], also: Any) -> None:
-        if isinstance(value, bool):
-            raise self.error(where, "must be a list of names", "list it in the object that holds the property")
-        out["required"] = self.names_in(value, where)
-
-    def property_names(self, value: Any, node: Any, where: str, out: dict[str, Any], also: list[Schema]) -> None:
-        rule = logic.names_rule(self.schema(value, where), self.definitions)
-        if rule is None:
-            self.unsupported(where, "this rule for names cannot be enforced", "use one pattern, enum or const")
-        else:
-            also.append(logic.evaluates_nothing(rule))
-
-    def dependent(self, value: Any, node: Any, where: str, out: dict[str, Any], also: list[Schema]) -> None:
-        for key, needs in self.members(value, where).items():
-            place = f"{where}/{escape(key)}"
-            present: dict[str, Any] = {"required": [key]}
-            if isinstance(needs, list):
-                then: Schema = {"required": [key, *self.names_in(needs, place)]}
-            else:
-                then = logic.both(present, self.schema(needs, place))
-            also.append({"anyOf": [{"properties": {key: False}}, then]})
-
-    def contains(self, value: Any, node: dict[str, Any], where: str, out: dict[str, Any], also: list[Schema]) -> None:
-        parent = where.rpartition("/")[0]
-        least = self.count_value(node.get("minContains", 1), f"{parent}/minContains")
-        if least == 0 and "maxContains" not in node:
-            return
-        limit = node.get("maxItems")
-        if least == 1 and "maxContains" not in node and isinstance(limit, int) and limit <= 16:
-            also.append(logic.holds_one(self.schema(value, where), limit))
-        else:
-            self.unsupported(
-                where, "contains cannot be enforced", "put the items in prefixItems, or give maxItems up to 16"
-            )
-
-    def unique(self, value: Any, node: dict[str, Any], where: str, out: dict[str, Any], also: Any) -> None:
-        limit = node.get("maxItems")
-        if value is not True or (isinstance(limit, int) and limit <= 1):
-            return
-        if self.keeps_unique:
-            out[UNIQUE] = True
-        else:
-            self.unsupported(where, "uniqueItems cannot be enforced here", "leave it out")
-
-    def unevaluated(
-        self, value: Any, node: dict[str, Any], where: str, out: dict[str, Any], also: list[Schema]
-    ) -> None:
-        rest = self.schema(value, where)
-        keyword = where.rpartition("/")[2]
-        if rest is True:  # takes everything, and counts as having looked at it
-            out.setdefault("additionalProperties" if keyword == "unevaluatedProperties" else "items", True)
-            return
-        bare = {key: item for key, item in node.items() if key != keyword}
-        base = self.schema(bare, where.rpartition("/")[0]) if bare else True
-        closed = logic.close(base, rest, keyword == "unevaluatedProperties", self.definitions)
-        if closed is None:
-            remedy = "list everything in one place and use additionalProperties or items"
-            self.unsupported(where, f"{keyword} cannot be enforced here", remedy)
-        else:
-            also.append(closed)
-
-
-def _unknown_to(dialect: Any) -> frozenset[str]:
-    """Keywords that came after the draft that ``$schema`` names."""
-    found = re.search(r"//json-schema\.org/draft(?:-0|/)(\d+)", dialect) if isinstance(dialect, str) else None
-    return frozenset(word for draft, words in _SINCE.items() if found and int(found[1]) < draft for word in words)
 
 
 def _turn(keyword: str) -> int:
@@ -331,7 +246,9 @@ _R = _Rewriter
 HANDLERS: dict[str, Handler] = {
     "type": _R.type_, "const": _R.values, "enum": _R.values, "minimum": _R.bound, "maximum": _R.bound,
     "exclusiveMinimum": _R.bound, "exclusiveMaximum": _R.bound, "multipleOf": _R.multiple_of, "pattern": _R.pattern,
-    "format": _R.format, "$ref": _R.reference, "allOf": _R.all_of, "anyOf": _R.any_of, "oneOf": _R.one_of,
+    "format": _R.format, "$ref": _R.reference, "$dynamicRef": _R.reference, "$recursiveRef": _R.reference,
+    "contentEncoding": _R.content, "contentMediaType": _R.content,
+    "allOf": _R.all_of, "anyOf": _R.any_of, "oneOf": _R.one_of,
     "not": _R.not_, "if": _R.if_, "items": _R.items, "prefixItems": _R.prefix_items, "properties": _R.properties,
     "additionalProperties": _R.additional, "patternProperties": _R.pattern_properties, "required": _R.required,
     "propertyNames": _R.property_names, "dependentRequired": _R.dependent, "dependentSchemas": _R.dependent,

@@ -8,9 +8,10 @@ from typing import Any
 
 from codespec.grammar.errors import OR_IGNORE, GrammarError, did_you_mean
 from codespec.grammar.json import logic
-from codespec.grammar.json.formats import ANY_TEXT, ASCII_ONLY, ENGINE_FORMATS, FORMATS
+from codespec.grammar.json.drafts import DEFAULT, DRAFT_7
+from codespec.grammar.json.formats import ANY_TEXT, BASE64, ENGINE_FORMATS, FORMATS, JSON
 from codespec.grammar.json.patterns.lower import lower, lower_to_one, whole
-from codespec.grammar.json.refs import Schema
+from codespec.grammar.json.refs import Place, Schema
 from codespec.grammar.regex import RegexError
 
 MAX_EXACT = 2**53
@@ -20,11 +21,16 @@ _TYPES = ("null", "boolean", "integer", "number", "string", "array", "object")
 
 class ValueKeywords:
     """Rewrites keywords of a document that is called ``name``. Each gets its value, the schema that it stands in, its
-    JSON pointer, the schema being built (``out``) and what must hold besides (``also``)."""
+    JSON pointer, the schema being built (``out``) and what must hold besides (``also``).
+
+    Attributes:
+        place: where that schema stands.
+    """
 
     def __init__(self, name: str, lenient: bool) -> None:
         self.name, self.lenient = name, lenient
         self.warnings: list[str] = []
+        self.place = Place("", "", DEFAULT)
         self._factor: Fraction | None = None
 
     def error(self, where: str, cause: str, remedy: str) -> GrammarError:
@@ -90,9 +96,18 @@ class ValueKeywords:
 
     def bound(self, value: Any, node: dict[str, Any], where: str, out: dict[str, Any], also: Any) -> None:
         keyword = where.rpartition("/")[2]
-        from_draft_4 = isinstance(value, bool) and keyword.startswith("exclusive")
-        if from_draft_4 or self._number(value, where):
-            out[keyword] = value
+        if keyword.startswith("exclusive") and self._says_exclusive(value, where):
+            return
+        if self._number(value, where):
+            exclusive = f"exclusive{keyword.capitalize()}"
+            out[exclusive if node.get(exclusive) is True else keyword] = value
+
+    def _says_exclusive(self, value: Any, where: str) -> bool:
+        """Whether ``exclusiveMinimum`` speaks of the ``minimum`` beside it, as in draft 4."""
+        draft = self.place.draft
+        if draft.identifier == "id" and not isinstance(value, bool):
+            raise self.error(where, "must be true or false in draft 4", "write minimum or maximum beside it")
+        return isinstance(value, bool) and (draft.identifier == "id" or not draft.declared)
 
     def multiple_of(self, value: Any, node: Any, where: str, out: dict[str, Any], also: Any) -> None:
         if not self._number(value, where):
@@ -113,10 +128,10 @@ class ValueKeywords:
         out["multipleOf"] = value
 
     def pattern(self, value: Any, node: Any, where: str, out: dict[str, Any], also: list[Schema]) -> None:
-        *others, last = self._patterns(value, where) or [None]
-        if last is not None:
-            out["pattern"] = last
-            also += [{"pattern": each} for each in others]
+        found = self._patterns(value, where)
+        if found:
+            out["pattern"] = found[-1]
+            also += [{"pattern": each} for each in found[:-1]]
 
     def _patterns(self, value: Any, where: str, one: bool = False) -> list[str]:
         """Patterns in the engine's dialect that together are ``value``, or a single one; none where it has none."""
@@ -128,10 +143,22 @@ class ValueKeywords:
             self.unsupported(where, f"{error.cause} (character {error.position + 1})", error.remedy or "change it")
             return []
 
+    def content(self, value: Any, node: dict[str, Any], where: str, out: dict[str, Any], also: list[Schema]) -> None:
+        """What a text stands for, which only draft 7 lets validators assert."""
+        if self.place.draft != DRAFT_7:
+            return
+        encoded = isinstance(node.get("contentEncoding"), str)
+        is_json = node.get("contentMediaType") == "application/json"
+        if encoded and is_json:
+            self.unsupported(where, "encoded JSON cannot be enforced", "leave it out")
+        elif where.endswith("/contentEncoding") and value == "base64":
+            also.append({"pattern": whole(BASE64), logic.OPTIONAL: value})
+        elif where.endswith("/contentMediaType") and is_json:
+            also.append({"pattern": whole(JSON), logic.OPTIONAL: value})
+
     def format(self, value: Any, node: Any, where: str, out: dict[str, Any], also: list[Schema]) -> None:
-        value = ASCII_ONLY.get(value, value) if isinstance(value, str) else value
         if value in FORMATS:
-            also.append({"pattern": whole(FORMATS[value]), logic.FORMAT: value})
+            also.append({"pattern": whole(FORMATS[value]), logic.OPTIONAL: value})
         elif value in ENGINE_FORMATS:
             out["format"] = value
         elif value not in ANY_TEXT and node.get("type", "string") == "string":  # 7.2.3: others are annotations

@@ -15,11 +15,16 @@ NUMBERS = [0, 1, 2, -1, 3, 7, 10, 12, -5, 100, 0.5, -0.5, 1.5, 2.25, 0.1, 99.99,
 CONSTANTS: list[Any] = [None, True, False, 0, 1, -5, 2.5, "a", "ab", "", [], {}, [1], ["a", 2], {"a": 1}]
 
 
-def texts(value: Any, limit: int = 96) -> Iterator[str]:
-    """JSON texts of ``value`` with the members of its objects in every order, up to a limit for each."""
+def texts(value: Any, limit: int = 96, alike: bool = True) -> Iterator[str]:
+    """JSON texts of ``value``, up to a limit for each: its objects in every order, whole numbers with a fraction and
+    without.
+
+    Args:
+        alike: whether 1.0 is the same value as 1.
+    """
     if isinstance(value, dict):
         for keys in itertools.islice(itertools.permutations(value), limit):
-            parts = (list(itertools.islice(texts(value[key]), 48)) for key in keys)
+            parts = (list(itertools.islice(texts(value[key], alike=alike), 48)) for key in keys)
             for chosen in itertools.islice(itertools.product(*parts), limit):
                 members = (
                     f"{json.dumps(key, ensure_ascii=False)}:{text}" for key, text in zip(keys, chosen, strict=True)
@@ -27,11 +32,13 @@ def texts(value: Any, limit: int = 96) -> Iterator[str]:
                 yield "{" + ",".join(members) + "}"
     elif isinstance(value, list):
         for chosen in itertools.islice(
-            itertools.product(*(list(itertools.islice(texts(v), 48)) for v in value)), limit
+            itertools.product(*(list(itertools.islice(texts(v, alike=alike), 48)) for v in value)), limit
         ):
             yield "[" + ",".join(chosen) + "]"
     else:
         yield json.dumps(value, ensure_ascii=False)
+        if alike and isinstance(value, float) and value.is_integer():
+            yield str(int(value))
 
 
 def shuffled(made: Any, rng: random.Random) -> Any:

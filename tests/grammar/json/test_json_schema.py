@@ -146,7 +146,11 @@ REFUSED = [
     ({"const": 2**53 + 1}, "/const", "beyond 2^53"),
     ({"multipleOf": 0.123456789012}, "/multipleOf", "too many digits"),
     ({"allOf": [{"multipleOf": 65537}, {"multipleOf": 65539}]}, "/allOf/1/multipleOf", "can overflow"),
-    ({"$dynamicRef": "#a"}, "/$dynamicRef", "$dynamicRef is not supported"),
+    (
+        {"$dynamicRef": "#a", "$defs": {n: {"$id": n, "$dynamicAnchor": "a"} for n in "bc"}, "$dynamicAnchor": "a"},
+        "/$dynamicRef",
+        "several meanings",
+    ),
     ({"propertyNames": {"format": "email"}}, "/propertyNames", "cannot be enforced"),
     (
         {"$defs": {"n": {"pattern": "^a", "propertyNames": {"$ref": "#/$defs/n"}}}, "$ref": "#/$defs/n"},

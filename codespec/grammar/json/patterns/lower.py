@@ -129,7 +129,7 @@ def _whole(node: Node) -> str:
 def _together(node: Node) -> list[Node]:
     """Expressions for whole texts that match together what ``node`` is found in."""
     found: list[Node] = []
-    parts = list(node.parts) if isinstance(node, Sequence) else [node]
+    parts: list[Node] = list(node.parts) if isinstance(node, Sequence) else [node]
     if parts and parts[0] == _START:
         while len(parts) > 1 and isinstance(ahead := parts[1], Look) and ahead.ahead:
             found += _side([_START, ahead.node], ahead.negative)
@@ -184,7 +184,7 @@ def _options(node: Node) -> list[tuple[Node, bool, bool]] | None:
     waiting, found = [(node, False, False)], []
     while waiting:
         each, start, end = waiting.pop()
-        parts = list(each.parts) if isinstance(each, Sequence) else [each]
+        parts: list[Node] = list(each.parts) if isinstance(each, Sequence) else [each]
         while parts and parts[0] == _START:
             start = True
             del parts[0]
