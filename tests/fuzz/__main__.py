@@ -1,7 +1,7 @@
 """``python -m tests.fuzz``: thousands of hostile grammars, each in a process of its own; prints what they did.
 
 ``python -m tests.fuzz jsonrpc`` sends hostile messages to a language server instead; ``models`` loads damaged model
-files, ``hub`` fetches from a hub that answers anything.
+files, ``hub`` fetches from a hub that answers anything; ``schemas`` tries JSON Schemas with ``jsonschema`` as judge.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any
 
 from codespec.grammar import Grammar, GrammarError, byte_tokenizer, sandbox
 
-from . import hub, jsonrpc, models
+from . import hub, jsonrpc, models, schemas
 from .exercise import Report, exercise
 from .generators import Source, any_source
 
@@ -37,6 +37,8 @@ def main() -> int:
         return models.main(sys.argv[2:])
     if sys.argv[1:2] == ["hub"]:
         return hub.main(sys.argv[2:])
+    if sys.argv[1:2] == ["schemas"]:
+        return schemas.main(sys.argv[2:])
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
     parser.add_argument("--count", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=1, help="of the first grammar; each next one adds 1")

@@ -47,6 +47,11 @@ def without_marks(schema: Schema) -> Schema:
     return out
 
 
+def names_must_differ(schema: dict[str, Any]) -> bool:
+    """Whether a name that comes twice would count twice, which no parser of JSON does."""
+    return bool(schema.get("minProperties", 0) > 1)
+
+
 ValuePosition: TypeAlias = "frozenset[int]"
 """The schemas that a value may have to satisfy, by number. Where alternatives differ it holds those of all of them."""
 
@@ -61,7 +66,7 @@ class ValuePositions:
         self._watched: set[int] = set()
         self._steps: dict[tuple[ValuePosition, str | int], ValuePosition] = {}
         reached = self._reach(schema)
-        found = {number for number, each in enumerate(self._schemas) if each.get(UNIQUE) or self._many_names(each)}
+        found = {number for number, each in enumerate(self._schemas) if each.get(UNIQUE) or self._names_differ(each)}
         while found:  # and what leads there, by whatever detours
             self._watched |= found
             found = {number for number, below in reached.items() if not self._watched.isdisjoint(below)} - self._watched
@@ -104,14 +109,16 @@ class ValuePositions:
     def _watched_of(self, schemas: Sequence[Schema]) -> ValuePosition:
         return frozenset(self._number(each) for each in self._together(schemas)) & self._watched
 
-    def _many_names(self, schema: dict[str, Any]) -> bool:
+    def _names_differ(self, schema: dict[str, Any]) -> bool:
+        if names_must_differ(schema):
+            return True
         names = {name for each in self._together([schema]) for name in each.get("properties", ())}
         return len(names) > MAX_PROPERTIES
 
     def differ(self, place: ValuePosition, array: bool) -> bool:
         """Whether the items of an array there must differ, or the names of an object."""
         schemas = (self._schemas[number] for number in place)
-        return any(each.get(UNIQUE) if array else self._many_names(each) for each in schemas)
+        return any(each.get(UNIQUE) if array else self._names_differ(each) for each in schemas)
 
     def names(self, place: ValuePosition) -> tuple[bytes, ...] | None:
         """All names that an object there may have, in their quotes; None where it may have others."""

@@ -16,6 +16,7 @@ from codespec.grammar.json import logic
 from codespec.grammar.json.drafts import KNOWN, names_dialect
 from codespec.grammar.json.exclusive import exclusive, negate
 from codespec.grammar.json.members import MemberKeywords
+from codespec.grammar.json.positions import names_must_differ
 from codespec.grammar.json.refs import BadReference, References, Schema, SeveralMeanings, escape
 
 MAX_SCHEMAS, MAX_DEPTH = 20_000, 200
@@ -151,6 +152,9 @@ class _Rewriter(MemberKeywords):
         closed = out.get("additionalProperties") is False and not out.get("patternProperties")
         if out.get("minProperties", 0) <= len(required):
             out.pop("minProperties", None)
+        if names_must_differ(out) and not self.keeps_unique:
+            self.unsupported(f"{where}/minProperties", "names that must differ cannot be enforced here", "list them")
+            del out["minProperties"]
         if closed and out.get("maxProperties", 0) >= len(names):
             out.pop("maxProperties", None)
         for keyword in ("minProperties", "maxProperties"):
@@ -175,7 +179,8 @@ class _Rewriter(MemberKeywords):
             else:
                 target, pointer = find.resolve_dynamic(self.place, value, keyword == "$recursiveRef")
         except SeveralMeanings as error:
-            return self.unsupported(where, str(error), "write $ref")
+            self.unsupported(where, str(error), "write $ref")
+            return
         except BadReference as error:
             remedy = "copy that schema into $defs" if "outside" in str(error) else "define it"
             raise self.error(where, str(error), remedy) from None

@@ -153,13 +153,13 @@ class UniqueState:
         return True
 
     def _stuck(self) -> bool:
-        """Whether a string or number is an item that is there already, and can only end."""
+        """Whether a string or number is an item or name that is there already, and can only end."""
         reader, length = self._read[-1]
-        array = reader.inner
-        if array is None or not array.differ or reader.mode not in (_STRING, _SCALAR) or reader.begin != array.begin:
+        inner = reader.inner
+        if inner is None or not inner.differ or reader.mode not in (_STRING, _SCALAR) or reader.begin != _begin(reader):
             return False
         text = bytes(self._text[reader.begin : length])
-        if text not in _open_texts(array):
+        if text not in _open_texts(inner):
             return False
         bits = np.zeros((self._tokenizer.size + 31) // 32, np.uint32)
         self.mask_into(bits)
@@ -173,15 +173,16 @@ class UniqueState:
         return stuck
 
     def _repeating(self, allowed: Bits) -> list[int]:
-        """Tokens of a mask behind which a string or number may be an item that is there already."""
+        """Tokens of a mask behind which a string or number may be an item or name that is there already."""
         reader, length = self._read[-1]
-        texts, array = texts_of(self._tokenizer), reader.inner
-        if array is None or not array.array:
+        texts, inner = texts_of(self._tokenizer), reader.inner
+        if inner is None or not (inner.array or inner.differ):
             return []
         found = members(allowed & texts.several)
-        if array.differ:
-            own = bytes(self._text[array.begin : length]) if array.begin >= 0 else b""
-            rest = [text[len(own) :] for text in _open_texts(array) if text.startswith(own) and text != own]
+        if inner.differ:
+            begin = _begin(reader)
+            own = bytes(self._text[begin:length]) if begin >= 0 else b""
+            rest = [text[len(own) :] for text in _open_texts(inner) if text.startswith(own) and text != own]
             found += [token for each in rest for token in (texts.named(each) if own else texts.begun(each))]
         return [token for token in dict.fromkeys(found) if allowed[token >> 5] >> np.uint32(token & 31) & 1]
 
@@ -320,12 +321,20 @@ def _named(container: _Container, text: bytes) -> _Container:
     """
     names = container.names
     left = tuple(name for name in names if name != text) if names is not None else None
-    return _with(container, _name(text), b"")._replace(step=_name(text), names=left)
+    return _with(container, _name(text), text)._replace(step=_name(text), names=left)
 
 
-def _open_texts(array: _Container) -> list[bytes]:
-    """The strings, without the quote at their end, and numbers among an array's items."""
-    found, seen = [], array.seen
+def _begin(reader: _Reader) -> int:
+    """Where the item begins, or the name, that is being written; -1 between them."""
+    inner = reader.inner
+    if inner is None or inner.array:
+        return -1 if inner is None else inner.begin
+    return reader.begin if inner.step is None and reader.mode in (_STRING, _ESCAPE) else -1
+
+
+def _open_texts(container: _Container) -> list[bytes]:
+    """The strings, without the quote at their end, and numbers among an array's items; or an object's names."""
+    found, seen = [], container.seen
     while seen is not None:
         text: bytes = seen[1]
         if text[:1] not in (b"[", b"{"):
