@@ -193,13 +193,18 @@ class Grammar:
     @classmethod
     def from_type(cls, kind: Any, lenient: bool = False) -> Grammar:
         """The JSON texts that a Python type can be read from: a pydantic model, dataclass, TypedDict, Enum, Literal,
-        ``list[int]``, ``str | None`` and the like. Objects have the fields of the type, in its order, and no others.
+        ``list[int]``, ``str | None`` and the like. Objects have the fields of the type and no others. Validators
+        written in Python are not part of the grammar; ``warnings`` names them.
 
         Raises:
             CodespecError: pydantic, which makes the schema, is not installed.
-            GrammarError: the type has no schema, or one with a keyword that cannot be enforced.
+            GrammarError: the type has no schema, or one that cannot be enforced, such as for ``Json[int]``.
         """
-        return cls.from_json_schema(python_types.schema_of(kind), python_types.type_name(kind), lenient)
+        text, warnings = python_types.schema_of(kind, lenient)
+        name = python_types.type_name(kind)
+        grammar = cls.from_json_schema(text, name, lenient)
+        grammar.warnings = (*(f"{name}: {warning}" for warning in warnings), *grammar.warnings)
+        return grammar
 
     @classmethod
     def from_lark(

@@ -5,33 +5,38 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from codespec.grammar.errors import GrammarError, one_line
+from codespec.grammar.errors import OR_IGNORE, GrammarError, one_line
+from codespec.grammar.json.refs import References
 from codespec.protocols import CodespecError
 
-# pydantic's pattern for decimal numbers begins with a look-ahead that asks for a digit; this one asks for it without.
-_DECIMAL, _DECIMAL_REWRITTEN = r"(?!^[-+.]*$)[+-]?0*\d*\.?\d*", r"[+-]?(?:\d+\.?\d*|\.\d+)"
 
+def schema_of(kind: Any, lenient: bool = False) -> tuple[str, list[str]]:
+    """The JSON Schema of a Python type, and warnings.
 
-def schema_of(kind: Any) -> str:
-    """The JSON Schema of a Python type: a pydantic model, dataclass, TypedDict, NamedTuple, Enum, Literal, or what
-    ``typing`` builds of those and of str, int, float, bool, None, list, dict, tuple, date and time. Objects with named
-    fields have no others, unless the type says so (pydantic's ``extra="allow"``).
+    Types are pydantic models, dataclasses, TypedDict, NamedTuple, Enum, Literal, and what ``typing`` builds of those
+    and of str, int, float, bool, None, list, dict, tuple, date and time. Objects with named fields have no others,
+    unless the type says so (pydantic's ``extra="allow"``).
 
     Raises:
         CodespecError: pydantic is not installed.
-        GrammarError: the type has no schema.
+        GrammarError: the type has no schema, or pydantic reads less than one can say (with ``lenient`` a warning).
     """
     try:
         import pydantic
+
+        from codespec.grammar import pydantic_schema
     except ImportError:
         remedy = "pip install pydantic (or codespec[types])"
         raise CodespecError(f"grammars of Python types need pydantic, which is not installed; {remedy}") from None
     try:
-        schema = pydantic.TypeAdapter(kind).json_schema()
+        schema, too_wide, unseen = pydantic_schema.schema_of(kind)
     except (pydantic.errors.PydanticUserError, TypeError, NameError) as error:
         cause = one_line(str(error).split("\n")[0], 200)
         raise GrammarError(type_name(kind), f"no schema for this type: {cause}", "use plain data types") from None
-    return json.dumps(_prepared(schema))
+    if too_wide and not lenient:
+        raise GrammarError(type_name(kind), f"{too_wide[0]} cannot be enforced", f"use a plainer type{OR_IGNORE}")
+    _close(schema, pydantic_schema.FORMATS, pydantic_schema.PATTERNS)
+    return json.dumps(schema), [*(f"{each}: ignored" for each in too_wide), *unseen]
 
 
 def type_name(kind: Any) -> str:
@@ -40,14 +45,14 @@ def type_name(kind: Any) -> str:
     return name if isinstance(name, str) and not getattr(kind, "__args__", None) else one_line(str(kind), 60)
 
 
-def _prepared(node: Any) -> Any:
-    if isinstance(node, list):
-        return [_prepared(item) for item in node]
-    if not isinstance(node, dict):
-        return node
-    made = {key: _prepared(item) for key, item in node.items()}
-    if isinstance(made.get("pattern"), str):
-        made["pattern"] = made["pattern"].replace(_DECIMAL, _DECIMAL_REWRITTEN)
-    if made.get("type") == "object" and isinstance(made.get("properties"), dict):
-        made.setdefault("additionalProperties", False)
-    return made
+def _close(schema: Any, formats: dict[str, str], patterns: dict[str, str]) -> None:
+    """Give objects with named fields no others, texts of some formats their patterns, and some patterns better ones."""
+    for node, _ in References(schema).schemas():
+        if node.get("type") == "object" and isinstance(node.get("properties"), dict):
+            node.setdefault("additionalProperties", False)
+        if isinstance(node.get("pattern"), str):
+            node["pattern"] = patterns.get(node["pattern"], node["pattern"])
+        pattern = formats.get(node["format"]) if isinstance(node.get("format"), str) else None
+        if pattern is not None:
+            node["allOf"] = [*node.get("allOf", ()), {"pattern": pattern}]
+            del node["format"]

@@ -141,5 +141,5 @@ JSON = _json(1)
 ENGINE_FORMATS = ("duration", "email", "hostname", "uri", "uuid")
 """Formats that llguidance enforces."""
 
-ANY_TEXT = ("binary", "byte", "password", "path", "file-path", "directory-path", "json-string", "base64url")
+ANY_TEXT = ("binary", "byte", "password", "path")
 """Formats outside the specification, written by OpenAPI and pydantic, that say nothing about which texts match."""

@@ -10,7 +10,7 @@ import itertools
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from codespec.grammar.json.patterns.lower import whole
+from codespec.grammar.json.patterns.lower import both_of, whole
 from codespec.grammar.json.refs import Schema
 
 Definitions = Mapping[str, "Schema | None"]
@@ -171,15 +171,18 @@ def names_rule(schema: Schema, definitions: Definitions) -> Schema | None:
     if any(set(part) - known for part in parts):
         return None
     rules: list[Schema] = []
+    patterns: list[str] = []
     for part in parts:
         values = values_of(part)
         if values is not None:
             rules.append({"properties": dict.fromkeys(filter(lambda v: isinstance(v, str), values), True)})
         if "pattern" in part:
-            rules.append({"patternProperties": {part["pattern"]: True}})
+            patterns.append(part["pattern"])
         if "minLength" in part or "maxLength" in part:
-            length = f"{{{part.get('minLength', 0)},{part.get('maxLength', '')}}}"
-            rules.append({"patternProperties": {whole(f"(?s:.){length}"): True}})
+            patterns.append(whole(f"(?s:.){{{part.get('minLength', 0)},{part.get('maxLength', '')}}}"))
+    # The engine wants the patterns of one object to exclude each other.
+    one = None if len(patterns) < 2 else both_of(patterns)
+    rules += [{"patternProperties": {pattern: True}} for pattern in (patterns if one is None else [one])]
     return both(*({**rule, "additionalProperties": False} for rule in rules if isinstance(rule, dict)))
 
 

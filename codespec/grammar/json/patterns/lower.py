@@ -57,11 +57,18 @@ def lower_to_one(pattern: str) -> str:
     Raises:
         RegexError: as for ``lower``; or one that says the same would be too large.
     """
-    found = lower(pattern)
+    found = both_of(lower(pattern))
+    if found is None:
+        raise RegexError(0, _UNCLEAR, _REMEDY)
+    return found
+
+
+def both_of(patterns: list[str]) -> str | None:
+    """One pattern for the texts that all of some lowered ones match; None where there is none of a sensible size."""
     try:
-        return found[0] if len(found) == 1 else _whole(plain(both(*map(_body, found))))
+        return patterns[0] if len(patterns) == 1 else _whole(plain(both(*map(_body, patterns))))
     except (Unclear, RecursionError):
-        raise RegexError(0, _UNCLEAR, _REMEDY) from None
+        return None
 
 
 def opposite_of(pattern: str) -> str | None:
