@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 
 from codespec.edits.difference import Hunk, word_hunks
 from codespec.edits.lines import lines_of
-from codespec.edits.request import EditRequest
+from codespec.edits.request import EditRequest, RecentEdit
 from codespec.edits.reversal import Done, done
 from codespec.languages import by_id
-from codespec.syntax.scopes import Uses, still_called
+from codespec.syntax.scopes.renaming import Use, Uses, still_called
 
 _NAME = re.compile(r"[^\W\d]\w*")
 
@@ -21,38 +21,57 @@ def rest_of_rename(request: EditRequest) -> list[Hunk]:
     It did where it put one name in place of another that stands for nothing else there, and the other one still
     stands for the same thing elsewhere.
     """
-    for old, new, uses in _begun(request):
+    last = request.recent[-1:]
+    for old, new, uses in _begun(request, last, only_names=True):
         if uses.same:
-            return [_renamed(at, at + len(old), new, shorthand) for at, shorthand in uses.same]
+            return [_renamed(each, len(old), new) for each in uses.same]
     return []
 
 
 def renames_another(request: EditRequest, changes: Sequence[Hunk]) -> bool:
-    """Whether changes of the document go on with a rename where something else has the name."""
+    """Whether changes of the document carry a name that a recent edit replaced by another one on to where that may
+    stand for something else."""
+    put_in = set(_NAME.findall(" ".join(change.text for change in changes)))
     return any(
         change.start <= at + len(old) and change.end >= at and _becomes(request.text, change, at, old, new)
-        for old, new, uses in _begun(request)
+        for old, new, uses in _begun(request, request.recent, among=put_in)
         for at in uses.other
         for change in changes
     )
 
 
-def _begun(request: EditRequest) -> Iterator[tuple[str, str, Uses]]:
-    """The names that the last edit replaced by others, where it is known what they stand for."""
-    last = request.recent[-1] if request.recent else None
-    if last is None or last.path != request.path:
-        return
-    parts = done(request.text, request.path, request.recent)
-    for old, new in _replaced(last.before, last.after):
-        found = [match.start() for match in re.finditer(rf"\b{re.escape(new)}\b", request.text)]
-        places = [place for place in found if _put_in(parts, place)]
-        uses = still_called(by_id(request.language), request.text, places, old, new)
-        if uses is not None:
-            yield old, new, uses
+def _begun(
+    request: EditRequest, recent: Sequence[RecentEdit], *, only_names: bool = False, among: set[str] | None = None
+) -> Iterator[tuple[str, str, Uses]]:
+    """The names that edits replaced by others, and where they still stand.
+
+    Args:
+        only_names: whether an edit counts only where it replaced nothing else.
+        among: the new names that count.
+    """
+    language = by_id(request.language)
+    seen = set()
+    for edit in reversed(recent):
+        if edit.path != request.path:
+            continue
+        pairs = _replaced(edit.before, edit.after, only_names)
+        wanted = [pair for pair in pairs if pair not in seen and (among is None or pair[1] in among)]
+        parts = done(request.text, request.path, [edit]) if wanted else []
+        for old, new in wanted:
+            seen.add((old, new))
+            found = [match.start() for match in re.finditer(rf"\b{re.escape(new)}\b", request.text)]
+            places = [place for place in found if _put_in(parts, place)]
+            if places:
+                yield old, new, still_called(language, request.text, places, old, new)
 
 
-def _renamed(start: int, end: int, new: str, shorthand: bool) -> Hunk:
-    return Hunk(end, end, f": {new}") if shorthand else Hunk(start, end, new)
+def _renamed(use: Use, length: int, new: str) -> Hunk:
+    end = use.start + length
+    if use.form == "shorthand":  # {old} -> {old: new}
+        return Hunk(end, end, f": {new}")
+    if use.form == "export":  # export { old } -> export { new as old }
+        return Hunk(use.start, use.start, f"{new} as ")
+    return Hunk(use.start, end, new)
 
 
 def _becomes(text: str, change: Hunk, at: int, old: str, new: str) -> bool:
@@ -63,14 +82,17 @@ def _becomes(text: str, change: Hunk, at: int, old: str, new: str) -> bool:
     return len(re.findall(rf"\b{re.escape(new)}\b", after)) > len(re.findall(rf"\b{re.escape(new)}\b", before))
 
 
-def _replaced(before: str, after: str) -> list[tuple[str, str]]:
+def _replaced(before: str, after: str, only_names: bool) -> list[tuple[str, str]]:
     """The names of lines that became others, one for one."""
-    if len(lines_of(before)) != len(lines_of(after)):
+    if only_names and len(lines_of(before)) != len(lines_of(after)):
         return []
     found: dict[str, str] = {}
     for hunk in word_hunks(before, after):
         old, new = before[hunk.start : hunk.end], hunk.text
-        if not (_NAME.fullmatch(old) and _NAME.fullmatch(new)) or found.setdefault(old, new) != new:
+        names = _NAME.fullmatch(old) and _NAME.fullmatch(new)
+        if names and found.setdefault(old, new) == new:
+            continue
+        if only_names:
             return []
     return list(found.items())
 

@@ -58,6 +58,13 @@ class Uses:
         name = self._name(edited, 1)
         return [_compared(name, self._name(place, length)) for place in places]
 
+    def share_a_function(self, one: int, two: int, length: int) -> bool:
+        """Whether a word at two places, in characters, is a name of one sort in one function that is in no other."""
+        names = self._name(one, length), self._name(two, length)
+        if names[0] is None or names[1] is None or names[0].attribute != names[1].attribute:
+            return False
+        return bool(names[0].functions and names[1].functions) and names[0].functions[-1] == names[1].functions[-1]
+
     def _name(self, place: int, length: int) -> _Name | None:
         start = len(self._text[:place].encode("utf-8", "replace"))
         end = start + len(self._text[place : place + length].encode("utf-8", "replace"))
