@@ -210,6 +210,15 @@ def run_edit(options: argparse.Namespace) -> int:
     )
 
 
+def run_renames(options: argparse.Namespace) -> int:
+    """``python -m benchmarks renames``."""
+    from benchmarks.progress import progress
+    from benchmarks.renames.renames import run
+
+    languages = [name.strip() for name in options.languages.split(",") if name.strip()]
+    return run(options.paths, languages, options.count, options.seed, options.out, progress())
+
+
 def run_http(options: argparse.Namespace) -> int:
     """``python -m benchmarks http``."""
     from pathlib import Path
@@ -308,6 +317,7 @@ COMMANDS = {
     "gate": run_gate,
     "infill": run_infill,
     "edit": run_edit,
+    "renames": run_renames,
     "http": run_http,
     "edit-speed": run_edit_speed,
     "inflate": run_inflate,

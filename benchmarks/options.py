@@ -28,6 +28,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_busy(actions)
     _add_gate(actions)
     _add_edit(actions)
+    _add_renames(actions)
     _add_edit_speed(actions)
     learning = actions.add_parser("learning", help="what n-grams gain from having seen the files of a workspace")
     learning.add_argument("paths", nargs="*", type=Path, metavar="PATH", help="files and folders (default: codespec's)")
@@ -132,6 +133,18 @@ def _add_edit(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     parser.add_argument("--show", type=whole, default=0, metavar="N", help="print offers that are not right")
     parser.add_argument("--out", type=Path, metavar="DIR", help="write edit.json and every outcome there")
     parser.set_defaults(command="edit")
+
+
+def _add_renames(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = actions.add_parser("renames", help="do renames that are begun in real files go on where they should")
+    parser.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="folders of packages, or files")
+    parser.add_argument(
+        "--languages", default="python,javascript,typescript,go", metavar="LIST", help="(default: all four)"
+    )
+    parser.add_argument("--count", type=whole, default=500, metavar="N", help="of a language (default: 500)")
+    parser.add_argument("--seed", type=whole, default=1, metavar="N")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="write every rename there, a line of JSON each")
+    parser.set_defaults(command="renames")
 
 
 def _add_edit_speed(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

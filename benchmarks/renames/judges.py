@@ -84,6 +84,10 @@ class Judge(ABC):
             offered: by the place of a name in the text before the rename, what is to stand there.
         """
 
+    @abstractmethod
+    def close(self) -> None:
+        """End what the judge has started."""
+
 
 class PythonJudge(Judge):
     """``symtable``."""
@@ -118,6 +122,9 @@ class PythonJudge(Judge):
         captured = not missed and not same == len({e.variable for e in before}) == len({e.variable for e in final})
         return Judged(wrong, missed, captured)
 
+    def close(self) -> None:
+        """Nothing is started."""
+
 
 def _changed(before: list[Place], after: list[Place]) -> set[Any]:
     if len(before) != len(after):
@@ -147,9 +154,17 @@ class _Program:
         self._process.stdin.flush()
         return json.loads(self._process.stdout.readline())
 
+    def close(self) -> None:
+        self._process.communicate()
+
 
 class _ByPlaces(Judge):
     """A judge of a program that tells the places of one thing."""
+
+    _program: _Program
+
+    def close(self) -> None:
+        self._program.close()
 
     @abstractmethod
     def _places(self, path: Path, text: str, place: int) -> dict[int, tuple[str, str]]:
@@ -195,9 +210,9 @@ class TypeScriptJudge(_ByPlaces):
         return self._known(path, text, place)
 
     def _asked(self, path: Path, text: str, place: int) -> dict[int, tuple[str, str]]:
-        answer = self._program.ask(
-            {"name": path.name, "text": text, "offset": len(text[:place].encode("utf-16-le")) // 2}
-        )
+        units = text.encode("utf-16-le")
+        offset = len(text[:place].encode("utf-16-le")) // 2
+        answer = self._program.ask({"name": path.name, "text": text, "offset": offset})
         if not answer or answer["kind"] not in VARIABLES:
             return {}
         name = _word_at(text, place)

@@ -8,7 +8,7 @@ import re
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 from benchmarks.progress import Say
@@ -96,25 +96,30 @@ def run(paths: Sequence[Path], languages: Sequence[str], count: int, seed: int, 
     found: list[dict[str, object]] = []
     with tempfile.TemporaryDirectory() as folder:
         for language in languages:
-            judge = judge_of(language, Path(folder))
-            chooser = random.Random(f"{seed} {language}")
-            mine: list[dict[str, object]] = []
-            for path in files_of(paths, language, chooser):
-                if len(mine) == count:
-                    break
-                with suppress(OSError, UnicodeDecodeError):
-                    text = path.read_text("utf-8")
-                    rename = begin(path, text, judge, chooser) if len(text) <= LARGEST else None
-                    if rename is not None:
-                        mine.append(_row(language, rename, judge))
-                        say(f"{language}: {len(mine)}/{count}")
-            found += mine
+            with closing(judge_of(language, Path(folder))) as judge:
+                found += _judged(paths, language, count, random.Random(f"{seed} {language}"), judge, say)
     say("")
     if out is not None:
         out.write_text("".join(json.dumps(each) + "\n" for each in found), "utf-8")
     for line in report(found):
         print(line)
     return int(any(each["wrong"] or each["captured"] for each in found))
+
+
+def _judged(
+    paths: Sequence[Path], language: str, count: int, chooser: random.Random, judge: Judge, say: Say
+) -> list[dict[str, object]]:
+    rows: list[dict[str, object]] = []
+    for path in files_of(paths, language, chooser):
+        if len(rows) == count:
+            break
+        with suppress(OSError, UnicodeDecodeError):
+            text = path.read_text("utf-8")
+            rename = begin(path, text, judge, chooser) if len(text) <= LARGEST else None
+            if rename is not None:
+                rows.append(_row(language, rename, judge))
+                say(f"{language}: {len(rows)}/{count}")
+    return rows
 
 
 def judge_of(language: str, folder: Path) -> Judge:

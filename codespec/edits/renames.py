@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from codespec.edits.difference import Hunk, word_hunks
 from codespec.edits.lines import lines_of
@@ -21,10 +21,12 @@ def rest_of_rename(request: EditRequest) -> list[Hunk]:
     It did where it put one name in place of another that stands for nothing else there, and the other one still
     stands for the same thing elsewhere.
     """
-    last = request.recent[-1:]
-    for old, new, uses in _begun(request, last, only_names=True):
-        if uses.same:
-            return [_renamed(each, len(old), new) for each in uses.same]
+    last = request.recent[-1] if request.recent else None
+    if last is not None and last.path == request.path:
+        for old, new in _replaced(last, only_names=True):
+            uses = _uses(request, old, new)
+            if uses.same:
+                return [_renamed(each, len(old), new) for each in uses.same]
     return []
 
 
@@ -32,37 +34,23 @@ def renames_another(request: EditRequest, changes: Sequence[Hunk]) -> bool:
     """Whether changes of the document carry a name that a recent edit replaced by another one on to where that may
     stand for something else."""
     put_in = set(_NAME.findall(" ".join(change.text for change in changes)))
+    own = (edit for edit in request.recent if edit.path == request.path)
+    pairs = {(old, new) for edit in own for old, new in _replaced(edit) if new in put_in}
     return any(
         change.start <= at + len(old) and change.end >= at and _becomes(request.text, change, at, old, new)
-        for old, new, uses in _begun(request, request.recent, among=put_in)
-        for at in uses.other
+        for old, new in pairs
+        for at in _uses(request, old, new).other
         for change in changes
     )
 
 
-def _begun(
-    request: EditRequest, recent: Sequence[RecentEdit], *, only_names: bool = False, among: set[str] | None = None
-) -> Iterator[tuple[str, str, Uses]]:
-    """The names that edits replaced by others, and where they still stand.
-
-    Args:
-        only_names: whether an edit counts only where it replaced nothing else.
-        among: the new names that count.
-    """
-    language = by_id(request.language)
-    seen = set()
-    for edit in reversed(recent):
-        if edit.path != request.path:
-            continue
-        pairs = _replaced(edit.before, edit.after, only_names)
-        wanted = [pair for pair in pairs if pair not in seen and (among is None or pair[1] in among)]
-        parts = done(request.text, request.path, [edit]) if wanted else []
-        for old, new in wanted:
-            seen.add((old, new))
-            found = [match.start() for match in re.finditer(rf"\b{re.escape(new)}\b", request.text)]
-            places = [place for place in found if _put_in(parts, place)]
-            if places:
-                yield old, new, still_called(language, request.text, places, old, new)
+def _uses(request: EditRequest, old: str, new: str) -> Uses:
+    """Where a name still stands that edits replaced by another one."""
+    by = [edit for edit in request.recent if (old, new) in _replaced(edit)]
+    parts = done(request.text, request.path, by)
+    found = [match.start() for match in re.finditer(rf"\b{re.escape(new)}\b", request.text)]
+    places = [place for place in found if _put_in(parts, place)]
+    return still_called(by_id(request.language), request.text, places, old, new) if places else Uses()
 
 
 def _renamed(use: Use, length: int, new: str) -> Hunk:
@@ -82,8 +70,9 @@ def _becomes(text: str, change: Hunk, at: int, old: str, new: str) -> bool:
     return len(re.findall(rf"\b{re.escape(new)}\b", after)) > len(re.findall(rf"\b{re.escape(new)}\b", before))
 
 
-def _replaced(before: str, after: str, only_names: bool) -> list[tuple[str, str]]:
-    """The names of lines that became others, one for one."""
+def _replaced(edit: RecentEdit, only_names: bool = False) -> list[tuple[str, str]]:
+    """The names of lines that became others, one for one; where ``only_names``, none if anything else was changed."""
+    before, after = edit.before, edit.after
     if only_names and len(lines_of(before)) != len(lines_of(after)):
         return []
     found: dict[str, str] = {}

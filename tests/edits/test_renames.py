@@ -149,3 +149,11 @@ def test_other_changes_of_a_model_stand():
     at = asked.text.index("return total")
     assert not renames_another(asked, [Hunk(at, at + len("return total"), "return total + 1")])
     assert not renames_another(asked, [Hunk(at, at + len("return total"), "return None")])
+
+
+def test_a_rename_goes_on_after_a_part_of_it():
+    text = "def f(size):\n    a = size\n    b = 1\n    c = 2\n    print(size)\n    return size\n"
+    text += "\ndef g(size):\n    return size\n"
+    first = renamed(text, 0, "size", "total")
+    asked = request("a.py", text, first, renamed(first, 4, "size", "total"))
+    assert applied(asked.text, rest_of_rename(asked)) == text.replace("size", "total", 4)

@@ -130,20 +130,34 @@ class _Document:
     def uses(self, changed: set[int]) -> _Found:
         """The uses of what was renamed where ``changed``, and where the old name may stand for that as well."""
         renamed = [each for each in self._names if self._at[id(each)] in changed]
-        variables = {self._reader.variable(each) for each in renamed if each.role.kind != "member"}
-        if not variables:
-            return [], self._members(renamed)
-        variable = next(iter(variables)) if len(variables) == 1 else None
-        if variable is None or self._is_broken(variable[0]):
+        by_variable: dict[Variable, list[Name]] = {}
+        for each in renamed:
+            variable = self._reader.variable(each) if each.role.kind != "member" else None
+            if variable is not None:
+                by_variable.setdefault(variable, []).append(each)
+        same: list[Use] = []
+        perhaps = self._members(renamed)
+        for variable, names in by_variable.items():
+            one, maybe = self._of(variable, names, changed)
+            same += one
+            perhaps |= maybe
+        return sorted(same), perhaps
+
+    def _of(self, variable: Variable, renamed: Sequence[Name], changed: set[int]) -> _Found:
+        """The same of one variable."""
+        if self._is_broken(variable[0]):
             return [], set()
-        group = [each for each in self._names
-                 if each.role.kind != "member" and self._reader.variable(each) == variable]  # fmt: skip
-        left = [each for each in group if self._at[id(each)] not in changed]
-        own = self._members(renamed)
+        left = [
+            each
+            for each in self._names
+            if each.role.kind != "member"
+            and self._at[id(each)] not in changed
+            and self._reader.variable(each) == variable
+        ]
         fixed = [each for each in left if each.role.form == "fixed"]
         if fixed or self._is_doubtful(variable, renamed):
-            return [], own | {self._at[id(each)] for each in left if each not in fixed}
-        return [Use(self._at[id(each)], each.role.form) for each in left], own
+            return [], {self._at[id(each)] for each in left if each not in fixed}
+        return [Use(self._at[id(each)], each.role.form) for each in left], set()
 
     def _is_broken(self, scope: Scope | None) -> bool:
         """Whether errors of syntax may hide what is bound where."""

@@ -64,7 +64,9 @@ OTHERS = [
     ("javascript", "import { <old> } from 'x'; new1(‹old›); function g(<old>) { return <old> }"),
     ("python", "def f(a, new1):\n    new1 = 1\n\ndef broken(:\n    pass\n\ndef g(<old>):\n    return <old>\n"),
     ("python", "broken(\n\nnew1 = 1\nprint(<old>)\n"),
-    ("python", "def f(a):\n    for new1 in a:\n        pass\n\ndef g(a):\n    for new1 in a:\n        print(<old>)\n"),
+    ("python",
+     "def f(a):\n    for new1 in a:\n        pass\n\ndef g(a):\n    for new1 in a:\n"
+     "        print(‹old›)\n\ndef h():\n    <old> = 1\n"),
     # Of other languages: nothing outside of the function, and no attribute.
     ("rust", "fn f(new1: i32) -> i32 { ‹old› + x.<old> }\nfn g(<old>: i32) -> i32 { <old> }"),
     ("c", "int new1;\nint f(int <old>) { return <old>; }\n"),
