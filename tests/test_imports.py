@@ -17,6 +17,7 @@ LAYERS = [
         "exit_codes",
         "files",
         "hosts",
+        "line_ends",
         "paths",
         "privacy",
         "recent",

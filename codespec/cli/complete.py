@@ -14,6 +14,7 @@ from codespec.cli.grammar import grammar_in, read_grammar, warned
 from codespec.errors import CodespecError
 from codespec.exit_codes import DONE
 from codespec.files import MAX_TEXT, STANDARD_INPUT, read_input
+from codespec.line_ends import without_lone_returns
 from codespec.terminal import write_own
 
 if TYPE_CHECKING:
@@ -182,6 +183,7 @@ def read_position(position: str) -> tuple[Path, str, int]:
     if name != STANDARD_INPUT and Path(name).exists() and not Path(name).is_file():
         raise CodespecError(f"{name}: is no file; give a file, or - for standard input")
     path, text = read_input(name, LARGEST)
+    text = without_lone_returns(text)
     row = numbers[0]
     count = text.count("\n") + 1
     if not 1 <= row <= count:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from codespec.completion.ending.brackets import CLOSERS
+from codespec.line_ends import line_feeds
 from codespec.recent import Recent
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ def _left(kept: _Entry, prefix: str, suffix: str) -> list[Completion] | None:
         return None
     if prefix[max(0, before - _WINDOW) : before] != kept.prefix.edge:
         return None
-    typed, written = prefix[before:].replace("\r\n", "\n"), suffix[:closed]
+    typed, written = line_feeds(prefix[before:]), suffix[:closed]
     if suffix[closed : closed + _WINDOW] != kept.suffix.edge or not _is_closed(typed, written):
         return None
     found = _untyped(kept.completions, typed, written)
@@ -126,7 +127,7 @@ def _untyped(completions: Sequence[Completion], typed: str, written: str) -> lis
         return list(completions)
     found = []
     for completion in completions:
-        text = completion.text.replace("\r\n", "\n")
+        text = line_feeds(completion.text)
         if not text.startswith(typed):
             continue
         left = text[len(typed) :]

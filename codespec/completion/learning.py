@@ -8,6 +8,7 @@ from time import monotonic
 from codespec.draft.ngram import BREAK
 from codespec.draft.ngram_store import CONTEXT
 from codespec.engine.engine import Engine
+from codespec.line_ends import line_feeds
 from codespec.paths import folder_of
 from codespec.privacy.public_files import PublicFiles
 from codespec.protocols import CodespecError
@@ -68,7 +69,7 @@ class WorkspaceLearner:
         if not self._enabled or not text.strip():
             return
         tokenize = self._engine.vocabulary.tokenize
-        before, text = before.replace("\r\n", "\n"), text.replace("\r\n", "\n")
+        before, text = line_feeds(before), line_feeds(text)
         context = tokenize(before[-16 * CONTEXT :])[-CONTEXT:]
         learnt = self._engine.learnt.of(folder_of(workspace), language)
         learnt.accepted(context, tokenize(text), persist=self._public.may_keep(path, workspace, before + text))
@@ -138,8 +139,8 @@ class WorkspaceLearner:
         """The tokens of a text; of one that is being edited without the cursor's line, which is unfinished."""
         tokenize = self._engine.vocabulary.tokenize
         if offset is None:
-            return tokenize(text[:MOST_CHARACTERS].replace("\r\n", "\n"))
+            return tokenize(line_feeds(text[:MOST_CHARACTERS]))
         start, end = text.rfind("\n", 0, offset) + 1, text.find("\n", offset)
         before = text[:start][-MOST_CHARACTERS // 2 :]
         after = text[end:][: MOST_CHARACTERS // 2] if end >= 0 else ""
-        return [*tokenize(before.replace("\r\n", "\n")), BREAK, *tokenize(after.replace("\r\n", "\n"))]
+        return [*tokenize(line_feeds(before)), BREAK, *tokenize(line_feeds(after))]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from codespec.line_ends import CRLF, line_feeds
+
 if TYPE_CHECKING:
     from codespec.completion.trace import Pass
     from codespec.protocols import FinishReason, Round, Snippet
@@ -44,7 +46,7 @@ class Request:
 
     def normalized(self) -> tuple[str, int]:
         """The text with ``\\n`` as its line ends and no byte order mark, and the cursor's offset in it."""
-        text, offset = self.text.replace("\r\n", "\n"), self.offset - self.text.count("\r\n", 0, self.offset)
+        text, offset = line_feeds(self.text), self.offset - self.text.count(CRLF, 0, self.offset)
         # No grammar takes the mark, which is part of the file and not of its text.
         return (text[1:], max(0, offset - 1)) if text.startswith("\ufeff") else (text, offset)
 
@@ -83,8 +85,3 @@ class Completion:
                 report = {**report, "gate": "dropped"}  # nothing was left of what was generated
             shown = replace(self, text=text, report=report, backed_up=len(lead))
         return shown if shown.text.strip() else replace(shown, text="")
-
-
-def plain(text: str) -> str:
-    r"""``text`` with ``\n`` as its line ends."""
-    return text.replace("\r\n", "\n").replace("\r", "\n")

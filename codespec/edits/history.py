@@ -7,6 +7,7 @@ from difflib import SequenceMatcher
 
 from codespec.edits.lines import lines_of
 from codespec.edits.request import RecentEdit
+from codespec.line_ends import without_lone_returns
 from codespec.recent import Recent
 from codespec.text_difference import common_parts
 
@@ -57,7 +58,7 @@ class EditHistory:
 
     def opened(self, path: str, text: str) -> None:
         """Follow a document from this text on; edits of it whose lines are there no more are dropped."""
-        lines = self._texts[path] = lines_of(text)
+        lines = self._texts[path] = lines_of(without_lone_returns(text))
         self._edits = [each for each in self._edits if each.path != path or lines[each.line : each.end] == each.after]
 
     def changed(self, path: str, text: str, now: float) -> None:
@@ -66,7 +67,7 @@ class EditHistory:
         Args:
             now: seconds, of any clock that only goes forward.
         """
-        old, new = self._texts.use(path), lines_of(text)
+        old, new = self._texts.use(path), lines_of(without_lone_returns(text))
         self._texts[path] = new
         if old is None or old == new:
             return

@@ -5,28 +5,26 @@ from __future__ import annotations
 from dataclasses import replace
 
 from codespec.edits.request import Edit, EditOffer, EditRequest, RecentEdit
-
-CRLF = "\r\n"
+from codespec.line_ends import CRLF, line_feeds
 
 
 def with_line_feeds(request: EditRequest) -> EditRequest:
     """The same request of documents whose lines end with line feeds."""
-    if CRLF not in request.text and not any(CRLF in each.text for each in request.others):
+    if "\r" not in request.text and not any("\r" in each.text for each in request.others):
         return request
     return replace(
         request,
-        text=request.text.replace(CRLF, "\n"),
+        text=line_feeds(request.text),
         offset=request.offset - request.text.count(CRLF, 0, request.offset),
         recent=tuple(_edit(each) for each in request.recent),
-        others=tuple(replace(each, text=each.text.replace(CRLF, "\n")) for each in request.others),
+        others=tuple(replace(each, text=line_feeds(each.text)) for each in request.others),
     )
 
 
 def _edit(edit: RecentEdit) -> RecentEdit:
-    texts = {
-        name: getattr(edit, name).replace(CRLF, "\n") for name in ("before", "after", "context_before", "context_after")
-    }
-    return replace(edit, **texts)
+    before, after = line_feeds(edit.before), line_feeds(edit.after)
+    above, below = line_feeds(edit.context_before), line_feeds(edit.context_after)
+    return replace(edit, before=before, after=after, context_before=above, context_after=below)
 
 
 def as_it_was(offer: EditOffer, request: EditRequest) -> EditOffer:
@@ -36,7 +34,7 @@ def as_it_was(offer: EditOffer, request: EditRequest) -> EditOffer:
         **{each.path: each.text for each in request.others if each.path != request.path},
     }
     text = texts[offer.path]
-    if CRLF not in text:
+    if "\r" not in text:
         return offer
     return replace(offer, edits=tuple(_placed(each, text) for each in offer.edits))
 
@@ -44,7 +42,8 @@ def as_it_was(offer: EditOffer, request: EditRequest) -> EditOffer:
 def _placed(edit: Edit, text: str) -> Edit:
     start = _offset(text, edit.start)
     end = _offset(text, edit.end)
-    return replace(edit, start=start, end=end, text=edit.text.replace("\n", CRLF))
+    own = CRLF if CRLF in text else "\n" if "\n" in text else "\r"
+    return replace(edit, start=start, end=end, text=edit.text.replace("\n", own))
 
 
 def _offset(text: str, offset: int) -> int:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from lsprotocol import types
 
-from codespec.completion.request import Request, plain
+from codespec.completion.request import Request
 from codespec.languages import by_path
+from codespec.line_ends import line_feeds
 from codespec.lsp.feedback import ACCEPT
 from codespec.lsp.workspace.documents import Document, Excerpt
 from codespec.lsp.workspace.units import Units
@@ -72,7 +73,7 @@ def to_item(completion: Completion, cursor: Cursor, identifier: str) -> types.In
     """
     start = max(0, cursor.column - _TYPED)
     return types.InlineCompletionItem(
-        insert_text=cursor.line[start : cursor.column] + plain(completion.text),
+        insert_text=cursor.line[start : cursor.column] + line_feeds(completion.text),
         range=cursor.span(start),
         command=accepting(identifier),
     )

@@ -14,6 +14,7 @@ from codespec.edits.history import EditHistory
 from codespec.edits.request import EditOffer, EditRequest, OtherDocument, RecentEdit
 from codespec.languages import by_path
 from codespec.lsp.applied_edits import AppliedEdits
+from codespec.lsp.workspace import magics
 from codespec.lsp.workspace.documents import LARGE, Document, split_lines
 from codespec.lsp.workspace.plain_text import PlainText
 from codespec.recent import Recent
@@ -52,11 +53,23 @@ class _Followed:
 
     @property
     def language(self) -> str:
+        if self.is_ipython:
+            return magics.language_of(self.document.text()) or ""
         return self.document.language_id or by_path(self.path).id
 
     @property
     def is_cell(self) -> bool:
         return self.file != self.document.uri
+
+    @property
+    def is_ipython(self) -> bool:
+        return self.is_cell and self.document.language_id == "python"
+
+    @property
+    def text(self) -> str:
+        """As models and the gate see it; as many characters as in the document."""
+        text = PlainText(self.document).text
+        return magics.without_magics(text) if self.is_ipython else text
 
 
 @dataclass(frozen=True)
@@ -153,18 +166,17 @@ class NextEdits:
             invoked: whether the user asks, who may then be offered also what was just applied and taken back.
         """
         own = self._followed.get(document.uri)
-        if own is None or own.document is not document or not self._may_follow(own):
+        if own is None or own.document is not document or not self._may_follow(own) or not own.language:
             return None
-        plain = PlainText(document)
         taken_back = () if invoked else self.applied.taken_back(document)
         return EditRequest(
             path=own.path,
             language=own.language,
-            text=plain.text,
-            offset=plain.offset(row, column),
+            text=own.text,
+            offset=PlainText(document).offset(row, column),
             recent=tuple(each for each in self._history.recent() if self._may_show_edit(each, own)),
             others=tuple(
-                OtherDocument(each.path, each.language, PlainText(each.document).text) for each in self._others(own)
+                OtherDocument(each.path, each.language, each.text) for each in self._others(own) if each.language
             ),
             rejected=frozenset((*self._rejected, *taken_back)),
             budget_ms=budget_ms,
@@ -183,7 +195,9 @@ class NextEdits:
         if found is None or versions.get(found.document.uri) != found.document.version:
             return None
         document, plain = found.document, PlainText(found.document)
-        text, new = plain.text, offer.applied(plain.text)
+        text, seen, new = plain.text, found.text, offer.applied(plain.text)
+        if any(text[edit.start : edit.end] != seen[edit.start : edit.end] for edit in offer.edits):
+            return None  # a command of IPython
         start, end = offer.edits[0].start, offer.edits[-1].end
         stop = end + len(new) - len(text)
         first, last = plain.row(start), plain.row(end)

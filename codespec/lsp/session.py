@@ -153,6 +153,7 @@ class CodespecServer(LanguageServer):
             self.surroundings.visited(document, row, folder)
             shown = self.surroundings.context(document, row, folder)
         request = to_request(document, excerpt, notebooks.name_of(self.workspace, document), folder, shown)
+        request = replace(request, language=notebooks.language_of(self.workspace, document) or request.language)
         own = self.settings.config.for_language(request.language)
         grammar = self.settings.grammar_of(self.file_of(document.uri)) or own.grammar
         return replace(request, draft=own.draft, grammar=grammar)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from codespec.completion.request import plain
+from codespec.line_ends import line_feeds
 
 if TYPE_CHECKING:
     from codespec.completion.request import Completion
@@ -46,7 +46,7 @@ class Traces:
         found = (
             each
             for each in reversed(self._kept)
-            if each.document == document and plain(each.completion.text).endswith(text)
+            if each.document == document and line_feeds(each.completion.text).endswith(text)
         )
         self._latest, self._shown, self._nothing = next(found, self._latest), text, nothing
 

@@ -333,6 +333,8 @@ def test_positions(tmp_path):
     assert read_position(f"{path}:3:1")[2] == 13
     with pytest.raises(CodespecError, match="has 6 characters"):
         read_position(f"{path}:2:8")
+    path.write_bytes(b"eins\rzwei\r\rvier")
+    assert read_position(f"{path}:4:2")[1:] == ("eins\nzwei\n\nvier", 12)
 
 
 def test_help_imports_nothing_heavy():

@@ -68,12 +68,13 @@ def test_blanks_are_nothing_to_show(engine):
     assert all(c.text == c.text.strip() or c.text.strip() for c in complete(engine, "\n\n", 1, count=3))
 
 
-def test_line_ends_make_no_difference(engine):
+@pytest.mark.parametrize("end", ["\r\n", "\r"])
+def test_line_ends_make_no_difference(engine, end):
     offset = TEXT.index("raise ") + 6
-    windows = TEXT.replace("\n", "\r\n")
+    ended = TEXT.replace("\n", end)
     [one] = complete(engine, TEXT, offset)
-    [other] = complete(engine, windows, windows.index("raise ") + 6)
-    assert one.text == other.text
+    [other] = complete(engine, ended, ended.index("raise ") + 6)
+    assert (one.text, one.report["gate"]) == (other.text, other.report["gate"])
 
 
 @pytest.mark.parametrize(("order", "most", "least"), [("auto", 2, 0), ("spm", 2, 0), ("psm", 200, 12)])

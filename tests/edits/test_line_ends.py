@@ -1,5 +1,7 @@
 """A document keeps its line ends; what the model sees has line feeds."""
 
+import pytest
+
 from codespec.edits.formats.sweep import SweepV1
 from codespec.edits.history import EditHistory
 from codespec.edits.predictor import EditPredictor
@@ -7,11 +9,11 @@ from codespec.edits.request import EditRequest
 from tests.edits.scripted import ScriptedEngine
 
 
-def crlf(text):
-    return text.replace("\n", "\r\n")
+@pytest.mark.parametrize("end", ["\r\n", "\r"])
+def test_carriage_returns(end):
+    def crlf(text):
+        return text.replace("\n", end)
 
-
-def test_carriage_returns():
     before, after = "size = 1\nx = 2\nprint(size)\n", "total = 1\nx = 2\nprint(size)\n"
     history = EditHistory()
     history.opened("a.py", crlf(before))

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from codespec.languages import by_id, by_path
+from codespec.line_ends import without_lone_returns
 from codespec.privacy.secrets import is_secret
 from codespec.protocols import Snippet
 from codespec.recent import Recent
@@ -140,7 +141,7 @@ class ImportedSignatures:
 
     def _outline(self, file: Path) -> Outline:
         with file.open("rb") as stream:
-            text = stream.read(LARGEST).decode("utf-8", "replace")
+            text = without_lone_returns(stream.read(LARGEST).decode("utf-8", "replace"))
         return Outline() if is_secret(str(file), text) else self._outliner.read(text, by_path(file.name))
 
 

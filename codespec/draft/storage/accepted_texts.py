@@ -14,6 +14,7 @@ from pathlib import Path
 
 from codespec.draft.storage.token_log import language_stem, workspace_key
 from codespec.draft.storage.token_log_file import append, locked, replace
+from codespec.line_ends import line_feeds
 from codespec.paths import data_folder
 from codespec.protocols import CodespecError
 
@@ -48,8 +49,7 @@ class AcceptedText:
 
 def around(text: str, offset: int) -> tuple[str, str]:
     """The text that is kept before and after an offset: the nearest whole lines, with ``\\n`` as their ends."""
-    before, behind = text[:offset][-2 * PREFIX :].replace("\r\n", "\n"), text[offset:][: 2 * SUFFIX]
-    behind = behind.replace("\r\n", "\n")
+    before, behind = line_feeds(text[:offset][-2 * PREFIX :]), line_feeds(text[offset:][: 2 * SUFFIX])
     if len(before) > PREFIX:
         before = before[-PREFIX:]
         before = before[before.find("\n") + 1 :]

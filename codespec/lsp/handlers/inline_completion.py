@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 
 from lsprotocol import types
 
-from codespec.completion.request import plain
+from codespec.line_ends import line_feeds
 from codespec.lsp.completions import completing
 from codespec.lsp.handlers.awaiting import result_of
 from codespec.lsp.handlers.prefetch import prefetch
 from codespec.lsp.items import Cursor, to_item
-from codespec.lsp.nothing import FAILED, PRIVATE, SWITCHED_OFF, Nothing, why_nothing
+from codespec.lsp.nothing import FAILED, FOREIGN, PRIVATE, SWITCHED_OFF, Nothing, why_nothing
 from codespec.lsp.session import CodespecServer
+from codespec.lsp.workspace import notebooks
 from codespec.protocols import CodespecError
 
 if TYPE_CHECKING:
@@ -64,6 +65,9 @@ async def find(ls: CodespecServer, uri: str, position: types.Position, count: in
         if ls.private.holds(document, ls.folder_of(uri)):
             _tell(ls, PRIVATE)
             return Answer(cursor, (), ())
+        if notebooks.is_foreign(ls.workspace, document, row):
+            _tell(ls, FOREIGN)
+            return Answer(cursor, (), ())
         request = replace(ls.request_at(document, row, column), count=count)
         if not ls.settings.config.for_language(request.language).enabled:
             _tell(ls, SWITCHED_OFF)
@@ -79,7 +83,7 @@ async def find(ls: CodespecServer, uri: str, position: types.Position, count: in
             if completions is None:
                 return None
         # Editors hold lines without their ends and write the document's own.
-        told, completions = completions, [replace(each, text=plain(each.text)) for each in completions if each.text]
+        told, completions = completions, [replace(each, text=line_feeds(each.text)) for each in completions if each.text]
         nothing = None if completions else why_nothing(told)
         _tell(ls, nothing)
         if nothing is not None and told and not from_memory:

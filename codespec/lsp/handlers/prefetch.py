@@ -12,6 +12,7 @@ from lsprotocol import types
 
 from codespec.lsp.completions import UNASKED, completing
 from codespec.lsp.session import CodespecServer
+from codespec.lsp.workspace import notebooks
 
 if TYPE_CHECKING:
     from codespec.completion.request import Request
@@ -30,6 +31,8 @@ def changed(ls: CodespecServer, uri: str, changes: Sequence[types.TextDocumentCo
     if ls.private.holds(document, folder) or not isinstance(change, types.TextDocumentContentChangePartial):
         return
     row, column = document.end_of_change(change)
+    if notebooks.is_foreign(ls.workspace, document, row):
+        return
     request = ls.request_at(document, row, column)
     config = ls.settings.config
     if not config.for_language(request.language).enabled or ls.completions.cache.find(uri, request) is not None:

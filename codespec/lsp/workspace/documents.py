@@ -15,6 +15,7 @@ from urllib.parse import unquote
 from lsprotocol import types
 from pygls.workspace import PositionCodec, TextDocument, Workspace
 
+from codespec.line_ends import without_lone_returns
 from codespec.lsp.workspace.units import Units
 
 logger = logging.getLogger(__name__)
@@ -37,7 +38,11 @@ def split_lines(text: str) -> list[str]:
 
 
 def valid(text: str) -> str:
-    """``text`` as valid Unicode: an edit in the middle of a surrogate pair leaves halves behind."""
+    r"""``text`` as valid Unicode, and ``\n`` in place of each lone ``\r``; as long, and the same lines.
+
+    An edit in the middle of a surrogate pair leaves halves behind.
+    """
+    text = without_lone_returns(text)
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -140,7 +145,7 @@ class Document(TextDocument):
 
     def around(self, row: int, before: int, after: int) -> str:
         """The lines from ``before`` lines before ``row`` to ``after`` lines after it, as far as they exist."""
-        return "".join(self._lines[max(0, row - before) : row + after + 1])
+        return valid("".join(self._lines[max(0, row - before) : row + after + 1]))
 
     def _before(self, row: int, column: int) -> tuple[str, bool]:
         """The text before a position, from the start of a line that many positions share; whether that is all."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from lsprotocol import types
 from pygls.workspace import Workspace
 
 from codespec.languages import by_id
+from codespec.lsp.workspace import magics
 from codespec.lsp.workspace.documents import AFTER, BEFORE, Document, Excerpt, open_document
 
 SELECTOR = types.NotebookDocumentSyncOptions(
@@ -15,6 +17,8 @@ SELECTOR = types.NotebookDocumentSyncOptions(
 )
 """The notebooks and cells that clients are to send: all."""
 
+FIRST = 1_000
+"""Characters of a cell in which its first line is looked for."""
 BETWEEN = "\n\n"
 """The text between two cells."""
 
@@ -25,11 +29,17 @@ def notebook_of(workspace: Workspace, cell: str) -> types.NotebookDocument | Non
 
 
 def within(workspace: Workspace, document: Document, excerpt: Excerpt) -> Excerpt:
-    """A position in a cell as a position in the text of its notebook's cells; other documents' positions unchanged."""
+    """A position in a cell as a position in the text of its notebook's cells; other documents' positions unchanged.
+
+    What IPython alone understands is a comment there, of the same length.
+    """
     notebook = notebook_of(workspace, document.uri)
     if notebook is None:
         return excerpt
-    cells = [cell for cell in _cells(workspace, notebook) if cell.language_id == document.language_id]
+    language = _language(document)
+    if document.language_id == "python":
+        excerpt = replace(excerpt, text=magics.without_magics(excerpt.text))
+    cells = [cell for cell in _cells(workspace, notebook) if _language(cell) == language]
     if document not in cells:
         return excerpt
     index = cells.index(document)
@@ -45,8 +55,25 @@ def name_of(workspace: Workspace, document: Document) -> str:
     notebook = notebook_of(workspace, document.uri)
     if notebook is None:
         return document.path
-    suffixes = by_id(document.language_id or "").suffixes
+    suffixes = by_id(_language(document) or "").suffixes
     return Document(notebook.uri).path + (suffixes[0] if suffixes else "")
+
+
+def language_of(workspace: Workspace, document: Document) -> str | None:
+    """The language of a document; of a cell, what its first line says. None where it is not known."""
+    return _language(document) if notebook_of(workspace, document.uri) is not None else document.language_id
+
+
+def is_foreign(workspace: Workspace, document: Document, row: int) -> bool:
+    """Whether a line of a cell is of no language that is known, such as a command of IPython: nothing completes it."""
+    if document.language_id != "python" or notebook_of(workspace, document.uri) is None:
+        return False
+    text = document.text()
+    return magics.language_of(text) is None or magics.is_magic(text, sum(map(len, document.lines[:row])))
+
+
+def _language(cell: Document) -> str | None:
+    return magics.language_of(cell.beginning(FIRST)) if cell.language_id == "python" else cell.language_id
 
 
 def _cells(workspace: Workspace, notebook: types.NotebookDocument) -> list[Document]:
@@ -61,5 +88,6 @@ def _texts(cells: Iterable[Document], most: int) -> tuple[list[str], bool]:
         most -= cell.length + len(BETWEEN)
         if most < 0:
             return texts, False
-        texts.append(cell.text().rstrip("\n"))
+        text = magics.without_magics(cell.text()) if cell.language_id == "python" else cell.text()
+        texts.append(text.rstrip("\n"))
     return texts, True

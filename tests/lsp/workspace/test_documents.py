@@ -142,3 +142,12 @@ def test_handlers_leave_nothing_behind():
         protocol._execute_handler(msg_id=str(number), handler=steps, callback=done.append)
     assert len(done) == 3
     assert not protocol._request_futures
+
+
+def test_lone_carriage_returns_are_line_feeds_for_whoever_reads():
+    document = Document("file:///a.py", "a\r  b\r\nc\n\rd", 1, "python")
+    assert (document.text(), document.length) == ("a\n  b\r\nc\n\nd", 11)
+    excerpt = document.excerpt(1, 3)
+    assert (excerpt.text, excerpt.offset) == (document.text(), 5)
+    assert document.beginning(4) == "a\n  "
+    assert document.lines == ("a\r", "  b\r\n", "c\n", "\r", "d")  # as the editor counts them

@@ -126,3 +126,21 @@ async def test_of_large_notebooks_the_nearest_cells_count():
     assert (found.begins, found.ends) == (False, False)
     assert found.text == BETWEEN.join(["1" * sizes[1], "2" * sizes[2], "33333", "4" * 40])
     assert found.text[: found.offset].endswith("2\n\n33")
+
+
+async def test_what_is_no_python_is_not_completed_as_python(cells):
+    texts = [
+        ("python", "%matplotlib inline\n"),
+        ("python", "%%bash\nls 'a"),
+        ("python", "!ls\nab"),
+        ("python", "%%x\ny"),
+    ]
+    uri = "file:///work/magic.ipynb"
+    cells.client.notebook_document_did_open(notebook(texts, uri))
+    [item] = (await cells.ask(1, 2, cell(2))).items
+    assert item.insert_text == "ab<\nab|128>"
+    await until(lambda: cells.said("learns magic.ipynb.py in no workspace, 26 characters, 26"))  # those of Python
+    assert [each.insert_text for each in (await cells.ask(1, 5, cell(1))).items] == ["ls 'a< 'a|128>"]
+    assert cells.said("begin magic.ipynb.sh")
+    for line, column, number in ((0, 3, 2), (0, 18, 0), (1, 1, 3)):
+        assert not (await cells.ask(line, column, cell(number))).items
