@@ -15,6 +15,7 @@ import os
 import shutil
 import subprocess
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -126,7 +127,7 @@ class PythonJudge(Judge):
         """Nothing is started."""
 
 
-def _changed(before: list[Place], after: list[Place]) -> set[Any]:
+def _changed(before: Sequence[Place], after: Sequence[Place]) -> set[Any]:
     if len(before) != len(after):
         return set()
     return {old.variable for old, new in zip(before, after, strict=True) if old.text != new.text}

@@ -6,6 +6,7 @@ import ast
 import symtable
 import warnings
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 Variable = tuple[int, str]
@@ -22,7 +23,8 @@ class Place(NamedTuple):
     variable: Variable | None
 
 
-def places_of(text: str) -> list[Place]:
+@lru_cache(4)
+def places_of(text: str) -> tuple[Place, ...]:
     """The names of a module in an order that only its syntax decides.
 
     Raises:
@@ -34,7 +36,7 @@ def places_of(text: str) -> list[Place]:
         tree = ast.parse(text)
         table = symtable.symtable(text, "module.py", "exec")
     reader = _Reader(table)
-    return list(reader.read(tree, _Scope(table, None)))
+    return tuple(reader.read(tree, _Scope(table, None)))
 
 
 class _Scope:

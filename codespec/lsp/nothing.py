@@ -31,7 +31,7 @@ PRIVATE = Nothing("private file", "This file is private or seems to hold a secre
 NOT_FITTING = Nothing("did not fit", "What the model wrote does not fit what follows the cursor")
 TIME = Nothing("time was up", "The time for an answer was up before a line was whole (`time_budget_ms`)")
 NO_MORE = Nothing("nothing to add", "The model would end the text here")
-FOREIGN = Nothing("other language", "The cell is in another language than the notebook")
+FOREIGN = Nothing("other language", "This cell, or its line, is in another language than the notebook")
 SWITCHED_OFF = Nothing("off here", "Completions are switched off for this language")
 FAILED = Nothing("failed", "The completion failed; the log says why")
 

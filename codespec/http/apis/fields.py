@@ -139,7 +139,7 @@ class Fields:
 def _range(low: float, high: float) -> str:
     if low == -math.inf:
         return "" if high == math.inf else f" of at most {high:g}"
-    return f" of {low:g} or more" if high >= 2**31 - 1 else f" from {low:g} to {high:g}"
+    return f" of {low:g} or more" if high == math.inf else f" from {low:g} to {high:.10g}"
 
 
 def read_fields(body: bytes | bytearray, depth: int, status: int = 400) -> Fields:

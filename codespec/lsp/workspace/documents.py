@@ -77,6 +77,7 @@ class Document(TextDocument):
 
     Attributes:
         marks: lines to follow; added and removed by their users.
+        lost: whether a change could not be read: the editor has another text, until it sends all of it.
     """
 
     def __init__(
@@ -94,6 +95,7 @@ class Document(TextDocument):
         super().__init__(uri, "", version, language_id, local, sync_kind, position_codec)
         self.units = Units(self.position_codec.encoding)
         self.marks: list[Mark] = []
+        self.lost = False
         self._lines = split_lines(source or "")
         self._length = len(source or "")
         self._text: str | None = source or ""
@@ -197,6 +199,7 @@ class Document(TextDocument):
         return self._lines[row]
 
     def _apply_full_change(self, change: types.TextDocumentContentChangeEvent) -> None:
+        self.lost = False
         self._lines = split_lines(change.text)
         self._length = len(change.text)
         self._text = change.text
@@ -253,6 +256,16 @@ class Documents(Workspace):
         else:
             logger.info("a document was changed that is not open: %s", text_doc.uri)
 
+    def lose(self, uri: str) -> bool:
+        """Note that a change of a document, or of a notebook's cells, could not be read; whether any is open."""
+        notebook = self.notebook_documents.get(unquote(uri))
+        uris = [uri] if notebook is None else [cell.document for cell in notebook.cells]
+        found = [self.text_documents.get(unquote(each)) for each in uris]
+        for document in found:
+            if isinstance(document, Document):
+                document.lost = True
+        return any(found)
+
     def update_notebook_document(self, params: types.DidChangeNotebookDocumentParams) -> None:
         """Apply a change of a notebook that is open."""
         if unquote(params.notebook_document.uri) in self.notebook_documents:
@@ -262,6 +275,6 @@ class Documents(Workspace):
 
 
 def open_document(workspace: Workspace, uri: str) -> Document | None:
-    """An open document; one that is not open is never read from the disk."""
+    """An open document whose text is known; one that is not open is never read from the disk."""
     document = workspace.text_documents.get(unquote(uri))
-    return document if isinstance(document, Document) else None
+    return document if isinstance(document, Document) and not document.lost else None

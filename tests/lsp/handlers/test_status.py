@@ -162,6 +162,7 @@ async def test_the_log_does_not_quote_what_is_malformed_either(tmp_path):
         assert server.answer(1)["error"]["code"] == -32602
         document = {"uri": URI, "version": marker}
         server.notify("textDocument/didChange", {"textDocument": document, "contentChanges": [marker]})
+        server.open("x = \n")  # nothing is offered where a change could not be read
         server.notify("textDocument/didOpen", {"textDocument": {"text": marker}})
         server.notify("textDocument/didChange", {"contentChanges": [{"text": marker}], "textDocument": {"uri": "x:y"}})
         server.notify("no/such/notification", {"text": marker})
