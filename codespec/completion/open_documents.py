@@ -138,13 +138,14 @@ class OpenDocuments:
         size = len(suffix) if to_the_end else len(window(suffix))
         early = tree.early_errors(language, offset, path) if tree is not None and all(whole) else None
         lexical = LexicalCheck(prefix, suffix, language, bool(rule.closer) and not rule.closed)
+        lost = found.state is None and grammar != "none" and bool(language.grammar)
         check = TreeCheck(tree, offset, lead, size, closer, not whole[1], early, lexical) if tree is not None else None
 
         fit = SuffixGate(
             self._engine.vocabulary,
             suffix,
             found.state.copy() if found.state is not None else None,
-            _judge(language, prefix, suffix, len(lead), all(whole), check, lexical),
+            _judge(language, prefix, suffix, len(lead), all(whole), check, lexical, lost),
             lambda generated: [each for each in tidy.variants(generated) if tidy.may_fit(each)],
             found.outside,
             whole=to_the_end,
@@ -265,13 +266,21 @@ def _problems_with(tree: SyntaxTree, offset: int, text: str) -> float:
 
 
 def _judge(
-    language: Language, prefix: str, suffix: str, lead: int, whole: bool, check: TreeCheck | None, lexical: LexicalCheck
-) -> Check | None:
+    language: Language, prefix: str, suffix: str, lead: int, whole: bool, check: TreeCheck | None,
+    lexical: LexicalCheck, lost: bool,
+) -> Check | None:  # fmt: skip
     """What judges texts beside a grammar, each of which begins with ``lead`` characters of the document: its tree,
-    signs alone where there is none, and the language's own parser where that knows more of a ``whole`` document."""
+    signs alone where there is none, and the language's own parser where that knows more of a ``whole`` document.
+
+    Args:
+        lost: whether the grammar of the language does not take the document; without another judge the text then keeps
+            to the cursor's line.
+    """
     judge: Check | None = check
     if check is None and language.id in BALANCED:
         judge = partial(_keeps_signs, lexical, lead)
+    elif check is None and lost:
+        judge = partial(_stays_in_line, lead)
     if whole and _names_once(language, prefix, suffix):
         judge = partial(_stays_well_formed, language, prefix, suffix, lead, judge)
     return judge
@@ -280,6 +289,11 @@ def _judge(
 def _keeps_signs(lexical: LexicalCheck, lead: int, text: str, strict: bool = True) -> bool:
     """Whether a text that begins with ``lead`` characters of the document fits, strictly or not, by its signs alone."""
     return lexical(text[lead:])
+
+
+def _stays_in_line(lead: int, text: str, strict: bool = True) -> bool:
+    """Whether a text that begins with ``lead`` characters of the document ends in the cursor's line."""
+    return "\n" not in text[lead:]
 
 
 def _names_once(language: Language, prefix: str, suffix: str) -> bool:

@@ -4,6 +4,7 @@ import json
 import random
 import threading
 from dataclasses import replace
+from importlib.util import find_spec
 
 import pytest
 
@@ -314,6 +315,17 @@ def test_a_file_that_is_broken_further_up_is_read_from_a_block_on(engine):
 def test_a_text_outside_of_the_grammar_is_completed_without_it(engine):
     completion, _ = fill(Completer(engine, replace(BASE, grammar="auto")), "{\n!!! ", 6)
     assert completion.report["grammar"] == "none (json: line 2 does not match it)"
+
+
+@pytest.mark.skipif(find_spec("tree_sitter_yaml") is not None, reason="there is a parser of YAML")
+@pytest.mark.parametrize("key", ["? a\n: 1\n", "*a : 1\n"])
+def test_outside_of_the_grammar_and_without_another_judge_a_text_ends_with_its_line(engine, key):
+    text = f"x: &a 1\n{key}services:\n  one:\n    image: \nother: 1\n"
+    completer = Completer(engine, replace(BASE, grammar="auto"))
+    completion, _ = fill(completer, text, text.index("image: ") + 7, "yaml", "a.yaml")
+    assert completion.report["grammar"].startswith("none (yaml: ")
+    assert completion.report["gate"] in ("passed", "cut", "dropped")
+    assert "\n" not in completion.text
 
 
 def test_a_part_of_a_document_is_read_from_an_enclosing_statement_on(engine):
