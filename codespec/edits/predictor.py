@@ -243,7 +243,7 @@ class EditPredictor:
             attempt.why = self._why_not(request, attempt.place, changes)
         else:
             attempt.why = "rejected" if new else "again"
-        if not attempt.why and window.path == request.path and renames_another(request, changes):
+        if not attempt.why and renames_another(request, window, changes):
             attempt.why = "another name"
         if not attempt.why and self._copies and brings_names(request, window.text, changes):
             attempt.why = "unknown name"

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from pathlib import PurePath
 
 from codespec.edits.difference import Hunk, word_hunks
 from codespec.edits.lines import lines_of
-from codespec.edits.request import EditRequest, RecentEdit
+from codespec.edits.request import EditRequest, OtherDocument, RecentEdit
 from codespec.edits.reversal import Done, done
+from codespec.edits.windows import Window
 from codespec.languages import by_id
-from codespec.syntax.scopes.renaming import Use, Uses, still_called
+from codespec.syntax.scopes.renaming import Use, Uses, other_uses, still_called
 
 _NAME = re.compile(r"[^\W\d]\w*")
 
@@ -24,33 +26,49 @@ def rest_of_rename(request: EditRequest) -> list[Hunk]:
     last = request.recent[-1] if request.recent else None
     if last is not None and last.path == request.path:
         for old, new in _replaced(last, only_names=True):
-            uses = _uses(request, old, new)
+            uses = _uses(request, OtherDocument(request.path, request.language, request.text), old, new)
             if uses.same:
                 return [_renamed(each, len(old), new) for each in uses.same]
     return []
 
 
-def renames_another(request: EditRequest, changes: Sequence[Hunk]) -> bool:
-    """Whether changes of the document carry a name that a recent edit replaced by another one on to where that may
-    stand for something else."""
+def renames_another(request: EditRequest, window: Window, changes: Sequence[Hunk]) -> bool:
+    """Whether changes of the document that a window is of carry a name that a recent edit replaced by another one on to
+    where that may stand for something else."""
     put_in = set(_NAME.findall(" ".join(change.text for change in changes)))
-    own = (edit for edit in request.recent if edit.path == request.path)
-    pairs = {(old, new) for edit in own for old, new in _replaced(edit) if new in put_in}
+    begun = {(edit.path, *pair) for edit in request.recent for pair in _replaced(edit) if pair[1] in put_in}
     return any(
-        change.start <= at + len(old) and change.end >= at and _becomes(request.text, change, at, old, new)
-        for old, new in pairs
-        for at in _uses(request, old, new).other
+        change.start <= at + len(old) and change.end >= at and _becomes(window.text, change, at, old, new)
+        for path, old, new in begun
+        for at in _others(request, path, window, old, new)
         for change in changes
     )
 
 
-def _uses(request: EditRequest, old: str, new: str) -> Uses:
+def _others(request: EditRequest, path: str, window: Window, old: str, new: str) -> tuple[int, ...]:
+    """Where a name that was replaced in the document of a path stands for something else in that of a window."""
+    document = _document(request, path)
+    uses = _uses(request, document, old, new) if document is not None else Uses()
+    if path == window.path:
+        return uses.other
+    if uses.wide:
+        return other_uses(by_id(window.language), window.text, old, PurePath(path).stem)
+    return tuple(match.start() for match in re.finditer(rf"\b{re.escape(old)}\b", window.text))
+
+
+def _document(request: EditRequest, path: str) -> OtherDocument | None:
+    if path == request.path:
+        return OtherDocument(request.path, request.language, request.text)
+    return next((each for each in request.others if each.path == path), None)
+
+
+def _uses(request: EditRequest, document: OtherDocument, old: str, new: str) -> Uses:
     """Where a name still stands that edits replaced by another one."""
-    by = [edit for edit in request.recent if (old, new) in _replaced(edit)]
-    parts = done(request.text, request.path, by)
-    found = [match.start() for match in re.finditer(rf"\b{re.escape(new)}\b", request.text)]
+    text, by = document.text, [edit for edit in request.recent if (old, new) in _replaced(edit)]
+    parts = done(text, document.path, by)
+    found = [match.start() for match in re.finditer(rf"\b{re.escape(new)}\b", text)]
     places = [place for place in found if _put_in(parts, place)]
-    return still_called(by_id(request.language), request.text, places, old, new) if places else Uses()
+    return still_called(by_id(document.language), text, places, old, new) if places else Uses()
 
 
 def _renamed(use: Use, length: int, new: str) -> Hunk:

@@ -58,7 +58,9 @@ class Soundness:
         if before.formed and not after.formed:
             return "parses worse"
         known = Counter(dict(before.early))
-        if not before.problems.count and any(count > known[kind] for kind, count in after.early):
+        # What was hidden by errors that are mended now is nothing new.
+        mended = before.problems.count > after.problems.count
+        if not mended and any(count > known[kind] for kind, count in after.early):
             return "compiles worse"
         return ""
 

@@ -8,6 +8,7 @@ from codespec.edits.difference import Hunk, applied
 from codespec.edits.history import EditHistory
 from codespec.edits.renames import renames_another, rest_of_rename
 from codespec.edits.request import EditRequest
+from codespec.edits.windows import Window
 
 GLOBAL = """total = 0
 
@@ -104,12 +105,14 @@ def places(text: str, word: str) -> list[int]:
     return [match.start() for match in re.finditer(rf"\b{word}\b", text)]
 
 
-def refused(asked: EditRequest, old: str, new: str) -> list[int]:
-    """The lines in which a change of a model that goes on with the rename is refused."""
+def refused(asked: EditRequest, old: str, new: str, other: str = "") -> list[int]:
+    """The lines, of another document or the same, in which a model's change that goes on with a rename is refused."""
+    text = other or asked.text
+    window = Window("b.py" if other else asked.path, asked.language, text, 0, 0, len(text))
     found = {
-        asked.text.count("\n", 0, at)
-        for at in places(asked.text, old)
-        if renames_another(asked, [Hunk(at, at + len(old), new)])
+        text.count("\n", 0, at)
+        for at in places(text, old)
+        if renames_another(asked, window, [Hunk(at, at + len(old), new)])
     }
     return sorted(found)
 
@@ -147,8 +150,35 @@ def test_a_rename_among_other_changes_counts():
 def test_other_changes_of_a_model_stand():
     asked = request("a.py", GLOBAL, renamed(GLOBAL, 0, "total", "grand_total"))
     at = asked.text.index("return total")
-    assert not renames_another(asked, [Hunk(at, at + len("return total"), "return total + 1")])
-    assert not renames_another(asked, [Hunk(at, at + len("return total"), "return None")])
+    window = Window("a.py", "python", asked.text, 0, 0, len(asked.text))
+    assert not renames_another(asked, window, [Hunk(at, at + len("return total"), "return total + 1")])
+    assert not renames_another(asked, window, [Hunk(at, at + len("return total"), "return None")])
+
+
+OTHER = """from a import total, config
+import a
+
+print(total, a.total)
+print(b.total)
+
+def f(total):
+    return total
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "other", "lines"),
+    [
+        (0, OTHER, [4, 6, 7]),
+        (6, OTHER, [0, 3, 4, 6, 7]),  # a parameter is known nowhere else
+        (0, "total = 1\nprint(total)\n", [0, 1]),
+        (0, "from a import *\nprint(total)\n", []),
+        (0, "import a\na.total = (\n", [1]),  # beside errors nothing is known
+    ],
+)
+def test_other_documents(line, other, lines):
+    asked = request("a.py", GLOBAL, renamed(GLOBAL, line, "total", "grand_total"))
+    assert refused(asked, "total", "grand_total", other) == lines
 
 
 def test_a_rename_goes_on_after_a_part_of_it():

@@ -46,10 +46,12 @@ class Uses:
     Attributes:
         same: that stand for the thing in question.
         other: that stand for something else, or where that is in doubt; in characters. What is in neither may be meant.
+        wide: whether other documents may know the thing by its name.
     """
 
     same: tuple[Use, ...] = ()
     other: tuple[int, ...] = ()
+    wide: bool = False
 
 
 def still_called(language: Language, text: str, places: Sequence[int], old: str, new: str) -> Uses:
@@ -83,7 +85,22 @@ def still_called(language: Language, text: str, places: Sequence[int], old: str,
     same, perhaps = found.uses(before)
     left = set(words) - before
     other = left.intersection(found.places) - perhaps - {each.start for each in same}
-    return Uses(tuple(Use(moved(each.start), each.form) for each in same), tuple(map(moved, sorted(other))))
+    uses = tuple(Use(moved(each.start), each.form) for each in same)
+    return Uses(uses, tuple(map(moved, sorted(other))), found.is_wide(before))
+
+
+def other_uses(language: Language, text: str, name: str, module: str) -> tuple[int, ...]:
+    """Where a name may stand for something else in a document than what another one, ``module``, binds to it at its top
+    level; in characters. It does not where it is imported, or bound nowhere. One thread at a time."""
+    words = tuple(each.start() for each in _words(name, text))
+    if len(text) > LARGEST or language.id not in _READERS or syntax_parser(language) is None:
+        return words
+    try:
+        found = _Document(language, text, name, name)
+    except TooDeepError:
+        return words
+    known = found.imported(module.encode())
+    return tuple(each for each in words if each not in known)
 
 
 def _replaced(text: str, places: Sequence[int], length: int, by: str) -> str:
@@ -143,6 +160,26 @@ class _Document:
             perhaps |= maybe
         return sorted(same), perhaps
 
+    def is_wide(self, changed: set[int]) -> bool:
+        """Whether anything that was renamed where ``changed`` is bound at the top level, or nowhere."""
+        renamed = [each for each in self._names if self._at[id(each)] in changed and each.role.kind != "member"]
+        scopes = {found[0] for each in renamed if (found := self._reader.variable(each)) is not None}
+        return not scopes.isdisjoint({None, self._reader.outermost})
+
+    def imported(self, module: bytes) -> set[int]:
+        """Where the old name is an import, bound nowhere, or an attribute of ``module``; none beside errors."""
+        if self._root.has_error:
+            return set()
+        found = {each: self._reader.variable(each) for each in self._names if each.role.kind != "member"}
+        top = [each for each in found if each.role.kind == "bind" and each.role.scope is self._reader.outermost]
+        imports = bool(top) and all(each.role.form == "fixed" for each in top)
+        scopes = {None, self._reader.outermost} if imports else {None}
+        plain = {
+            self._at[id(each)] for each, variable in found.items() if variable is not None and variable[0] in scopes
+        }
+        members = (each for each in self._names if each.role.kind == "member")
+        return plain | {self._at[id(each)] for each in members if each.owner.split(b".")[-1] == module}
+
     def _of(self, variable: Variable, renamed: Sequence[Name], changed: set[int]) -> _Found:
         """The same of one variable."""
         if self._is_broken(variable[0]):
@@ -172,12 +209,11 @@ class _Document:
             return True  # the new name stands for something there
         # Where only a use was changed, a name that is known may be meant.
         bound = any(each.role.kind == "bind" for each in renamed)
-        return not bound and (self._reader.known(self._new) or any(self._is_seen(each) for each in self._others))
-
-    def _is_seen(self, other: Name) -> bool:
-        """Whether a name is bound in all of the document, or nowhere in it."""
-        found = self._reader.variable(other)
-        return found is None or found[0] is None or found[0] is self._reader.outermost
+        if bound or not self._others:
+            return not bound and self._reader.known(self._new)
+        seen = {None, *(around for each in renamed for around in each.scope.up())}
+        others = (self._reader.variable(each) for each in self._others)
+        return self._reader.known(self._new) or any(found is None or found[0] in seen for found in others)
 
     def _members(self, renamed: Sequence[Name]) -> set[int]:
         """Of attributes that were renamed: those of the same thing, as far as its text tells."""
