@@ -58,7 +58,7 @@ class PythonReader(Reader):
         return name in _BUILTINS
 
     def variable(self, name: Name) -> Variable | None:
-        if name.role.kind == "doubt" or name.text == b"_":
+        if name.role.kind == "doubt":
             return None
         found = self._found(name)
         inside = name.scope.kind == "class"
@@ -131,7 +131,7 @@ class PythonReader(Reader):
 
     def _name(self, node: tree_sitter.Node, text: bytes, scope: Scope, role: Role) -> None:
         if role is _PATTERN:
-            role = binds(scope)
+            role = binds(scope) if text != b"_" else MEMBER
         if self._in_comprehension_of_class(scope, role):
             role = DOUBT
         super()._name(node, text, scope, role)

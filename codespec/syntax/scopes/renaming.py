@@ -170,15 +170,18 @@ class _Document:
         """Where the old name is an import, bound nowhere, or an attribute of ``module``; none beside errors."""
         if self._root.has_error:
             return set()
-        found = {each: self._reader.variable(each) for each in self._names if each.role.kind != "member"}
-        top = [each for each in found if each.role.kind == "bind" and each.role.scope is self._reader.outermost]
-        imports = bool(top) and all(each.role.form == "fixed" for each in top)
+        top = [each.role for each in self._names if each.role.scope is self._reader.outermost]
+        imports = all(role.form == "fixed" for role in top)
         scopes = {None, self._reader.outermost} if imports else {None}
-        plain = {
-            self._at[id(each)] for each, variable in found.items() if variable is not None and variable[0] in scopes
-        }
-        members = (each for each in self._names if each.role.kind == "member")
-        return plain | {self._at[id(each)] for each in members if each.owner.split(b".")[-1] == module}
+        found = set()
+        for each in self._names:
+            variable = self._reader.variable(each)
+            if each.role.kind == "member":
+                known = each.owner.split(b".")[-1] == module
+            else:
+                known = variable is not None and variable[0] in scopes
+            found |= {self._at[id(each)]} if known else set()
+        return found
 
     def _of(self, variable: Variable, renamed: Sequence[Name], changed: set[int]) -> _Found:
         """The same of one variable."""
