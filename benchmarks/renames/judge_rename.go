@@ -68,7 +68,11 @@ func groups(asked request, imports types.Importer, set *token.FileSet) [][][2]in
 		} else if ident.Obj != nil {
 			at = ident.Obj.Pos() // where a type is not known, the parser still knows the scopes
 		}
-		if at.IsValid() && set.File(at) == set.File(ident.Pos()) {
+		object := info.Uses[ident]
+		if object == nil {
+			object = info.Defs[ident]
+		}
+		if at.IsValid() && isVariable(object) && set.File(at) == set.File(ident.Pos()) {
 			start := set.Position(ident.Pos()).Offset
 			found[at] = append(found[at], [2]int{start, start + len(ident.Name)})
 		}
@@ -79,6 +83,20 @@ func groups(asked request, imports types.Importer, set *token.FileSet) [][][2]in
 		all = append(all, places)
 	}
 	return all
+}
+
+// Whether an object is more than a field, a method or a label; what is not known is.
+func isVariable(object types.Object) bool {
+	switch each := object.(type) {
+	case *types.Var:
+		return !each.IsField()
+	case *types.Func:
+		signature, ok := each.Type().(*types.Signature)
+		return !ok || signature.Recv() == nil
+	case *types.Label:
+		return false
+	}
+	return true
 }
 
 func main() {

@@ -86,6 +86,10 @@ class Judge(ABC):
         """
 
     @abstractmethod
+    def of_others(self, rename: Rename, changed: set[int]) -> int:
+        """How many of the places that are changed, in the text before the rename, are other variables."""
+
+    @abstractmethod
     def close(self) -> None:
         """End what the judge has started."""
 
@@ -122,6 +126,18 @@ class PythonJudge(Judge):
         same = len({(one.variable, two.variable) for one, two in zip(before, final, strict=True)})
         captured = not missed and not same == len({e.variable for e in before}) == len({e.variable for e in final})
         return Judged(wrong, missed, captured)
+
+    def of_others(self, rename: Rename, changed: set[int]) -> int:
+        before, begun = places_of(rename.text), places_of(rename.begun)
+        variables = _changed(before, begun)
+        try:
+            final = places_of(_applied(rename, dict.fromkeys(changed, rename.new)))
+            pairs = list(zip(before, final, strict=True))
+        except (SyntaxError, ValueError, LookupError):
+            return len(changed)
+        return sum(
+            old.text != new.text and old.variable is not None and old.variable not in variables for old, new in pairs
+        )
 
     def close(self) -> None:
         """Nothing is started."""
@@ -174,6 +190,10 @@ class _ByPlaces(Judge):
     def uses(self, rename: Rename) -> int:
         places = self._places(rename.path, rename.text, rename.place)
         return len(places) - 1 if rename.place in places else 0
+
+    def of_others(self, rename: Rename, changed: set[int]) -> int:
+        own = self._places(rename.path, rename.text, rename.place)
+        return sum(place in self._places(rename.path, rename.text, place) for place in changed if place not in own)
 
     def judged(self, rename: Rename, offered: dict[int, str]) -> Judged:
         places = self._places(rename.path, rename.text, rename.place)

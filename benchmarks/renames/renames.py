@@ -15,13 +15,16 @@ from benchmarks.progress import Say
 from benchmarks.renames.judges import GoJudge, Judge, Judged, PythonJudge, Rename, TypeScriptJudge
 from codespec.edits.difference import Hunk
 from codespec.edits.history import EditHistory
-from codespec.edits.renames import rest_of_rename
+from codespec.edits.renames import renames_another, rest_of_rename
 from codespec.edits.request import EditRequest
+from codespec.edits.windows import Window
 from codespec.languages import by_path
 from codespec.protocols import CodespecError
 
 LARGEST = 120_000
 """Characters of a file that renames are begun in."""
+MOST_CHANGES = 40
+"""Places where a model's change is judged, of one rename."""
 TRIES = 40
 """Words of a file that are tried."""
 FRESH = 0.7
@@ -50,11 +53,25 @@ def begin(path: Path, text: str, judge: Judge, chooser: random.Random) -> Rename
 
 def offered(rename: Rename) -> dict[int, str]:
     """What is offered: by the place of a name in the text before the rename, what is to stand there."""
+    return dict(_place(rename, each) for each in rest_of_rename(_request(rename)))
+
+
+def let_pass(rename: Rename, chooser: random.Random) -> set[int]:
+    """Where a model's change that goes on with the rename would be shown, of ``MOST_CHANGES`` words of that name, as
+    places in the text before the rename."""
+    request, length = _request(rename), len(rename.old)
+    window = Window(request.path, request.language, request.text, 0, 0, len(request.text))
+    found = [each.start() for each in _WORD.finditer(request.text) if each[0] == rename.old]
+    found = chooser.sample(found, min(MOST_CHANGES, len(found)))
+    changes = [Hunk(at, at + length, rename.new) for at in found]
+    return {_place(rename, each)[0] for each in changes if not renames_another(request, window, [each])}
+
+
+def _request(rename: Rename) -> EditRequest:
     history, path, begun = EditHistory(), str(rename.path), rename.begun
     history.opened(path, rename.text)
     history.changed(path, begun, now=1.0)
-    request = EditRequest(path, by_path(path).id, begun, rename.place + len(rename.new), history.recent())
-    return dict(_place(rename, each) for each in rest_of_rename(request))
+    return EditRequest(path, by_path(path).id, begun, rename.place + len(rename.new), history.recent())
 
 
 def _place(rename: Rename, change: Hunk) -> tuple[int, str]:
@@ -103,7 +120,7 @@ def run(paths: Sequence[Path], languages: Sequence[str], count: int, seed: int, 
         out.write_text("".join(json.dumps(each) + "\n" for each in found), "utf-8")
     for line in report(found):
         print(line)
-    return int(any(each["wrong"] or each["captured"] for each in found))
+    return int(any(each["wrong"] or each["captured"] or each["of_others"] for each in found))
 
 
 def _judged(
@@ -137,6 +154,7 @@ def judge_of(language: str, folder: Path) -> Judge:
 
 def _row(language: str, rename: Rename, judge: Judge) -> dict[str, object]:
     places = offered(rename)
+    passed = let_pass(rename, random.Random(rename.place))
     judged = judge.judged(rename, places) if places else Judged(0, judge.uses(rename))
     return {
         "language": language,
@@ -151,13 +169,19 @@ def _row(language: str, rename: Rename, judge: Judge) -> dict[str, object]:
         "wrong": judged.wrong,
         "missed": judged.missed,
         "captured": judged.captured,
+        "passed": len(passed),
+        "of_others": judge.of_others(rename, passed) if passed else 0,
     }
 
 
 def report(rows: Sequence[dict[str, object]]) -> Iterator[str]:
-    """A table: of renames to names that are new in their file, how many places are found, too."""
-    yield "| | renames | with an offer | wrong | captured | to a new name | whole | places due | offered |"
-    yield "|---|---|---|---|---|---|---|---|---|"
+    """A table: what is offered, what changes of a model would be let pass, and how many of them are of other variables;
+    of renames to names that are new in their file, how many places are found, too."""
+    yield (
+        "| | renames | with an offer | wrong | captured | let pass | of other variables | to a new name | whole "
+        "| places due | offered |"
+    )
+    yield "|---|---|---|---|---|---|---|---|---|---|---|"
     for language in dict.fromkeys(str(each["language"]) for each in rows):
         of = [each for each in rows if each["language"] == language]
         fresh = [each for each in of if each["fresh"]]
@@ -166,7 +190,8 @@ def report(rows: Sequence[dict[str, object]]) -> Iterator[str]:
             sums.update({name: int(str(each[name])) for name in ("due", "missed")})
         cells = [
             language, len(of), sum(bool(each["offered"]) for each in of), sum(bool(each["wrong"]) for each in of),
-            sum(bool(each["captured"]) for each in of), len(fresh), sum(not each["missed"] for each in fresh),
+            sum(bool(each["captured"]) for each in of), sum(int(str(each["passed"])) for each in of),
+            sum(int(str(each["of_others"])) for each in of), len(fresh), sum(not each["missed"] for each in fresh),
             sums["due"], sums["due"] - sums["missed"],
         ]  # fmt: skip
         yield "| " + " | ".join(f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in cells) + " |"

@@ -1,5 +1,6 @@
 """Judges of renames tell what is another variable, and renames in files of this repository go on as they say."""
 
+import random
 import shutil
 from contextlib import closing
 from pathlib import Path
@@ -7,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.renames.judges import GoJudge, Judged, PythonJudge, Rename, TypeScriptJudge
-from benchmarks.renames.renames import offered, report, run
+from benchmarks.renames.renames import let_pass, offered, report, run
 from codespec.protocols import CodespecError
 
 PYTHON = "total = 0\n\ndef add(n):\n    global total\n    total += n\n\ndef other(total):\n    return total\n"
@@ -36,6 +37,8 @@ def checked(judge, name, text, own):
     others = set(range(1, len(places(text)))) - set(own)
     for each in others:
         assert judged(judge, rename, [each]).wrong == 1
+        assert judge.of_others(rename, {places(text)[each]}) == 1
+    assert judge.of_others(rename, let_pass(rename, random.Random(1))) == 0
     assert judged(judge, rename, []).missed == len(own)
 
 
@@ -72,7 +75,8 @@ def test_renames_in_this_repository(tmp_path, capsys):
 
 def test_what_is_wrong_fails(tmp_path):
     row = {"language": "python", "fresh": True, "due": 2, "offered": 3, "wrong": 1, "missed": 0, "captured": False}
-    assert list(report([row]))[-1] == "| python | 1 | 1 | 1 | 0 | 1 | 1 | 2 | 2 |"
+    row |= {"passed": 5, "of_others": 2}
+    assert list(report([row]))[-1] == "| python | 1 | 1 | 1 | 0 | 5 | 2 | 1 | 1 | 2 | 2 |"
 
 
 def test_languages_without_a_judge_are_named(tmp_path):
