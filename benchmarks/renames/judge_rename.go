@@ -1,5 +1,6 @@
 // Lines of JSON in, lines of JSON out: which names of a Go file are one object for go/types.
-// {"path": …, "text": …} -> [[[start, end], …], …], each list the places of one object that is declared in the file.
+// {"path": …, "text": …} -> [[start, …], …], each list the places of one object that is declared in the file, but for the
+// first: what nothing is known of, since its package is not there.
 package main
 
 import (
@@ -32,7 +33,7 @@ func (k known) Import(path string) (*types.Package, error) {
 	return k.source.Import(path)
 }
 
-func groups(asked request, imports types.Importer, set *token.FileSet) [][][2]int {
+func groups(asked request, imports types.Importer, set *token.FileSet) [][]int {
 	file, err := parser.ParseFile(set, asked.Path, asked.Text, 0)
 	if err != nil {
 		return nil
@@ -51,7 +52,7 @@ func groups(asked request, imports types.Importer, set *token.FileSet) [][][2]in
 	info := &types.Info{Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{}}
 	config := types.Config{Importer: imports, Error: func(error) {}, FakeImportC: true}
 	config.Check(file.Name.Name, set, files, info)
-	found := map[token.Pos][][2]int{}
+	found, unknown := map[token.Pos][]int{}, []int{}
 	ast.Inspect(file, func(node ast.Node) bool {
 		ident, ok := node.(*ast.Ident)
 		if !ok || ident.Name == "_" {
@@ -73,12 +74,13 @@ func groups(asked request, imports types.Importer, set *token.FileSet) [][][2]in
 			object = info.Defs[ident]
 		}
 		if at.IsValid() && isVariable(object) && set.File(at) == set.File(ident.Pos()) {
-			start := set.Position(ident.Pos()).Offset
-			found[at] = append(found[at], [2]int{start, start + len(ident.Name)})
+			found[at] = append(found[at], set.Position(ident.Pos()).Offset)
+		} else if object == nil && !at.IsValid() {
+			unknown = append(unknown, set.Position(ident.Pos()).Offset)
 		}
 		return true
 	})
-	all := [][][2]int{}
+	all := [][]int{unknown}
 	for _, places := range found {
 		all = append(all, places)
 	}

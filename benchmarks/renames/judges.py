@@ -191,6 +191,10 @@ class _ByPlaces(Judge):
         places = self._places(rename.path, rename.text, rename.place)
         return len(places) - 1 if rename.place in places else 0
 
+    def _unknown(self, path: Path, text: str) -> list[int]:
+        """Places of which the judge cannot tell anything."""
+        return []
+
     def of_others(self, rename: Rename, changed: set[int]) -> int:
         own = self._places(rename.path, rename.text, rename.place)
         return sum(place in self._places(rename.path, rename.text, place) for place in changed if place not in own)
@@ -198,7 +202,8 @@ class _ByPlaces(Judge):
     def judged(self, rename: Rename, offered: dict[int, str]) -> Judged:
         places = self._places(rename.path, rename.text, rename.place)
         wanted = {place: before + rename.new + behind for place, (before, behind) in places.items()}
-        wrong = sum(wanted.get(place) != text for place, text in offered.items())
+        unknown = self._unknown(rename.path, rename.text)
+        wrong = sum(wanted.get(place) != text for place, text in offered.items() if place not in unknown)
         missed = len(wanted.keys() - offered.keys() - {rename.place})
         if wrong or missed:
             return Judged(wrong, missed)
@@ -278,10 +283,13 @@ class GoJudge(_ByPlaces):
         self._known = lru_cache(4)(self._groups)
 
     def _places(self, path: Path, text: str, place: int) -> dict[int, tuple[str, str]]:
-        group = next((each for each in self._known(path, text) if place in each), ())
+        group = next((each for each in self._known(path, text)[1:] if place in each), ())
         return dict.fromkeys(group, ("", ""))
+
+    def _unknown(self, path: Path, text: str) -> list[int]:
+        return self._known(path, text)[0]
 
     def _groups(self, path: Path, text: str) -> list[list[int]]:
         data = text.encode()
-        answer = self._program.ask({"path": str(path.resolve()), "text": text}) or []
-        return [[len(data[:start].decode()) for start, _ in group] for group in answer]
+        answer = self._program.ask({"path": str(path.resolve()), "text": text}) or [[]]
+        return [[len(data[:start].decode()) for start in group] for group in answer]

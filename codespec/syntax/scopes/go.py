@@ -30,7 +30,7 @@ _KNOWN = frozenset(
 )
 _KEYWORDS = frozenset(
     b"break case chan const continue default defer else fallthrough for func go goto if import interface map package "
-    b"range return select struct switch type var".split()
+    b"range return select struct switch type var nil true false iota".split()
 )
 _BLOCKS = (
     "block", "if_statement", "for_statement", "expression_switch_statement", "expression_case", "type_case",

@@ -37,8 +37,9 @@ _KNOWN = frozenset(
 _KEYWORDS = frozenset(
     b"await break case catch class const continue debugger default delete do else enum export extends false finally "
     b"for function if implements import in instanceof interface let new null package private protected public return "
-    b"static super switch this throw true try typeof var void while with yield".split()
+    b"static super switch this throw true try typeof undefined var void while with yield".split()
 )
+_OWN_TYPES = frozenset(b"any unknown never void string number boolean bigint symbol object".split())
 _DECLARED_FUNCTIONS = ("function_declaration", "generator_function_declaration", "function_signature")
 _FUNCTIONS = (
     *_DECLARED_FUNCTIONS, "function_expression", "generator_function", "arrow_function", "method_definition",
@@ -80,7 +81,7 @@ class JavaScriptReader(Reader):
 
     def unsafe(self, variable: Variable, new: bytes) -> bool:
         scope, name = variable
-        if b"arguments" in (name, new):
+        if b"arguments" in (name, new) or (new in _OWN_TYPES and scope is not None and scope.bound[name][0] & TYPE):
             return True
         return any(each is scope for evaluated in self._evaluated for each in evaluated.up())
 

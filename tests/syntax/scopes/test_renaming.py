@@ -97,10 +97,22 @@ def test_what_is_nested_too_deep_is_in_doubt(language, opens, closes):
     assert found.same == ()
 
 
-@pytest.mark.parametrize("keyword", ["class", "None"])
-def test_a_keyword_is_no_name(keyword):
-    text = f"def f({keyword}):\n    return old\n"
-    assert uses("python", text, "old", keyword).same == ()
+@pytest.mark.parametrize(
+    ("language", "text", "keyword"),
+    [
+        ("python", "def f(NEW):\n    return old\n", "class"),
+        ("python", "def f(NEW):\n    return old\n", "None"),
+        ("go", "package p\nfunc f(NEW int) int { return old }", "nil"),
+        ("go", "package p\nfunc f(NEW int) int { return old }", "range"),
+        ("javascript", "function f(NEW) { return old }", "new"),
+        ("javascript", "function f(NEW) { return old }", "undefined"),
+        ("typescript", "type NEW = 1; let x: old", "string"),
+        ("typescript", "function f<NEW>(x: old): any {}", "any"),
+    ],
+)
+def test_what_has_a_meaning_of_its_own_is_no_name(language, text, keyword):
+    assert uses(language, text.replace("NEW", keyword), "old", keyword).same == ()
+    assert uses(language, text.replace("NEW", "new1"), "old", "new1").same
 
 
 def test_places_are_in_characters():
