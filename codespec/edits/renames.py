@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from pathlib import PurePath
 
-from codespec.edits.difference import Hunk, word_hunks
+from codespec.edits.difference import Hunk, whole_words, word_hunks
 from codespec.edits.lines import lines_of
 from codespec.edits.request import EditRequest, OtherDocument, RecentEdit
 from codespec.edits.reversal import Done, done
@@ -35,7 +35,7 @@ def rest_of_rename(request: EditRequest) -> list[Hunk]:
 def renames_another(request: EditRequest, window: Window, changes: Sequence[Hunk]) -> bool:
     """Whether changes of the document that a window is of carry a name that a recent edit replaced by another one on to
     where that may stand for something else."""
-    put_in = set(_NAME.findall(" ".join(change.text for change in changes)))
+    put_in = {name for change in changes for name in _NAME.findall(_in_whole_words(window.text, change))}
     begun = {(edit.path, *pair) for edit in request.recent for pair in _replaced(edit) if pair[1] in put_in}
     return any(
         change.start <= at + len(old) and change.end >= at and _becomes(window.text, change, at, old, new)
@@ -68,7 +68,9 @@ def _uses(request: EditRequest, document: OtherDocument, old: str, new: str) -> 
     parts = done(text, document.path, by)
     found = [match.start() for match in re.finditer(rf"\b{re.escape(new)}\b", text)]
     places = [place for place in found if _put_in(parts, place)]
-    return still_called(by_id(document.language), text, places, old, new) if places else Uses()
+    if not places:  # the lines that were edited are others now
+        return Uses(other=tuple(match.start() for match in re.finditer(rf"\b{re.escape(old)}\b", text)))
+    return still_called(by_id(document.language), text, places, old, new)
 
 
 def _renamed(use: Use, length: int, new: str) -> Hunk:
@@ -78,6 +80,12 @@ def _renamed(use: Use, length: int, new: str) -> Hunk:
     if use.form == "export":  # export { old } -> export { new as old }
         return Hunk(use.start, use.start, f"{new} as ")
     return Hunk(use.start, end, new)
+
+
+def _in_whole_words(text: str, change: Hunk) -> str:
+    """What a change puts in, with the rest of the words at both ends: a name may only become longer."""
+    low, high = whole_words(text, change.start, change.end)
+    return text[low : change.start] + change.text + text[change.end : high]
 
 
 def _becomes(text: str, change: Hunk, at: int, old: str, new: str) -> bool:

@@ -1,10 +1,11 @@
 """Renames that were begun: what finishes them, and which changes of a model go on with them elsewhere."""
 
 import re
+from dataclasses import replace
 
 import pytest
 
-from codespec.edits.difference import Hunk, applied
+from codespec.edits.difference import Hunk, applied, hunks
 from codespec.edits.history import EditHistory
 from codespec.edits.renames import renames_another, rest_of_rename
 from codespec.edits.request import EditRequest
@@ -114,6 +115,12 @@ def refused(asked: EditRequest, old: str, new: str, other: str = "") -> list[int
         for at in places(text, old)
         if renames_another(asked, window, [Hunk(at, at + len(old), new)])
     }
+    shortest = {  # as a model's changes come, where a name only becomes longer
+        text.count("\n", 0, at)
+        for at in places(text, old)
+        if renames_another(asked, window, hunks(text, text[:at] + new + text[at + len(old) :]))
+    }
+    assert shortest == found
     return sorted(found)
 
 
@@ -145,6 +152,14 @@ def test_a_rename_among_other_changes_counts():
     assert refused(request("a.py", GLOBAL, begun), "total", "grand_total") == [6, 7, 10]
     further = begun.replace("pass", "print(n)")
     assert refused(request("a.py", GLOBAL, begun, further), "total", "grand_total") == [6, 7, 10]
+
+
+def test_a_rename_whose_lines_are_gone_counts():
+    """What it renamed cannot be told any more: nothing goes on with it."""
+    begun = GLOBAL.replace("total = 0", "grand_total = 0")
+    asked = request("a.py", GLOBAL, begun)
+    asked = replace(asked, text=asked.text.replace("grand_total = 0", "grand_total = 1"))
+    assert refused(asked, "total", "grand_total") == [3, 4, 6, 7, 10]
 
 
 def test_other_changes_of_a_model_stand():
