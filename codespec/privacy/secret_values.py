@@ -10,7 +10,7 @@ from collections import Counter
 from enum import Enum
 
 from codespec.privacy.budget import spend
-from codespec.privacy.token_forms import PLACEHOLDER, PUBLISHED
+from codespec.privacy.placeholders import PLACEHOLDER, PUBLISHED
 
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _NEUTRAL = frozenset(

@@ -7,7 +7,7 @@ import re
 from codespec.privacy.assignments import holds_manifest, holds_value
 from codespec.privacy.budget import private_when_spent
 from codespec.privacy.secret_names import has_secret_name
-from codespec.privacy.token_forms import holds_token
+from codespec.privacy.token_rules import holds_named_token, holds_token
 
 __all__ = ["SECRET", "has_secret_name", "holds_key", "holds_manifest", "holds_token", "is_secret"]
 
@@ -24,7 +24,7 @@ _MARKS = ("PRIVATE KEY-----", "AKIA", "ghp_", "xox")
 def is_secret(path: str, text: str) -> bool:
     """Whether a file may hold secrets, as far as its name (or URI) and its text tell: good enough a reason to keep its
     text off the disk and out of what is shown for another file. A text that is not searched in time counts as one."""
-    return has_secret_name(path) or holds_token(text) or holds_value(path, text)
+    return has_secret_name(path) or holds_token(text) or holds_named_token(text) or holds_value(path, text)
 
 
 def holds_key(text: str) -> bool:

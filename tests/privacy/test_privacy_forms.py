@@ -86,7 +86,8 @@ def test_what_tells_no_secret(path: str, text: str) -> None:
         ("deploy.sh", "openssl enc -aes-256-cbc -k xysohullo "),
         (
             "key.ts",
-            "-----BEGIN PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-256-CBC,3ee952b033b23216c80daa98ad6f",
+            "-----BEGIN PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-"
+            + "Info: AES-256-CBC,3ee952b033b23216c80daa98ad6f",
         ),
         ("Dockerfile", "RUN echo 'root:dradetuxy"),
         ("App.java", 'DriverManager.getConnection(url, "root", "Lotu2386#"'),
