@@ -4,19 +4,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from enum import Enum
 from pathlib import PurePosixPath
 
 from codespec.privacy.budget import private_when_spent, spend
+from codespec.privacy.key_places import holds_key, holds_row
+from codespec.privacy.rules import holds_placed
 from codespec.privacy.secret_names import is_code
 from codespec.privacy.secret_values import (
-    LONGEST_LINE,
     NameKind,
     holds_random,
     is_chosen,
     is_drawn,
-    is_login,
     is_secret_value,
     name_kind,
 )
@@ -61,7 +61,14 @@ def kind_of(path: str, text: str) -> FileKind:
     stem = name.split(".")[0]
     if (stem in ("dockerfile", "makefile", "env", "containerfile") and not is_code(name)) or text.startswith("#!/"):
         return FileKind.CODE if re.match(r"#!.*(python|node|perl|ruby)", text) else FileKind.SHELL
+    if (name[:1] in "._" and "." not in name[1:]) or name.endswith("rc"):  # of programs in a home folder
+        return FileKind.SHELL if _SHELL_FILE.fullmatch(name) else FileKind.CONFIG
     return FileKind.CODE if "." in name else FileKind.PROSE
+
+
+_SHELL_FILE = re.compile(
+    r"\.?(?:(?:ba|z|k|c|tc|da|fi)?shrc|(?:bash_|z)?profile|(?:bash_|z)?log(?:in|out)|zshenv|bash_aliases|xinitrc|xprofile)"
+)
 
 
 _STEMS = [
@@ -86,10 +93,17 @@ _REST = re.compile(r"[\w-]{0,48}")
 _BEFORE = re.compile(r"(?:[\w$.][\w.$-]{0,47})?\Z")
 
 _QUOTED = r"(?P<open>\\?[\"'`]{1,3}|\\&quot;|&quot;)(?P<value>(?:(?!(?P=open))[^\n\\]|\\[^\n\"'](?!(?<=\\n)\")){3,400})(?P=open)"
+_WRAPPED = (  # what makes bytes, or an object, of a literal
+    r"(?:(?:\[\](?:byte|rune)|&?new\s{1,4}\w{1,30}|\w{0,20}(?:Secret|Password|Secure|Key|Token|Redacted)\w{0,20}|[Bb]uffer\.from"
+    r"|[Ss]tring(?:(?:::|\.)\w{1,12})?|Some|Ok|Box::new|Arc::new|bytes|bytearray|Bytes(?:::|\.)\w{1,20}|str|b64decode|atob"
+    r"|unhexlify|hex\.\w{1,20}|Base64\.\w{1,20}|base64\.\w{1,20})\(\s{0,8}){0,2}"
+)
 _AFTER_QUOTED = re.compile(
     r"\\?[\"'\]`]{0,3}(?:\[\w{0,8}\])?"
     r"(?:\s{0,4}:\s{0,2}&?(?:'static )?[A-Za-z][\w<>?|.\[\] ]{0,30}(?==|\s=))?"
-    r"(?:\s{0,20}(?:=>|:=|<-|\+=|[:=])\s{0,20}\(?\s{0,20}|(?<![Pp]ass)[ \t]{1,8}(?=[\"'])(?<=[\w] |\w\t|  ))"
+    r"(?:(?:\s{0,20}(?:=>|:=|<-|\+=|[:=])|\)?\s{1,4}(?:\|\||\?\?|or\b))\s{0,20}\(?\s{0,20}"
+    + _WRAPPED
+    + r"|(?<![Pp]ass)[ \t]{1,8}(?=[\"'])(?<=[\w] |\w\t|  ))"
     r"(?:[bBrRuUfFLN@$]{0,2})" + _QUOTED
 )
 _AFTER_SIGN = re.compile(r"[*_]{0,2}\\?[\"'\]]{0,2}\s{0,4}[:=]\s{0,4}[*_]{0,2}[ ]?" + _QUOTED)
@@ -98,10 +112,13 @@ _SETTER = re.compile(
     re.IGNORECASE,
 )
 _AFTER_SETTER = re.compile(r"\\?[\"']?\s{0,4}[,(]\s{0,4}[bBrRuUfFLN@$]{0,2}" + _QUOTED)
-_AFTER_CALL = re.compile(r"\(\s{0,4}[bBrRuUN@$]{0,2}" + _QUOTED)
 _AFTER_LINE = re.compile(r"[\"']?[ \t]{0,40}(?:=>|:=|[:=])[ \t]{0,40}(?P<value>[^\s\"'\[{|>#;,][^\n]{2,1000})")
 _AFTER_BLANK = re.compile(r"[ \t]{1,8}(?P<value>[^\s\"'=:;{(][^\s;]{2,200})[ \t]{0,99}(?:;[ \t]{0,99})?$", re.MULTILINE)
 _AFTER_WORD = re.compile(r"[\"']?(?:=|:[ \t]?)(?P<value>[^\s\"'=;,|&<>()\\`][^\s\"';|&<>()`]{2,400})")
+_AFTER_BLOCK = re.compile(  # the value stands in the next line, deeper
+    r"[\"']?[ \t]{0,8}[:=][ \t]{0,8}(?:[|>][+-]?\d?[ \t]{0,8})?\r?\n(?:[ \t]{1,40})(?![\w.-]{1,60}[\"']?:(?:\s|\Z))[\"']?"
+    r"(?P<value>[^\s\"'#\[{-][^\n\"']{2,1000})"
+)
 _AFTER_EXACT = re.compile(r"=(?P<value>[^\s\"'=;,|&<>()\\`*][^\s\"';|&<>()`,*]{2,400})(?=[\s&\"';]|\Z)")
 _AFTER_ARGUMENT = re.compile(r"[ =][\"']?(?P<value>[^\s\"'=;|&<>()\-][^\s\"';|&<>()]{2,200})")
 _AFTER_CONNECTION = re.compile(
@@ -120,43 +137,6 @@ _AFTER_NAME = re.compile(
 )
 _AFTER_VARIABLE = re.compile(r"[\"']?\s{0,4}\{[^{}]{0,400}?\bdefault\s{0,20}=\s{0,4}\"(?P<value>[^\"\n]{3,400})\"")
 
-_ALWAYS: tuple[tuple[str, re.Pattern[str], Callable[[str], bool]], ...] = (
-    # Whole forms that name what they hold; the value is the last group, the second pattern says how it is judged.
-    ("uthorization", re.compile(r"uthorization[\"']?\]?\)?\s{0,4}[:=,]?\s{0,4}[\"'`]?(?:Basic|Bearer|[Tt]oken|ApiKey|Digest)\s{1,4}([\w.~+/=-]{12,2000})"), is_drawn),
-    ("earer ", re.compile(r"[\"'`][Bb]earer ([\w.~+/=-]{20,2000})[\"'`]"), is_drawn),
-    ("asic ", re.compile(r"[\"'`]Basic ([A-Za-z0-9+/]{12,2000}={0,2})[\"'`]"), is_login),
-    ("asic ", re.compile(r"uthorization[\"']?\]?\)?\s{0,4}[:=,]?\s{0,4}[\"'`]?Basic\s{1,4}([A-Za-z0-9+/]{12,2000}={0,2})"), is_login),
-    ("curl", re.compile(r"\bcurl\b[^\n]{0,300}?\s(?:-u|--user|--proxy-user)[ =]?[\"']?[^\s:\"'$]{1,60}:([^\s\"']{3,200})"), is_chosen),
-    ("mysql", re.compile(r"\bmysql\w*\b[^\n]{0,200}?\s-p[\"']?([^\s\"';$-][^\s\"';]{3,100})"), is_chosen),
-    ("sshpass", re.compile(r"\bsshpass\s{1,4}-p\s{0,4}[\"']?([^\s\"';]{3,100})"), is_chosen),
-    ("login", re.compile(r"\blogin\b[^\n]{0,200}?\s(?:-p|--password)[ =][\"']?([^\s\"';-][^\s\"';]{3,100})"), is_chosen),
-    ("redis-cli", re.compile(r"\bredis-cli\b[^\n]{0,200}?\s-a\s{1,4}[\"']?([^\s\"';]{3,100})"), is_chosen),
-    ("chpasswd", re.compile(r"echo\s{1,4}[\"']?[\w$-]{1,40}:([^\s\"'|]{4,100})[\"']?\s{0,4}\|[^\n]{0,40}chpasswd"), is_chosen),
-    ("echo", re.compile(r"echo\s{1,4}[\"']?root:([^\s\"'|]{4,100})"), is_chosen),
-    ("password-stdin", re.compile(r"echo\s{1,4}(?:-n\s)?[\"']?([^\s\"'|]{4,200})[\"']?\s{0,4}\|[^\n]{0,200}password-stdin"), is_chosen),
-    ("pass:", re.compile(r"-pass(?:in|out)?\s{1,4}[\"']?pass:([^\s\"']{4,200})"), is_chosen),
-    ("openssl", re.compile(r"\bopenssl\s\w[^\n]{0,200}?\s-[kK]\s{1,4}[\"']?([^\s\"'$-][^\s\"']{3,200})"), is_chosen),
-    ("onvert", re.compile(r"[Cc]onvertTo-SecureString\s{1,4}(?:-\w+\s{1,4})*[\"']([^\"'\n]{4,200})[\"']"), is_chosen),
-    ("net use", re.compile(r"\bnet use\b[^\n]{0,200}?/user:[\w.@-]{1,60}\s{1,4}([^\s/][^\s]{3,100})"), is_chosen),
-    ("DENTIFIED", re.compile(r"IDENTIFIED\s(?:WITH\s\S{1,40}\s)?BY\s{1,4}(?:PASSWORD\s)?[\"']([^\"'\n]{3,200})[\"']"), is_chosen),
-    ("dentified", re.compile(r"(?:user|role|grant|set|alter|create)\b[^;]{0,200}identified\s(?:with\s\S{1,40}\s)?by\s{1,4}(?:password\s)?[\"']([^\"'\n]{3,200})[\"']"), is_chosen),
-    ("PASSWORD", re.compile(r"PASSWORD\s{1,4}(?:FOR\s[^=\n]{1,80})?=?\s{0,4}N?'([^'\n]{3,200})'"), is_chosen),
-    ("BasicAuth", re.compile(r"BasicAuth\w{0,40}\(\s{0,4}[\"'][^\"'\n]{0,80}[\"'],\s{0,4}[\"'`]([^\"'`\n]{3,200})[\"'`]"), is_drawn),
-    ("auth=", re.compile(r"\bauth=\(\s{0,4}[\"'][^\"'\n]{0,80}[\"'],\s{0,4}[\"']([^\"'\n]{3,200})[\"']"), is_drawn),
-    ("connect", re.compile(r"[Cc]onnect\w{0,60}\([^()\n]{0,120}[\"'],\s{0,4}[\"']([^\"'\n]{10,200})[\"']"), is_drawn),
-    ("getConnection(", re.compile(r"\bgetConnection\([^()\n]{1,120},\s{0,4}\"[^\"\n]{0,60}\",\s{0,4}\"([^\"\n]{3,200})\""), is_chosen),
-    ("@tcp(", re.compile(r"[\"'`]\w{1,40}:([^\s@:\"'`{}]{3,100})@tcp\("), is_chosen),
-    ("buildConfigField", re.compile(r"buildConfigField[ (]\s{0,4}[^\n]{0,100}\\\\?\"([\w+/=-]{12,200})\\\\?\""), is_drawn),
-    (".sign(", re.compile(r"\.sign\([^()\n]{0,80},\s{0,4}[\"'`]([^\"'`\n]{16,200})[\"'`]"), is_drawn),
-    ("ernet(", re.compile(r"Fernet\(\s{0,4}b?[\"']([\w=-]{40,50})[\"']"), is_drawn),
-)  # fmt: skip
-_NEAR_KEY = re.compile(
-    r"(?i:key|secret|token|hmac|aes|cipher|crypt|fernet)[^\n]{0,80}?[\"'`]([0-9a-fA-F]{32,256}|[A-Za-z0-9+/]{40,256}={0,2})[\"'`]"
-)
-_HASH = re.compile(
-    r"sha\d|md5|hash|digest|checksum|integrity|fingerprint|commit|public|pub_?key|revision|etag|thumbprint|test|key_?id|address|next|continuation|marker",
-    re.I,
-)
 _MANIFEST_KIND = re.compile(r"^kind:[ \t]*(\w*)", re.MULTILINE)
 _ENTRY = re.compile(r"^[ \t]{1,8}[\w.-]+:[ \t]*[\"']?(?P<value>[^\s\"'|>{][^\n\"']{3,4000})", re.MULTILINE)
 
@@ -167,20 +147,12 @@ def holds_value(path: str, text: str) -> bool:
     kind = kind_of(path, text)
     return (
         any(is_secret_value(value, name) for name, value in _assigned(text, kind))
-        or any(_holds(form, judge, text) for part, form, judge in _ALWAYS if part in text)
+        or holds_placed(path, text)
+        or holds_row(text)
         or holds_manifest(path, text)
-        or _holds_hex_key(text)
+        or holds_key(text)
         or (kind is not FileKind.PROSE and holds_random(text))
     )
-
-
-def _holds(form: re.Pattern[str], judge: Callable[[str], bool], text: str) -> bool:
-    spend()
-    for found in form.finditer(text):
-        spend()
-        if judge(found[1]):
-            return True
-    return False
 
 
 def _assigned(text: str, kind: FileKind) -> Iterator[tuple[NameKind, str]]:
@@ -277,20 +249,9 @@ def _may_be_secret(document: str) -> bool:
 _DATA = re.compile(r"^(?:string)?[dD]ata:[ \t]*\n(?:[ \t]+[^\n]*\n?|\n)+", re.MULTILINE)
 
 
-def _holds_hex_key(text: str) -> bool:
-    spend()
-    for found in _NEAR_KEY.finditer(text):
-        spend()
-        near = max(0, found.start() - LONGEST_LINE)
-        line = text[max(near, text.rfind("\n", near, found.start()) + 1) : found.end()]
-        if is_drawn(found[1]) and not _HASH.search(line):
-            return True
-    return False
-
-
 _PATTERNS = {
     FileKind.CODE: (_AFTER_QUOTED, _AFTER_NAME),
-    FileKind.CONFIG: (_AFTER_QUOTED, _AFTER_NAME, _AFTER_VARIABLE, _AFTER_WORD),
+    FileKind.CONFIG: (_AFTER_QUOTED, _AFTER_NAME, _AFTER_VARIABLE, _AFTER_WORD, _AFTER_BLOCK),
     FileKind.SHELL: (_AFTER_QUOTED, _AFTER_WORD),
     FileKind.MARKUP: (_AFTER_QUOTED, _AFTER_TAG, _AFTER_ATTRIBUTE),
     FileKind.PROSE: (_AFTER_SIGN, _AFTER_EXACT),

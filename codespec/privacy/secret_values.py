@@ -26,7 +26,9 @@ _OWNERS = frozenset(
     """
     db user usr smtp mail email ftp sftp ssh wifi wlan redis mysql postgres pg mongo sql my root admin ansible
     proxy store key keystore truststore become login auth http basic bind ldap imap app api database rabbitmq
-    default pgsql net vault
+    default pgsql net vault remote local pop sasl irc server rpc svn git web cert p12 jks radius vpn wpa sa sys
+    oracle mssql
+    couch elastic es kafka nats mqtt zabbix grafana jenkins nexus sonar deploy backup router admin rcon wallet http ntp
     """.split()
 )
 _OWNED = re.compile(rf"(?:{'|'.join(sorted(_OWNERS))})(?:pass|pw|pwd)")
@@ -86,7 +88,7 @@ def name_kind(name: str) -> NameKind | None:
 
 _REFERENCE = re.compile(
     r"\$\{|\{\{|\$\(|<%|%\(|#\{|\{[\w.!:\[\]'\"()]*\}|%[sdrv]\b|%s|\\?\$(?:[A-Z_][A-Z0-9_]*|[a-z_][a-z0-9_]*|[a-z]+(?:[A-Z][a-z]+)+)\Z|\A\$[A-Za-z_]\w*|\A[%@!&*]\w+%?\Z|\A<.*>\Z|\A\[.*\]\Z|\[-?\d*\]|\A__\w+__\Z"
-    r"|://|\A\.{0,2}/|\A~/|\A[A-Za-z]:\\|\A\w+\.\w+(\.\w+)*\Z(?<!\d)|\w\(|\A[({\[|>]|[\])}>]:?\Z|[=!]=|\A[\^~]\d|\A[-,]|\Astring\?\Z|\\[xu]|\w\[\d|\A[a-z]PSK\Z|&&|\|\||->|::|\A`|\A[\w\s]+:\Z|--\Z|\A[A-Z][A-Z0-9]*(_[A-Z0-9]+)+\Z"
+    r"|://|\A\.{0,2}/|\A~/|\A[A-Za-z]:\\|\A\w+\.\w+(\.\w+)*\Z(?<!\d)|\w\(|\A[({\[|>]|[\])}>]:?\Z|[=!]=|\A[\^~]\d|\A\d{1,4}(?:\.\d{1,6}){1,3}\Z|\A[-,]|\Astring\?\Z|\\[xu]|\w\[\d|\A[a-z]PSK\Z|&&|\|\||->|::|\A`|\A[\w\s]+:\Z|--\Z|\A[A-Z][A-Z0-9]*(_[A-Z0-9]+)+\Z"
 )
 _NO_VALUE = frozenset(
     """
@@ -98,7 +100,7 @@ _NO_VALUE = frozenset(
     bytes data key keys openssl sha256 sha512 md5 bcrypt ldap kerberos oauth oauth2 jwt saml scram-sha-256 trust
     peer ident pam aaaa bbbb cccc aaaaa aaaaaa todo fixme whatever anything something nothing pwd pass passwd
     supersecret topsecret mock stub postgres mysql mongo redis rabbitmq minio docker pass fail failed skip skipped
-    warn passed prefix reserved unreserved
+    warn passed prefix reserved unreserved anonymous anonymous@ files compat systemd mostly getset_descriptor
     """.split()
 )
 _NAMES_ITSELF = re.compile(
@@ -168,6 +170,12 @@ def is_chosen(value: str) -> bool:
     return True
 
 
+def is_mixed(value: str) -> bool:
+    """Whether a value may be a password, and has letters and digits as one of a generator has: where other words stand,
+    too."""
+    return len(value) >= 6 and has_digit(value) and any(map(str.isalpha, value)) and is_chosen(value)
+
+
 def _decoded(value: str) -> str:
     """What a value is in base64; empty where it is none."""
     try:
@@ -231,6 +239,7 @@ def holds_random(text: str) -> bool:
 
 _MANGLED = re.compile(r"(?:_{0,3}Z|_?R|V)?N.*\d[a-z]{3}.*\d[a-z]{3}")
 _DATA = re.compile(r"eJ[x-z0-9]|H4sI|iVBORw|R0lGOD|/9j/|UklGR|d09G|AAEAAA|UEsDB|JVBER")  # zlib, gzip, pictures, fonts
+_FILE = re.compile(r"\.\w{1,5}[\"'`]\s{0,4}[:=]\s{0,4}[\"'`]\Z")
 LONGEST_LINE = 2_000
 """Characters; a longer line was written by a program."""
 _READABLE = frozenset(range(32, 127)) | {9, 10, 13}
@@ -242,6 +251,8 @@ def _is_no_token(text: str, match: re.Match[str]) -> bool:
     begin, stop = max(0, match.start() - LONGEST_LINE), min(len(text), match.end() + LONGEST_LINE)
     line = text.rfind("\n", begin, match.start()), text.find("\n", match.end(), stop)
     if (line[1] if line[1] >= 0 else stop) - (line[0] if line[0] >= 0 else begin - 1) > LONGEST_LINE:
+        return True
+    if _FILE.search(text, max(0, match.start() - 24), match.start()):  # a list of files with their hashes
         return True
     if _MANGLED.match(word) or _DATA.match(word) or "///" in word or "AAAAA" in word:
         return True

@@ -6,8 +6,8 @@ import re
 
 from codespec.privacy.assignments import holds_manifest, holds_value
 from codespec.privacy.budget import private_when_spent
+from codespec.privacy.rules import holds_named_token, holds_token
 from codespec.privacy.secret_names import has_secret_name
-from codespec.privacy.token_rules import holds_named_token, holds_token
 
 __all__ = ["SECRET", "has_secret_name", "holds_key", "holds_manifest", "holds_token", "is_secret"]
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from codespec.privacy.secrets import has_secret_name, is_secret
-from tests.privacy_forms import held_out, tuned
+from tests.privacy_forms import common, held_out, tuned
 from tests.privacy_forms.values import Form
 
 SEEDS = range(5)
@@ -27,6 +27,10 @@ def test_forms_are_many_and_told_by_their_text() -> None:
 
 def test_known_forms_are_found() -> None:
     assert found(tuned.FORMS) >= 0.98
+
+
+def test_forms_of_commands_and_statements_are_found() -> None:
+    assert found(common.FORMS) >= 0.98
 
 
 def test_other_forms_are_found() -> None:

@@ -11,16 +11,15 @@ import re
 import sys
 from collections.abc import Iterator
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
-from codespec.privacy.token_rules import RULES_FILE, SHORTHANDS, read_rules
+from codespec.privacy.rules import SHORTHANDS, TOKEN_RULES, token_rules
 
 PACKAGE = "kingfisher-secret-scanner"
 _HEAD = f"""\
 # Forms of keys and tokens: a line each, with the words of which one stands in every text that holds such a token, the
 # bits for each character that the token has at least, and the pattern, whose last group is what is drawn at random.
-# <sign> and <end> are written out in token_rules.py.
+# <sign> and <end> are written out in rules.py.
 #
 # [taken] is written by `python -m tests.privacy_forms.import_rules`. The rules are those of {PACKAGE} {{version}}
 # (Apache-2.0, MongoDB): of Betterleaks and Gitleaks (MIT, Zachary Rice and contributors) and of Veles in OSV-SCALIBR
@@ -202,11 +201,11 @@ def line(name: str, words: list[str], bits: float, pattern: str) -> str:
 
 
 def main() -> None:
-    own = [line(each.name, list(each.words), each.bits, each.pattern) for each in read_rules() if each.own]
+    own = [line(each.name, list(each.words), each.bits, each.pattern) for each in token_rules() if each.own]
     rules = {name.replace(".", "-"): (name.replace(".", "-"), *rest) for name, *rest in taken()}
     lines = [line(*rule) for rule in rules.values()]  # type: ignore[arg-type]
     head = _HEAD.format(version=version(PACKAGE))
-    Path(RULES_FILE).write_text(f"{head}\n[own]\n{''.join(own)}\n[taken]\n{''.join(lines)}", "utf-8")
+    TOKEN_RULES.write_text(f"{head}\n[own]\n{''.join(own)}\n[taken]\n{''.join(lines)}", "utf-8")
     print(f"{len(lines)} rules taken, {len(own)} of our own", file=sys.stderr)
 
 
