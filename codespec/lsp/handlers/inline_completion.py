@@ -83,7 +83,8 @@ async def find(ls: CodespecServer, uri: str, position: types.Position, count: in
             if completions is None:
                 return None
         # Editors hold lines without their ends and write the document's own.
-        told, completions = completions, [replace(each, text=line_feeds(each.text)) for each in completions if each.text]
+        told = completions
+        completions = [replace(each, text=line_feeds(each.text)) for each in told if each.text]
         nothing = None if completions else why_nothing(told)
         _tell(ls, nothing)
         if nothing is not None and told and not from_memory:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from codespec.languages import Language
+from codespec.syntax.parsing import TooMuchToParse
 from codespec.syntax.scopes.go import GoReader
 from codespec.syntax.scopes.javascript import JavaScriptReader
 from codespec.syntax.scopes.python import PythonReader
@@ -80,7 +81,7 @@ def still_called(language: Language, text: str, places: Sequence[int], old: str,
         return Uses(other=all_but(_near(language, original, words, before, len(old))))
     try:
         found = _Document(language, original, old, new)
-    except TooDeepError:
+    except (TooDeepError, TooMuchToParse):
         return Uses(other=all_but(()))
     same, perhaps = found.uses(before)
     left = set(words) - before
@@ -97,7 +98,7 @@ def other_uses(language: Language, text: str, name: str, module: str) -> tuple[i
         return words
     try:
         found = _Document(language, text, name, name)
-    except TooDeepError:
+    except (TooDeepError, TooMuchToParse):
         return words
     known = found.imported(module.encode())
     return tuple(each for each in words if each not in known)
