@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 
 from codespec.edits.lines import lines_of
 from codespec.edits.request import RecentEdit
 from codespec.line_ends import without_lone_returns
 from codespec.recent import Recent
-from codespec.text_difference import common_parts
+from codespec.text_difference import changes, common_parts
 
 MOST_EDITS = 16
 """That are remembered, of all documents."""
@@ -144,10 +143,7 @@ def _parts(before: list[str], after: list[str]) -> list[tuple[int, int, list[str
     if min(len(before), len(after)) <= APART:
         return [(0, len(before), after)]
     parts: list[tuple[int, int, int, int]] = []
-    for tag, *place in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
-        low, high, new_low, new_high = place
-        if tag == "equal":
-            continue
+    for low, high, new_low, new_high in changes(before, after):
         if parts and low - parts[-1][1] < APART:
             low, new_low = parts[-1][0], parts[-1][2]
             parts.pop()

@@ -196,8 +196,12 @@ class Ending:
 
 def line_ends(text: str) -> Sequence[int]:
     """Lengths of ``text`` up to the end of each line but the last, longest first."""
-    ends = (len(text[: match.start()].rstrip()) for match in re.finditer("\n", text))
-    return sorted({end for end in ends if end}, reverse=True)
+    ends, begin = [], 0
+    for line in text.split("\n")[:-1]:
+        if code := line.rstrip():
+            ends.append(begin + len(code))
+        begin += len(line) + 1
+    return ends[::-1]
 
 
 def whole_lines(text: str) -> str:

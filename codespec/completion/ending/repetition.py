@@ -21,6 +21,8 @@ BLANKS = (100, 30)
 """Spaces, and tabs, in a row that no line begins with."""
 ALIKE_COMMENTS = 3
 """Comments that differ in numbers alone are one too many from this number on."""
+MOST_COMPARED = 100_000
+"""Characters of a text times those that may differ: a fifth of a second."""
 _NUMBER = re.compile(r"\d+")
 ALIKE = 0.1
 """Lines resemble each other if so much of the longer one would have to be changed at most."""
@@ -129,10 +131,11 @@ def similar(one: str, other: str) -> bool:
 
 
 def within(one: str, other: str, limit: int) -> bool:
-    """Whether no more than ``limit`` characters need to be put in, taken out or exchanged to make one the other."""
+    """Whether no more than ``limit`` characters need to be put in, taken out or exchanged to make one the other; not of
+    texts that are too long to tell."""
     if one == other:
         return True
-    if limit <= 0 or abs(len(one) - len(other)) > limit:
+    if limit <= 0 or abs(len(one) - len(other)) > limit or len(one) * limit > MOST_COMPARED:
         return False
     # Levenshtein's table, only as far to either side of the diagonal as can matter.
     row = {j: j for j in range(min(limit, len(other)) + 1)}

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import accumulate
 
+from codespec.text_difference import changes
+
 LEAST_ALIKE = 0.5
 """Of the signs and words of two lines, words counted twice, that both must have for one to be changed as the other."""
 
@@ -94,7 +96,7 @@ def _place(start: int, end: int, where: dict[int, int], old: int, new: int) -> t
 def changed_lines(old: bytes, new: bytes) -> Iterator[tuple[bytes, bytes]]:
     """The lines of two texts that stand for each other and differ; long ones are passed over."""
     one, other = old.splitlines(), new.splitlines()
-    for tag, a, b, c, d in SequenceMatcher(None, one, other, autojunk=False).get_opcodes():
-        if tag == "replace" and b - a == d - c:
+    for a, b, c, d in changes(one, other):
+        if b - a == d - c:
             pairs = zip(one[a:b], other[c:d], strict=True)
             yield from (pair for pair in pairs if max(map(len, pair)) <= LONGEST_LINE)

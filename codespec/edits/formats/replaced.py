@@ -11,6 +11,8 @@ from codespec.text_difference import changes, common_ends
 WORDS = re.compile(r"\w+|[^\w\n]")
 
 
+MOST_WORDS = 500
+"""Words and signs of a line: what replaces which takes the square of their number to tell."""
 _CALL = re.compile(r"\b(\w+)\($")
 
 
@@ -39,12 +41,12 @@ def replace(line: str, pair: Replaced) -> str | None:
 
 
 def difference(old: str, new: str) -> Replaced | None:
-    """The smallest piece whose replacement makes one line of the other; None where little stays.
+    """The smallest piece whose replacement makes one line of the other; None where little stays, and for long lines.
 
     What is put in comes with the word behind it where that is enough: one more argument is ``)``, ``, x)`` at any call.
     """
     before, after = WORDS.findall(old), WORDS.findall(new)
-    found = changes(before, after)
+    found = changes(before, after) if max(len(before), len(after)) <= MOST_WORDS else []
     if not found:
         return None
     first, last = found[0], found[-1]
@@ -114,23 +116,20 @@ def with_argument(line: str, more: Added) -> str | None:
 
 def arguments(line: str, function: str) -> list[tuple[int, int]]:
     """Where the arguments of the calls of a function stand, without the brackets."""
-    found = []
-    for place in places(line, function) if function else ():
-        start = place + len(function)
-        if line[start : start + 1] == "(":
-            end = _closing(line, start)
-            if end is not None:
-                found.append((start + 1, end))
+    starts = [place + len(function) for place in (places(line, function) if function else ())]
+    ends = _closings(line) if starts else {}
+    return [(start + 1, ends[start]) for start in starts if start in ends]
+
+
+def _closings(line: str) -> dict[int, int]:
+    """Where the bracket stands that closes each opening one."""
+    found, opened = {}, []
+    for at, sign in enumerate(line):
+        if sign == "(":
+            opened.append(at)
+        elif sign == ")" and opened:
+            found[opened.pop()] = at
     return found
-
-
-def _closing(line: str, opening: int) -> int | None:
-    depth = 0
-    for at in range(opening, len(line)):
-        depth += {"(": 1, ")": -1}.get(line[at], 0)
-        if depth == 0:
-            return at
-    return None
 
 
 def called(text: str, behind: bool = False) -> str:
