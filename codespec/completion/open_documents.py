@@ -36,6 +36,9 @@ MOST_GRAMMARS = 24
 """Compiled grammars, one for each start symbol and set of levels, that are kept in memory."""
 MOST_PARSED = 100_000
 """Characters of a document that is parsed anew for every text."""
+MOST_JUDGING = 10.0
+"""Seconds of the processor for all texts at one position; no further text fits. A text takes some milliseconds, in a
+document of 2 MB some hundred."""
 REST = 20.0
 """A refused grammar file is left alone for so many times the time that the refusal took: it may change all the time."""
 
@@ -341,8 +344,18 @@ class TreeCheck:
     ) -> None:
         self._tree, self._offset, self._lead, self._window = tree, offset, len(lead), window
         self._closer, self._part, self._early, self._lexical = closer, part, early, lexical
+        self._left = MOST_JUDGING
 
     def __call__(self, text: str, strict: bool = True) -> bool:
+        if self._left <= 0:
+            return False
+        began = time.thread_time()
+        try:
+            return self._fits(text, strict)
+        finally:
+            self._left -= time.thread_time() - began
+
+    def _fits(self, text: str, strict: bool) -> bool:
         added = text[self._lead :]
         try:
             tree = self._tree.with_text(self._offset, added)

@@ -98,7 +98,7 @@ def statements(block: Node | None) -> Iterator[Node]:
 
 def _check_labels(walk: Walk, body: Node) -> frozenset[bytes]:
     """The labels of a function; reports those that are defined twice or not used."""
-    if not _LABEL.search(walk.text(body)):
+    if not walk.mentions(body, _LABEL):
         return frozenset()
     labels: list[tuple[bytes, Node]] = []
     used: set[bytes] = set()

@@ -110,7 +110,7 @@ class Walk:
     steps: int = 0
     _way: Way | None = None
     _waiting: list[tuple[Node, Any, Way | None]] = field(default_factory=list)
-    _places: dict[bytes, list[int]] = field(default_factory=dict)
+    _places: dict[bytes | re.Pattern[bytes], list[int]] = field(default_factory=dict)
     _orders: dict[int, dict[int, int]] = field(default_factory=dict)
     _known: dict[tuple[str, int], bool] = field(default_factory=dict)
     _said: dict[tuple[str, bytes], bool] = field(default_factory=dict)
@@ -265,13 +265,16 @@ class Walk:
         """Whether a node ends with some signs."""
         return self.data.endswith(signs, node.start_byte, node.end_byte)
 
-    def mentions(self, node: Node, word: bytes) -> bool:
-        """Whether a word stands anywhere in a node, also as part of another one."""
+    def mentions(self, node: Node, word: bytes | re.Pattern[bytes]) -> bool:
+        """Whether a word stands anywhere in a node, also as part of another one; or something ends there that a
+        pattern finds."""
         places = self._places.get(word)
         if places is None:
-            places = self._places[word] = [match.start() for match in re.finditer(re.escape(word), self.data)]
-        first = bisect_left(places, node.start_byte)
-        return first < len(places) and places[first] + len(word) <= node.end_byte
+            found = re.finditer(word if isinstance(word, re.Pattern) else re.escape(word), self.data)
+            places = self._places[word] = [match.end() for match in found]
+        least = node.start_byte + (1 if isinstance(word, re.Pattern) else len(word))
+        first = bisect_left(places, least)
+        return first < len(places) and places[first] <= node.end_byte
 
     def _before(self, byte: int) -> int:
         """A byte offset as it is without the completion; below zero within it."""

@@ -1,0 +1,140 @@
+"""No depth of a document ends anything, or takes time by its square. ``python -m tests.nesting`` tries the rest."""
+
+from __future__ import annotations
+
+import time
+import zlib
+
+import pytest
+
+from codespec.early_errors import TooMuchToJudge
+from codespec.early_errors.walk import Walk
+from codespec.languages import by_id
+from codespec.syntax.parsing import TooMuchToParse, new_parser
+from codespec.syntax.tree import syntax_tree
+from tests.nesting.documents import NESTS
+from tests.nesting.work import WORK, Document
+
+KINDS = {str(nest): nest for nest in NESTS}
+PARSED = [nest for nest in NESTS if by_id(nest.language).parser and new_parser(by_id(nest.language).parser)]
+ALIKE = {"javascriptreact": "javascript", "typescriptreact": "typescript", "cpp": "c", "scss": "css"}
+"""Languages that share what is done with them: most kinds are tried in one of the two."""
+LONG = [
+    ("syntax", "typescript-objects-in-arrays"),
+    ("syntax", "javascript-summands"),
+    ("gate", "typescript-unclosed-objects"),
+    ("gate", "python-chain"),
+    ("gate", "json-mixed"),
+    ("gate", "rust-brackets"),
+    ("early", "go-unary"),
+    ("early", "javascript-else-ifs"),
+    ("early", "c-dereferences"),
+    ("names", "javascript-methods"),
+    ("edits", "typescript-unions"),
+    ("formed", "python-summands"),
+    ("secrets", "json-objects"),
+]
+WHOLE = 60.0
+"""Seconds of the processor for 400 KB: a tenth of it is usual. By the square of the depth it would be hours."""
+
+
+def _sample() -> list[tuple[str, str]]:
+    """Every kind in one language of those alike, each with two of the pieces of work, in turn."""
+    works = [work for work in WORK if work not in ("grammar", "renames")]
+    found = []
+    for name, nest in KINDS.items():
+        if nest.kind not in {other.kind for other in NESTS if other.language == ALIKE.get(nest.language)}:
+            first = zlib.crc32(name.encode())
+            found += [(works[first % len(works)], name), ("gate", name)]
+    return sorted(set(found))
+
+
+@pytest.mark.parametrize("language", sorted({nest.language for nest in NESTS}))
+def test_1200_levels(language):
+    for work, name in _sample():
+        if KINDS[name].language == language:
+            document = Document(language, *KINDS[name].text(1200))
+            began = time.process_time()
+            try:
+                WORK[work](document)
+            except Exception as error:
+                raise AssertionError(f"{work} of {name}") from error
+            assert time.process_time() - began < WHOLE / 4, f"{work} of {name}"
+
+
+@pytest.mark.parametrize(("work", "name"), LONG)
+def test_400_kilobytes(work, name):
+    document = Document(KINDS[name].language, *KINDS[name].text(100_000))
+    began = time.process_time()
+    WORK[work](document)
+    assert time.process_time() - began < WHOLE
+
+
+@pytest.mark.parametrize(
+    "name", ["javascript-vars-in-blocks", "c-else-ifs", "go-closures", "python-elifs", "rust-loops"]
+)
+def test_the_steps_of_a_walk_have_a_bound(name, monkeypatch):
+    """They grow with the document, or the walk is given up."""
+    left = []
+    monkeypatch.setattr(Walk, "spend", lambda walk, steps=1, spend=Walk.spend: (spend(walk, steps), left.append(walk)))
+    language = by_id(KINDS[name].language)
+    for depth in (300, 600, 1200):
+        tree = syntax_tree(language, KINDS[name].text(depth)[0])
+        try:
+            tree.all_early_errors(language, "")
+        except TooMuchToJudge:
+            continue
+        walk = left[-1]
+        assert 0 <= walk.steps < walk._most
+        assert walk._most <= 100_000 + 10 * tree._root.descendant_count
+
+
+def test_a_text_that_makes_a_document_too_much_to_judge_does_not_fit():
+    language = by_id("javascript")
+    around = "{ let a = 1; "
+    before, text, after = "", around * 1500 + "var b = 2;" + " }" * 1500, "\nx = 1;\n"
+    early = syntax_tree(language, before + after).early_errors(language, 0, "")
+    tree = syntax_tree(language, before + after).with_text(0, text)
+    assert [error.kind for error in tree.early_errors_added(early)] == ["too much to judge"]
+    # As it is, the document cannot be judged: texts in it are judged by the parser and by their signs alone.
+    early = tree.early_errors(language, len(text), "")
+    assert tree.with_text(len(text), "y = 2;").early_errors_added(early) == []
+
+
+def test_a_parse_has_a_bound():
+    """The parser of C goes back to the beginning at every sign of a comment that nothing closes."""
+    text = "int a;\n" + "/* " * 4000
+    began = time.thread_time()
+    assert syntax_tree(by_id("c"), text) is None
+    assert time.thread_time() - began < 10
+    parser = new_parser("tree_sitter_c")
+    with pytest.raises(TooMuchToParse):
+        parser.parse(text.encode())
+    assert not parser.parse(b"int a;\n").root_node.has_error
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "- " * 300 + "1\n",
+        "? " * 300 + "1\n",
+        ": " * 300 + "1\n",
+        "".join(" " * level + "a:\n" for level in range(300)) + " " * 300 + "b\n",
+        "".join(" " * level + "a:\n" + " " * level + "-\n" for level in range(130)),
+        "".join("  " * level + "- - a:\n" for level in range(130)),
+        "a:\n" + "\r".join(" " * level + "-" for level in range(300)),
+        "\t- " * 300 + "1\n",
+    ],
+)
+def test_yaml_that_its_parser_has_no_room_for(text):
+    """It would end the process."""
+    assert syntax_tree(by_id("yaml"), text) is None
+    Document("yaml", text, len(text) // 2).gate()
+
+
+def test_yaml_of_usual_depth():
+    pytest.importorskip("tree_sitter_yaml")
+    text = "".join("  " * level + "a:\n" for level in range(40)) + "".join(
+        f"{'k' * size}: {'v' * 80}\n" for size in range(1, 90)
+    )
+    assert syntax_tree(by_id("yaml"), text) is not None
