@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 from codespec.completion.open_documents import OpenDocuments
 from codespec.early_errors import TooMuchToJudge
-from codespec.edits.renames import renames_another, rest_of_rename
+from codespec.edits.renames import rest_of_rename
 from codespec.edits.request import EditRequest, RecentEdit
 from codespec.edits.soundness import Soundness
 from codespec.grammar.tokenizer import byte_tokenizer
@@ -108,7 +108,7 @@ class Document:
         text = head + self.text
         edit = RecentEdit(self.path, 0, head.replace("b", "a"), head)
         request = EditRequest(self.path, self.id, text, 4, (edit,))
-        renames_another(request, rest_of_rename(request))
+        rest_of_rename(request)
 
     def secrets(self) -> None:
         """Whether it holds one."""
