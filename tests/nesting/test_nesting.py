@@ -7,8 +7,8 @@ import zlib
 
 import pytest
 
-from codespec.early_errors import TooMuchToJudge
-from codespec.early_errors.walk import Walk
+from codespec.early_errors import TooMuchToJudge, c, go, javascript, rust
+from codespec.early_errors.walk import MOST_STEPS, STEPS_A_NODE, Walk
 from codespec.languages import by_id
 from codespec.syntax.parsing import TooMuchToParse, new_parser
 from codespec.syntax.tree import syntax_tree
@@ -71,22 +71,30 @@ def test_400_kilobytes(work, name):
 
 
 @pytest.mark.parametrize(
-    "name", ["javascript-vars-in-blocks", "c-else-ifs", "go-closures", "python-elifs", "rust-loops"]
-)
-def test_the_steps_of_a_walk_have_a_bound(name, monkeypatch):
-    """They grow with the document, or the walk is given up."""
-    left = []
-    monkeypatch.setattr(Walk, "spend", lambda walk, steps=1, spend=Walk.spend: (spend(walk, steps), left.append(walk)))
+    "name",
+    ["javascript-summands", "javascript-else-ifs", "typescript-unions", "c-else-ifs", "c-dereferences", "go-closures",
+     "go-unary", "rust-brackets"],
+)  # fmt: skip
+def test_the_steps_of_a_walk_grow_with_the_document(name):
+    checkers = {"javascript": javascript, "typescript": javascript, "c": c, "go": go, "rust": rust}
+    language = KINDS[name].language
+    taken = []
+    for depth in (500, 1000, 2000):
+        data = KINDS[name].text(depth)[0].encode()
+        root = new_parser(by_id(language).parser).parse(data).root_node
+        walk = Walk(root, data, checkers[language].HANDLERS)
+        checkers[language].check(walk, root, "")
+        walk.run()
+        taken.append(MOST_STEPS + STEPS_A_NODE * root.descendant_count - walk.steps)
+    assert 0 < taken[2] <= 2.1 * taken[1] <= 4.5 * taken[0]
+
+
+@pytest.mark.parametrize("name", ["javascript-vars-in-blocks", "javascript-labels"])
+def test_the_steps_of_a_walk_have_a_bound(name):
+    """These checks take steps by the square of the depth."""
     language = by_id(KINDS[name].language)
-    for depth in (300, 600, 1200):
-        tree = syntax_tree(language, KINDS[name].text(depth)[0])
-        try:
-            tree.all_early_errors(language, "")
-        except TooMuchToJudge:
-            continue
-        walk = left[-1]
-        assert 0 <= walk.steps < walk._most
-        assert walk._most <= 100_000 + 10 * tree._root.descendant_count
+    with pytest.raises(TooMuchToJudge):
+        syntax_tree(language, KINDS[name].text(4000)[0]).all_early_errors(language, "")
 
 
 def test_a_text_that_makes_a_document_too_much_to_judge_does_not_fit():
