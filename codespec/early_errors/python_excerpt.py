@@ -93,14 +93,15 @@ class Cut:
         """The statements of the file that the range touches, those on the same lines, and one more on each side where
         not ``narrow``; where future imports have to do with it, all that are before."""
         statements = self._statements
-        first = bisect_left(self._ends, self._begin if narrow else self._reach)
-        last = bisect_right(self._starts, self._end) - 1
+        reach = self._begin if narrow else self._reach
+        first = bisect_left(statements, reach, key=lambda each: each.end_byte)
+        last = bisect_right(statements, self._end, key=lambda each: each.start_byte) - 1
         if first > last:
             return []
         if not narrow:
-            plain = [index for index, each in enumerate(statements) if each.type != "comment"]
-            first = max((index for index in plain if index < first), default=first)
-            last = min((index for index in plain if index > last), default=last)
+            first = next((index for index in range(first - 1, -1, -1) if statements[index].type != "comment"), first)
+            behind = range(last + 1, len(statements))
+            last = next((index for index in behind if statements[index].type != "comment"), last)
         while first > 0 and statements[first - 1].end_point[0] == statements[first].start_point[0]:
             first -= 1
         while last + 1 < len(statements) and statements[last].end_point[0] == statements[last + 1].start_point[0]:
@@ -150,14 +151,6 @@ class Cut:
     def _holds_scopes(self, node: Any) -> bool:
         following = bisect_left(self._scopes, node.start_byte)
         return following < len(self._scopes) and self._scopes[following] < node.end_byte
-
-    @cached_property
-    def _starts(self) -> list[int]:
-        return [each.start_byte for each in self._statements]
-
-    @cached_property
-    def _ends(self) -> list[int]:
-        return [each.end_byte for each in self._statements]
 
     @cached_property
     def _scopes(self) -> list[int]:
