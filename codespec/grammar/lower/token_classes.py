@@ -19,7 +19,7 @@ from codespec.grammar.lower.positions import Positions
 Ints = npt.NDArray[np.int32]
 
 MAX_WORK = 500_000_000
-"""Steps beyond which ``TooMuchToTell`` is raised: 5 s, 130 MB. ``sql`` takes 280 million, all others below 130."""
+"""Steps beyond which ``TooMuchToTell`` is raised: 5 s, 130 MB. ``sql`` takes 280 million, all others below 150."""
 _STEPS_STORED = 30  # for each number that is stored
 NEVER, ITSELF = 0, -1
 """The class of tokens that are allowed nowhere; and the mark of tokens without a class, which begin or end within a
