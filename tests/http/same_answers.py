@@ -33,6 +33,8 @@ from tests.http.http_servers import serving, with_chat_template  # noqa: E402
 from tests.http.undrafted import undrafted  # noqa: E402
 
 TOLD_EVERY = 50
+NOT_KEPT = httpx.Limits(max_keepalive_connections=0)
+"""A connection that the server closes because nobody asks for a while would lose the next request."""
 
 
 @dataclass
@@ -158,7 +160,7 @@ def both(exact: bool) -> Iterator[dict[str, httpx.Client]]:
             "alone": stack.enter_context(serving(config=config, load=lambda: undrafted(config, exact))),
         }
         yield {
-            name: stack.enter_context(httpx.Client(base_url=server.url, timeout=120))
+            name: stack.enter_context(httpx.Client(base_url=server.url, timeout=300, limits=NOT_KEPT))
             for name, server in servers.items()
         }
 

@@ -60,6 +60,15 @@ def test_offsets_are_characters_of_the_text(pair):
             assert [value for each in streamed for value in each[name]] == told[name]
 
 
+def test_greedy_answers_that_must_fit_stay_the_same(pair):
+    """Also where other texts are drawn beside the greedy one, or instead of it."""
+    several = {"prompt": '    return {\n        "tokens": s.tokens,\n        "acc', "n": 3, "language": "python"}
+    for client in pair:
+        answers = [client.post("/v1/completions", json={**several, "max_tokens": 12}).json() for _ in range(3)]
+        texts = [[each["text"] for each in answer["choices"]] for answer in answers]
+        assert texts[0] == texts[1] == texts[2]
+
+
 def test_echo_begins_with_the_prompt_where_there_is_a_suffix(pair):
     for client in pair:
         fields = {"prompt": "def f(", "suffix": "):\n    pass\n", "echo": True, "max_tokens": 4}

@@ -75,17 +75,19 @@ def check_neutral(fields: Fields) -> None:
 
 
 def sampling_of(fields: Fields, defaults: Sampling, seed: str = "seed") -> Sampling:
-    """How tokens are chosen. Without ``seed``, or with -1, every answer is another where the temperature is above 0.
+    """How tokens are chosen. Without ``seed``, where the temperature is above 0, or with -1, every answer is another.
 
     Raises:
         HttpError: a field is wrong, or asks for what is not known here.
     """
     check_neutral(fields)
-    usual = defaults.seed or secrets.randbits(31)
+    temperature = fields.number("temperature", defaults.temperature, 0, 100)
+    # A greedy text is one and the same, also where others are drawn beside it, or instead of one that does not fit.
+    usual = defaults.seed or (secrets.randbits(31) if temperature else 0)
     number = fields.integer(seed, usual, -(2**63), 2**64 - 1)
     repeat = fields.number("repeat_penalty", defaults.repeat_penalty, 0.01, 100)
     return Sampling(
-        temperature=fields.number("temperature", defaults.temperature, 0, 100),
+        temperature=temperature,
         top_k=max(0, fields.integer("top_k", defaults.top_k, -1)),
         top_p=fields.number("top_p", defaults.top_p, 0, 1),
         min_p=fields.number("min_p", defaults.min_p, 0, 1),
