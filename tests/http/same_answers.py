@@ -32,7 +32,7 @@ from tests.http.any_request import Asked, any_request, stops_for  # noqa: E402
 from tests.http.http_servers import serving, with_chat_template  # noqa: E402
 from tests.http.undrafted import undrafted  # noqa: E402
 
-TOLD_EVERY = 50
+TOLD_EVERY = 10
 NOT_KEPT = httpx.Limits(max_keepalive_connections=0)
 """A connection that the server closes because nobody asks for a while would lose the next request."""
 

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import httpx
 
-sys.path[:0] = [str(Path(__file__).parent)]
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
 
 from http_servers import serving, with_chat_template  # noqa: E402  # beside this file
 
