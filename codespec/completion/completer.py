@@ -327,7 +327,7 @@ class Completer:
         index = repeats = 0
         while len(seen) < count and repeats < (REPEATS if self._sampling.temperature else 1):
             sampling = replace(self._sampling, sample=self._sampling.sample + index)
-            state = self.engine.grammar_state(grammar) if grammar else None
+            state = self.engine.grammar_state(grammar, (limits or Limits()).max_tokens) if grammar else None
             chunks = self.engine.generate(tokens, state, sampling, limits)
             stream = TextStream(Ending(None, None))
             name = grammar.name if grammar else "none"

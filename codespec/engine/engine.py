@@ -245,8 +245,12 @@ class Engine(Protocol):
         """
         ...
 
-    def grammar_state(self, grammar: Grammar) -> GrammarState:
-        """The start state of a grammar over this target's vocabulary."""
+    def grammar_state(self, grammar: Grammar, most: int | None = None) -> GrammarState:
+        """The start state of a grammar over this target's vocabulary.
+
+        Args:
+            most: tokens that the text may have, see ``Grammar.state``.
+        """
         ...
 
     def generate(

@@ -178,9 +178,9 @@ class SpeculativeEngine:
         """As ``Engine.warm_up``."""
         _ = self._grammar_tokenizer
 
-    def grammar_state(self, grammar: Grammar) -> GrammarState:
-        """The start state of a grammar over this model's vocabulary."""
-        return grammar.state(self._grammar_tokenizer)
+    def grammar_state(self, grammar: Grammar, most: int | None = None) -> GrammarState:
+        """As ``Engine.grammar_state``."""
+        return grammar.state(self._grammar_tokenizer, most)
 
     @cached_property
     def _grammar_tokenizer(self) -> Tokenizer:

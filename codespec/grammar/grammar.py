@@ -20,6 +20,7 @@ from codespec.grammar.compiled import LIMITS, Compiled
 from codespec.grammar.deep_stack import with_deep_stack
 from codespec.grammar.errors import GrammarError, did_you_mean
 from codespec.grammar.gbnf import gbnf
+from codespec.grammar.json.blanks import SparingState
 from codespec.grammar.json.engine import compile_schema
 from codespec.grammar.json.positions import ValuePositions
 from codespec.grammar.json.unique import UniqueState
@@ -318,14 +319,20 @@ class Grammar:
         """Whether it names tokens, so that only a model's vocabulary can tell what it means."""
         return self._source is None
 
-    def state(self, tokenizer: Tokenizer) -> GrammarState:
+    def state(self, tokenizer: Tokenizer, most: int | None = None) -> GrammarState:
         """A state at the start of the grammar. The first one for a tokenizer compiles, later ones are copies.
+
+        Args:
+            most: tokens that the text may have. Under a JSON Schema the second half of them has no white space between
+                tokens of JSON, so that the text comes to its end.
 
         Raises:
             GrammarError: the grammar needs tokens that this vocabulary does not have.
         """
         state = self._for(tokenizer).state(tokenizer)
-        return state if self._places is None else UniqueState(state, self._places, tokenizer)
+        found: GrammarState = state if self._places is None else UniqueState(state, self._places, tokenizer)
+        json_schema = self.written is not None and self.written[0] == "json"
+        return found if most is None or not json_schema else SparingState(found, tokenizer, most // 2)
 
     def find_token_classes(self, tokenizer: Tokenizer) -> bool:
         """Compute the token classes of a large vocabulary under a GBNF grammar, which make the masks of states created

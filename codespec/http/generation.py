@@ -192,7 +192,7 @@ class _Text:
         if self._order.grammar is None:
             return None
         try:
-            state = self._engine.grammar_state(self._order.grammar)
+            state = self._engine.grammar_state(self._order.grammar, self._order.limits.max_tokens)
         except GrammarError as error:
             raise _bad_grammar(error) from None
         if self._written:

@@ -13,7 +13,7 @@ import llguidance
 from codespec.grammar.deep_stack import with_deep_stack
 from codespec.grammar.errors import OR_IGNORE, GrammarError
 from codespec.grammar.json.order import Found, any_order, several_names
-from codespec.grammar.json.positions import ValuePositions, without_marks
+from codespec.grammar.json.positions import ValuePositions, for_engine
 from codespec.grammar.json.refs import References, Schema, escape
 from codespec.grammar.json.schema import COUNTS, HANDLERS, rewrite
 
@@ -119,7 +119,7 @@ def _source(rewritten: Schema, schema: Schema, name: str) -> str:
     if isinstance(schema, dict) and any(_mentions(schema, keyword) for keyword in _NAMING):
         options.setdefault("json_allowed_escapes", 'nrbtf\\"')
     # Last: llguidance takes the options out and moves the schema's last keyword to their place.
-    plain = without_marks(rewritten)
+    plain = for_engine(rewritten)
     body = {**(plain if isinstance(plain, dict) else {}), "x-guidance": options}
     return f"start: %json {json.dumps(body)}"
 

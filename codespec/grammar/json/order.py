@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from codespec.grammar.json import logic
 from codespec.grammar.json.join import by_type, joined, listing_all
 from codespec.grammar.json.names import literal, names_of
-from codespec.grammar.json.positions import MAX_PROPERTIES, UNIQUE, names_must_differ, subschemas, without_marks
+from codespec.grammar.json.positions import MAX_PROPERTIES, UNIQUE, for_engine, names_must_differ, subschemas
 from codespec.grammar.json.refs import Schema
 from codespec.grammar.json.unique import comparable
 
@@ -74,8 +74,11 @@ def several_names(schema: Schema) -> bool:
     return any(map(several_names, (*subschemas(schema), *schema.get("$defs", {}).values())))
 
 
-def _counts_names(schema: Schema) -> bool:
-    return isinstance(schema, dict) and (names_must_differ(schema) or any(map(_counts_names, subschemas(schema))))
+def _looks_at_all(schema: Schema) -> bool:
+    """Whether items or names must differ somewhere."""
+    if isinstance(schema, bool):
+        return False
+    return UNIQUE in schema or names_must_differ(schema) or any(map(_looks_at_all, subschemas(schema)))
 
 
 class _Rules:
@@ -152,8 +155,8 @@ class _Rules:
         needed: dict[str, Schema] = {}
         self._reach(schema, needed)
         whole: dict[str, Any] = {**schema, **({"$defs": needed} if needed else {})}
-        plain: Any = without_marks(whole)
-        self.loose = self.loose or plain != whole or any(map(_counts_names, (schema, *needed.values())))
+        plain: Any = for_engine(whole)
+        self.loose = self.loose or any(map(_looks_at_all, (schema, *needed.values())))
         part = f"%json {json.dumps({**plain, 'x-guidance': self.options})}"
         if part in self.impossible:
             return False

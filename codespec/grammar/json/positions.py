@@ -4,6 +4,7 @@ differ."""
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -11,6 +12,7 @@ from codespec.grammar.json.patterns.lower import may_match
 from codespec.grammar.json.refs import Schema
 
 UNIQUE = "uniqueItems"
+_NEXT = 1e-6  # how near a number comes to an exclusive whole bound
 _DEPTH = 8  # references and combinations followed
 MAX_PROPERTIES = 64
 """The bits of a rule's parameter, see ``json_order``."""
@@ -30,26 +32,42 @@ def subschemas(schema: Schema) -> Iterator[Schema]:
                 yield schema[keyword]
 
 
-def without_marks(schema: Schema) -> Schema:
-    """A rewritten schema and its definitions without ``uniqueItems``, which the engine does not know."""
+def for_engine(schema: Schema) -> Schema:
+    """A rewritten schema and its definitions as the engine takes them: without ``uniqueItems``, which it does not know,
+    and without bounds that it overlooks."""
     if isinstance(schema, bool):
         return schema
-    out = {key: item for key, item in schema.items() if key != UNIQUE}
+    out = _bounded({key: item for key, item in schema.items() if key != UNIQUE})
     for keyword in (*_MAPS, "$defs"):
         if keyword in out:
-            out[keyword] = {name: without_marks(item) for name, item in out[keyword].items()}
+            out[keyword] = {name: for_engine(item) for name, item in out[keyword].items()}
     for keyword in _LISTS:
         if keyword in out:
-            out[keyword] = [without_marks(item) for item in out[keyword]]
+            out[keyword] = [for_engine(item) for item in out[keyword]]
     for keyword in _ONE:
         if keyword in out:
-            out[keyword] = without_marks(out[keyword])
+            out[keyword] = for_engine(out[keyword])
     return out
 
 
 def names_must_differ(schema: dict[str, Any]) -> bool:
     """Whether a name that comes twice would count twice, which no parser of JSON does."""
     return bool(schema.get("minProperties", 0) > 1)
+
+
+def _bounded(schema: dict[str, Any]) -> dict[str, Any]:
+    """With bounds that take the value next to an exclusive whole one.
+
+    The engine takes 0 under ``exclusiveMinimum: 0`` where a maximum below 1 stands beside it.
+    """
+    for exclusive, inclusive, sign in (("exclusiveMinimum", "minimum", 1), ("exclusiveMaximum", "maximum", -1)):
+        bound = schema.get(exclusive)
+        if bound is not None and bound == int(bound):
+            next_ = float(bound) + sign * max(_NEXT, math.ulp(bound))
+            stricter = max if sign == 1 else min
+            schema[inclusive] = stricter(schema.get(inclusive, next_), next_)
+            del schema[exclusive]
+    return schema
 
 
 ValuePosition: TypeAlias = "frozenset[int]"

@@ -35,6 +35,7 @@ class TokenTexts:
         whole: tokens in which a value may end that begins in them, or an array or object.
         several: tokens in which two items may stand.
         commas: tokens with a comma.
+        blanks: tokens of nothing but white space.
         all: every token.
     """
 
@@ -42,6 +43,7 @@ class TokenTexts:
         raw = tokenizer.raw
         self._of = [b"" if token in tokenizer.barred else raw.decode_bytes([token]) for token in range(tokenizer.size)]
         self.all = self._set(lambda text: True)
+        self.blanks = self._set(lambda text: text != b"" and not text.strip(_SPACE))
         self.commas = self._set(lambda text: b"," in text)
         self.several = self._set(lambda text: b"," in text.rstrip(_SPACE)[:-1])
         self.quotes = self._set(lambda text: b'"' in text)

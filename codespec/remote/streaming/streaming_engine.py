@@ -174,9 +174,9 @@ class StreamingEngine(Undrafted):
         """Prepare the vocabulary for grammars."""
         _ = self._grammar_tokenizer
 
-    def grammar_state(self, grammar: Grammar) -> GrammarState:
+    def grammar_state(self, grammar: Grammar, most: int | None = None) -> GrammarState:
         """The start state of a grammar. Where nothing but ``generate`` advances it, the engine is told the grammar, if
-        it knows such."""
+        it knows such, and writes white space as it likes."""
         state = grammar.state(self._grammar_tokenizer)
         written = grammar.written
         fits = written is not None and written[0] in self._streamer.written
