@@ -26,6 +26,10 @@ KEYWORDS = [
     ({"const": {"a": [False]}}, ['{"a":[false]}'], ['{"a":[0]}', "{}"]),
     ({"type": "integer", "multipleOf": 3, "minimum": -3}, ["-3", "0", "9"], ["-6", "1", "4"]),
     ({"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}, ["0.5"], ["0", "0.0", "1", "1.0", "-0.5"]),
+    ({"type": "number", "exclusiveMinimum": 0, "maximum": 0.5}, ["0.5", "0.1"], ["0", "-0", "0.0", "0.6"]),
+    ({"type": "number", "minimum": -1.5, "exclusiveMaximum": -1}, ["-1.5", "-1.1"], ["-1", "-1.0", "-2"]),
+    ({"type": "number", "minimum": 0, "exclusiveMinimum": 0, "maximum": 0.5}, ["0.5"], ["0"]),
+    ({"type": "integer", "exclusiveMinimum": 0, "exclusiveMaximum": 2}, ["1"], ["0", "2"]),
     ({"type": "number", "minimum": 3, "exclusiveMinimum": True}, ["4", "3.1"], ["3", "3.0"]),  # draft 4
     ({"minLength": 2.0, "type": "string"}, ['"ab"'], ['"a"']),
     ({"type": "string", "maxLength": 1}, ['""', '"é"', '"😀"', '"\\n"'], ['"ab"']),
@@ -58,6 +62,17 @@ KEYWORDS = [
         {"type": "object", "minProperties": 1, "maxProperties": 2, "properties": {"a": True, "b": True}, **CLOSED},
         ['{"a":1}', '{"b":1}', '{"a":1,"b":1}'],
         ["{}", '{"c":1}'],
+    ),
+    (
+        {"type": "object", "minProperties": 2, "additionalProperties": {"type": "integer"}},
+        ['{"a":1,"b":2}', '{"a":1,"b":2,"c":3}'],
+        ['{"a":1,"a":2}', '{"a":1}', '{"a":1,"\\u0061":2}'],
+    ),
+    ({"type": "object", "not": {"maxProperties": 1}}, ['{"a":1,"b":2}'], ['{"a":1,"a":2}', "{}"]),
+    (
+        {"type": "object", "propertyNames": {"pattern": "^[ab]", "maxLength": 2}},
+        ['{"a":1,"ba":2}'],
+        ['{"c":1}', '{"abc":1}'],
     ),
     ({"type": "object", "minProperties": 2, "required": ["a", "b"]}, ['{"a":1,"b":1,"c":1}'], ['{"a":1}']),
     ({"dependentRequired": {"a": ["b"]}, "type": "object"}, ["{}", '{"b":1}', '{"a":1,"b":2}'], ['{"a":1}']),
