@@ -3,16 +3,19 @@ differ."""
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from codespec.grammar.json.patterns.lower import may_match
+from codespec.grammar.json.logic import both
+from codespec.grammar.json.patterns.lower import apart, may_match, may_overlap
 from codespec.grammar.json.refs import Schema
 
 UNIQUE = "uniqueItems"
 _NEXT = 1e-6  # how near a number comes to an exclusive whole bound
+_MOST_PATTERNS = 4  # of one object
 _DEPTH = 8  # references and combinations followed
 MAX_PROPERTIES = 64
 """The bits of a rule's parameter, see ``json_order``."""
@@ -34,7 +37,7 @@ def subschemas(schema: Schema) -> Iterator[Schema]:
 
 def for_engine(schema: Schema) -> Schema:
     """A rewritten schema and its definitions as the engine takes them: without ``uniqueItems``, which it does not know,
-    and without bounds that it overlooks."""
+    without bounds that it overlooks, and without patterns that overlap."""
     if isinstance(schema, bool):
         return schema
     out = _bounded({key: item for key, item in schema.items() if key != UNIQUE})
@@ -47,7 +50,18 @@ def for_engine(schema: Schema) -> Schema:
     for keyword in _ONE:
         if keyword in out:
             out[keyword] = for_engine(out[keyword])
+    if 1 < len(out.get("patternProperties", ())) <= _MOST_PATTERNS:
+        out["patternProperties"] = _apart(out["patternProperties"])
     return out
+
+
+def _apart(patterns: dict[str, Schema]) -> dict[str, Schema]:
+    """With patterns that exclude each other, as the engine wants them."""
+    schemas = list(patterns.values())
+    parts = apart(list(patterns)) if any(may_overlap(pair) for pair in itertools.combinations(patterns, 2)) else None
+    if parts is None:
+        return patterns
+    return {pattern: both(*(schemas[index] for index in held)) for pattern, held in parts}
 
 
 def names_must_differ(schema: dict[str, Any]) -> bool:

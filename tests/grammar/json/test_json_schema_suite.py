@@ -23,11 +23,11 @@ pytestmark = [
     pytest.mark.skipif(not FOLDER.is_dir(), reason="the JSON-Schema-Test-Suite is missing: `make test` fetches it"),
 ]
 DRAFTS = {  # the address of each draft, and its schemas that are refused by name at most
-    "draft4": ("http://json-schema.org/draft-04/schema#", 22),
-    "draft6": ("http://json-schema.org/draft-06/schema#", 42),
-    "draft7": ("http://json-schema.org/draft-07/schema#", 45),
-    "draft2019-09": ("https://json-schema.org/draft/2019-09/schema", 67),
-    "draft2020-12": ("https://json-schema.org/draft/2020-12/schema", 77),
+    "draft4": ("http://json-schema.org/draft-04/schema#", 20),
+    "draft6": ("http://json-schema.org/draft-06/schema#", 39),
+    "draft7": ("http://json-schema.org/draft-07/schema#", 42),
+    "draft2019-09": ("https://json-schema.org/draft/2019-09/schema", 64),
+    "draft2020-12": ("https://json-schema.org/draft/2020-12/schema", 74),
 }
 # They say that a format is only an annotation, and others of the suite that it is an assertion, as it is here.
 ANNOTATIONS = "format.json"

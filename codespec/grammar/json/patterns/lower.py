@@ -100,6 +100,23 @@ def may_overlap(patterns: Iterable[str]) -> bool:
         return True
 
 
+def apart(patterns: list[str]) -> list[tuple[str, list[int]]] | None:
+    """Patterns of which no two match the same text, each with the indices of those lowered ones that it is a part of;
+    None where they would be too large."""
+    found = []
+    try:
+        for chosen in itertools.product((True, False), repeat=len(patterns)):
+            nodes = (
+                _body(each) if holds else opposite(_body(each)) for each, holds in zip(patterns, chosen, strict=True)
+            )
+            node = plain(both(*nodes)) if any(chosen) else NOTHING
+            if node != NOTHING:
+                found.append((_whole(node), [index for index, holds in enumerate(chosen) if holds]))
+    except (Unclear, RecursionError):
+        return None
+    return found
+
+
 def only_text(pattern: str) -> str | None:
     """The text that a lowered pattern matches, if there is only one."""
     node, found = _body(pattern), ""
