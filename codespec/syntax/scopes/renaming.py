@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
 from codespec.languages import Language
@@ -18,6 +19,9 @@ from codespec.syntax.uses import Uses as RoughUses
 
 LARGEST = 400_000
 """Characters of a document that is read."""
+
+KEPT = 8
+"""Answers that are remembered: the same is asked for the offer, and for every window of a model."""
 
 _READERS: dict[str, type[Reader]] = {
     "python": PythonReader,
@@ -62,8 +66,12 @@ def still_called(language: Language, text: str, places: Sequence[int], old: str,
     imported, ``new`` stands for something else there, or names are read by programs, as ``eval`` does. Where nothing
     can be told of the names, they are all other ones.
     """
+    return _still_called(language, text, tuple(sorted(set(places))), old, new)
+
+
+@lru_cache(KEPT)
+def _still_called(language: Language, text: str, now: tuple[int, ...], old: str, new: str) -> Uses:
     shift = len(new) - len(old)
-    now = sorted(set(places))
     before = {place - shift * index for index, place in enumerate(now)}
     original = _replaced(text, now, len(new), old)
     words = [each.start() for each in _words(old, original)]
@@ -90,6 +98,7 @@ def still_called(language: Language, text: str, places: Sequence[int], old: str,
     return Uses(uses, tuple(map(moved, sorted(other))), found.is_wide(before))
 
 
+@lru_cache(KEPT)
 def other_uses(language: Language, text: str, name: str, module: str) -> tuple[int, ...]:
     """Where a name may stand for something else in a document than what another one, ``module``, binds to it at its top
     level; in characters. It does not where it is imported, or bound nowhere. One thread at a time."""
