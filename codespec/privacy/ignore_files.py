@@ -15,6 +15,8 @@ from time import monotonic
 
 from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
+from codespec.line_ends import without_lone_returns
+
 GIT = ".gitignore"
 OWN = ".codespecignore"
 
@@ -163,16 +165,18 @@ def _stamp(file: Path) -> tuple[int, int] | None:
 
 
 def _read(file: Path) -> Iterator[_Pattern]:
-    """The patterns of a file; none where it cannot be read."""
+    """The patterns of a file; one for everything where it is there and cannot be read, or is too large."""
     try:
         # is_file(), because opening a pipe of that name would wait for ever.
         if not file.is_file():
             return
         with file.open("rb") as stream:
             data = stream.read(LARGEST + 1)
-    except OSError:
+    except FileNotFoundError:
         return
-    text = data.decode("utf-8-sig", "replace") if len(data) <= LARGEST else "*"
+    except OSError:
+        data = b"*"
+    text = without_lone_returns(data.decode("utf-8-sig", "replace")) if len(data) <= LARGEST else "*"
     if sum(1 for line in text.split("\n") if line.strip() and not line.startswith("#")) > MOST_PATTERNS:
         text = "*"
     for line in text.split("\n"):

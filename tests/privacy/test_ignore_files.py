@@ -132,6 +132,18 @@ def test_lists_that_cannot_be_read_exclude_nothing(work):
     assert not IgnoreFiles(OWN).excludes(work / ("x" * 5000) / "a.py", work)
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_lines_end_as_they_do_anywhere(work, end):
+    write(work / OWN, "*.key", "# b", "b", end=end)
+    assert excluded(work, "a.key", "b", "c", kind=OWN) == ["a.key", "b"]
+
+
+@pytest.mark.skipif(not Path("/proc/self/mem").is_file(), reason="no file that is there and cannot be read")
+def test_a_list_that_is_there_and_cannot_be_read_excludes_everything(work):
+    (work / OWN).symlink_to("/proc/self/mem")
+    assert excluded(work, "a.py", kind=OWN) == ["a.py"]
+
+
 def test_a_strangers_patterns_take_no_time_but_may_exclude_more(work):
     write(work / GIT, "*a*a*a*a*a*a*a*a*b", "!*z*z*z*z*z", "/d/" + "**/a/" * 9 + "b", "[*a]*a*")
     assert excluded(work, "a" * 200 + "c", "zzzzzzaaa", "e" * 200, "d/" + "a/" * 60 + "c") == [

@@ -88,6 +88,7 @@ class SuffixGate:
         self._window = suffix if whole else window(suffix)
         self._to_the_end = len(self._window) == len(suffix)
         self._tokens: list[int] | None = None
+        self._gave_up = False
         self._answers: dict[str, str | None] = {}
         self._reached: dict[str, int] = {}
 
@@ -160,7 +161,7 @@ class SuffixGate:
         """Whether the grammar takes ``text`` and the window after it. The state is as before."""
         state = self._state
         if state is None:
-            return True
+            return self._check is not None or not self._gave_up
         if self._tokens is None:
             self._tokens = self._vocabulary.tokenize(self._window)
         try:
@@ -170,9 +171,10 @@ class SuffixGate:
             complete = further == len(self._tokens) and (not self._to_the_end or state.can_end)
             state.rollback(taken + further)
         except CodespecError:
-            # The engine gave up on a text that can be read in too many ways: the grammar has nothing more to say.
-            self._state = None
-            return True
+            # The engine gave up on a text that can be read in too many ways: the grammar has nothing more to say, and
+            # without another judge no text is known to fit.
+            self._state, self._gave_up = None, True
+            return self._check is not None
         if taken < len(own):
             return False
         reached = self._reached[text] = self._length(further)

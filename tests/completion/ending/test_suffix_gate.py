@@ -15,7 +15,7 @@ from codespec.completion.ending.suffix_gate import LONGEST_WINDOW, WINDOW, Suffi
 from codespec.completion.ending.tidy import Tidy
 from codespec.grammar import Grammar, byte_tokenizer
 from codespec.languages import by_id
-from codespec.protocols import Aborted
+from codespec.protocols import Aborted, CodespecError
 
 END = 256
 
@@ -179,6 +179,17 @@ def test_what_the_grammar_does_not_know_is_not_demanded_of_a_sound_document():
     assert gate.fit(", {") is None
     assert not gate.broken
     assert gate_at(text, sound=lambda: False).fit("2") is None
+
+
+@pytest.mark.parametrize(("check", "fits"), [(None, None), (lambda text, strict=True: True, "1")])
+def test_where_the_grammar_gives_up_and_no_other_judges_nothing_fits(check, fits):
+    class GivesUp(FreeState):
+        def accept(self, tokens):
+            raise CodespecError("too many ways")
+
+    gate = SuffixGate(Bytes(), "}", GivesUp(), check)
+    assert [gate.fit("1"), gate.fit("1")] == [fits, fits]
+    assert gate.fit("2") == (None if fits is None else "2")
 
 
 def test_a_gate_without_judges_is_not_available():
