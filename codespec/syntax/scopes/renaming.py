@@ -206,7 +206,9 @@ class _Document:
         ]
         fixed = [each for each in left if each.role.form == "fixed"]
         if fixed or self._is_doubtful(variable, renamed):
-            return [], {self._at[id(each)] for each in left if each not in fixed}
+            # What is bound anew may be bound twice then.
+            used = (each for each in left if each not in fixed and each.role.kind != "bind")
+            return [], {self._at[id(each)] for each in used}
         return [Use(self._at[id(each)], each.role.form) for each in left], set()
 
     def _is_broken(self, scope: Scope | None) -> bool:
