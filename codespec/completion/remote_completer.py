@@ -12,7 +12,7 @@ from codespec.completion.request import Completion, Request
 from codespec.engine.engine import Engine
 from codespec.privacy.public_files import PublicFiles
 from codespec.protocols import Cancel, CodespecError
-from codespec.remote.errors import Away, Refused, RemoteError
+from codespec.remote.errors import Away, Private, RemoteError
 
 T = TypeVar("T")
 
@@ -104,13 +104,16 @@ class RemoteCompleter:
         if not begun_here and all(map(self._may_send, documents)):
             return self._either(work)
         if self._load_local is None:
-            raise Refused("this text is not sent to an engine elsewhere (docs/privacy.md); see `remote.fallback`")
+            raise Private
         return work(self._here())
 
     def _either(self, work: Callable[[Completer], T]) -> T:
         try:
             self._running = remote = self._connected()
             result = work(remote)
+        except Private:
+            if self._load_local is None:
+                raise
         except RemoteError as error:
             self._lost(error)
             if self._load_local is None:

@@ -64,3 +64,9 @@ def holds_row(text: str) -> bool:
         if any(name and is_secret_value(cell, name) for name, cell in zip(columns, cells, strict=False)):
             return True
     return False
+
+
+def is_named_secret(name: str, value: str) -> bool:
+    """Whether a value that a field of some data has is a secret by the field's name."""
+    kind = name_kind(name) if name else None
+    return kind is not None and is_secret_value(value, kind)

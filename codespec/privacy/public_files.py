@@ -103,7 +103,7 @@ class PublicFiles:
             path, workspace: as for ``may_keep``.
             offset: of the cursor.
         """
-        return self.may_keep(path, workspace, text) and not _is_being_typed(path, text, offset)
+        return self.may_keep(path, workspace, text) and not is_being_typed(path, text, offset)
 
     def _ignores(self, path: Path, folder: Path) -> bool:
         return self._git.excludes(path, folder) or self._own.excludes(path, folder)
@@ -114,7 +114,7 @@ class PublicFiles:
         old, now = self._searched.get(path), self._clock()
         if old is not None and (old.text == text or (old.secret and now - old.at < RECHECK_S)):
             return old.secret
-        changed = text if old is None or old.secret or len(text) <= WHOLE else _changed(old.text, text)
+        changed = text if old is None or old.secret or len(text) <= WHOLE else changed_part(old.text, text)
         names = (real,) if Path(real).name == Path(path).name else (path, real)
         found = any(is_secret(name, changed) or holds_manifest(name, text) for name in names)
         self._searched[path] = _Searched(text, found, now)
@@ -122,7 +122,7 @@ class PublicFiles:
 
 
 @private_when_spent
-def _is_being_typed(path: str, text: str, offset: int) -> bool:
+def is_being_typed(path: str, text: str, offset: int) -> bool:
     """Whether a text would hold a secret if what is open in it ended."""
     closed, count = _OPEN_QUOTE.subn(r"\1\2\3\2", text)
     if count and is_secret(path, closed):
@@ -131,7 +131,7 @@ def _is_being_typed(path: str, text: str, offset: int) -> bool:
     return any(is_secret(path, before + end + after) for end in _ENDS)
 
 
-def _changed(old: str, new: str) -> str:
+def changed_part(old: str, new: str) -> str:
     """The lines of ``new`` that are not in ``old`` at the same place, with what stands around them."""
     start, behind = common_ends(old, new)
     begin = new.rfind("\n", 0, max(0, start - AROUND)) + 1

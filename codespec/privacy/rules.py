@@ -161,9 +161,9 @@ class _Words:
                         yield rule
 
 
-def _codes(text: str) -> NDArray[np.uint16]:
+def _codes(text: str) -> NDArray[np.int32]:
     """A number for each run of characters: the last five bits of each."""
-    bits = np.frombuffer(text.encode("latin-1", "replace"), dtype=np.uint8).astype(np.uint16) & 31
+    bits = np.frombuffer(text.encode("latin-1", "replace"), dtype=np.uint8).astype(np.int32) & 31
     return bits[:-2] << 10 | bits[1:-1] << 5 | bits[2:]
 
 

@@ -19,9 +19,10 @@ from typing import Any, TypeVar
 
 import httpx
 
+from codespec.privacy.leaving import Checked, Leaving, PrivateText
 from codespec.protocols import Aborted, Cancel
 from codespec.remote.address import Address
-from codespec.remote.errors import Away, Refused, Unreachable
+from codespec.remote.errors import Away, Private, Refused, Unreachable
 from codespec.remote.scope import Scope
 from codespec.terminal import printable
 
@@ -65,10 +66,12 @@ class Connection:
 
     Attributes:
         trips: requests that were sent.
+        leaving: reads what is to be sent; whoever sends token ids tells it what they are.
     """
 
     def __init__(self, address: Address, silence_s: float = SILENCE_S, probe: str = "/health") -> None:
         self.address = address
+        self.leaving = Leaving()
         self.trips = 0
         self._probe = probe
         headers = {"Authorization": f"Bearer {address.key}"} if address.key else {}
@@ -120,9 +123,10 @@ class Connection:
         Raises:
             Aborted: ``cancel`` was set; the engine sees the connection close.
             Away, Refused: there is no answer, or a refusal.
+            Private: the body must not leave this machine.
         """
         _stop_if_set(cancel)
-        return self._wait(self._ask("POST", path, body), cancel)
+        return self._wait(self._ask("POST", path, self._checked(body)), cancel)
 
     @contextmanager
     def stream(self, path: str, body: Mapping[str, Any], cancel: Cancel | None = None) -> Iterator[Iterator[bytes]]:
@@ -132,12 +136,14 @@ class Connection:
         Raises:
             Aborted: ``cancel`` was set.
             Away, Refused: there is no answer, a refusal, or the stream broke off.
+            Private: the body must not leave this machine.
         """
         _stop_if_set(cancel)
+        checked = self._checked(body)
         lines: queue.Queue[bytes | BaseException | None] = queue.Queue()
         scope = Scope(self._loop)
         self._scopes.add(scope)
-        task = asyncio.run_coroutine_threadsafe(scope.run(self._pump(path, body, lines)), self._loop)
+        task = asyncio.run_coroutine_threadsafe(scope.run(self._pump(path, checked, lines)), self._loop)
 
         def each() -> Iterator[bytes]:
             while True:
@@ -197,6 +203,12 @@ class Connection:
             except CancelledError:
                 raise Aborted from None
 
+    def _checked(self, body: Mapping[str, Any]) -> Checked:
+        try:
+            return self.leaving.checked(body)
+        except PrivateText:
+            raise Private from None
+
     def _check(self) -> None:
         if self._away:
             raise Away(f"{self._away}; it is asked again as soon as it answers")
@@ -229,7 +241,7 @@ class Connection:
             await asyncio.sleep(random.uniform(0.02, 0.1))
         raise AssertionError("unreachable")
 
-    async def _ask(self, method: str, path: str, body: Mapping[str, Any] | None) -> Any:
+    async def _ask(self, method: str, path: str, body: Checked | None) -> Any:
         async def attempt() -> Any:
             response = await self._open(method, path, body)
             try:
@@ -245,9 +257,12 @@ class Connection:
 
         return await self._twice(attempt)
 
-    async def _open(self, method: str, path: str, body: Mapping[str, Any] | None) -> httpx.Response:
+    async def _open(self, method: str, path: str, body: Checked | None) -> httpx.Response:
         """The response to a request that was not refused, its body still to come."""
-        response = await self._client.send(self._client.build_request(method, path, json=body), stream=True)
+        headers = {"Content-Type": "application/json"} if body is not None else None
+        content = body.content if body is not None else None
+        request = self._client.build_request(method, path, content=content, headers=headers)
+        response = await self._client.send(request, stream=True)
         if response.status_code == 200:
             return response
         try:
@@ -264,7 +279,7 @@ class Connection:
                 raise Away(f"{self.address.host} answered with more than {most >> 20} MiB")
         return bytes(data)
 
-    async def _pump(self, path: str, body: Mapping[str, Any], lines: queue.Queue[bytes | BaseException | None]) -> None:
+    async def _pump(self, path: str, body: Checked, lines: queue.Queue[bytes | BaseException | None]) -> None:
         try:
             response = await self._twice(lambda: self._open("POST", path, body))
             try:

@@ -19,3 +19,10 @@ class Unreachable(Away):
 
 class Refused(RemoteError):
     """The engine will not do this, however often it is asked: the settings have to change."""
+
+
+class Private(Refused):
+    """What was to be sent holds something that stays on this machine; nothing was sent."""
+
+    def __init__(self) -> None:
+        super().__init__("this text is not sent to an engine elsewhere (docs/privacy.md); see `remote.fallback`")

@@ -65,6 +65,33 @@ def test_a_private_text_is_completed_here(local, what):
     assert sent_since(elsewhere, before) == []
 
 
+WAYS = {
+    "token ids": lambda ids: ("/v1/completions", {"model": "codespec", "prompt": ids(HELD)}),
+    "a text between token ids": lambda ids: ("/completion", {"prompt": [*ids("user = 1\n"), HELD, *ids("\ny = ")]}),
+    "a text that token ids begin": lambda ids: ("/completion", {"prompt": [*ids("PASSWORD = '"), f"{PASSWORD}'\nx = "]}),
+    "what is being typed": lambda ids: ("/v1/completions", {"model": "codespec", "prompt": ids(HELD[: HELD.index("'\n")])}),
+    "an open call": lambda ids: ("/completion", {"prompt": f'Key key = Keys.hmacShaKeyFor("{KEY}'}),
+    "a message": lambda ids: ("/v1/chat/completions", {"model": "codespec", "messages": [{"role": "user", "content": HELD}]}),
+}  # fmt: skip
+KEY = "Xq7Rk2vW9pL4zT8bM3nC6sD1"
+
+
+@pytest.mark.parametrize("what", WAYS)
+def test_nothing_private_leaves_in_another_way(local, what):
+    client, elsewhere = local
+
+    def ids(text):
+        return client.post("/tokenize", json={"content": text}).json()["tokens"]
+
+    path, fields = WAYS[what](ids)
+    before = len(elsewhere.asked)
+    client.post(path, json={**fields, "max_tokens": 4, "n_predict": 4})  # the embedded model takes no messages
+    sent = json.dumps(elsewhere.asked[before:]) + "".join(sent_since(elsewhere, before))
+    assert PASSWORD not in sent
+    assert KEY not in sent
+    assert "PASSWORD" not in sent
+
+
 def test_other_texts_are_sent(local):
     client, elsewhere = local
     before = len(elsewhere.asked)

@@ -47,6 +47,7 @@ class Scorer:
 
     def __init__(self, connection: Connection, model: str, vocabulary: LlamaVocabulary) -> None:
         self._connection, self._vocabulary = connection, vocabulary
+        connection.leaving.token_bytes = vocabulary.token_bytes
         self.length = 0
         self.model = model
         self._look(model)

@@ -101,6 +101,8 @@ class StreamingEngine(Undrafted):
         file = vocabulary if takes_ids else None
         self._file = Model(vocabulary_file(file), vocabulary_only=True) if file is not None else None
         self.vocabulary: TextVocabulary = ByteVocabulary() if self._file is None else self._file.vocabulary
+        if self._file is not None:
+            connection.leaving.token_bytes = self._file.vocabulary.token_bytes
         self._family = family_named(self._told.model)
         self._answers = Answers(connection, self._streamer, self._possible(), self.note)
         self._stop = Stop()
