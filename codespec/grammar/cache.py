@@ -12,6 +12,7 @@ import hashlib
 import json
 import logging
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ import llguidance
 
 from codespec.cache_files import remove_oldest, set_aside
 from codespec.paths import machine_folder, make_private, write_whole
+from codespec.privacy.secrets import is_secret
 
 VARIABLE = "CODESPEC_GRAMMAR_CACHE"
 """The environment variable: a folder for the cache, or ``off``; what was lowered beforehand then does not count."""
@@ -72,12 +74,12 @@ def _load(path: Path) -> str | None:
 
 
 def store(name: str, text: str) -> None:
-    """Keep ``text`` under a key; another process sees all of it or nothing."""
+    """Keep ``text`` under a key; another process sees all of it or nothing. What looks like a secret is not kept."""
     if collected is not None:
         collected[name] = text
     place = folder()
     body = text.encode("utf-8", "replace")
-    if place is None or len(body) > MAX_ENTRY:
+    if place is None or len(body) > MAX_ENTRY or _is_private(text):
         return
     try:
         make_private(place)
@@ -85,6 +87,15 @@ def store(name: str, text: str) -> None:
         remove_oldest(place, _SUFFIX, MOST_ENTRIES, MAX_BYTES)
     except OSError as error:
         _log.info("%s: no cache of grammars: %s", place, error)
+
+
+_CHARACTER = re.compile(r"\[(?:\\u\{([0-9a-f]{1,6})\}|([^\\\]^]))\]")
+"""A class of one character, as which lowered grammars write each character of a text."""
+
+
+def _is_private(text: str) -> bool:
+    plain = _CHARACTER.sub(lambda found: chr(int(found[1], 16)) if found[1] else found[2], text)
+    return is_secret("a.py", plain)
 
 
 def _sum(body: bytes) -> bytes:

@@ -68,11 +68,14 @@ def test_a_private_text_is_completed_here(local, what):
 WAYS = {
     "token ids": lambda ids: ("/v1/completions", {"model": "codespec", "prompt": ids(HELD)}),
     "a text between token ids": lambda ids: ("/completion", {"prompt": [*ids("user = 1\n"), HELD, *ids("\ny = ")]}),
-    "a text that token ids begin": lambda ids: ("/completion", {"prompt": [*ids("PASSWORD = '"), f"{PASSWORD}'\nx = "]}),
-    "what is being typed": lambda ids: ("/v1/completions", {"model": "codespec", "prompt": ids(HELD[: HELD.index("'\n")])}),
+    "a text that token ids begin": lambda ids: (
+        "/completion",
+        {"prompt": [*ids("PASSWORD = '"), f"{PASSWORD}'\nx = "]},
+    ),
+    "what is being typed": lambda ids: ("/completion", {"prompt": ids(HELD[: HELD.index("'\n")])}),
     "an open call": lambda ids: ("/completion", {"prompt": f'Key key = Keys.hmacShaKeyFor("{KEY}'}),
-    "a message": lambda ids: ("/v1/chat/completions", {"model": "codespec", "messages": [{"role": "user", "content": HELD}]}),
-}  # fmt: skip
+    "a message": lambda ids: ("/v1/chat/completions", {"messages": [{"role": "user", "content": HELD}]}),
+}
 KEY = "Xq7Rk2vW9pL4zT8bM3nC6sD1"
 
 

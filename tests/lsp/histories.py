@@ -34,7 +34,7 @@ from codespec.draft.storage import token_log_file
 from codespec.engine.local import LocalEngine
 from codespec.models.registry import EMBEDDED_TARGET
 from codespec.privacy.secrets import has_secret_name, is_secret
-from tests.privacy_forms import held_out, tuned
+from tests.privacy_forms import common, held_out, tuned
 from tests.privacy_forms.values import Form, values
 
 from .helpers import Server, running, until
@@ -74,7 +74,9 @@ class Case:
 
 def cases(base: Path, count: int, seed: int) -> list[Case]:
     """Cases of forms that are found by their text."""
-    forms = [form for form in (*tuned.FORMS, *held_out.FORMS) if form.text and not has_secret_name(form.path)]
+    forms = [
+        form for form in (*tuned.FORMS, *held_out.FORMS, *common.FORMS) if form.text and not has_secret_name(form.path)
+    ]
     random.Random(seed).shuffle(forms)
     found: list[Case] = []
     for index, form in enumerate(forms):
