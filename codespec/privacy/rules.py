@@ -28,7 +28,7 @@ SHORTHANDS = {
     "<sign>": r"[ \t\w.-]{0,20}[\s'\"]{0,3}(?:=>|:{1,3}=|\|\||[=>:,]|\?=)[`'\"\s=]{0,5}",  # between a name and a value
     "<end>": r"(?![\w-])",
 }
-_ESCAPES = frozenset("abefnrtv0")
+_ESCAPE = re.compile(r"\\(?:[abefnrtv]|[0-7]{1,3}|x[0-9A-Fa-f]{2}|[uU][0-9A-Fa-f]{4})\Z")
 """Of ``\\nAKIA...`` in a string the key is no part of ``nAKIA``."""
 _CONTINUED = re.compile(r"[\\^`]\r?\n[ \t]*")
 """The end of a line of a command that goes on: of shells, of ``cmd`` and of PowerShell."""
@@ -87,7 +87,7 @@ class Rule:
 def _begins_word(text: str, at: int) -> bool:
     if at == 0 or not (text[at - 1].isalnum() or text[at - 1] == "_"):
         return True
-    return at > 1 and text[at - 2] == "\\" and text[at - 1] in _ESCAPES
+    return _ESCAPE.search(text, max(0, at - 6), at) is not None
 
 
 _BEGINNING = re.compile(r"\A((?:\(\?i:)?\(?)\\b")

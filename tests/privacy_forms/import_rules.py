@@ -165,7 +165,7 @@ def _best(tree: Any, optional: bool) -> frozenset[str] | None:
         if inner:
             found.append(inner)
     close()
-    return max(found, key=lambda words: (min(map(len, words)), -len(words)), default=None)
+    return max(found, key=lambda words: (not _GENERAL & words, min(map(len, words)), -len(words)), default=None)
 
 
 def _flat(tree: Any) -> str | None:
