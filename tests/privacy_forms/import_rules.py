@@ -53,7 +53,7 @@ def taken() -> Iterator[tuple[str, list[str], float, str]]:
     rules = Rules(confidence="low")
     for each in rules.metadata():
         name = each["id"].partition(".")[2].removeprefix("secrets/")
-        if not each["visible"] or _NO_SECRET.search(name):
+        if not each["visible"] or no_secret(name):
             continue
         detail = rules.detail(each["id"])
         pattern = bounded(scoped(_shortened(detail["pattern"])))
@@ -61,6 +61,11 @@ def taken() -> Iterator[tuple[str, list[str], float, str]]:
         words = words_of(whole)
         if words and not _GENERAL.intersection(words):
             yield name, words, _bits(detail["betterleaks_filter"]), pattern
+
+
+def no_secret(name: str) -> bool:
+    """Whether a rule of this name tells no secret, or one that ``value_rules.toml`` has wider rules for."""
+    return bool(_NO_SECRET.search(name))
 
 
 def _shortened(pattern: str) -> str:
