@@ -35,8 +35,8 @@ WHOLE = 60.0
 
 
 def _sample() -> list[tuple[str, str]]:
-    """Every kind in one language of those alike, each with one of the pieces of work, in turn, and half of them with the
-    gate, which does most of the others."""
+    """Every kind in one language of those alike, each with one of the pieces of work, in turn, and half of them with
+    the gate, which does most of the others."""
     works = [work for work in WORK if work not in ("grammar", "renames")]
     found = []
     for name, nest in KINDS.items():
