@@ -6,7 +6,7 @@
 # make llama-server  build llama.cpp's server of the pinned version, for the tests of engines elsewhere (10 minutes)
 # make test-vllm  run the tests with a real vLLM, which it installs (PLACES=20: 200 texts)
 # make judges   what `python -m benchmarks gate` judges by: TypeScript's compiler and libraries; tells of programs that are missing
-# make fuzz     10,000 hostile grammars (half an hour)
+# make fuzz     10,000 hostile grammars, 500 ways of nesting documents (an hour)
 # make lint     ruff and mypy
 # make serve    run the language server over stdio
 # make rpc-server  llama.cpp's rpc-server, for layers of a model on several machines, as $(VENV)/bin/rpc-server
@@ -109,6 +109,7 @@ judges: $(VENV)/installed-test
 
 fuzz: $(VENV)/installed-test
 	$(BIN)/python -m tests.fuzz --count 10000
+	$(BIN)/python -m tests.nesting
 
 # What docs/security.md promises; all of it is part of `make test`, too.
 ATTACKS = tests/hostile tests/patterns tests/privacy tests/test_config_workspace.py tests/test_terminal.py tests/models/test_hub.py \

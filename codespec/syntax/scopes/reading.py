@@ -17,6 +17,8 @@ VALUE, TYPE, NAMESPACE = 1, 2, 4
 ANY = VALUE | TYPE | NAMESPACE
 DEEPEST = 200
 """Scopes in each other that are read."""
+LONGEST_OWNER = 400
+"""Bytes before a dot that are looked at: of a chain of calls each part would have all before it."""
 
 Kind: TypeAlias = Literal["bind", "use", "member", "doubt"]
 Form: TypeAlias = Literal["", "shorthand", "export", "fixed", "short"]
@@ -136,6 +138,7 @@ class Reader(ABC):
         self._at = [match.start() for match in re.finditer(pattern, data)]
         self._words = words
         self.names: list[Name] = []
+        self._around = 0  # where the node begins whose children are read
         self.outermost = self._scope("outermost", root, None)
         self._read()
 
@@ -163,9 +166,9 @@ class Reader(ABC):
 
     def _read(self) -> None:
         handlers = self._handlers()
-        waiting: list[Step] = [(self._root, self.outermost, USE)]
+        waiting: list[tuple[Step, int]] = [((self._root, self.outermost, USE), 0)]
         while waiting:
-            node, scope, role = waiting.pop()
+            (node, scope, role), self._around = waiting.pop()
             if not self._concerns(node):
                 continue
             if not node.child_count:
@@ -173,7 +176,7 @@ class Reader(ABC):
                 continue
             handler = handlers.get(node.type)
             steps = handler(node, scope, role) if handler is not None else self._rest(node, scope, role)
-            waiting += reversed(list(steps))
+            waiting += ((step, node.start_byte) for step in reversed(list(steps)))
 
     def _concerns(self, node: tree_sitter.Node) -> bool:
         """Whether a node holds one of the names."""
@@ -194,9 +197,9 @@ class Reader(ABC):
             role.scope.bind(text, role.meaning, role.after)
 
     def _owner(self, node: tree_sitter.Node) -> bytes:
-        """What stands before a name and a dot."""
-        parent = node.parent
-        text = self._data[parent.start_byte : node.start_byte].rstrip() if parent is not None else b""
+        """What stands before a name and a dot: the end of it, where it is long."""
+        end = node.start_byte
+        text = self._data[max(self._around, end - LONGEST_OWNER) : end].rstrip()
         return text.rstrip(b".?").rstrip() if text.endswith(b".") else b""
 
     def _rest(self, node: tree_sitter.Node, scope: Scope, role: Role) -> Iterator[Step]:
