@@ -11,6 +11,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from codespec.early_errors.c_types import (
+    declares_a_pointer,
     is_a_number,
     is_defined,
     is_defined_as_a_type,
@@ -126,21 +127,13 @@ def _may_be_a_macro(walk: Walk, statement: Node, inner: Node) -> bool:
     if function is None or arguments is None:
         return False
     if function.type != "identifier":
-        return _declares_a_pointer(function)
+        return declares_a_pointer(function)
     if walk.text(function) in _ASSERTIONS:
         return True
     only = list(named(arguments))
     if len(only) == 1 and only[0].type == "pointer_expression" and is_defined_as_a_type(walk, function):
         return True
     return not _is_no_macro(walk, function) or all(each.type == "identifier" for each in named(arguments))
-
-
-def _declares_a_pointer(function: Node) -> bool:
-    """Whether what is called is ``t (*name)``, which declares a pointer to a function or an array of them."""
-    inner, arguments = function.child_by_field_name("function"), function.child_by_field_name("arguments")
-    only = list(named(arguments)) if arguments is not None else []
-    pointer = len(only) == 1 and only[0].type == "pointer_expression"
-    return function.type == "call_expression" and pointer and inner is not None and inner.type == "identifier"
 
 
 def _block(walk: Walk, node: Node, context: Context) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from itertools import islice
 
-from codespec.early_errors.walk import Node, Walk
+from codespec.early_errors.walk import Node, Walk, named
 
 _VALUES = frozenset(
     {
@@ -81,6 +81,14 @@ def is_defined_as_a_type(walk: Walk, name: Node) -> bool:
     """Whether the file defines a type of this name."""
     text = re.escape(walk.text(name))
     return re.search(_DEFINES % (text, text), walk.data) is not None
+
+
+def declares_a_pointer(function: Node) -> bool:
+    """Whether what is called is ``t (*name)``, which declares a pointer to a function or an array of them."""
+    inner, arguments = function.child_by_field_name("function"), function.child_by_field_name("arguments")
+    only = list(named(arguments)) if arguments is not None else []
+    pointer = len(only) == 1 and only[0].type == "pointer_expression"
+    return function.type == "call_expression" and pointer and inner is not None and inner.type == "identifier"
 
 
 def is_a_number(walk: Walk, name: Node) -> bool:
