@@ -24,7 +24,7 @@ _HASH = re.compile(
 _INSERT = re.compile(
     r"(?i:\binsert\s{1,4}(?:into\s{1,4})?[\w.`\"\[\]]{1,80}\s{0,4}\(([^()]{1,400})\)\s{0,8}values\s{0,8}\(([^()]{1,800})\))"
 )
-_CELL = re.compile(r"\s{0,40}(?:N?'([^'\n]{0,400})'|[^,']{0,400})\s{0,40}(?:,|\Z)")
+_CELL = re.compile(r"'([^'\n]{0,400})'|,")
 
 
 def holds_key(text: str) -> bool:
@@ -60,7 +60,12 @@ def holds_row(text: str) -> bool:
     for found in _INSERT.finditer(text):
         spend()
         columns = [name_kind(each.strip(' `"[]\n\t')) for each in found[1].split(",")]
-        cells = [each[1] or "" for each in _CELL.finditer(found[2])]
+        cells = [""]
+        for cell in _CELL.finditer(found[2]):
+            if cell[0] == ",":
+                cells.append("")
+            else:
+                cells[-1] = cell[1]
         if any(name and is_secret_value(cell, name) for name, cell in zip(columns, cells, strict=False)):
             return True
     return False
