@@ -47,6 +47,8 @@ TEXTS = {
     "blanks before a key": ("a.txt", ("-----BEGIN PRIVATE KEY-----" + " " * 100) * 1_000),
     "schemes": ("a.md", "a://b:" * 20_000),
     "open quotations": ("a.py", "\"'" * 50_000),
+    "rows": ("a.sql", ("insert into a (password) values (" + " " * 700 + ")\n") * 40),
+    "strings of libpq": ("a.py", "host=a " + "a = a " * 8_000),
     "a web token": ("a.py", "eyJ" * 30_000 + ".eyJ" * 10_000),
 }
 
