@@ -59,21 +59,30 @@ def check_target(walk: Walk, node: Node | None, context: Context) -> None:
         check_binding(walk, name, context)
 
 
+_NAMED_IN = {
+    "assignment_pattern": "left",
+    "object_assignment_pattern": "left",
+    "pair_pattern": "value",
+    "required_parameter": "pattern",
+    "optional_parameter": "pattern",
+}
+"""Of parts of patterns, the field with the name or pattern."""
+
+
 def check_pattern(walk: Walk, pattern: Node | None) -> None:
     """Report what a declaration or a parameter cannot give a name to, such as a property."""
-    if pattern is None:
-        return
-    if pattern.type in ("member_expression", "subscript_expression"):
-        walk.report("property in a declaration", pattern)
-    elif pattern.type in ("assignment_pattern", "object_assignment_pattern"):
-        check_pattern(walk, pattern.child_by_field_name("left"))
-    elif pattern.type == "pair_pattern":
-        check_pattern(walk, pattern.child_by_field_name("value"))
-    elif pattern.type in ("required_parameter", "optional_parameter"):
-        check_pattern(walk, pattern.child_by_field_name("pattern"))
-    elif pattern.type in ("object_pattern", "array_pattern", "rest_pattern", "formal_parameters"):
-        for child in named(pattern):
-            check_pattern(walk, child)
+    waiting = [pattern]
+    while waiting:
+        walk.spend()
+        each = waiting.pop()
+        if each is None:
+            continue
+        if each.type in ("member_expression", "subscript_expression"):
+            walk.report("property in a declaration", each)
+        elif each.type in _NAMED_IN:
+            waiting.append(each.child_by_field_name(_NAMED_IN[each.type]))
+        elif each.type in ("object_pattern", "array_pattern", "rest_pattern", "formal_parameters"):
+            waiting += named(each)
 
 
 def _optional(walk: Walk, node: Node | None) -> bool:

@@ -10,6 +10,7 @@ import pytest
 from codespec.early_errors import TooMuchToJudge, c, go, javascript, rust
 from codespec.early_errors.walk import MOST_STEPS, STEPS_A_NODE, Walk
 from codespec.http.apis.fields import read_fields
+from codespec.http.apis.json_shape import size_of
 from codespec.http.errors import HttpError
 from codespec.languages import by_id
 from codespec.syntax.parsing import TooMuchToParse, new_parser
@@ -112,8 +113,9 @@ def test_a_text_that_makes_a_document_too_much_to_judge_does_not_fit():
 @pytest.mark.parametrize("depth", [201, 900, 100_000])
 @pytest.mark.parametrize(("opening", "closing"), [("[", "]"), ('{"a":', "}")])
 def test_a_body_that_is_nested_too_deeply_is_told_so(depth, opening, closing):
+    body = f'{{"a": {opening * depth}1{closing * depth}}}'.encode()
     with pytest.raises(HttpError, match="nested more than 200 levels"):
-        read_fields(f'{{"a": {opening * depth}1{closing * depth}}}'.encode())
+        read_fields(body, size_of(body)[1])
 
 
 def test_a_parse_has_a_bound():

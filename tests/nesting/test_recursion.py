@@ -11,6 +11,8 @@ BOUNDED = {
     "syntax.literals:_values": "60 nodes",
     "syntax.names:_python_imports": "4 blocks",
     "completion.prompt.imports:ImportedSignatures._named": "3 modules",
+    "privacy.leaving:Leaving._of_list": "200 levels of a body",
+    "privacy.leaving:Leaving._texts": "200 levels of a body",
 }
 OTHER_OBJECTS = {
     # Methods that call one of the same name on a part of theirs, which is of another class.
@@ -24,6 +26,7 @@ OTHER_OBJECTS = {
     "edits.formats.zeta2:Zeta21.prompt",
     "edits.formats.zeta:Zeta1.prompt",
     "lsp.accepted_log:AcceptedLog.forget",
+    "lsp.next_edits:_Followed.text",
 }
 # From the root to the node, each time; a cursor, or the way down to a node, knows it.
 _FROM_THE_ROOT = re.compile(

@@ -172,7 +172,6 @@ REFUSED = [
     ('start: "a"{0}', 1, 13, "cannot be 0"),
     ('start: "a" ?b\nb: "b"', 1, 12, "'?b' is read as the name of a rule; write a blank after ?"),
     ("start: %json {", 1, 8, "no JSON after this directive"),
-    ('start: %json {"not": {"pattern": "a"}}', 1, 8, "/not: this schema has no opposite"),
     ("start: @other", 1, 8, "there is no other grammar @other"),
     ("start: DEC_NUMBER\n%import python.DEC_NUMBER", 40, 1, "look-ahead"),
 ]
