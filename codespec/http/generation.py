@@ -8,6 +8,7 @@ from contextlib import closing
 from dataclasses import replace
 
 from codespec.completion.completer import Completer
+from codespec.completion.request import Completion
 from codespec.engine.engine import Engine, TextVocabulary
 from codespec.errors import CodespecError
 from codespec.grammar import GrammarError
@@ -124,8 +125,7 @@ class Writing:
                 continue
             completion, stops = completions[number], Stops(order.stops)
             text = stops.add(completion.text) + stops.end()
-            # What was generated is cut, and mostly more than the text; how much more depends on the draft.
-            tokens = tuple(completer.engine.vocabulary.tokenize(text))
+            tokens = _tokens_up_to(completion, text, completer.engine.vocabulary)
             texts += len(tokens)
             emit(Piece(index, text, tokens, (), "stop" if stops.found else completion.finish_reason, stops.found))
         # What an attempt finds of the prompt because the one before it has read that was not there before.
@@ -219,6 +219,20 @@ class _Text:
         chances = tuple(self._text.told(reason is not None))
         if text or tokens or reason is not None:
             emit(Piece(self._index, text, tokens, chances, reason, self._text.stopped_by))
+
+
+def _tokens_up_to(completion: Completion, text: str, vocabulary: TextVocabulary) -> tuple[int, ...]:
+    """The tokens of a completion up to where its ``text`` ends: how many were generated behind it depends on drafts."""
+    made = [token for each in completion.rounds for token in each.tokens]
+    whole = b"".join(map(vocabulary.token_bytes, made)).decode("utf-8", "ignore")
+    if not text:
+        return ()
+    left = len(whole[: completion.backed_up + len(text)].encode())
+    for count, token in enumerate(made, 1):
+        left -= len(vocabulary.token_bytes(token))
+        if left <= 0:
+            return tuple(made[:count])
+    return tuple(made)
 
 
 def _biased(order: Order, vocabulary: TextVocabulary) -> Sampling:

@@ -115,7 +115,7 @@ class Beside:
         if at is None or "grammar" in fields:
             return False
         asked = {**fields, "prompt": fields["prompt"] + ours[:at], "n_predict": 1, "n_probs": 20}
-        best = self._post(self._ours, asked)["completion_probabilities"][:1]
+        best = self._post(self._ours, asked).get("completion_probabilities", [])[:1]
         known = {each["id"]: each["logprob"] for told in best for each in told["top_logprobs"]}
         self.margin = abs(known.get(ours[at], 0.0) - known.get(theirs[at], -99.0))
         return self.margin < MARGIN
