@@ -5,7 +5,7 @@
 # make test-tools  run the tests that need llama.cpp's server, vocabularies or TypeScript's compiler, which it builds and installs
 # make llama-server  build llama.cpp's server of the pinned version, for the tests of engines elsewhere (10 minutes)
 # make test-vllm  run the tests with a real vLLM, which it installs (PLACES=20: 200 texts)
-# make judges   what `python -m benchmarks gate` judges by: TypeScript's compiler and libraries; tells of programs that are missing
+# make judges   what `python -m benchmarks gate` and `renames` judge by: TypeScript's compiler and libraries; tells of programs that are missing
 # make fuzz     10,000 hostile grammars, 500 ways of nesting documents (an hour)
 # make lint     ruff and mypy
 # make serve    run the language server over stdio
@@ -105,7 +105,7 @@ test-vllm: $(VENV)/installed-test
 judges: $(VENV)/installed-test
 	$(BIN)/python -m pip install --quiet --editable ".[judges]"
 	npm install --silent --no-save --prefix $(VENV)/judges typescript@5
-	@for each in node gofmt rustfmt gcc g++ java bash; do command -v $$each >/dev/null || echo "missing: $$each"; done
+	@for each in node go gofmt rustfmt gcc g++ java bash; do command -v $$each >/dev/null || echo "missing: $$each"; done
 
 fuzz: $(VENV)/installed-test
 	$(BIN)/python -m tests.fuzz --count 10000
