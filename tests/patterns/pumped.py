@@ -29,6 +29,8 @@ CHARACTER_S = 1e-5
 """Seconds for a character of a text: a hundred times what most patterns take."""
 SURE_S = 1e-6
 """Seconds for a character that are mostly those of the part that grows, if one does."""
+FLOOR_S = 3e-7
+"""Seconds for a character of the longest text that are no noise: what takes the square of its length takes more."""
 NOTHING_S = 5e-4
 """Less, for ``FIRST``, is not looked at."""
 GROWTH = 2.0
@@ -84,7 +86,7 @@ def _too_long(took: Callable[..., float]) -> tuple[int, float] | None:
         return None
     if took(LAST) > min(CHARACTER_S, GROWTH * each):
         before, each = took(FIRST, 3), took(LAST, 3)
-        if each > CHARACTER_S or each > GROWTH * before:
+        if each > CHARACTER_S or each > max(FLOOR_S, GROWTH * before):
             return LAST, each
     return None
 
