@@ -120,7 +120,9 @@ def _start(step: Pass) -> None:
 def edit(text: str, seed: str) -> str:
     """A file as it may look after some work on it: some names changed, some lines put in. Still Python."""
     chooser = random.Random(seed)
-    names = sorted({name for name in _NAME.findall(text) if not keyword.iskeyword(name) and not keyword.issoftkeyword(name)})
+    names = sorted(
+        {name for name in _NAME.findall(text) if not keyword.iskeyword(name) and not keyword.issoftkeyword(name)}
+    )
     renamed = {name: f"{chooser.choice(_WORDS)}_{name.strip('_')}" for name in names if chooser.random() < RENAMED}
     text = _NAME.sub(lambda match: renamed.get(match[0], match[0]), text)
     lines: list[str] = []

@@ -10,14 +10,17 @@ import __future__
 
 import ast
 import re
+from time import thread_time
 from typing import Any, NamedTuple
 
 from codespec.early_errors.python_compiler import Refusal, shared
 from codespec.early_errors.python_excerpt import Cut, Excerpt
-from codespec.early_errors.walk import EarlyError
+from codespec.early_errors.walk import EarlyError, TooMuchToJudge
 
 _ANNOTATIONS = b"from __future__ import annotations"
 _LINE = re.compile(r" on line \d+")
+SECONDS = 2.0
+"""Of the processor, for all statements of a document; hundreds on one line take more."""
 NO_ANSWER = "the compiler gave no answer"
 
 
@@ -110,13 +113,20 @@ class PythonErrors:
 
 
 def errors(root: Any, data: bytes, path: str) -> set[EarlyError]:
-    """The errors of a whole document: the first one of each statement of the file, in which more may be hidden."""
+    """The errors of a whole document: the first one of each statement of the file, in which more may be hidden.
+
+    Raises:
+        TooMuchToJudge: it takes longer than ``SECONDS``.
+    """
     whole = Cut(root, data, 0, len(data))
     first = _refused(whole, data, path)
     if first is None:
         return set()
     found = {first.error}
+    end = thread_time() + SECONDS
     for statement in root.children:
+        if thread_time() > end:
+            raise TooMuchToJudge
         another = _refused(whole.at(statement.end_byte, statement.end_byte), data, path, narrow=True)
         if another is not None and statement.start_byte <= another.error.start <= statement.end_byte:
             found.add(another.error)
