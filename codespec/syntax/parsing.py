@@ -1,4 +1,4 @@
-"""tree-sitter's parsers, each within a bound: one of them may take minutes for a few kilobytes, and one crashes."""
+"""tree-sitter's parsers, each within a bound: one of them may take minutes for a few kilobytes, and two crash."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 SECONDS, SECONDS_A_BYTE = 1.0, 1.5e-6
 """Of the processor that a parse may take: ten times what files take. (`/*` 2,500 times in C: 30 s.)"""
 _CHUNK = 1 << 14
+_INDENTATION = re.compile(rb"(?:\A|(?<=[\r\n]))[ \t\f]*")
+_MOST_INDENTATIONS = 250
 _MOST_YAML_COLUMNS = 100
 _YAML_LINE = re.compile(rb"(?:\A|(?<=[\r\n]))[ \t]*(?:[-?:][ \t]+)*")
 _YAML_STEP = re.compile(rb"[-?:][ \t]+")
@@ -70,7 +72,7 @@ def new_parser(name: str) -> Parser | None:
         import tree_sitter
 
         language = tree_sitter.Language(getattr(import_module(module), function or "language")())
-        return Parser(tree_sitter.Parser(language), _overflows if module == "tree_sitter_yaml" else None)
+        return Parser(tree_sitter.Parser(language), _OVERFLOWS.get(module))
     except (ImportError, AttributeError, ValueError):
         # A ValueError is a wheel built for another version of tree-sitter.
         return None
@@ -87,3 +89,12 @@ def _overflows(data: bytes) -> bool:
         if len(columns) > _MOST_YAML_COLUMNS:
             return True
     return False
+
+
+def _overflows_python(data: bytes) -> bool:
+    """Whether blocks of Python may nest more deeply than the parser has room for (``tree-sitter-python`` 0.25 writes
+    beyond its buffer at about 500 levels; Python itself takes 100). Each level has another indentation."""
+    return len(set(_INDENTATION.findall(data))) > _MOST_INDENTATIONS
+
+
+_OVERFLOWS = {"tree_sitter_yaml": _overflows, "tree_sitter_python": _overflows_python}

@@ -149,6 +149,15 @@ def test_yaml_that_its_parser_has_no_room_for(text):
     Document("yaml", text, len(text) // 2).gate()
 
 
+@pytest.mark.parametrize("end", ["\n", "\r"])
+def test_python_that_its_parser_has_no_room_for(end):
+    """It would end the process, too; Python itself takes 100 levels."""
+    for levels, parsed in ((99, True), (600, False)):
+        text = end.join(" " * level + "if x:" for level in range(levels)) + end + " " * levels + "pass" + end
+        assert (syntax_tree(by_id("python"), text) is not None) is parsed
+        Document("python", text, len(text) // 2).gate()
+
+
 def test_yaml_of_usual_depth():
     pytest.importorskip("tree_sitter_yaml")
     text = "".join("  " * level + "a:\n" for level in range(40)) + "".join(
