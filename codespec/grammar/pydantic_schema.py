@@ -29,7 +29,7 @@ _HOST = r"[a-z](?:[a-z0-9]{0,20})(?:-[a-z0-9]{1,20})?(?:\.[a-z][a-z0-9]{1,20}){1
 _REST = r"(?::[1-9][0-9]{0,3})?(?:/[A-Za-z0-9._~-]{0,40}){0,8}(?:\?[A-Za-z0-9._~=&-]{0,80})?(?:#[A-Za-z0-9._~-]{0,40})?"
 # What Rust's syntax and classes mean otherwise than JavaScript's.
 _RUST_ONLY = re.compile(r"&&|~~|\[\[|\[:|\\[zAbB<pP]|\(\?[a-z-]*x")
-_UNICODE_CLASS = re.compile(r"\\[WDSs]|\[\^[^\]]*\\[wds]")
+_UNICODE_CLASS = re.compile(r"\\[WDSs]|\[\^(?:[^\]\[]|\[(?!\^))*\\[wds]")
 
 
 def _versioned(version: str) -> str:

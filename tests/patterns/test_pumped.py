@@ -14,6 +14,7 @@ from codespec.early_errors import c_types
 from codespec.grammar.gbnf import gbnf
 from codespec.languages import LANGUAGES
 from codespec.models.fim import FAMILIES
+from codespec.privacy import rules
 from codespec.remote.streaming import asked
 from tests.patterns import collected
 from tests.patterns.collected import Found, Unknown, patterns
@@ -35,8 +36,16 @@ SAMPLES: dict[str, list[dict[str, Any]]] = {
         {"text": b"a", "pattern": each} for each in (c_types._LIKE_A_TYPE, c_types._DEFINES)
     ],
     "codespec.edits.places:_pattern": [{"names": {"a", "aa"}}],
-    "codespec.edits.renames:_begun": [{"new": "a"}],
+    "codespec.early_errors.c_types:is_defined": [_NAMED],
+    "codespec.early_errors.c_types:is_defined_as_a_type": [{"text": b"a"}],
+    "codespec.early_errors.c_types:is_one": [_NAMED | {"text": b"a"}],
+    "codespec.early_errors.walk:mentions": [{"word": b"a"}],
     "codespec.edits.renames:_becomes": [{"new": "a"}],
+    "codespec.edits.renames:_others": [{"old": "a", "new": "a"}],
+    "codespec.edits.renames:_uses": [{"old": "a", "new": "a"}],
+    "codespec.privacy.rules:holds_placed": [{"rule": each} for each in rules.value_rules() if each.path],
+    "codespec.syntax.scopes.reading:__init__": [{"words": {b"a"}}, {"pattern": b"(?<!\\w)a(?!\\w)"}],
+    "codespec.syntax.scopes.renaming:_words": [{"name": "a"}],
     "codespec.models.fim:_may_be": [{"family": family} for family in FAMILIES],
     "codespec.models.hub:_choose": [{"ending": "q4_0"}],
     "codespec.remote.streaming.asked:family_named": [{"pattern": pattern} for pattern, _ in asked._NAMED],
@@ -50,18 +59,15 @@ BY_LANGUAGE = {
     "codespec.completion.ending.lexical:_pattern": lexical._pattern,
 }
 """Functions that make a pattern of a language."""
-FROM_OUTSIDE = {
-    "codespec.grammar.json.names:may_match",
-    "codespec.grammar.json.names:_whole",
-}
-"""What a schema's author wrote. A child process with a limit of processor time tries it first: see
-``tests/http/test_http_hostile_grammars.py``."""
+TABLES = {"codespec.privacy.rules:compiled"}
+"""Functions that make the patterns of tables; every thirty-second of our own is tried."""
 WAYS = {
     "codespec.grammar.lark.source:_TOKEN": "tokens",
     "codespec.grammar.regex:_GROUP": "tokens",
     "codespec.grammar.regex:_PROPERTY": "tokens",
     "codespec.grammar.indentation:_STATEMENT": "lines",
     "codespec.syntax.macros:_ARGUMENTS": "match",
+    "codespec.lsp.connection.nesting:_VALUE": "tokens",
 }
 """How patterns are used that begin only where another match ended, where a line begins, or at a hundred places."""
 
@@ -75,6 +81,8 @@ def _all() -> dict[str, tuple[re.Pattern[Any], str]]:
     for place, make in BY_LANGUAGE.items():
         for language in LANGUAGES.values():
             found.setdefault((make(language), "search"), f"{place}:{language.id}")
+    for rule in [each for each in (*rules.token_rules(), *rules.value_rules()) if each.own][::32]:
+        found.setdefault((rule.compiled, "search"), f"codespec.privacy.rules:{rule.name}")
     for terminal in gbnf._parser(True).terminals:
         found.setdefault((re.compile(terminal.pattern.to_regexp()), "tokens"), f"gbnf.lark:{terminal.name}")
     return {f"{place} {way}": (pattern, way) for (pattern, way), place in found.items()}
@@ -86,7 +94,7 @@ ALL = _all()
 def test_all_patterns_are_known() -> None:
     """A pattern that a function makes of names needs samples of these names, in the table above."""
     unknown = {each.function for each in patterns(SAMPLES) if isinstance(each, Unknown)}
-    assert unknown == BY_LANGUAGE.keys() | FROM_OUTSIDE
+    assert unknown == BY_LANGUAGE.keys() | TABLES
     assert len(ALL) > 300
 
 

@@ -16,7 +16,7 @@ from codespec.grammar.regex import MAX_NESTING, MAX_REGEX, RegexError
 
 _LOOK = re.compile(r"\(\?(<?)([=!])")
 _GROUP = re.compile(r"\(\?(?:P?<[A-Za-z_$][\w$]*>|([a-zA-Z]*)(?:-([a-zA-Z]+))?([:)]))|\((?!\?)")
-_QUANTIFIER = re.compile(r"(?:[*+?]|\{(\d+)(,?)(\d*)\})")
+_QUANTIFIER = re.compile(r"(?:[*+?]|\{(\d+)(?:(,)(\d*))?\})")
 _PYTHONS_QUANTIFIER = re.compile(r"\{,\d*\}")
 _CODE = re.compile(r"\\(?:x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|[ux]\{([0-9A-Fa-f]{1,6})\})")
 _PROPERTY = re.compile(r"\\([pP])\{([A-Za-z_]+(?:=[A-Za-z_0-9]+)?)\}")
