@@ -151,15 +151,12 @@ def read_fields(body: bytes | bytearray, depth: int, status: int = 400) -> Field
     Raises:
         HttpError: it is no JSON object, or none that can be handled: nested too deeply, or with half a surrogate pair.
     """
-    too_deep = HttpError(status, f"the body is nested more than {_DEEPEST} levels deep", code="invalid_json")
     if depth > _DEEPEST:
-        raise too_deep
+        raise HttpError(status, f"the body is nested more than {_DEEPEST} levels deep", code="invalid_json")
     try:
         values = json.loads(body.decode("utf-8-sig"), parse_constant=_no_constant)
         if b"\\ud" in body or b"\\uD" in body:
             json.dumps(values, ensure_ascii=False).encode()
-    except RecursionError:
-        raise too_deep from None
     except ValueError as error:  # of UTF-8, of JSON, of numbers of thousands of digits
         where = f" (line {error.lineno}, column {error.colno})" if isinstance(error, json.JSONDecodeError) else ""
         raise HttpError(status, f"the body is no JSON object in UTF-8{where}", code="invalid_json") from None
