@@ -12,6 +12,7 @@ from benchmarks.options import build_parser
 from codespec.cli import show
 from codespec.cli.main import run_command
 from codespec.errors import CodespecError
+from codespec.extras import remedy
 
 
 def run_latency(options: argparse.Namespace) -> int:
@@ -292,7 +293,7 @@ def run_compare(options: argparse.Namespace) -> int:
     try:
         from benchmarks.training.compare import run
     except ImportError as error:
-        raise CodespecError(f"this needs pip install 'codespec[train]' ({error.name} is missing)") from None
+        raise CodespecError(f"{error.name} is missing: {remedy('train')}") from None
     return run(options)
 
 

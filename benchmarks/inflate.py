@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from codespec.extras import remedy
 from codespec.llama.model import check_file
 from codespec.protocols import CodespecError
 
@@ -250,7 +251,7 @@ def _gguf() -> Any:
     try:
         import gguf
     except ImportError:
-        raise CodespecError("writing models needs gguf: pip install 'codespec[train]'") from None
+        raise CodespecError(f"writing models needs gguf: {remedy('train')}") from None
     return gguf
 
 

@@ -149,7 +149,7 @@ def _add_renames(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -
 
 def _add_edit_speed(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = actions.add_parser(
-        "edit-speed", help="how fast next edits are written at the cost of 1.4B parameters (needs codespec[train])"
+        "edit-speed", help="how fast next edits are written at the cost of 1.4B parameters (needs torch and gguf)"
     )
     parser.add_argument("--cases", type=Path, action="append", default=[], metavar="FILE", help="as of edit")
     parser.add_argument(
@@ -370,7 +370,7 @@ def _add_http(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 def _add_inflate(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = actions.add_parser(
-        "inflate", help="write a model that costs what a large one costs, to time with (needs codespec[train])"
+        "inflate", help="write a model that costs what a large one costs, to time with (needs torch and gguf)"
     )
     parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="the .gguf to write; 1.6 GB")
     parser.add_argument("--target", type=Path, metavar="GGUF", help="whose outputs to keep (default: embedded)")

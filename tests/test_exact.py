@@ -1,4 +1,4 @@
-"""With ``exact``, the same text with the draft and without, on the embedded pair: 50 positions, two temperatures."""
+"""With ``exact``, the same text with the draft and without, on the embedded pair: 12 positions, two temperatures."""
 
 import random
 from dataclasses import replace
@@ -14,13 +14,13 @@ from codespec.engine.drafts import SOURCES
 from codespec.protocols import Sampling
 
 FILES = sorted((Path(__file__).parent.parent / "codespec").rglob("*.py"))
-POSITIONS = 50
+POSITIONS = 12
 
 
 def positions():
     chooser = random.Random(7)
     for index in range(POSITIONS):
-        text = FILES[index * 7 % len(FILES)].read_text("utf-8")
+        text = FILES[index * 29 % len(FILES)].read_text("utf-8")
         yield text, chooser.randrange(len(text))
 
 

@@ -23,6 +23,7 @@ from codespec import plot
 from codespec.cli.options import version
 from codespec.cli.show import text_of
 from codespec.draft.costs import CostCurve
+from codespec.extras import remedy
 from codespec.languages import by_id
 from codespec.models.registry import find_draft, find_target
 from codespec.protocols import CodespecError
@@ -319,5 +320,5 @@ def write(folder: Path, report: dict[str, Any], page: str) -> list[str]:
         names.append("decode.png")
         missing = []
     except ImportError:
-        missing = ["no decode.png, which needs matplotlib: pip install 'codespec[bench]'"]
+        missing = [f"no decode.png, which needs matplotlib: {remedy('bench')}"]
     return [f"\nwrote {', '.join(names)} to {folder}", *missing]

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.inflate import copy_field
+from codespec.extras import remedy
 from codespec.protocols import CodespecError
 
 CONTEXT = 4096
@@ -142,5 +143,5 @@ def _gguf() -> Any:
     try:
         import gguf
     except ImportError:
-        raise CodespecError("writing models needs gguf: pip install 'codespec[train]'") from None
+        raise CodespecError(f"writing models needs gguf: {remedy('train')}") from None
     return gguf

@@ -34,6 +34,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from codespec.extras import remedy
 from codespec.languages import Language
 from codespec.protocols import CodespecError
 
@@ -104,7 +105,7 @@ def _library(module: str, function: Callable[[Any], Callable[[str], object]]) ->
         try:
             return _loads(function(importlib.import_module(module)))
         except ImportError:
-            raise CodespecError(f"{module} is missing: pip install 'codespec[judges]'") from None
+            raise CodespecError(f"{module} is missing: {remedy('judges')}") from None
 
     return made
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from codespec.extras import remedy
 from codespec.languages import Language
 from codespec.protocols import CodespecError
 
@@ -24,7 +25,7 @@ def roles_of(language: Language) -> Roles:
     try:
         from pygments import lexers, token, util
     except ImportError:
-        raise CodespecError("Pygments is missing: pip install 'codespec[judges]'") from None
+        raise CodespecError(f"Pygments is missing: {remedy('judges')}") from None
     try:
         lexer = lexers.get_lexer_by_name(_NAMES.get(language.id, language.id), stripnl=False, ensurenl=False)
     except util.ClassNotFound:

@@ -25,6 +25,7 @@ from codespec.cli.serve import run_serve
 from codespec.crash import keep_no_memory
 from codespec.errors import CodespecError
 from codespec.exit_codes import ANSWER_IS_NO, BAD_INPUT, DONE, INTERNAL
+from codespec.extras import remedy
 from codespec.terminal import guarded
 from codespec.worker.malloc_trim import lasting
 
@@ -96,7 +97,7 @@ def _http_beside(*arguments: Any) -> Any:
     try:
         from codespec.http.in_model_process import start
     except ImportError as error:
-        raise CodespecError(f"--http needs more packages ({error}): pip install 'codespec[http]'") from error
+        raise CodespecError(f"--http needs more packages ({error}): {remedy('http')}") from error
     return start(*arguments)
 
 
@@ -133,9 +134,7 @@ def run_train(options: argparse.Namespace) -> int:
     try:
         from codespec.train import distil, pipeline
     except ImportError as error:
-        raise CodespecError(
-            f"training needs the extra: pip install 'codespec[train]' ({error.name} is missing)"
-        ) from None
+        raise CodespecError(f"training needs more packages ({error.name} is missing): {remedy('train')}") from None
     try:
         if options.model == "edit":
             from codespec.train.edits import pipeline as edits

@@ -120,7 +120,7 @@ def _add_generate(commands: argparse._SubParsersAction[argparse.ArgumentParser])
     _add_extensions(parser)
     parser.add_argument(
         "--chat", action="store_true",
-        help="PROMPT is a question: write it as the model's own chat template says (needs codespec[http])",
+        help="PROMPT is a question: write it as the model's own chat template says (needs jinja2)",
     )  # fmt: skip
     parser.add_argument("--system", metavar="TEXT", default="", help="the system's message of --chat (default: none)")
     parser.add_argument("--language", metavar="ID", default="python", help="whose draft to use (default: python)")

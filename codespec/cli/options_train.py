@@ -27,7 +27,7 @@ def add_profile(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
 
 def add_train(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """``codespec train``."""
-    parser = commands.add_parser("train", help="train a target, or a draft for one (needs codespec[train])")
+    parser = commands.add_parser("train", help="train a target, or a draft for one (needs torch)")
     actions = parser.add_subparsers(required=True, metavar="ACTION")
     _add_learning(actions)
     _add_edit(actions)

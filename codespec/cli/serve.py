@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from codespec.errors import CodespecError
 from codespec.exit_codes import DONE
+from codespec.extras import remedy
 from codespec.worker.malloc_trim import lasting
 
 if TYPE_CHECKING:
@@ -148,7 +149,7 @@ def _settings(options: argparse.Namespace) -> tuple[Config, Access]:
         from codespec.http.security import Access
         from codespec.http.server import keys_of
     except ImportError as error:
-        raise CodespecError(f"--http needs more packages ({error}): pip install 'codespec[http]'") from error
+        raise CodespecError(f"--http needs more packages ({error}): {remedy('http')}") from error
     config, messages = load()
     for message in messages:
         _announce(message)

@@ -359,7 +359,9 @@ class Completer:
     def _completion(self, ended: Ended, stream: TextStream, grammar: str, spent: Statistics) -> Completion:
         report = report_of(spent, grammar, ended.gate, self.engine.draft, self.engine.name)
         told = passes(stream.rounds, stream.times_ms, self.engine.vocabulary)
-        return Completion(ended.text, ended.reason, tuple(stream.rounds), report, passes=told)
+        return Completion(
+            ended.text, ended.reason, tuple(stream.rounds), report, passes=told, broken_line=ended.broken_line
+        )
 
     def learn(self, text: str, path: str, language: str, workspace: str = "", offset: int | None = None) -> None:
         """Add a document's n-grams to those of its workspace and language. Takes about 1 ms for 2 KB.

@@ -15,6 +15,7 @@ from codespec.draft.storage.profiles import Profiles, default_folder
 from codespec.engine.engine import Engine
 from codespec.engine.local import LocalEngine
 from codespec.engine.prompt_cache import MIB, PromptCacheSettings
+from codespec.extras import remedy
 from codespec.models.index import look_through
 from codespec.models.registry import find_edit_model, find_model, find_target
 from codespec.paths import kv_folder
@@ -136,7 +137,7 @@ def _connect(config: Config, exact: bool) -> Engine:
     try:
         from codespec.remote.load import connect
     except ImportError as error:
-        raise Refused(f"engines elsewhere need more packages ({error}): pip install 'codespec[remote]'") from error
+        raise Refused(f"engines elsewhere need more packages ({error}): {remedy('remote')}") from error
     remote = config.remote
     return connect(
         remote.kind,

@@ -62,6 +62,7 @@ class Completion:
         backed_up: the length of the lead, in characters: the rounds begin so far before the cursor, ``text`` does not.
         passes: the rounds as texts, for clients without the vocabulary.
         report: the fields of ``--json`` other than the first two.
+        broken_line: of a text that was dropped, the line behind the cursor, 0 its own, that it would leave broken.
     """
 
     text: str
@@ -70,6 +71,7 @@ class Completion:
     report: dict[str, Any]
     backed_up: int = 0
     passes: tuple[Pass, ...] = ()
+    broken_line: int | None = None
 
     def as_json(self) -> dict[str, Any]:
         """What ``--json`` prints."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from codespec.extras import remedy
 from codespec.grammar.errors import OR_IGNORE, GrammarError, one_line
 from codespec.grammar.json.refs import References
 from codespec.protocols import CodespecError
@@ -26,8 +27,7 @@ def schema_of(kind: Any, lenient: bool = False) -> tuple[str, list[str]]:
 
         from codespec.grammar import pydantic_schema
     except ImportError:
-        remedy = "pip install pydantic (or codespec[types])"
-        raise CodespecError(f"grammars of Python types need pydantic, which is not installed; {remedy}") from None
+        raise CodespecError(f"grammars of Python types need pydantic, which is missing: {remedy('types')}") from None
     try:
         schema, too_wide, unseen = pydantic_schema.schema_of(kind)
     except (pydantic.errors.PydanticUserError, TypeError, NameError) as error:

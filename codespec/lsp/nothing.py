@@ -36,9 +36,14 @@ SWITCHED_OFF = Nothing("off here", "Completions are switched off for this langua
 FAILED = Nothing("failed", "The completion failed; the log says why")
 
 
-def why_nothing(completions: Sequence[Completion]) -> Nothing:
-    """The reason why none of the models' answers has a text."""
+def why_nothing(completions: Sequence[Completion], row: int) -> Nothing:
+    """The reason why none of the models' answers has a text, with the cursor in line ``row``, from 0."""
     first = next(iter(completions), None)
     if first is not None and first.finish_reason == "time":
         return TIME
-    return NOT_FITTING if first is not None and first.report.get("gate") == "dropped" else NO_MORE
+    if first is None or first.report.get("gate") != "dropped":
+        return NO_MORE
+    if first.broken_line is None:
+        return NOT_FITTING
+    line = row + first.broken_line + 1
+    return Nothing(NOT_FITTING.short, f"What the model wrote would leave line {line} broken")

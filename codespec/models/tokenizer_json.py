@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from codespec.cache_files import remove_oldest
+from codespec.extras import remedy
 from codespec.files import read_bytes
 from codespec.llama.model import Model
 from codespec.paths import cache_folder, make_private
@@ -183,7 +184,7 @@ def _convert(path: Path, data: bytes, about: _Beside, made: Path) -> None:
         from tokenizers import Tokenizer
     except ImportError as error:
         raise CodespecError(
-            f"{path}: a {FILE} needs more packages ({error}): pip install 'codespec[remote]'; or name a GGUF file"
+            f"{path}: a {FILE} needs more packages ({error}): {remedy('remote')}; or name a GGUF file"
         ) from error
     try:
         whole = json.loads(data)

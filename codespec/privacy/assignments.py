@@ -119,7 +119,7 @@ _AFTER_BLOCK = re.compile(  # the value stands in the next line, deeper
     r"[\"']?[ \t]{0,8}[:=][ \t]{0,8}(?:[|>][+-]?\d?[ \t]{0,8})?\r?\n(?:[ \t]{1,40})(?![\w.-]{1,60}[\"']?:(?:\s|\Z))[\"']?"
     r"(?P<value>[^\s\"'#\[{-][^\n\"']{2,1000})"
 )
-_AFTER_EXACT = re.compile(r"=(?P<value>[^\s\"'=;,|&<>()\\`*][^\s\"';|&<>()`,*]{2,400})(?=[\s&\"';]|\Z)")
+_AFTER_EXACT = re.compile(r"=(?=(?P<value>[^\s\"'=;,|&<>()\\`*][^\s\"';|&<>()`,*]{2,400}))(?P=value)(?=[\s&\"';]|\Z)")
 _AFTER_ARGUMENT = re.compile(r"[ =][\"']?(?P<value>[^\s\"'=;|&<>()\-][^\s\"';|&<>()]{2,200})")
 _AFTER_CONNECTION = re.compile(
     r"[ ]?=[ ]?(?P<value>[^\s;&\"'<>{}=$%\\+][^;&\"'<>{}\n]{2,100})(?=[;&\"'<]|\\\"|$)", re.MULTILINE

@@ -1,4 +1,4 @@
-"""Training of the target and of its per-language drafts (needs ``pip install codespec[train]``)."""
+"""Training of the target and of its per-language drafts (needs the extra ``train``)."""
 
 import os
 

@@ -194,7 +194,7 @@ def test_a_program_that_does_not_exist(kind, folder):
         editor.wait(lambda: editor.status())
         assert editor.messages().count("no-such-codespec") == 1
         editor.type(":checkhealth codespec<CR>")
-        editor.wait(lambda: "pip install codespec" in "\n".join(editor.buffer()))
+        editor.wait(lambda: "`pip install .` in codespec's folder" in "\n".join(editor.buffer()))
 
 
 def test_a_python_that_is_gone(kind, folder):

@@ -45,7 +45,7 @@ class Session:
     def __init__(self, command: list[str], folder: Path) -> None:
         own = {"HOME": str(folder), "XDG_CONFIG_HOME": str(folder), "CODESPEC_DATA": str(folder / "data")}
         path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
-        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115  # closed by `kill`
+        self._stderr = tempfile.TemporaryFile("a+b")  # noqa: SIM115  # closed by `kill`
         self.process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,

@@ -15,10 +15,10 @@ from fuzz.messages import Generator, framed, initialize_params, must_answer
 
 
 @pytest.mark.slow
-def test_a_thousand_messages() -> None:
-    outcome = fuzz(1000, seed=7, huge=1_000_000)
+def test_messages_of_every_kind() -> None:
+    outcome = fuzz(400, seed=7, huge=1_000_000)
     assert outcome.failures == []
-    assert outcome.messages == 1000
+    assert outcome.messages == 400
     assert {"valid", "mutated", "malformed", "odd JSON", "odd headers", "out of order"} <= outcome.kinds.keys()
 
 

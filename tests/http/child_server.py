@@ -48,7 +48,8 @@ class ChildServer:
         self.port = 0
 
     def __enter__(self) -> Self:
-        self._log = tempfile.TemporaryFile()
+        # The child shares the place in the file: only where it appends does reading not move where it writes.
+        self._log = tempfile.TemporaryFile("a+b")
         environment = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
         self._child = subprocess.Popen(
             self._command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=self._log, stderr=self._log, env=environment

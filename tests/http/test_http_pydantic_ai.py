@@ -6,7 +6,7 @@ import openai
 import pytest
 from pydantic import BaseModel, Field
 
-pytest.importorskip("pydantic_ai", reason="pip install 'codespec[test]'")
+pytest.importorskip("pydantic_ai", reason="make test installs it")
 
 from pydantic_ai import Agent, NativeOutput
 from pydantic_ai.models.openai import OpenAIChatModel

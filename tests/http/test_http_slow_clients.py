@@ -112,7 +112,8 @@ def test_a_body_byte_by_byte(port, path):
             await asyncio.sleep(EVERY_S)
         answer = await asyncio.wait_for(reply, SLACK_S)
         assert answer.headers["connection"] == "close"
-        assert await asyncio.wait_for(reader.read(), SLACK_S) == b""
+        with suppress(ConnectionError):  # a byte that was under way when the server closed
+            assert await asyncio.wait_for(reader.read(), SLACK_S) == b""
         await closed(writer)
         return answer.status, time.monotonic() - began
 

@@ -63,7 +63,8 @@ class StubCompleter:
         if line.endswith("nothing"):
             return []
         if line.endswith("unfitting"):
-            return [replace(completion(""), report=report_of(Statistics(), "none", "dropped", None, "stub"))]
+            report = report_of(Statistics(), "none", "dropped", None, "stub")
+            return [replace(completion(""), report=report, broken_line=2 if "breaking" in line else None)]
         if line.endswith("late"):
             return [replace(completion(""), finish_reason="time")]
         text = "one\r\ntwo\n" if line.endswith("two lines") else f"<{before[-3:]}|{self._config.max_tokens}>"

@@ -42,7 +42,7 @@ FILES = {
     },
     "rust": sorted((ROOT / "tests/grammars/rust/accept").glob("*.rs")),
 }
-POSITIONS = 20
+POSITIONS = 5
 """Of each language."""
 NEAR = 0.1
 """Logits that lie no further apart may change places: a server repacks no weights, and batches differ in size."""

@@ -24,7 +24,7 @@ from codespec.speculative.sampling import LogitSampler
 from codespec.speculative.verify import verification, verify_rejection
 
 END = frozenset({0})
-DRAWS = 100_000
+DRAWS = 30_000
 
 
 def limit_of_chi_square(degrees: int) -> float:
@@ -46,7 +46,7 @@ TOKENS = 2
 
 
 class Remembering(LogitSampler):
-    """Does once what does not depend on chance: 100,000 texts go through few places."""
+    """Does once what does not depend on chance: 30,000 texts go through few places."""
 
     def __init__(self, sampling: Sampling, prompt_length: int, memory: dict) -> None:
         super().__init__(sampling, prompt_length)

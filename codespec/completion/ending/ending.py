@@ -36,11 +36,16 @@ NO_CHARACTER = "\ufffd"
 
 @dataclass(frozen=True)
 class Ended:
-    """A finished text, why it ended, and what the gate did."""
+    """A finished text, why it ended, and what the gate did.
+
+    Attributes:
+        broken_line: of one that was dropped, see ``SuffixGate.broken_line``.
+    """
 
     text: str
     reason: FinishReason
     gate: GateOutcome
+    broken_line: int | None = None
 
 
 class Ending:
@@ -153,7 +158,7 @@ class Ending:
             kept = self._first(self._gate.no_worse, ends + beginnings)
             if kept is not None:
                 return Ended(kept, reason, "broken")
-        return Ended("", reason, "dropped")
+        return Ended("", reason, "dropped", self._gate.broken_line)
 
     def _beginning(self, text: str, ends: Sequence[str]) -> str | None:
         """The longest beginning of ``text`` that fits; before that, one of ``ends`` with its closing signs."""

@@ -152,6 +152,15 @@ class SuffixGate:
                 return variant
         return None
 
+    @property
+    def broken_line(self) -> int | None:
+        """The line behind the cursor, 0 its own, before whose end the grammar refused what follows after each text that
+        was asked about; None where it is not the grammar that refuses."""
+        reached = max((length for text, length in self._reached.items() if text != self._nothing), default=None)
+        if self._state is None or reached is None or reached >= len(self._window):
+            return None
+        return self._window.count("\n", 0, reached)
+
     def _fits(self, text: str) -> bool:
         if self._stopped():
             raise Aborted

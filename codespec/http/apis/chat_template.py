@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from codespec.errors import CodespecError
+from codespec.extras import remedy
 
 if TYPE_CHECKING:
     from codespec.engine.engine import Engine
@@ -78,7 +79,7 @@ def _compiled(source: str) -> Any:
         from jinja2.ext import loopcontrols
         from jinja2.sandbox import ImmutableSandboxedEnvironment
     except ImportError as error:
-        raise CodespecError(f"chat templates need more packages ({error}): pip install 'codespec[http]'") from None
+        raise CodespecError(f"chat templates need more packages ({error}): {remedy('http')}") from None
     environment = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True, extensions=[loopcontrols])
     environment.globals |= {"raise_exception": _raise, "strftime_now": _now}
     environment.filters["tojson"] = _to_json

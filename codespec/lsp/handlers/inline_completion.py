@@ -85,7 +85,7 @@ async def find(ls: CodespecServer, uri: str, position: types.Position, count: in
         # Editors hold lines without their ends and write the document's own.
         told = completions
         completions = [replace(each, text=line_feeds(each.text)) for each in told if each.text]
-        nothing = None if completions else why_nothing(told)
+        nothing = None if completions else why_nothing(told, row)
         _tell(ls, nothing)
         if nothing is not None and told and not from_memory:
             ls.completions.traces.show(uri, "", nothing.why)

@@ -51,7 +51,7 @@ export async function install(context: vscode.ExtensionContext, settings: Settin
       `codespec needs Python 3.10 or newer, which was not found. ${remedy}, then try again, or name one in the setting codespec.python.`,
     );
   }
-  const source = await sourceOf(context, settings);
+  const source = await sourceOf(settings);
   log.info(`installing ${source} with ${base}`);
   const options = { location: vscode.ProgressLocation.Notification, title: 'codespec', cancellable: true };
   return vscode.window.withProgress(options, async (progress, token) => {
@@ -175,8 +175,11 @@ async function findPython(settings: Settings): Promise<string | undefined> {
   return undefined;
 }
 
-/** What pip is to install. */
-async function sourceOf(context: vscode.ExtensionContext, settings: Settings): Promise<string> {
+/**
+ * What pip is to install. No name that an index might have given to somebody else.
+ * @throws Error where nothing says where codespec is.
+ */
+async function sourceOf(settings: Settings): Promise<string> {
   const chosen = settings.get<string>('installFrom');
   if (chosen) {
     return chosen;
@@ -187,5 +190,10 @@ async function sourceOf(context: vscode.ExtensionContext, settings: Settings): P
       () => true,
       () => false,
     ));
-  return there ? CHECKOUT : `codespec==${context.extension.packageJSON.version}`;
+  if (!there) {
+    throw new Error(
+      'The folder that this extension was built in is gone. Set codespec.installFrom to a folder that holds codespec, or to the URL of its wheel, then try again.',
+    );
+  }
+  return CHECKOUT;
 }

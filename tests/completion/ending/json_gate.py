@@ -2,6 +2,8 @@
 
 import functools
 
+import numpy as np
+
 from codespec.completion.ending.suffix_gate import SuffixGate
 from codespec.grammar import Grammar, byte_tokenizer
 
@@ -38,3 +40,15 @@ def gate_at(text, **options):
     """The gate where ``|`` is in a JSON text."""
     prefix, _, suffix = text.partition("|")
     return SuffixGate(Bytes(), suffix, json_state(prefix), **options)
+
+
+def allowed(state, size=257):
+    """The tokens that may come, asked one by one."""
+    return {token for token in range(size) if state.allows(token)}
+
+
+def masked(state, size=257):
+    """The tokens that may come, by the mask."""
+    bits = np.zeros((size + 31) // 32, np.uint32)
+    state.mask_into(bits)
+    return {token for token in range(size) if bits[token // 32] >> np.uint32(token % 32) & 1}

@@ -2,9 +2,8 @@
 
 import copy
 
-import numpy as np
 import pytest
-from json_gate import END, Bytes, json_state
+from json_gate import END, Bytes, allowed, json_state, masked
 
 from codespec.completion.ending.fitted_state import FittedState, FreeState
 from codespec.completion.ending.stop_rule import StopRule
@@ -17,16 +16,6 @@ def fitted(text, lead="", cut=None, vocabulary=None, gate=True):
     vocabulary = vocabulary or Bytes()
     asked = SuffixGate(vocabulary, suffix, json_state(prefix)) if gate else None
     return FittedState(json_state(prefix), asked, vocabulary, lead, cut)
-
-
-def allowed(state, size=257):
-    return {token for token in range(size) if state.allows(token)}
-
-
-def masked(state, size=257):
-    bits = np.zeros((size + 31) // 32, np.uint32)
-    state.mask_into(bits)
-    return {token for token in range(size) if bits[token // 32] >> np.uint32(token % 32) & 1}
 
 
 def test_the_end_is_allowed_where_the_suffix_fits_and_nowhere_else():

@@ -7,7 +7,7 @@ import random
 
 import llguidance
 import pytest
-from test_suffix_gate import END, Bytes, allowed, json_grammar, masked
+from json_gate import END, Bytes, allowed, json_grammar, masked
 
 from codespec.completion.ending.fitted_state import FittedState
 from codespec.completion.ending.json_spacing import SpacedState, Spacing

@@ -77,6 +77,21 @@ def test_what_lies_outside_of_the_block_is_left_alone():
     assert gate.fit("[") is None
 
 
+@pytest.mark.parametrize(
+    ("text", "asked", "line"),
+    [
+        ('{"a": [1|],\n "b": 2\n}', [", [", "}"], 1),  # `}` is refused itself; what follows `, [` at the end of line 2
+        ('{"a": [1|], "b": 2\n}', [", ["], 0),
+        ("[1|\n]", [", 2"], None),
+    ],
+)
+def test_the_line_that_is_left_broken(text, asked, line):
+    gate = gate_at(text)
+    for each in asked:
+        gate.fit(each)
+    assert gate.broken_line == line
+
+
 def test_answers_are_remembered():
     asked = []
 

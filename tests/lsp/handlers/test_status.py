@@ -52,6 +52,10 @@ async def test_the_client_is_told_why_nothing_is_shown(tmp_path):
         trace = await run_command(server, "codespec.trace")
         assert (trace["shown"], trace["nothing"]) == ("", "What the model wrote does not fit what follows the cursor")
         assert await told(1, 4) == "time was up"
+        server.open("\n\n\nbreaking unfitting\n\n}\n", "file:///work/breaking.py")
+        await server.ask(3, 18, "file:///work/breaking.py")
+        why = (await run_command(server, "codespec.status"))["nothing"]["why"]
+        assert why == "What the model wrote would leave line 6 broken"
         assert await told(2, 7) == "nothing to add"
         assert await told(3, 4) is None
         key = "sk_" + "live_4eC39HqLyjWDarjtT1zdp7dc"  # in two parts: this file holds none

@@ -53,7 +53,7 @@ end
 
 local function check_program(options)
   local remedies = {
-    "install it: pip install codespec, so that `codespec doctor` runs in a terminal",
+    "install it: `pip install .` in codespec's folder, so that `codespec doctor` runs in a terminal",
     "or say where it is: setup{ cmd = { '/path/to/codespec', 'serve' } }",
   }
   local program = options.cmd[1]
