@@ -74,25 +74,31 @@ def run_models_inspect(options: argparse.Namespace) -> int:
 def run_models_pull(options: argparse.Namespace) -> int:
     """``codespec models pull``."""
     from codespec.models.checksums import is_made_of
-    from codespec.models.fitted import filling_adapter
     from codespec.models.hub import look_up, pull
     from codespec.models.index import look_through
-    from codespec.models.info import inspect
 
     offer = look_up(options.model)
     print(f"{offer.name}: {offer.size / 1e6:,.1f} MB from {offer.files[0].repository}, licence {offer.licence or '?'}")
     path = pull(offer, _transfer(), unverified=options.unverified)
     if is_made_of(path, offer.files[0].sha256):
         print(f"kept in 8 bits, {path.stat().st_size / 1e6:,.1f} MB, which this machine reads quicker")
-    info = inspect(path)
     look_through()  # so that no editor has to wait for that
-    if info.fim is None and filling_adapter(path) is None:
+    _tell_of_filling_in(path)
+    print(f"{path}\nuse it with `codespec models use {path.stem}`")
+    return DONE
+
+
+def _tell_of_filling_in(target: Path) -> None:
+    """Say where a model does not read what follows the cursor."""
+    from codespec.models.fitted import filling_adapter
+    from codespec.models.info import inspect
+
+    info = inspect(target)
+    if info.fim is None and filling_adapter(target) is None:
         show.error(
             f"{info.name} was not trained to fill in the middle: what follows the cursor ends its texts and chooses "
             "among them, but the model does not read it; `codespec train fim` teaches it"
         )
-    print(f"{path}\nuse it with `codespec models use {path.stem}`")
-    return DONE
 
 
 def run_models_remove(options: argparse.Namespace) -> int:
@@ -127,6 +133,8 @@ def run_models_use(options: argparse.Namespace) -> int:
         inspect(path)
     if role != "draft" and options.language:
         raise CodespecError("only a draft is for one language; leave out --for, or say --as draft")
+    if role == "target":
+        _tell_of_filling_in(path)
     choose(user_file(), role, name, options.language or "")
     for message in set(load()[1]) - set(messages):  # such as a language that nobody knows
         show.error(message)
@@ -210,12 +218,13 @@ def _current_target(settings: Config) -> Path | None:
 
 def _role(path: Path, target: Path | None, for_language: bool) -> str:
     from codespec.models.info import inspect
+    from codespec.models.registry import EMBEDDED_TARGET
 
     if for_language:
         return "draft"
     if inspect(path).edits:
         return "edit"
-    if target is None or path == target:
+    if target is None or path in (target, EMBEDDED_TARGET):
         return "target"
     return "draft" if inspect(path).parameters * FRACTION <= inspect(target).parameters else "target"
 

@@ -51,6 +51,10 @@ def find_adapter(name: StrPath) -> Path:
     return path
 
 
+EMBEDDED_NAME = "embedded"
+"""How people call the embedded target."""
+
+
 def find_target(name: StrPath = "") -> Path:
     """The file of a target: a path, a name in the user's models folder, or the embedded one for an empty name.
 
@@ -124,6 +128,8 @@ def _find(name: StrPath, role: str) -> Path:
         return path
     given, name = name, name.removesuffix(".gguf")
     places = [EMBEDDED / f"{name}.gguf", EMBEDDED / f"{role}-{name}.gguf", models_folder() / f"{name}.gguf"]
+    if role in ("", "target"):
+        places.append(EMBEDDED_TARGET if name == EMBEDDED_NAME else places[0])
     found = next((p for p in places if p.is_file()), None) or models_in_packages().get(name)
     if found is None and path.name != given:
         raise CodespecError(f"{given}: no such model file; check the path, and give it from the root on")
@@ -134,7 +140,11 @@ def _find(name: StrPath, role: str) -> Path:
         )
     if found is None:
         what = f"{role} model" if role else "model"
-        names = [other for other in known() if role != "draft" or other != EMBEDDED_TARGET.stem]
+        own = {path.stem for path in EMBEDDED.glob("*.gguf")}
+        if role == "draft":
+            names = [other for other in known() if other not in (EMBEDDED_TARGET.stem, EMBEDDED_EDIT.stem)]
+        else:  # what comes with codespec for one language or for edits is found by itself
+            names = [EMBEDDED_NAME, *(other for other in known() if other not in own)]
         remedy = f"pull {name}` fetches it" if known_model(name) else "suggest` names some to fetch"
         raise CodespecError(
             f"no {what} {name!r}; give the path of a .gguf file or one of {', '.join(names)}; `codespec models {remedy}"

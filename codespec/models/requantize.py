@@ -88,7 +88,7 @@ def _times(*paths: Path) -> list[tuple[float, float, float]]:
                 sequence.decode([1])
                 found.append((read - began, verified - read, perf_counter() - verified))
                 sequence.rollback(0)
-        return [tuple(map(median, zip(*each, strict=True))) for each in taken]  # type: ignore[misc]
+        return [tuple(map(median, zip(*each, strict=True))) for each in taken]
 
 
 def _pays(times: list[tuple[float, float, float]]) -> bool:

@@ -386,3 +386,16 @@ def test_a_target_that_is_gone_is_no_dead_end(capsys):
     assert main(["models", "use", "target"]) == 0
     assert load()[0].target.path == "target"
     assert "the target now" in capsys.readouterr().out
+
+
+def test_the_embedded_target_by_either_name_is_never_a_draft(smollm2, capsys):
+    models_folder().mkdir(parents=True)
+    shutil.copy(smollm2, models_folder() / "smollm2-135m.gguf")
+    assert main(["models", "use", "smollm2-135m"]) == 0
+    assert "not trained to fill in" not in capsys.readouterr().err, "an adapter that comes with codespec teaches it"
+    for name in ("target", "embedded"):
+        assert main(["models", "use", name]) == 0
+        assert capsys.readouterr().out.startswith(f"{name} is the target now")
+        assert find_target(load()[0].target.path) == EMBEDDED_TARGET
+    assert main(["models", "use", "nonesuch"]) == 2
+    assert "one of embedded, smollm2-135m;" in capsys.readouterr().err, "and no drafts, which are found by themselves"
