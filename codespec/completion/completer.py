@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from copy import copy
@@ -40,6 +41,8 @@ REPEATS = 50
 ATTEMPTS = 3
 """Texts that are generated for one completion before it is given up, because none fits what follows the cursor or each
 repeats an earlier one."""
+A_LINE = 12
+"""Target calls that another text should have time for."""
 SAVE_EVERY_S = 300.0
 """Seconds between two writes of the drafts' acceptance rates to the disk; closing the engine writes them as well."""
 
@@ -146,13 +149,16 @@ class Completer:
             ended = follow(chunks, stream)
             self.engine.remember(prepared.prompt, stream.tokens)
             completion = self._finished(ended, stream, cursor.grammar.note, spent).without(cursor.lead)
-            silent = attempt == 0 and (state is None or state.end_was_wanted)
+            # A model that would end at once has nothing to add; one whose text came to nothing may have.
+            silent = attempt == 0 and not stream.says_more_than(cursor.lead)
+            silent = silent and (state is None or state.end_was_wanted)
             said = completion.text or (silent and completion.report["gate"] != "dropped")
             if attempt == 0 and ending.another_beginning:
                 beginnings.insert(0, ending.another_beginning)
             if said or completion.finish_reason == "cancelled" or not beginnings:
                 break
-            if budget and spent.total_ms - prepared.before_ms > budget / 2:
+            left_ms = budget - (spent.total_ms - prepared.before_ms) if budget else math.inf
+            if left_ms < A_LINE * self.engine.pass_ms(len(prepared.prompt)):
                 break
         return completion
 

@@ -68,6 +68,7 @@ class Ending:
         self._questions = 0
         self._repetition = Repetition(len(tidy.lead), tidy.comment) if tidy is not None else Repetition()
         self._kept = ""  # before what the text repeats
+        self._whole = 0  # characters of the whole lines that were looked at
 
     def stop(self, text: str) -> Ended | None:
         """The end, once there is one. Called as the text grows; the steps in which it grows make no difference."""
@@ -78,7 +79,7 @@ class Ending:
         return self.finish(text.rstrip(), "length") if ended is None and broken_off else ended
 
     def _stopped(self, rule: StopRule, text: str) -> Ended | None:
-        if self._tidy is not None and self._tidy.repeats_word(text):
+        if self._tidy is not None and (self._tidy.repeats_word(text) or self._says_only_what_follows(text)):
             return Ended("", "length", self._without if self._gate is None else "dropped")
         repeated = self._repetition.follow(text)
         if repeated is None and not rule.may_end(text, self._seen):
@@ -89,6 +90,16 @@ class Ending:
             return ended
         self._kept = kept = text[: repeated[1]]
         return self.finish(kept, "stop" if self._says_something(kept) else "length")
+
+    def _says_only_what_follows(self, text: str) -> bool:
+        """Whether the text's whole lines begin with those after the cursor: what comes then is of no use either, and
+        the time is better spent on another text. Asked once for each line."""
+        assert self._tidy is not None
+        whole = text[: text.rfind("\n") + 1]
+        if len(whole) <= self._whole:
+            return False
+        self._whole = len(whole)
+        return self._says_something(whole) and not self._says_something(whole[: self._tidy.new(whole)])
 
     @property
     def another_beginning(self) -> str:

@@ -37,6 +37,10 @@ class TextStream:
         """The generated tokens."""
         return [token for each in self.rounds for token in each.tokens]
 
+    def says_more_than(self, lead: str) -> bool:
+        """Whether more than ``lead`` and blanks was generated."""
+        return bool(self._text.removeprefix(lead).strip())
+
     def add(self, chunk: Chunk) -> bool:
         """Take the next chunk; whether the text ends with it."""
         self._text += chunk.text

@@ -26,6 +26,7 @@ BALANCED = frozenset(
     }
 )  # fmt: skip
 """Languages in which brackets come in pairs, always."""
+_WORD = re.compile(r"\w+")
 LARGEST = 40_000
 """Characters before and after the cursor that are searched for brackets."""
 
@@ -111,7 +112,7 @@ class Tidy:
         """The length of ``text`` up to where it begins to repeat the text after the cursor."""
         if self.repeats_word(text + "\n"):
             return len(self.lead)
-        if not text.startswith(self.lead) or not self._following or len(self._following[0]) <= SHORT:
+        if not text.startswith(self.lead) or not self._following or not _is_telling(self._following[0]):
             return len(text)
         after, place = self._following[0], len(self.lead)
         lines = text[place:].split("\n")
@@ -169,7 +170,7 @@ class Tidy:
 
     def _without_duplicates(self, body: str) -> str | None:
         """``body`` without last lines that the document has after the cursor; None if it begins with them."""
-        after, rest = (line if len(line) > SHORT else None for line in (*(self._following[:1] or [""]), self._rest))
+        after, rest = (line if _is_telling(line) else None for line in (*(self._following[:1] or [""]), self._rest))
         while body.strip():
             lines = (self._line + body).split("\n")
             said = [line.strip() for line in lines if line.strip()]
@@ -200,6 +201,11 @@ class Tidy:
         return text + "".join(OPENERS[text[at]] for at in reversed(open_))
 
 
+def _is_telling(line: str) -> bool:
+    """Whether a line that comes again is a repetition: ``/**`` and ``},`` begin and end many things."""
+    return len(line) > SHORT and _WORD.search(line) is not None
+
+
 def _word(text: str) -> str:
     """The word that ``text`` begins with; empty where it begins with none."""
     return re.split(r"\W", text, maxsplit=1)[0]
@@ -222,9 +228,13 @@ def balanced(prefix: str, suffix: str, language: Language) -> bool:
 
 
 def near(text: str, lines: Sequence[str]) -> bool:
-    """Whether ``text`` says the same as ``lines``, but for a small part."""
+    """Whether ``text`` says the same as ``lines``, but for a small part. Where a word stands in place of another
+    throughout, it says something else: ``if fget is None:`` is no repetition of ``if fset is None:``."""
     other = "\n".join(lines)
-    return len(text) * NEAR >= 1 and within(text, other, int(max(len(text), len(other)) * NEAR))
+    if len(text) * NEAR < 1 or not within(text, other, int(max(len(text), len(other)) * NEAR)):
+        return False
+    own, others = set(_WORD.findall(text)), set(_WORD.findall(other))
+    return own <= others or others <= own
 
 
 def trim_suffix_overlap(text: str, suffix: str) -> str:

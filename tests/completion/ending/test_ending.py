@@ -116,3 +116,13 @@ def test_anywhere_in_a_file_no_line_comes_twice_and_no_error_comes_in(language, 
             assert tree.with_text(len(prefix), completion).problems.count <= tree.problems.count
             answered += bool(completion.strip())
     assert answered > 10
+
+
+def test_a_text_that_begins_with_what_follows_ends_with_its_first_line():
+    prefix, suffix = "def f(a):\n    first(a)\n    ", "\n    second(a)\n    third(a)\n"
+    documents = OpenDocuments(SimpleNamespace(vocabulary=FakeVocabulary()))
+    cursor = documents.context_at("a", by_id("python"), "none", prefix + suffix, len(prefix), "window")
+    ending = Ending(cursor.rule, cursor.gate, cursor.tidy)
+    raw = cursor.lead + "second(a)\n    third(a)\n"
+    at = next(end for end in range(len(raw)) if ending.stop(raw[:end]) is not None)
+    assert raw[:at] == cursor.lead + "second(a)\n", "time is left for another text"
