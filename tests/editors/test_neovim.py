@@ -130,6 +130,14 @@ def test_pausing(kind, folder):
             editor.type("1<BS>")
             editor.wait_for_ghost(ghost)
             editor.command("messages clear")
+        editor.type("<C-o>:Codespec snooze 0.05<CR>")
+        editor.wait(lambda: not editor.ghost() and editor.statusline().startswith("codespec: paused"))
+        editor.wait(lambda: "goes on" in editor.messages() and "paused" not in editor.statusline())
+        editor.type("1<BS>")
+        editor.wait_for_ghost(ghost)
+        editor.command("messages clear")
+        editor.type("<C-o>:Codespec snooze never<CR>")
+        editor.wait(lambda: "never: must be a number of minutes" in editor.messages())
 
 
 def test_the_server_crashes_and_comes_back(kind, folder):

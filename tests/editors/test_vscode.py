@@ -227,6 +227,25 @@ def test_paused_here_and_for_a_language(editor):
     editor.save(path)
 
 
+def test_paused_for_a_while(editor):
+    path = editor.open(name(), CALLS)
+    to_the_last_line(editor)
+    editor.open_menu("Pause for a While")
+    editor.page.locator(".quick-input-list .monaco-list-row", has_text="An Hour").click()
+    editor.wait(lambda: "·" not in editor.status() and "codespec" in editor.status(), "the status bar shows it")
+    editor.picture("snooze")
+    editor.type("(")
+    editor.press("Alt+\\")
+    editor.wait(lambda: "Completions are paused here" in notifications(editor), "the key says why nothing comes")
+    editor.page.locator(".notification-toast .monaco-button", has_text="Resume").first.click()
+    editor.wait_until_ready()
+    editor.press("Backspace")
+    editor.type("(")
+    editor.wait_for_ghost()
+    editor.press("Escape", "Backspace")
+    editor.save(path)
+
+
 def test_the_server_dies_and_comes_back(editor):
     path = editor.open(name(), CALLS)
     to_the_last_line(editor)

@@ -52,6 +52,7 @@ function start(context: vscode.ExtensionContext): void {
     pickDraft: () => menu.pickDraft(),
     pickGrammar: () => menu.pickGrammar().then(update),
     togglePause: () => settings.pause(!settings.paused),
+    snooze: () => menu.pickPause(),
     toggleLanguage: () => toggleLanguage(settings),
     showTrace: () => traces.show(),
     showStatistics: async () => statistics.show(statisticsPage(await running.ask<Figures>('codespec.status'))),
@@ -63,7 +64,7 @@ function start(context: vscode.ExtensionContext): void {
     acceptWord: () => completions.takePart('editor.action.inlineSuggest.acceptNextWord', running),
     acceptLine: () => completions.takePart('editor.action.inlineSuggest.acceptNextLine', running),
     dismiss: () => completions.dismiss(running),
-    trigger: () => vscode.commands.executeCommand('editor.action.inlineSuggest.trigger'),
+    trigger: () => trigger(settings),
     nextEdit: () => edits.next(),
     nextEditInSnippet: () => edits.refuse(),
     closeMenu: () => edits.closeMenu(),
@@ -166,6 +167,24 @@ async function installAndStart(context: vscode.ExtensionContext, settings: Setti
     } else if (choice === show) {
       log.show();
     }
+  }
+}
+
+/** Complete on demand; where completions are paused the key says so. */
+async function trigger(settings: Settings): Promise<void> {
+  const document = currentDocument();
+  const off = document !== undefined && !settings.completes(document.languageId, document);
+  if (!settings.paused && !off) {
+    await vscode.commands.executeCommand('editor.action.inlineSuggest.trigger');
+    return;
+  }
+  const why = settings.paused ? 'paused here' : `paused for ${document?.languageId}`;
+  const chosen = await vscode.window.showInformationMessage(`codespec: Completions are ${why}.`, 'Resume');
+  if (chosen === 'Resume') {
+    await (settings.paused ? settings.pause(false) : settings.complete(document?.languageId ?? '*', true));
+    // The notification, which was clicked on, would keep the focus.
+    await vscode.commands.executeCommand('workbench.action.focusActiveEditorGroup');
+    await vscode.commands.executeCommand('editor.action.inlineSuggest.trigger');
   }
 }
 

@@ -95,6 +95,9 @@ export class Menu {
     group('completions');
     const here = this.settings.paused ? '$(play) Resume Here' : '$(debug-pause) Pause Here';
     add(here, 'codespec.togglePause', 'this workspace');
+    if (!this.settings.paused) {
+      add('$(clock) Pause for a While…', 'codespec.snooze', '5 minutes, an hour, or everywhere');
+    }
     if (document !== undefined && language !== undefined) {
       const on = this.settings.completes(language, document);
       add(
@@ -112,10 +115,27 @@ export class Menu {
     const chosen = await vscode.window.showQuickPick(entries, { title: 'codespec' });
     if (chosen?.value !== undefined) {
       await vscode.commands.executeCommand(chosen.value);
-      if (/pick|toggle/.test(chosen.value)) {
+      if (/pick|toggle|snooze/.test(chosen.value)) {
         // Back to the code: the status bar, which was clicked on, would keep the focus.
         await vscode.commands.executeCommand('workbench.action.focusActiveEditorGroup');
       }
+    }
+  }
+
+  async pickPause(): Promise<void> {
+    const everywhere = this.settings.completes('*');
+    const entries = [
+      { label: '5 Minutes', description: 'this window', minutes: 5 },
+      { label: 'An Hour', description: 'this window', minutes: 60 },
+      everywhere
+        ? { label: 'Everywhere, Until I Resume', description: 'codespec.enabled', minutes: 0 }
+        : { label: 'Resume Everywhere', description: 'codespec.enabled', minutes: 0 },
+    ];
+    const chosen = await vscode.window.showQuickPick(entries, { title: 'codespec: pause for a while' });
+    if (chosen?.minutes === 0) {
+      await this.settings.complete('*', !everywhere);
+    } else if (chosen !== undefined) {
+      this.settings.sleep(chosen.minutes);
     }
   }
 

@@ -19,7 +19,10 @@ function valueAt(values: unknown, key: string): unknown {
 export class Settings implements vscode.Disposable {
   private readonly changed = new vscode.EventEmitter<void>();
   private readonly keys: string[];
+  private snooze: NodeJS.Timeout | undefined;
   readonly onDidPause = this.changed.event;
+  /** When the pause of this window ends by itself. */
+  snoozedUntil: Date | undefined;
 
   constructor(private readonly context: vscode.ExtensionContext) {
     const groups: { properties: object }[] = context.extension.packageJSON.contributes.configuration;
@@ -28,6 +31,7 @@ export class Settings implements vscode.Disposable {
   }
 
   dispose(): void {
+    clearTimeout(this.snooze);
     this.changed.dispose();
   }
 
@@ -39,12 +43,22 @@ export class Settings implements vscode.Disposable {
     await vscode.workspace.getConfiguration(SECTION).update(key, value, vscode.ConfigurationTarget.Global);
   }
 
-  /** Whether completions are paused in this workspace. */
+  /** Whether completions are paused in this workspace, or for a while in this window. */
   get paused(): boolean {
-    return this.context.workspaceState.get(PAUSED, false);
+    return this.snoozedUntil !== undefined || this.context.workspaceState.get(PAUSED, false);
+  }
+
+  /** Pause in this window for some minutes; 0 ends that. */
+  sleep(minutes: number): void {
+    const ms = minutes * 60_000;
+    clearTimeout(this.snooze);
+    this.snoozedUntil = ms > 0 ? new Date(Date.now() + ms) : undefined;
+    this.snooze = ms > 0 ? setTimeout(() => this.sleep(0), ms) : undefined;
+    this.changed.fire();
   }
 
   async pause(paused: boolean): Promise<void> {
+    this.sleep(0);
     await this.context.workspaceState.update(PAUSED, paused || undefined);
     this.changed.fire();
   }

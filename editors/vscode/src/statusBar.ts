@@ -98,7 +98,9 @@ export class StatusBar implements vscode.Disposable {
       ...(status.tokens_per_second ? [`${Math.round(status.tokens_per_second)} tokens per second`] : []),
     ];
     if (this.settings.paused) {
-      return { text: '$(debug-pause) codespec', details: ['Paused in this workspace', ...details] };
+      const until = this.settings.snoozedUntil?.toLocaleTimeString([], { hour: '2-digit', minute: '2-digit' });
+      const how = until === undefined ? 'Paused in this workspace' : `Paused until ${until}`;
+      return { text: '$(debug-pause) codespec', details: [how, ...details] };
     }
     if (document !== undefined && !this.settings.completes(document.languageId, document)) {
       return { text: '$(debug-pause) codespec', details: [`Paused for ${document.languageId}`, ...details] };

@@ -136,6 +136,21 @@ local function pause(arguments, paused)
   end
 end
 
+local function snooze(arguments)
+  local minutes = tonumber(arguments[1] or 5)
+  if not minutes or minutes <= 0 or minutes > 24 * 60 then
+    tell.warn(('%s: must be a number of minutes, 1440 at most'):format(arguments[1]))
+    return
+  end
+  require('codespec.pause').snooze(minutes, function()
+    vim.cmd('redrawstatus')
+    tell.notify('goes on')
+  end)
+  require('codespec.engine').hide()
+  vim.cmd('redrawstatus')
+  tell.notify(('paused everywhere for %g minutes (:Codespec resume all)'):format(minutes))
+end
+
 local function log()
   local lines = { 'Neovim keeps what the server writes on standard error in ' .. require('vim.lsp.log').get_filename(), '' }
   local buffer = tell.show('log', vim.list_extend(lines, tell.logged()))
@@ -154,6 +169,7 @@ local SUBCOMMANDS = {
   grammar = function(arguments) choose_or_pick('grammar', arguments) end,
   pause = function(arguments) pause(arguments, true) end,
   resume = function(arguments) pause(arguments, false) end,
+  snooze = snooze,
   edit = function() require('codespec').next_edit() end,
   restart = function()
     server.restart()

@@ -5,6 +5,7 @@ local M = {}
 local everywhere = false
 local languages = {}
 local buffers = {}
+local changes = 0 -- to `everywhere`: a snooze after which there was another one ends nothing
 
 local function language_of(buffer)
   return require('codespec.server').language(vim.bo[buffer].filetype)
@@ -33,6 +34,7 @@ function M.set(scope, buffer, paused)
   local value = paused or nil
   if scope == 'all' then
     everywhere = paused
+    changes = changes + 1
     if not paused then
       languages, buffers = {}, {}
     end
@@ -44,6 +46,19 @@ function M.set(scope, buffer, paused)
   if scope ~= 'buffer' then
     require('codespec.server').push_settings()
   end
+end
+
+-- Pause everywhere for some minutes, then go on and call `done`.
+function M.snooze(minutes, done)
+  M.set('all', 0, true)
+  local own = changes
+  vim.defer_fn(function()
+    if own == changes then
+      everywhere = false
+      require('codespec.server').push_settings()
+      done()
+    end
+  end, math.floor(minutes * 60000))
 end
 
 return M
