@@ -146,11 +146,11 @@ def run_models_use(options: argparse.Namespace) -> int:
 
 def run_models_suggest(options: argparse.Namespace) -> int:
     """``codespec models suggest``."""
-    from codespec.models.catalogue import EDIT_MODELS
+    from codespec.models.catalogue import CATALOGUE, EDIT_MODELS, PACKAGED
     from codespec.models.suggest import ANSWER, FIRST_PROMPT, best, fits, table, this_machine
 
     machine = this_machine()
-    found, edits = fits(machine), fits(machine, EDIT_MODELS)
+    found, edits = fits(machine, (*PACKAGED, *CATALOGUE)), fits(machine, EDIT_MODELS)
     chosen = best(found)
     if options.json:
         fields = {

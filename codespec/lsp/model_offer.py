@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 from lsprotocol import types
 
 from codespec.lsp.child import run
-from codespec.lsp.progress import Progress
 from codespec.models.catalogue import PACKAGED
 from codespec.paths import data_folder, make_private, write_whole
 from codespec.protocols import CodespecError
@@ -65,7 +64,7 @@ async def offer_model(ls: CodespecServer) -> None:
     if answer is not None and answer.title == NEVER:
         _mark(float("inf"))
     if answer is not None and answer.title == FETCH:
-        await _fetch(ls, FIRST.name)
+        await ls.fetching.get(FIRST.name)
 
 
 def _asks_aside(ls: CodespecServer) -> bool:
@@ -86,7 +85,7 @@ def _known(best: dict[str, Any] | None) -> str:
         f"codespec runs its embedded model, which is for trying it out. {FIRST.name} is a small real one "
         f"({_amount(FIRST.size)}, {FIRST.licence})."
     )
-    if best is None:
+    if best is None or best["model"] == FIRST.name:
         return text
     return f"{text} This machine can run {best['model']}, too ({_amount(best['download'])}: `codespec models suggest`)."
 
@@ -97,32 +96,6 @@ def _amount(size: float) -> str:
 
 def _question(best: dict[str, Any] | None) -> str:
     return f"{_known(best)} Download {FIRST.name} and use it?"
-
-
-async def _fetch(ls: CodespecServer, name: str) -> None:
-    try:
-        await _pull(ls, name)
-        await run("models", "use", name, "--as", "target")
-    except CodespecError as error:
-        ls.messages.failure(error)
-    except (OSError, ValueError) as error:
-        ls.messages.failure(CodespecError(f"{name} cannot be fetched: {error}"))
-    else:
-        ls.messages.log(f"{name} is the target now")
-
-
-async def _pull(ls: CodespecServer, name: str) -> None:
-    progress = Progress(ls, "codespec")
-    ls.tasks.start(progress.start())
-
-    def show(step: str, share: float) -> None:
-        if not step.startswith("checking "):
-            progress.report(f"fetching {name}", int(100 * share))
-
-    try:
-        await run("models", "pull", name, progress=show)
-    finally:
-        progress.end(name)
 
 
 def _marker() -> Path:

@@ -26,6 +26,7 @@ from codespec.lsp.connection.protocol import Protocol
 from codespec.lsp.feedback import Feedback
 from codespec.lsp.items import to_request
 from codespec.lsp.messages import Messages
+from codespec.lsp.model_fetch import ModelFetch
 from codespec.lsp.model_loader import ModelLoader
 from codespec.lsp.next_edits import NextEdits
 from codespec.lsp.settings import SECTION, Settings
@@ -72,6 +73,7 @@ class CodespecServer(LanguageServer):
         self.models = ModelLoader(self, self.decode, load_completer, self.messages, self.tasks, touch)
         self.feedback = Feedback(self.decode, UsageStatistics(self.document), AcceptedLog())
         self.training = Training(self, self.messages, self.tasks)
+        self.fetching = ModelFetch(self, self.messages, self.tasks)
         self.surroundings = Surroundings(file_of=self.file_of)
         self.completions, self.usage = Completions(), Usage()
         forget = self.completions.traces.forget
@@ -185,6 +187,7 @@ class CodespecServer(LanguageServer):
         self.next_edits.applied.finish()
         self.feedback.statistics.finish()
         self.training.kill()
+        self.fetching.cancel()
         if self._stop_event is not None:
             self._stop_event.set()
         if self._thread_pool is not None:

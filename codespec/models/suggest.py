@@ -45,7 +45,7 @@ EFFICIENCY = 0.75
 """The share of the memory's bandwidth that a forward pass over one token reaches: 0.66 to 0.88 with 1.6 GB of weights
 in Q8_0, 0.5 to 0.77 with 1 GB in Q4_K_M, 0.7 to 0.9 on an older processor (two cores of an AMD EPYC)."""
 
-PREFILL = {"q8_0": 1.05, "q4_k_m": 1.45}
+PREFILL = {"q8_0": 1.05, "q4_k_m": 1.45, "q4_1": 1.05}  # `pull` makes Q8_0 of Q4_1
 """The share of the speed of float matrix products (BLAS) that a prefill reaches, with two operations for each
 parameter: 1.0 to 1.25 and 1.3 to 1.55 at 0.5 to 7 billion parameters (two cores of an AMD EPYC, AVX-512)."""
 

@@ -248,7 +248,7 @@ def test_the_command_completes_its_arguments(kind, folder):
         def completed(line):
             return editor.nvim.funcs.getcompletion(line, "cmdline")
 
-        names = ["draft", "edit", "grammar", "log", "pause", "restart", "resume", "snooze", "status", "trace"]
+        names = ["draft", "edit", "grammar", "log", "models", "pause", "restart", "resume", "snooze", "status", "trace"]
         assert completed("Codespec ") == names
         assert completed("Codespec re") == ["restart", "resume"]
         assert completed("Codespec pause ") == ["buffer", "language", "all"]

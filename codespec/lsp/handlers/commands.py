@@ -15,6 +15,7 @@ from codespec.languages import by_id
 from codespec.lsp.child import run
 from codespec.lsp.feedback import ACCEPT
 from codespec.lsp.handlers.status import STATUS, status_of
+from codespec.lsp.model_fetch import suggested
 from codespec.lsp.next_edits import ACCEPT_EDIT
 from codespec.lsp.session import CodespecServer
 from codespec.lsp.settings import SwitchableSetting
@@ -33,10 +34,12 @@ SET_GRAMMAR = "codespec.setGrammar"
 CLEAR_LEARNT = "codespec.clearLearnt"
 TRAIN_DRAFT = "codespec.trainDraft"
 CHOICES = "codespec.choices"
+SUGGEST_MODELS = "codespec.suggestModels"
+GET_MODEL = "codespec.getModel"
 TRACE = "codespec.trace"
 
 CANCEL = "cancel"
-"""Instead of a language: stop the training."""
+"""Instead of a language: stop the training; instead of a model: stop fetching one."""
 
 INHERIT = "inherit"
 """Instead of a grammar: that of the language."""
@@ -60,6 +63,8 @@ def register(server: CodespecServer) -> None:
         CLEAR_LEARNT: clear_learnt,
         TRAIN_DRAFT: train_draft,
         CHOICES: choices,
+        SUGGEST_MODELS: suggest_models,
+        GET_MODEL: get_model,
         TRACE: trace,
     }
     for name, handler in handlers.items():
@@ -214,6 +219,24 @@ async def choices(ls: CodespecServer, *arguments: Any) -> dict[str, Any]:
     except (CodespecError, OSError, ValueError) as error:
         raise JsonRpcInternalError(message=f"{CHOICES}: {error}") from error
     return {"models": [_choosable(each) for each in found], "grammars": await asyncio.to_thread(_grammars)}
+
+
+async def suggest_models(ls: CodespecServer, *arguments: Any) -> list[dict[str, Any]]:
+    """The models that this machine can run, as ``codespec models suggest --json`` has them, the one that suits it best
+    first. Takes some seconds: the machine is measured."""
+    try:
+        return suggested(json.loads(await run("models", "suggest", "--json")))
+    except (CodespecError, OSError, ValueError) as error:
+        raise JsonRpcInternalError(message=f"{SUGGEST_MODELS}: {error}") from error
+
+
+async def get_model(ls: CodespecServer, *arguments: Any) -> bool:
+    """Fetch a model and complete with it. Arguments: its name, as ``codespec models pull`` takes it, or ``cancel``; and
+    False where the client chooses it in its own settings. Answers once it is there whether it is, or was cancelled."""
+    name = _text(GET_MODEL, arguments, 0, "the name of a model")
+    if name == CANCEL:
+        return ls.fetching.cancel()
+    return await ls.fetching.get(name, use=arguments[1:2] != (False,))
 
 
 async def trace(ls: CodespecServer, *arguments: Any) -> dict[str, Any] | None:

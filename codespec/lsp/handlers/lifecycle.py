@@ -35,6 +35,7 @@ def shut_down(ls: CodespecServer, params: None) -> None:
     """Stop decoding, start to free the models and keep the statistics; ``exit`` follows."""
     ls.decode.close(timeout=0)
     ls.training.kill()
+    ls.fetching.cancel()
     ls.next_edits.applied.finish()
     ls.feedback.statistics.finish()
 

@@ -146,17 +146,33 @@ export class Menu {
         .filter(({ role }) => role === 'target')
         .map((each) => modelEntry(each, each.value === '' ? 'embedded' : each.value, each.value, current)),
       { label: '$(file) Choose a GGUF File…', value: FILE },
-      { label: '$(cloud-download) How to Get Others', description: 'codespec models suggest', value: SUGGEST },
+      { label: '$(cloud-download) Get Another Model…', value: ANOTHER },
     ]);
-    if (value === SUGGEST) {
-      const terminal = vscode.window.createTerminal('codespec');
-      terminal.show();
-      terminal.sendText('codespec models suggest', false);
-      return;
+    if (value === ANOTHER) {
+      return this.getModel();
     }
     const target = value === FILE ? await chooseFile('GGUF models', 'gguf') : value;
     if (target !== undefined) {
       await this.settings.set('target.path', target || undefined);
+    }
+  }
+
+  /** Fetches a model that this machine can run, and completes with it. */
+  async getModel(): Promise<void> {
+    const title = 'codespec: get another model';
+    const found = vscode.window
+      .withProgress({ location: vscode.ProgressLocation.Window, title: 'codespec: measuring this machine' }, () =>
+        this.server.ask<Suggested[]>('codespec.suggestModels'),
+      )
+      .then((models) => models.map(suggestedEntry));
+    const chosen = await vscode.window.showQuickPick(found, {
+      title,
+      placeHolder: 'Models that fit into the memory, with the size of the download',
+      matchOnDescription: true,
+    });
+    // An answer of no says why in a message of its own.
+    if (chosen !== undefined && (await this.server.ask<boolean>('codespec.getModel', chosen.value, false))) {
+      await this.settings.set('target.path', chosen.value);
     }
   }
 
@@ -257,7 +273,27 @@ export class Menu {
 }
 
 const FILE = '\0file';
-const SUGGEST = '\0suggest';
+const ANOTHER = '\0another';
+
+/** A model that could be fetched, as the server has it. */
+interface Suggested {
+  model: string;
+  licence: string;
+  download: number;
+  tokens_per_second: number;
+  on_gpu: boolean;
+}
+
+function suggestedEntry(each: Suggested, index: number): vscode.QuickPickItem & { value: string } {
+  const megabytes = each.download / 1e6;
+  const size = megabytes >= 1000 ? `${(megabytes / 1000).toFixed(1)} GB` : `${Math.round(megabytes)} MB`;
+  const speed = each.on_gpu ? 'fits the GPU' : `about ${Math.max(1, Math.round(each.tokens_per_second))} tokens/s`;
+  return {
+    label: index === 0 ? `$(star) ${each.model}` : each.model,
+    description: `${size} · ${speed} · ${each.licence}`,
+    value: each.model,
+  };
+}
 const INHERIT = '\0inherit';
 
 function entry(label: string, description: string, value: string, current: string): Entry<string> {

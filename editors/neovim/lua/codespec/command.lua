@@ -163,6 +163,27 @@ local function trace()
   end)
 end
 
+-- Fetch a model that this machine can run, and complete with it.
+local function models()
+  tell.notify('measuring this machine')
+  ask('codespec.suggestModels', {}, function(found)
+    vim.ui.select(found, {
+      prompt = 'codespec: get a model',
+      format_item = function(each)
+        local speed = each.on_gpu and 'fits the GPU' or ('about %d tokens/s'):format(math.max(1, each.tokens_per_second))
+        return ('%s: %d MB, %s, %s'):format(each.model, each.download / 1e6, speed, each.licence)
+      end,
+    }, function(chosen)
+      if chosen then
+        tell.notify(('fetching %s (:Codespec models cancel)'):format(chosen.model))
+        ask('codespec.getModel', { chosen.model }, function(done)
+          tell.notify(done and chosen.model .. ' is the target now' or chosen.model .. ' was not fetched')
+        end)
+      end
+    end)
+  end)
+end
+
 local SUBCOMMANDS = {
   status = M.status,
   draft = function(arguments) choose_or_pick('draft', arguments) end,
@@ -170,6 +191,13 @@ local SUBCOMMANDS = {
   pause = function(arguments) pause(arguments, true) end,
   resume = function(arguments) pause(arguments, false) end,
   snooze = snooze,
+  models = function(arguments)
+    if arguments[1] == 'cancel' then
+      ask('codespec.getModel', { 'cancel' }, function() end)
+    else
+      models()
+    end
+  end,
   edit = function() require('codespec').next_edit() end,
   restart = function()
     server.restart()
