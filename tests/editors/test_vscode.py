@@ -246,6 +246,21 @@ def test_paused_for_a_while(editor):
     editor.save(path)
 
 
+def test_models_that_fit_this_machine(editor):
+    path = editor.open(name(), CALLS)
+    editor.wait_until_ready()
+    editor.run("codespec: Get Another Model")
+    row = editor.page.locator(".quick-input-list .monaco-list-row", has_text="smollm2-135m")
+    row.wait_for(timeout=60_000)
+    editor.picture("models")
+    said = row.inner_text()
+    assert "98 MB" in said
+    assert "tokens/s" in said
+    assert "Apache-2.0" in said
+    editor.press("Escape")
+    editor.save(path)
+
+
 def test_the_server_dies_and_comes_back(editor):
     path = editor.open(name(), CALLS)
     to_the_last_line(editor)

@@ -49,7 +49,7 @@ function start(context: vscode.ExtensionContext): void {
     restartServer: () => running.restart(),
     showMenu: () => menu.show(),
     pickTarget: () => menu.pickTarget(),
-    getModel: () => menu.getModel(),
+    getAnotherModel: () => menu.getModel(),
     pickDraft: () => menu.pickDraft(),
     pickGrammar: () => menu.pickGrammar().then(update),
     togglePause: () => settings.pause(!settings.paused),
