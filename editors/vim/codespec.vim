@@ -19,7 +19,17 @@ const FILETYPES: list<string> = get(g:, 'codespec_filetypes', ['python', 'json',
 const LANGUAGES = {sh: 'shellscript'} # where Vim's name is another one
 const PAUSE_MS = 60 # how long the keyboard has to rest before a request
 
-highlight default link CodespecGhostText Comment
+# The colour of comments; grey where they have none, as without `:syntax on`: ghost text would look like code.
+def DefineColours()
+  const where = has('gui_running') || &termguicolors ? 'gui' : 'cterm'
+  if hlID('Comment')->synIDtrans()->synIDattr('fg', where) ==# ''
+    highlight default CodespecGhostText ctermfg=DarkGrey guifg=#808080
+  else
+    highlight default link CodespecGhostText Comment
+  endif
+enddef
+
+DefineColours()
 prop_type_add('codespec', {highlight: 'CodespecGhostText'})
 
 var server: job
@@ -320,6 +330,7 @@ command! CodespecRestart Stop() | Start()
 
 augroup codespec
   autocmd!
+  autocmd ColorScheme * DefineColours()
   autocmd FileType * OnFileType(str2nr(expand('<abuf>')))
   autocmd BufFilePost * Open(str2nr(expand('<abuf>')))
   autocmd BufUnload,BufFilePre * Close(str2nr(expand('<abuf>')))

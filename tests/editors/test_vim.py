@@ -104,6 +104,7 @@ def test_the_embedded_models_complete(tmp_path):
         vim.wait(lambda: vim.screen()[4].startswith("    print(") and vim.screen()[4] != "    print(", 120)
         assert vim.buffer() == (LOOPS[:-1] + "(").splitlines()
         shown = [line for line in vim.screen() if line != "~"]
+        assert vim.ask("screenattr(5, 11)") != vim.ask("screenattr(5, 9)"), "ghost text looks like code"
         vim.type("\t")
         vim.wait(lambda: vim.buffer() != (LOOPS[:-1] + "(").splitlines())
         lines = vim.buffer()

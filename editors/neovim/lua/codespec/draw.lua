@@ -10,8 +10,19 @@ local GHOST = 'CodespecGhostText'
 local INLINE = vim.fn.has('nvim-0.10') == 1
 local MOST_COLOURED = 200 -- bytes of a line that are painted again in their colours
 
+-- The colour of comments; grey where the colour scheme has none for them in this terminal, as Neovim's own has not
+-- without true colours: ghost text would look like code.
+local function ghost_colours()
+  local comment = vim.fn.synIDtrans(vim.fn.hlID('Comment'))
+  local fg, ctermfg = vim.fn.synIDattr(comment, 'fg#', 'gui'), vim.fn.synIDattr(comment, 'fg', 'cterm')
+  if fg ~= '' and ctermfg ~= '' then
+    return { link = 'Comment', default = true }
+  end
+  return { fg = fg ~= '' and fg or '#808080', ctermfg = tonumber(ctermfg) or 8, default = true }
+end
+
 function M.define_highlights()
-  api.nvim_set_hl(0, GHOST, { link = 'Comment', default = true })
+  api.nvim_set_hl(0, GHOST, ghost_colours())
   api.nvim_set_hl(0, 'CodespecHint', { link = 'NonText', default = true })
 end
 
