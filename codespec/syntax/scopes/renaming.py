@@ -10,6 +10,7 @@ from typing import NamedTuple, TypeAlias
 
 from codespec.languages import Language
 from codespec.syntax.parsing import TooMuchToParse
+from codespec.syntax.scopes.fields import field_uses
 from codespec.syntax.scopes.go import GoReader
 from codespec.syntax.scopes.javascript import JavaScriptReader
 from codespec.syntax.scopes.python import PythonReader
@@ -142,7 +143,7 @@ class _Document:
         assert parser is not None
         data = text.encode("utf-8", "replace")
         self._root = parser.parse(data + b"\n").root_node  # which Go's parser asks for
-        self._old, self._new = old.encode(), new.encode()
+        self._old, self._new, self._data = old.encode(), new.encode(), data
         self._reader = _READERS[language.id](self._root, data, (self._old, self._new))
         self._names = [each for each in self._reader.names if each.text == self._old]
         self._others = [each for each in self._reader.names if each.text == self._new and each.role.kind != "member"]
@@ -168,7 +169,10 @@ class _Document:
             one, maybe = self._of(variable, names, changed)
             same += one
             perhaps |= maybe
-        return sorted(same), perhaps
+        if isinstance(self._reader, PythonReader):
+            fields = field_uses(self._reader, self._data, renamed, self._old, self._new)
+            same += [Use(self._at[id(each)]) for each in fields if self._at[id(each)] not in changed]
+        return sorted(set(same)), perhaps
 
     def is_wide(self, changed: set[int]) -> bool:
         """Whether anything that was renamed where ``changed`` is bound at the top level, or nowhere."""
