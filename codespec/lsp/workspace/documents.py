@@ -31,6 +31,8 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 def split_lines(text: str) -> list[str]:
     r"""The lines of ``text``, line ends (``\n``, ``\r\n`` or ``\r``) kept; the last one has none and may be empty."""
+    if "\n" not in text and "\r" not in text:  # a file in one line is not copied
+        return [text]
     lines = list(io.StringIO(text, newline=""))
     if not lines or lines[-1].endswith(("\n", "\r")):
         lines.append("")
@@ -209,10 +211,12 @@ class Document(TextDocument):
         lines = self._lines
         first, last = start[0], end[0] + 1
         text = lines[first][: start[1]] + change.text + lines[end[0]][end[1] :]
+        # Two halves of a character that an earlier edit has parted may have come together: only where this one was.
+        joined = lines[first][: start[1]][-1:] + change.text + lines[end[0]][end[1] : end[1] + 1]
         if first and text.startswith("\n") and lines[first - 1].endswith("\r"):
             first -= 1  # the two become one line end
             text = lines[first] + text
-        if _SURROGATE.search(text):  # two halves that an earlier edit has parted may have come together
+        if _SURROGATE.search(joined):
             text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
         new = split_lines(text)
         if last < len(lines):
