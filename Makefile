@@ -76,7 +76,9 @@ test-editors: $(VENV)/installed-test
 	CODESPEC_EDITORS=$(EDITORS) CODESPEC_REPEAT=$(REPEAT) $(BIN)/python -m pytest tests/editors
 
 # Tests of engines elsewhere ask the server of the very llama.cpp that the package is built from (`make test-tools`).
+# OPTIMISE=-O1 builds it in less time, for tests alone: benchmarks want -O3.
 TOOLS := $(abspath $(VENV))/llama-tools
+OPTIMISE ?= -O3
 llama-server: $(TOOLS)/build/bin/llama-server
 
 $(TOOLS)/build/bin/llama-server: | $(VENV)/llama
@@ -88,6 +90,7 @@ $(TOOLS)/build/bin/llama-server: | $(VENV)/llama
 	$(BIN)/cmake -S $(TOOLS)/source/vendor/llama.cpp -B $(TOOLS)/build -G Ninja \
 		-DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja -DCMAKE_BUILD_TYPE=Release -DBUILD_SHARED_LIBS=ON \
 		-DCMAKE_CXX_FLAGS='-fno-tree-dse -fno-dse' -DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_UI=OFF \
+		-DCMAKE_C_FLAGS_RELEASE='$(OPTIMISE) -DNDEBUG' -DCMAKE_CXX_FLAGS_RELEASE='$(OPTIMISE) -DNDEBUG' \
 		-DLLAMA_CURL=OFF -DLLAMA_OPENSSL=OFF
 	@echo "building llama-server: about 10 minutes, once"
 	$(BIN)/cmake --build $(TOOLS)/build --target llama-server

@@ -6,7 +6,7 @@ from test_renames import request
 from codespec.edits.difference import applied
 from codespec.edits.renames import rest_of_rename
 
-DATACLASS = '''@dataclass
+DATACLASS = """@dataclass
 class Circle:
     radius: float
     name: str = ""
@@ -25,15 +25,15 @@ class Sphere:
 
 def scale(circle, radius):
     return Circle(circle.radius * radius)
-'''
-IN_INIT = '''class Circle:
+"""
+IN_INIT = """class Circle:
     def __init__(self, radius):
         self.radius: float = radius
 
     def grow(self, radius):
         self.radius += radius
         return self.radius, radius
-'''
+"""
 
 
 def finished(before: str, old: str, new: str) -> str:
@@ -66,7 +66,11 @@ def test_a_method():
         (IN_INIT + "        (\n", "self.radius", "self.size"),
         (IN_INIT.replace("radius", "__radius"), "self.__radius", "self.__size"),
         (IN_INIT, "self.radius", "self.class"),
-        ("class A(Base):\n    def f(self):\n        print(self.a)\n        print(self.a)\n", "self.a", "self.b"),  # a use
+        (
+            "class A(Base):\n    def f(self):\n        print(self.a)\n        print(self.a)\n",
+            "self.a",
+            "self.b",
+        ),  # a use
         ("class A:\n    def f(self, other):\n        other.a = 1\n        self.a = other.a\n", "other.a", "other.b"),
     ],
 )
