@@ -15,6 +15,7 @@ LAYERS = [
         "crash",
         "errors",
         "exit_codes",
+        "extras",
         "files",
         "hosts",
         "line_ends",
