@@ -70,7 +70,8 @@ class Config:
         prefill: whether the target reads what was typed at once, before a completion is asked for.
         generate_ahead: whether the target also completes at once behind what was typed, where the editor mostly asks
             for that a moment later by itself: quicker answers, for a little more work.
-        prefetch: whether the completion after the one that is shown is made ready before that is accepted.
+        prefetch: whether the completion after the one that is shown is made ready before that is accepted; never while
+            the machine runs on a battery.
         cache: what is kept of what the target has read.
         statistics: whether it is counted, on this machine alone, what becomes of completions.
         status: whether the client is told of the state of the models by ``codespec/status`` notifications.

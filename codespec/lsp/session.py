@@ -29,6 +29,7 @@ from codespec.lsp.messages import Messages
 from codespec.lsp.model_fetch import ModelFetch
 from codespec.lsp.model_loader import ModelLoader
 from codespec.lsp.next_edits import NextEdits
+from codespec.lsp.power import Power
 from codespec.lsp.settings import SECTION, Settings
 from codespec.lsp.statistics import UsageStatistics
 from codespec.lsp.status_reporter import StatusReporter
@@ -72,6 +73,7 @@ class CodespecServer(LanguageServer):
         touch = self.reporter.touch
         self.models = ModelLoader(self, self.decode, load_completer, self.messages, self.tasks, touch)
         self.feedback = Feedback(self.decode, UsageStatistics(self.document), AcceptedLog())
+        self.power = Power()
         self.training = Training(self, self.messages, self.tasks)
         self.fetching = ModelFetch(self, self.messages, self.tasks)
         self.surroundings = Surroundings(file_of=self.file_of)

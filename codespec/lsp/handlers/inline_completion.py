@@ -117,7 +117,7 @@ def _offer(
     identifiers = ls.feedback.offer(uri, row, request, [each.text for each in completions], from_memory)
     if ls.settings.config.learn and not from_memory:
         ls.feedback.document(uri, request, edited=True)
-    if ls.settings.config.prefetch and completions:
+    if ls.settings.config.prefetch and completions and not ls.power.is_on_battery():
         prefetch(ls, uri, request, completions[0].text)
     ls.reporter.touch()
     return identifiers
