@@ -20,7 +20,8 @@ class Power:
     """
 
     def __init__(self, look: Callable[[], Any] | None = None) -> None:
-        self._look = look or getattr(psutil, "sensors_battery", lambda: None)
+        found: Callable[[], Any] = getattr(psutil, "sensors_battery", lambda: None)  # not on every system
+        self._look = look if look is not None else found
         self._until = 0.0
         self._on_battery = False
 
