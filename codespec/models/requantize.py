@@ -24,7 +24,7 @@ WORTH = 1.15
 """Times as fast as the file that came."""
 READ_OF, PASSES_THAT_VERIFY, SINGLE_PASSES = 0.25, 2, 8
 """A request while somebody types: this part of the prompt is new, and so many passes write a line."""
-ROUNDS = 5
+ROUNDS = 3
 READ, VERIFIED = 256, 8
 """Tokens of a prompt, and of a pass that verifies."""
 _TRYING = "comparing with 8 bits"
