@@ -68,6 +68,8 @@ class StubCompleter:
         if line.endswith("late"):
             return [replace(completion(""), finish_reason="time")]
         text = "one\r\ntwo\n" if line.endswith("two lines") else f"<{before[-3:]}|{self._config.max_tokens}>"
+        if line.endswith("drifts"):
+            text = f"{request.count} {text}"
         return [completion(text + "!" * index) for index in range(request.count)]
 
     def next_edit(self, request: EditRequest, cancel: threading.Event) -> list[EditOffer] | None:

@@ -126,6 +126,7 @@ def _offer(
 async def _decode(ls: CodespecServer, uri: str, request: Request) -> list[Completion] | None:
     """Have the models answer, and keep that; None where nobody wants it any more."""
     config = ls.settings.config
+    known = ls.completions.cache.find(uri, replace(request, count=1)) if request.count > 1 else None
     ls.usage.decoding += 1
     ls.reporter.touch()
     job = ls.completions.ahead.get(uri)
@@ -141,5 +142,12 @@ async def _decode(ls: CodespecServer, uri: str, request: Request) -> list[Comple
         ls.usage.decoding -= 1
         ls.reporter.touch()
     if completions is not None:
+        completions = _known_first(known or (), completions)[: request.count]
         ls.completions.keep(uri, request, completions, current=ls.settings.config is config)
     return completions
+
+
+def _known_first(known: Sequence[Completion], found: Sequence[Completion]) -> list[Completion]:
+    """The text that was shown stays the first: several decoded side by side may differ from it at a near tie."""
+    texts = {each.text: each for each in (*known, *found) if each.text}
+    return list(texts.values()) or list(found)

@@ -179,3 +179,14 @@ async def test_who_asks_by_a_key_gets_alternatives(shared):
     answer = await shared.ask(0, 7, uri)  # and who types on keeps them
     assert [item.insert_text for item in answer.items] == expected
     assert shared.stderr.count("stub: begin alternatives.py") == 2
+
+
+async def test_what_was_shown_stays_the_first_of_several(shared):
+    """Several texts are decoded side by side, where numbers round otherwise: the text on the screen must not change."""
+    uri = "file:///work/drifting.py"
+    shared.open("x = drifts", uri)
+    answer = await shared.ask(0, 10, uri)
+    assert [item.insert_text for item in answer.items] == ["x = drifts1 <fts|128>"]
+    answer = await shared.ask(0, 10, uri, invoked=True)
+    expected = ["x = drifts1 <fts|128>", "x = drifts3 <fts|128>", "x = drifts3 <fts|128>!"]
+    assert [item.insert_text for item in answer.items] == expected
