@@ -13,8 +13,8 @@ _VERSION = re.compile(r"[<>=!~].*")
 def remedy(extra: str) -> str:
     """The command that adds the packages of an extra to the Python that runs.
 
-    It names them and not ``codespec[extra]``, since who installed codespec from a folder or a wheel would get whatever
-    an index has under this name.
+    It names them and not ``codespec[extra]``: an index may have something else under that name. Packages that not every
+    system needs are left out.
     """
     from importlib import metadata  # slow to import
 

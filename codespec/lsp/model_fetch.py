@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 from pygls.lsp.server import LanguageServer
 
@@ -33,14 +34,18 @@ class ModelFetch:
         progress = Progress(self._server, "codespec", self.cancel)
         self._tasks.start(progress.start())
 
+        known = known_model(name)
+        names = [name, known.draft] if known is not None and known.draft else [name]
+        there = 0
+
         def show(step: str, share: float) -> None:
             if not step.startswith("checking "):
-                progress.report(step if step.startswith("comparing ") else f"fetching {name}", int(100 * share))
+                what = step if step.startswith("comparing ") else f"fetching {names[there]}"
+                progress.report(what, int(100 * (there + share) / len(names)))
 
         said = name
-        known = known_model(name)
         try:
-            for each in (name, *([known.draft] if known is not None and known.draft else [])):
+            for there, each in enumerate(names):  # noqa: B007  # `show` reads it
                 self._task = asyncio.ensure_future(run("models", "pull", each, progress=show))
                 await asyncio.wait((self._task,))
                 if self._task.cancelled():
@@ -49,13 +54,10 @@ class ModelFetch:
                 self._task.result()
             if use:
                 await run("models", "use", name, "--as", "target")
-        except CodespecError as error:
+        except (CodespecError, OSError, ValueError) as error:
             said = "failed"
-            self._messages.failure(error)
-            return False
-        except (OSError, ValueError) as error:
-            said = "failed"
-            self._messages.failure(CodespecError(f"{name} cannot be fetched: {error}"))
+            told = isinstance(error, CodespecError)
+            self._messages.failure(error if told else CodespecError(f"{name} cannot be fetched: {error}"))
             return False
         finally:
             self._task = None
@@ -68,10 +70,8 @@ class ModelFetch:
         return self._task is not None and self._task.cancel()
 
 
-def suggested(found: dict[str, object]) -> list[dict[str, object]]:
+def suggested(found: dict[str, Any]) -> list[dict[str, Any]]:
     """What ``models suggest --json`` says of models that fit this machine, the one that suits it best first."""
-    best, models = found["best"], found["models"]
-    assert isinstance(models, list)
-    own = [each for each in models if each["fits"]]
-    first = best["model"] if isinstance(best, dict) else ""
-    return sorted(own, key=lambda each: (each["model"] != first, each["download"]))
+    best = found["best"]["model"] if found["best"] else ""
+    fitting = (each for each in found["models"] if each["fits"])
+    return sorted(fitting, key=lambda each: (each["model"] != best, each["download"]))

@@ -150,7 +150,8 @@ def pull(offer: Download, report: Report, endpoint: str | None = None, unverifie
                 _fetch(remote, part, report, endpoint)
             _check(remote, part, report)
             made = part.with_suffix(".made")
-            if len(offer.files) == 1 and 3 * remote.size < _room(folder) and quicker(part, made, report):
+            known = len(offer.files) == 1 and remote.sha256  # else another pull could not tell what it was made of
+            if known and 3 * remote.size < _room(folder) and quicker(part, made, report):
                 note_checksum(place, sha256(made, lambda *_: None), made_of=remote.sha256)
                 made.replace(place)
                 part.unlink()

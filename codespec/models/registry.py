@@ -128,8 +128,8 @@ def _find(name: StrPath, role: str) -> Path:
         return path
     given, name = name, name.removesuffix(".gguf")
     places = [EMBEDDED / f"{name}.gguf", EMBEDDED / f"{role}-{name}.gguf", models_folder() / f"{name}.gguf"]
-    if role in ("", "target"):
-        places.append(EMBEDDED_TARGET if name == EMBEDDED_NAME else places[0])
+    if name == EMBEDDED_NAME and role in ("", "target"):
+        places.append(EMBEDDED_TARGET)
     found = next((p for p in places if p.is_file()), None) or models_in_packages().get(name)
     if found is None and path.name != given:
         raise CodespecError(f"{given}: no such model file; check the path, and give it from the root on")

@@ -206,6 +206,14 @@ def test_a_grammar_for_one_file(editor):
     close_page(editor)
 
 
+def completes_a_call_again(editor):
+    """Type the bracket behind the cursor anew, see ghost text, and take both away."""
+    editor.press("Backspace")
+    editor.type("(")
+    editor.wait_for_ghost()
+    editor.press("Escape", "Backspace")
+
+
 def test_paused_here_and_for_a_language(editor):
     path = editor.open(name(), CALLS)
     to_the_last_line(editor)
@@ -220,10 +228,7 @@ def test_paused_here_and_for_a_language(editor):
         editor.open_menu(resume)
         editor.wait_until_ready()
         assert not any(editor.frames())
-        editor.press("Backspace")
-        editor.type("(")
-        editor.wait_for_ghost()
-        editor.press("Escape", "Backspace")
+        completes_a_call_again(editor)
     editor.save(path)
 
 
@@ -239,10 +244,7 @@ def test_paused_for_a_while(editor):
     editor.wait(lambda: "Completions are paused here" in notifications(editor), "the key says why nothing comes")
     editor.page.locator(".notification-toast .monaco-button", has_text="Resume").first.click()
     editor.wait_until_ready()
-    editor.press("Backspace")
-    editor.type("(")
-    editor.wait_for_ghost()
-    editor.press("Escape", "Backspace")
+    completes_a_call_again(editor)
     editor.save(path)
 
 
