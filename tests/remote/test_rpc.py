@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from codespec.cli.doctor import report
-from codespec.completion.completer import ALTERNATIVE_TEMPERATURE, ATTEMPTS, Completer
+from codespec.completion.completer import Completer
 from codespec.completion.load import load_engine
 from codespec.completion.request import Request
 from codespec.config import Config
@@ -63,10 +63,25 @@ def one():
         yield found
 
 
+class Recorded(LocalEngine):
+    """Keeps what each attempt at a completion was sampled with, and its tokens."""
+
+    attempts: ClassVar[list[tuple[Sampling, list[int]]]] = []
+
+    def generate(self, prompt, grammar=None, sampling=Sampling(), *arguments, **options):
+        tokens = []
+        self.attempts.append((sampling, tokens))
+        with contextlib.closing(super().generate(prompt, grammar, sampling, *arguments, **options)) as chunks:
+            for chunk in chunks:
+                tokens += chunk.round.tokens if chunk.round else ()
+                yield chunk
+
+
 @contextlib.contextmanager
 def engine_on(*found: Server, **settings):
     addresses = [each.address for each in found]
-    with contextlib.closing(LocalEngine(EMBEDDED_TARGET, rpc=addresses, flash_attention="off", **settings)) as engine:
+    with contextlib.closing(Recorded(EMBEDDED_TARGET, rpc=addresses, flash_attention="off", **settings)) as engine:
+        engine.attempts = []
         yield engine
 
 
@@ -80,23 +95,22 @@ def positions():
             yield language, path.name, text, chooser.randrange(len(text))
 
 
-def tokens_of(completion):
-    return [token for each in completion.rounds for token in each.tokens]
-
-
 def margin(engine, prompt, first, second):
-    """How far apart the target's logits are of the two tokens that two texts first differ in; None where none does.
+    """How far apart the target's logits are, with their noise, of the two tokens that two rows of attempts first differ in.
 
-    A text that was sampled again has noise in them, the same for both; of the attempts the nearest is taken.
+    None where none does: one ended earlier than the other.
     """
-    same = next((n for n, (a, b) in enumerate(zip(first, second, strict=False)) if a != b), None)
-    if same is None:
+    for (sampling, ours), (_, others) in zip(first, second, strict=False):
+        same = next((n for n, (a, b) in enumerate(zip(ours, others, strict=False)) if a != b), None)
+        if same is not None:
+            break
+    else:
         return None
     with Context(engine.model, context_length=engine.context_length, flash_attention="off") as context:
-        row = context.sequence().decode([*prompt, *first[:same]], 1)[0]
-    tokens = np.array([first[same], second[same]])
-    noises = [gumbel(seed, 0, same, tokens) * ALTERNATIVE_TEMPERATURE for seed in range(1, ATTEMPTS)]
-    return min(abs(float(np.diff(row[tokens] + noise)[0])) for noise in (0.0, *noises))
+        row = context.sequence().decode([*prompt, *ours[:same]], 1)[0]
+    tokens = np.array([ours[same], others[same]])
+    noise = gumbel(sampling.seed, sampling.sample, same, tokens) * sampling.temperature
+    return abs(float(np.diff(row[tokens] + noise)[0]))
 
 
 @needs_servers
@@ -114,12 +128,13 @@ def test_the_same_texts_as_without(two, grammar):
         local.drafts.sources = frozenset()
         for language, name, text, offset in positions():
             request = Request(text, offset, language, name)
+            local.attempts.clear(), far.attempts.clear()
             (expected,), (found,) = alone.complete(request), split.complete(request)
             drafted += found.report["drafted"]
             accepted += found.report["accepted"]
             if (found.text, found.finish_reason) != (expected.text, expected.finish_reason):
                 prompt = alone._prepare(request, None).prompt
-                distance = margin(local, prompt, tokens_of(expected), tokens_of(found))
+                distance = margin(local, prompt, local.attempts, far.attempts)
                 assert distance is not None, (name, offset)
                 assert distance < NEAR, (name, offset, expected.text, found.text)
                 ties.append(round(distance, 4))

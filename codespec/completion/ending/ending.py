@@ -69,18 +69,30 @@ class Ending:
         self._repetition = Repetition(len(tidy.lead), tidy.comment) if tidy is not None else Repetition()
         self._kept = ""  # before what the text repeats
         self._whole = 0  # characters of the whole lines that were looked at
+        self._begun = False  # whether one of them says something of its own
 
     def stop(self, text: str) -> Ended | None:
         """The end, once there is one. Called as the text grows; the steps in which it grows make no difference."""
         if self._rule is None:
             return None
         text, broken_off, _ = text.partition(NO_CHARACTER)
+        newline = text.find("\n", self._whole)
+        while newline >= 0:
+            self._whole = newline + 1
+            ended = self._stopped(self._rule, text[:newline]) or self._said_before(text[: newline + 1])
+            if ended is not None:
+                return ended
+            newline = text.find("\n", self._whole)
         ended = self._stopped(self._rule, text)
         return self.finish(text.rstrip(), "length") if ended is None and broken_off else ended
 
+    def until_stop(self, text: str) -> str:
+        """``text`` up to where the rule first stops it, whatever the gate says."""
+        return text if self._rule is None else text[: self._rule.cut(text)]
+
     def _stopped(self, rule: StopRule, text: str) -> Ended | None:
-        if self._tidy is not None and (self._tidy.repeats_word(text) or self._says_only_what_follows(text)):
-            return Ended("", "length", self._without if self._gate is None else "dropped")
+        if self._tidy is not None and self._tidy.repeats_word(text):
+            return self._dropped("length")
         repeated = self._repetition.follow(text)
         if repeated is None and not rule.may_end(text, self._seen):
             return None
@@ -91,15 +103,16 @@ class Ending:
         self._kept = kept = text[: repeated[1]]
         return self.finish(kept, "stop" if self._says_something(kept) else "length")
 
-    def _says_only_what_follows(self, text: str) -> bool:
-        """Whether the text's whole lines begin with those after the cursor: what comes then is of no use either, and
-        the time is better spent on another text. Asked once for each line."""
-        assert self._tidy is not None
-        whole = text[: text.rfind("\n") + 1]
-        if len(whole) <= self._whole:
-            return False
-        self._whole = len(whole)
-        return self._says_something(whole) and not self._says_something(whole[: self._tidy.new(whole)])
+    def _said_before(self, lines: str) -> Ended | None:
+        """The end of a text whose first lines are those after the cursor: what comes then is of no use either, and the
+        time is better spent on another text."""
+        if self._tidy is None or self._begun or not self._says_something(lines):
+            return None
+        self._begun = self._says_something(lines[: self._tidy.new(lines)])
+        return None if self._begun else self._dropped("length")
+
+    def _dropped(self, reason: FinishReason) -> Ended:
+        return Ended("", reason, self._without if self._gate is None else "dropped")
 
     @property
     def another_beginning(self) -> str:
@@ -131,11 +144,11 @@ class Ending:
             wanted: the texts at which the model would have ended, but the gate refused.
         """
         if reason == "cancelled":
-            return Ended("", reason, self._without if self._gate is None else "dropped")
+            return self._dropped(reason)
         if reason != "stop" and self._tidy is not None:
             text = text[: self._tidy.new(text)]
             if not self._says_something(text):
-                return Ended("", reason, self._without if self._gate is None else "dropped")
+                return self._dropped(reason)
         if self._gate is None:
             if self._rule is None:
                 return Ended(text, reason, self._without)

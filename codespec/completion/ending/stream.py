@@ -38,8 +38,8 @@ class TextStream:
         return [token for each in self.rounds for token in each.tokens]
 
     def says_more_than(self, lead: str) -> bool:
-        """Whether more than ``lead`` and blanks was generated."""
-        return bool(self._text.removeprefix(lead).strip())
+        """Whether more than ``lead`` and blanks was generated before the text could end."""
+        return bool(self._ending.until_stop(self._text).removeprefix(lead).strip())
 
     def add(self, chunk: Chunk) -> bool:
         """Take the next chunk; whether the text ends with it."""

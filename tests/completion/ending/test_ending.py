@@ -15,8 +15,10 @@ import pytest
 from fakes import FakeVocabulary
 
 from codespec.completion.ending.ending import Ending
+from codespec.completion.ending.stream import TextStream, follow
 from codespec.completion.open_documents import OpenDocuments
 from codespec.languages import by_id
+from codespec.protocols import Chunk
 from codespec.syntax.tree import syntax_tree
 
 if sys.version_info >= (3, 11):
@@ -36,28 +38,38 @@ CASES = [
 ]
 
 
-def ended(case, size):
-    """The end of the case's text when it comes ``size`` characters at a time."""
+def outcome(case, size):
+    """What comes of the case's text when it comes ``size`` characters at a time: the text, how it ended, whether the
+    model said anything, and what another attempt begins with."""
     prefix, _, suffix = case["document"].partition(CURSOR)
     documents = OpenDocuments(SimpleNamespace(vocabulary=FakeVocabulary()))
     gate = case.get("gate", "window")
     cursor = documents.context_at("a", by_id(case["language"]), "none", prefix + suffix, len(prefix), gate)
     ending = Ending(cursor.rule, cursor.gate, cursor.tidy, "unavailable" if cursor.unavailable else "off")
     raw = cursor.lead + case["raw"]
-    for end in range(size, len(raw) + size, size):
-        found = ending.stop(raw[:end])
-        if found is not None:
-            break
-    else:
-        found = ending.finish(raw, REASONS[case.get("end", "token")])
+    stream = TextStream(ending)
+    pieces = [raw[start : start + size] for start in range(0, len(raw), size)]
+    chunks = [*map(Chunk, pieces), Chunk("", finish_reason=REASONS[case.get("end", "token")])]
+    found = follow((each for each in chunks), stream)
     assert found.text.startswith(cursor.lead) or not found.text
-    return found.text.removeprefix(cursor.lead)
+    text, more = found.text.removeprefix(cursor.lead), stream.says_more_than(cursor.lead)
+    return text, found.reason, found.gate, more, ending.another_beginning
+
+
+def ended(case, size):
+    return outcome(case, size)[0]
 
 
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("size", [1, 7, 10_000])
 def test_a_text_becomes_a_completion(case, size):
     assert ended(case, size) == case["expected"]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_steps_in_which_a_text_grows_make_no_difference(case):
+    """Each is as long as what the draft proposed and the target accepted."""
+    assert len({outcome(case, size) for size in (1, 2, 3, 7, 10_000)}) == 1
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -110,7 +122,7 @@ def test_anywhere_in_a_file_no_line_comes_twice_and_no_error_comes_in(language, 
         for raw in (middle + suffix[:300], other, "".join(chooser.choices(text, k=60))):
             case = {"language": language, "document": prefix + CURSOR + suffix, "raw": raw, "end": "length"}
             completion = ended(case, 10_000)
-            assert completion == ended(case, 9)
+            assert len({outcome(case, size) for size in (1, 2, 9, 10_000)}) == 1
             assert not duplicated(prefix, completion, suffix)
             tree = syntax_tree(by_id(language), prefix + suffix)
             assert tree.with_text(len(prefix), completion).problems.count <= tree.problems.count
