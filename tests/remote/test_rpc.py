@@ -66,10 +66,10 @@ def one():
 class Recorded(LocalEngine):
     """Keeps what each attempt at a completion was sampled with, and its tokens."""
 
-    attempts: ClassVar[list[tuple[Sampling, list[int]]]] = []
+    attempts: list[tuple[Sampling, list[int]]]
 
-    def generate(self, prompt, grammar=None, sampling=Sampling(), *arguments, **options):
-        tokens = []
+    def generate(self, prompt, grammar=None, sampling=None, *arguments, **options):
+        tokens, sampling = [], sampling or Sampling()
         self.attempts.append((sampling, tokens))
         with contextlib.closing(super().generate(prompt, grammar, sampling, *arguments, **options)) as chunks:
             for chunk in chunks:
@@ -96,16 +96,19 @@ def positions():
 
 
 def margin(engine, prompt, first, second):
-    """How far apart the target's logits are, with their noise, of the two tokens that two rows of attempts first differ in.
+    """How far apart the target's logits are, with their noise, of the tokens that two rows of attempts first differ in.
 
     None where none does: one ended earlier than the other.
     """
-    for (sampling, ours), (_, others) in zip(first, second, strict=False):
-        same = next((n for n, (a, b) in enumerate(zip(ours, others, strict=False)) if a != b), None)
-        if same is not None:
-            break
-    else:
+    found = (
+        (sampling, ours, others, n)
+        for (sampling, ours), (_, others) in zip(first, second, strict=False)
+        for n, (a, b) in enumerate(zip(ours, others, strict=False))
+        if a != b
+    )
+    if (different := next(found, None)) is None:
         return None
+    sampling, ours, others, same = different
     with Context(engine.model, context_length=engine.context_length, flash_attention="off") as context:
         row = context.sequence().decode([*prompt, *ours[:same]], 1)[0]
     tokens = np.array([ours[same], others[same]])
