@@ -172,6 +172,31 @@ def run_infill(options: argparse.Namespace) -> int:
     return run(plan, settings(_target(options.target), options.budget, options.settings), progress())
 
 
+def run_typing(options: argparse.Namespace) -> int:
+    """``python -m benchmarks typing``."""
+    from benchmarks.infill.settings import settings, tables
+    from benchmarks.progress import progress
+    from benchmarks.typing.typing import Plan, run
+
+    target = _target(options.target)
+    settings(target, None, options.settings)  # says what is wrong with them
+    given: dict[str, Any] = {}
+    for each in tables(target, None, options.settings):
+        for key, value in each.items():
+            given[key] = given.get(key, {}) | value if isinstance(value, dict) else value
+    plan = Plan(
+        options.paths,
+        editor=options.editor,
+        languages=_names(options.languages),
+        pauses=options.pauses,
+        busy=options.busy,
+        seed=options.seed,
+        show=options.show,
+        out=options.out,
+    )
+    return run(plan, given, progress())
+
+
 def _target(name: str | None) -> str:
     """The path of the model that ``--target`` means, a file of the current folder or a known name; empty for the
     embedded one. The language server of a run looks in folders of its own, and would not find a name.
@@ -317,6 +342,7 @@ COMMANDS = {
     "busy": run_busy,
     "gate": run_gate,
     "infill": run_infill,
+    "typing": run_typing,
     "edit": run_edit,
     "renames": run_renames,
     "http": run_http,

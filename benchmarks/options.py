@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from codespec.cli.option_values import LONGEST_PROPOSAL, count, developers, not_negative, positive, whole
+from benchmarks.completion_options import add_infill, add_typing
+from codespec.cli.option_values import LONGEST_PROPOSAL, developers, not_negative, positive, whole
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -40,7 +41,8 @@ def build_parser() -> argparse.ArgumentParser:
     _add_latency(actions)
     _add_capacity(actions)
     _add_quality(actions)
-    _add_infill(actions)
+    add_infill(actions)
+    add_typing(actions)
     _add_http(actions)
     _add_inflate(actions)
     sources = actions.add_parser("sources", help="how much of real files a shipped grammar takes")
@@ -236,50 +238,6 @@ def _add_quality(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -
     parser.add_argument("--show", type=positive, default=0, metavar="N", help="print N examples of each failure")
     parser.add_argument("--out", type=Path, metavar="DIR", help="write quality.json there")
     parser.set_defaults(command="quality")
-
-
-def _add_infill(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = actions.add_parser("infill", help="what was cut out of files, filled in again: exact, parsing, passing")
-    parser.add_argument(
-        "paths",
-        nargs="*",
-        type=Path,
-        metavar="PATH",
-        help="sets (.jsonl, .jsonl.gz, as HumanEval-Infilling has them; also HumanEval's own file), and files and "
-        "folders to make one of",
-    )
-    parser.add_argument("--fetch", type=Path, metavar="DIR", help="unpack the packages of our own sets there, no more")
-    parser.add_argument("--make", type=Path, metavar="FILE", help="write the set there, and measure nothing")
-    parser.add_argument(
-        "--doctests", action="store_true", help="of files, Python functions alone whose examples are the tests"
-    )
-    parser.add_argument("--languages", default="", metavar="ID,ID…", help="(default: all of a set; five of files)")
-    parser.add_argument(
-        "--kinds", default="", metavar="KIND,…", help="single-line, multi-line, random-span (default: all)"
-    )
-    parser.add_argument(
-        "--count", type=count, default=0, metavar="N", help="of each kind in each language (default: all; 100 of files)"
-    )
-    parser.add_argument(
-        "--cursor",
-        choices=["start", "indentation", "both"],
-        default="start",
-        help="at the start of a line that is missing, behind its indentation, or both of the same lines",
-    )
-    parser.add_argument("--target", metavar="NAME|PATH", default=None, help="target model (default: embedded)")
-    parser.add_argument(
-        "--arms", default="codespec", metavar="NAME,…", help="codespec, read before, plain (default: codespec)"
-    )
-    parser.add_argument("--llama-server", default="", metavar="PATH|URL", help="also llama-server, with this target")
-    parser.add_argument("--budget", type=count, default=None, metavar="MS", help="0 is no limit (default: 2000)")
-    parser.add_argument(
-        "--busy", type=count, default=0, metavar="N", help="processes that compute meanwhile (default: 0)"
-    )
-    parser.add_argument("--settings", action="append", default=[], metavar="KEY=VALUE", help="as in codespec.toml")
-    parser.add_argument("--seed", type=whole, default=1, metavar="N")
-    parser.add_argument("--show", type=count, default=0, metavar="N", help="print N answers of each arm")
-    parser.add_argument("--out", type=Path, metavar="DIR", help="write infill.json, with every text, there")
-    parser.set_defaults(command="infill")
 
 
 def _add_decode(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -22,16 +22,25 @@ def settings(target: str, budget_ms: int | None, changes: Sequence[str]) -> Conf
         CodespecError: there is no such key or value.
     """
     config = Config()
+    for options in tables(target, budget_ms, changes):
+        config, messages = config.apply(options, "--settings")
+        if messages:
+            raise CodespecError("; ".join(messages))
+    return config
+
+
+def tables(target: str, budget_ms: int | None, changes: Sequence[str]) -> list[dict[str, Any]]:
+    """What is not a default, as in ``codespec.toml``, one table for each change.
+
+    Raises:
+        CodespecError: a change is no TOML.
+    """
     given: dict[str, Any] = {}
     if target:
         given["target"] = {"path": target}
     if budget_ms is not None:
         given["time_budget_ms"] = budget_ms
-    for options in (given, *map(_table, changes)):
-        config, messages = config.apply(options, "--settings")
-        if messages:
-            raise CodespecError("; ".join(messages))
-    return config
+    return [given, *map(_table, changes)]
 
 
 def _table(change: str) -> dict[str, Any]:

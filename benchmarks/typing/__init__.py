@@ -1,0 +1,1 @@
+"""Files typed in real editors, as a person would."""

@@ -1,0 +1,82 @@
+"""What is typed: passages of files that nobody trained on, with the text around them."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.infill.cut import lines_of, read_file
+from benchmarks.infill.sets import by_language, in_turn
+from codespec.languages import Language
+from codespec.protocols import CodespecError
+
+LINES = (6, 14)
+"""Of a passage."""
+CODE = 0.7
+"""Of its lines are code, not comments or texts."""
+
+
+@dataclass(frozen=True)
+class Passage:
+    """Lines of a file, without the line break behind the last.
+
+    Attributes:
+        before: ends with a line break.
+        after: begins with one, or is empty where the file is new and ends with what is typed.
+    """
+
+    path: Path
+    language: str
+    before: str
+    typed: str
+    after: str
+
+    @property
+    def row(self) -> int:
+        """The line that it begins in, from 0."""
+        return self.before.count("\n")
+
+    def key_presses(self) -> Iterator[str]:
+        """What each key adds: a character, or a line break with the indentation that editors put in."""
+        for match in re.finditer(r"\n[ \t]*|\A[ \t]+|.", self.typed):
+            yield match[0]
+
+
+def passages(sources: Sequence[Path], language: str, seed: int) -> Iterator[Passage]:
+    """Passages of different files, from all folders in turn; every other one is the end of a new file.
+
+    Raises:
+        CodespecError: there is none.
+    """
+    chooser = random.Random(f"{seed} {language}")
+    new = True
+    found = by_language(sources, [language])
+    for known, packages in found.items():
+        for _, path in in_turn(packages, chooser):
+            text = read_file(path)
+            place = _place(text, known, chooser) if text is not None else None
+            if text is None or place is None:
+                continue
+            start, end = place
+            yield Passage(path, known.id, text[:start], text[start:end], "" if new else text[end:])
+            new = not new
+    if not found:
+        raise CodespecError(f"no files of {language} in {', '.join(map(str, sources))}")
+
+
+def _place(text: str, language: Language, chooser: random.Random) -> tuple[int, int] | None:
+    """Where a passage begins and ends; None where a file has none that is mostly code."""
+    found = lines_of(text, language)
+    size = chooser.randint(*LINES)
+    firsts = list(range(3, len(found.lines) - size))
+    chooser.shuffle(firsts)
+    for first in firsts[:20]:
+        rows = range(first, first + size)
+        code = [row for row in rows if found.lines[row].strip() and row not in found.barred]
+        ends = found.lines[first].strip() and found.lines[first + size - 1].strip()
+        if ends and len(code) >= CODE * size and "\t\n" not in text and "\r" not in text:
+            return found.between(first, first + size - 1)
+    return None
