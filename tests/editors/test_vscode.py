@@ -169,7 +169,7 @@ def test_another_draft_the_same_text(editor):
     )
     editor.picture("drafts")
     editor.choose("none")
-    editor.wait(lambda: "n-grams" in editor.status(), "the status bar says so")
+    editor.wait(lambda: "Draft: n-grams" in editor.told(), "the status bar says so")
     assert editor.server.settings["codespec.language"] == {"python": {"draft": "none"}}
     editor.press("Backspace")
     editor.type("(")
@@ -177,7 +177,7 @@ def test_another_draft_the_same_text(editor):
     editor.picture("without-a-draft")
     editor.open_menu("Draft for python")
     editor.choose("the language's own")
-    editor.wait(lambda: "n-grams" not in editor.status(), "the draft is back")
+    editor.wait(lambda: "Draft: python" in editor.told(), "the draft is back")
     editor.press("Escape")
     editor.save(path)
 
@@ -325,7 +325,7 @@ def test_settings_reach_the_server(window):
     editor.press("Control+End")
     editor.type("def find(items):\nfor")
     editor.wait_for_ghost()
-    editor.wait(lambda: " go" in editor.status(), "the draft of the settings is in force")
+    editor.wait(lambda: "Draft: go" in editor.told(), "the draft of the settings is in force")
     page = trace(editor)
     assert int(re.search(r"(\d+) tokens in", page.locator("p").first.inner_text())[1]) <= 3
     close_page(editor)

@@ -208,6 +208,10 @@ class Editor:
         item = self.page.locator(STATUS)
         return item.inner_text().replace("\u00a0", " ").strip() if item.count() else ""
 
+    def told(self) -> str:
+        """What a screen reader says of that entry; the hint over it has the same lines."""
+        return self.page.locator(f"{STATUS} [aria-label]").first.get_attribute("aria-label") or ""
+
     def wait_until_ready(self) -> None:
         self.wait(lambda: "·" in self.status(), "the models are loaded")
 

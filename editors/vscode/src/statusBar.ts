@@ -34,9 +34,10 @@ export class StatusBar implements vscode.Disposable {
       return;
     }
     const { text, details, background, command } = this.shown();
-    if (this.item.text !== text) {
+    const label = `codespec: ${details.join('. ')}`;
+    if (this.item.text !== text || this.item.accessibilityInformation?.label !== label) {
       this.item.text = text;
-      this.item.accessibilityInformation = { label: `codespec: ${details[0] ?? ''}`, role: 'button' };
+      this.item.accessibilityInformation = { label, role: 'button' };
     }
     this.item.tooltip = new vscode.MarkdownString(['**codespec**', ...details, '_Click for the menu_'].join('\n\n'));
     this.item.backgroundColor = background;
@@ -88,12 +89,11 @@ export class StatusBar implements vscode.Disposable {
     }
     const document = currentDocument();
     const draft = draftName((document && status.drafts?.[document.languageId]) ?? status.draft);
-    const models = `${modelName(status.target)} · ${draft}`;
-    const rate = typeof status.acceptance === 'number' ? ` ${Math.round(status.acceptance * 100)} %` : '';
+    const rate = typeof status.acceptance === 'number' ? `, ${Math.round(status.acceptance * 100)} % of its tokens accepted` : '';
     const grammar = (document && this.grammarOf(document)) ?? status.grammar;
     const details = [
       `Target: ${modelName(status.target)}`,
-      `Draft: ${draft}${rate ? `, ${rate.trim()} of its tokens accepted` : ''}`,
+      `Draft: ${draft}${rate}`,
       `Grammar: ${grammar ?? 'none'}`,
       ...(status.tokens_per_second ? [`${Math.round(status.tokens_per_second)} tokens per second`] : []),
     ];
@@ -114,13 +114,16 @@ export class StatusBar implements vscode.Disposable {
         details: ['The model reads the text around the cursor before it can write', ...details],
       };
     }
-    if (status.state !== 'busy' && status.nothing) {
+    if (status.state === 'busy') {
+      return { text: `$(loading~spin) ${modelName(status.target)} · writing`, details: ['Completing', ...details] };
+    }
+    if (status.nothing) {
       return {
         text: `$(circle-slash) ${modelName(status.target)} · ${status.nothing.short}`,
         details: [`Nothing shown: ${status.nothing.why}`, ...details],
       };
     }
-    return { text: `$(zap) ${models}${rate}`, details: [status.state === 'busy' ? 'Completing' : 'Ready', ...details] };
+    return { text: `$(zap) ${modelName(status.target)} · ready`, details: ['Ready', ...details] };
   }
 }
 

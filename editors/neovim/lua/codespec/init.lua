@@ -80,29 +80,24 @@ function M.status(buffer)
   return status
 end
 
--- State, draft and acceptance in a few words, for 'statusline'; empty where codespec has no part in the buffer.
+-- What codespec does, or why nothing is shown, in a few words, for 'statusline'; empty where it has no part in the buffer.
 function M.statusline()
   local status = M.status()
   if not status then
     return ''
   end
-  local words = { 'codespec:', status.paused and 'paused' or status.state }
+  local words = status.paused and 'paused' or status.state
   -- No per cent signs, which mean something in 'statusline'.
   if status.state == 'loading' and status.percent then
-    table.insert(words, status.percent .. '/100')
+    words = ('loading %d/100'):format(status.percent)
+  elseif not status.paused and type(status.reading) == 'number' then
+    words = ('reading %d/100'):format(status.reading)
+  elseif not status.paused and status.state == 'busy' then
+    words = 'writing'
+  elseif not status.paused and status.state == 'ready' and type(status.nothing) == 'table' then
+    words = status.nothing.short
   end
-  if type(status.draft) == 'string' and vim.tbl_contains({ 'ready', 'busy' }, status.state) then
-    table.insert(words, status.draft == 'none' and 'n-grams' or vim.fn.fnamemodify(status.draft, ':t:r'))
-    if type(status.acceptance) == 'number' then
-      table.insert(words, ('%.2f'):format(status.acceptance))
-    end
-  end
-  if type(status.reading) == 'number' then
-    table.insert(words, ('· reading %d/100'):format(status.reading))
-  elseif status.state == 'ready' and type(status.nothing) == 'table' then
-    table.insert(words, '· ' .. status.nothing.short)
-  end
-  return table.concat(words, ' ')
+  return 'codespec: ' .. words
 end
 
 local function engine()
