@@ -81,7 +81,7 @@ def test_demo(folder):
     shown = [run(shlex.split(line), folder.parent) for line in lines]  # as without a network: the embedded model
     assert len(shown) == 3
     tokens, calls = map(int, re.findall(r"^(\d+) tokens in (\d+) target calls", shown[0], re.MULTILINE)[0])
-    assert calls < tokens / 2, "drafts carry it"
+    assert calls < 0.75 * tokens, "drafts carry it; less is proposed on a busy machine"
     schema = json.loads((folder / "project.schema.json").read_text())
     jsonschema.validate(json.loads(re.sub("⟦.*?⟧", "", shown[2].partition("\n\n")[0])), schema)
 

@@ -366,7 +366,13 @@ class Completer:
         report = report_of(spent, grammar, ended.gate, self.engine.draft, self.engine.name)
         told = passes(stream.rounds, stream.times_ms, self.engine.vocabulary)
         return Completion(
-            ended.text, ended.reason, tuple(stream.rounds), report, passes=told, broken_line=ended.broken_line
+            ended.text,
+            ended.reason,
+            tuple(stream.rounds),
+            report,
+            passes=told,
+            broken_line=ended.broken_line,
+            invented=ended.invented,
         )
 
     def learn(self, text: str, path: str, language: str, workspace: str = "", offset: int | None = None) -> None:

@@ -23,7 +23,8 @@ _WINDOW = LONGEST_LEAD + 2  # characters in which what is being typed is sought
 _SIGN = r"[!-/:-@\[-^`{-~]"
 _TYPED = re.compile(rf" ?(?:(?<!{_SIGN}){_SIGN}{{1,8}})?\w{{0,{_WINDOW}}}\Z")
 _ALL_SIGNS = re.compile(rf" ?(?:(?<!{_SIGN}){_SIGN}{{1,{LONGEST_LEAD}}})?\w{{0,{_WINDOW}}}\Z")
-_FOLLOWING = ("a", " a", "  a", "\ta", "\n", "\n\n", "\n    a", "1", "(", "):\n", '"', "s ", "=", ",", "_")
+_BLANKS = (" a", "  a", 8 * " " + "a", 24 * " " + "a", "\ta", "\n", "\n\n", "\n    a")
+_FOLLOWING = ("a", *_BLANKS, "1", "(", "):\n", '"', "s ", "=", ",", "_")
 """What may follow the cursor, one text for each way in which tokenizers go on: their first rule cuts a text into words,
 signs, numbers and white space, and what follows decides where the last piece before it ends."""
 

@@ -26,6 +26,7 @@ from codespec.protocols import CodespecError, GrammarState
 from codespec.recent import Recent
 from codespec.syntax.kinds import ITEMS
 from codespec.syntax.parsing import TooMuchToParse
+from codespec.syntax.scopes.inventions import Inventions
 from codespec.syntax.tree import Problems, SyntaxContext, SyntaxToken, SyntaxTree, well_formed
 
 MOST_DOCUMENTS = 8
@@ -55,6 +56,7 @@ class CursorContext:
         rule: the stop rule.
         tidy: trims the texts.
         spacing: the white space that a JSON text may have; None: any.
+        names: finds names that nothing defines; None where the document is not known whole.
     """
 
     grammar: GrammarPosition
@@ -64,6 +66,7 @@ class CursorContext:
     rule: StopRule
     tidy: Tidy
     spacing: Spacing | None = None
+    names: Inventions | None = None
 
     def state(self, engine: Engine, attempt: int = 0, beginning: str = "") -> FittedState | None:
         """A fresh grammar state for one generation; None where any text is allowed.
@@ -158,7 +161,8 @@ class OpenDocuments:
             # Where macros make declarations, hardly anything tells one that ends too early from a whole one.
             closes=not language.preprocessed or (around is not None and not around.definitions),
         )
-        return CursorContext(found, fit if fit.available else None, lead, not fit.available, rule, tidy, spacing)
+        names = Inventions(language, prefix, suffix) if all(whole) else None
+        return CursorContext(found, fit if fit.available else None, lead, not fit.available, rule, tidy, spacing, names)
 
     def lead(self, prefix: str) -> str:
         """The lead of a cursor behind ``prefix``, see ``lead_of``, where no grammar refuses it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from codespec.completion.ending.ending import Ending
+from codespec.completion.ending.ending import Ending, GateOutcome
 from codespec.completion.open_documents import CursorContext
 from codespec.protocols import Limits
 
@@ -23,4 +23,5 @@ class PreparedRequest:
     def ending(self) -> Ending:
         """A fresh end detector for one text."""
         cursor = self.cursor
-        return Ending(cursor.rule, cursor.gate, cursor.tidy, "unavailable" if cursor.unavailable else "off")
+        without: GateOutcome = "unavailable" if cursor.unavailable else "off"
+        return Ending(cursor.rule, cursor.gate, cursor.tidy, without, cursor.names)

@@ -63,6 +63,7 @@ class Completion:
         passes: the rounds as texts, for clients without the vocabulary.
         report: the fields of ``--json`` other than the first two.
         broken_line: of a text that was dropped, the line behind the cursor, 0 its own, that it would leave broken.
+        invented: the name that a text was dropped for, which nothing defines.
     """
 
     text: str
@@ -72,6 +73,7 @@ class Completion:
     backed_up: int = 0
     passes: tuple[Pass, ...] = ()
     broken_line: int | None = None
+    invented: str = ""
 
     def as_json(self) -> dict[str, Any]:
         """What ``--json`` prints."""

@@ -43,6 +43,8 @@ def why_nothing(completions: Sequence[Completion], row: int) -> Nothing:
         return TIME
     if first is None or first.report.get("gate") != "dropped":
         return NO_MORE
+    if first.invented:
+        return Nothing("unknown name", f"The model used `{first.invented}`, which nothing in this file defines")
     if first.broken_line is None:
         return NOT_FITTING
     line = row + first.broken_line + 1

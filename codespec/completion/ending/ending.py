@@ -12,6 +12,7 @@ from codespec.completion.ending.stop_rule import StopRule
 from codespec.completion.ending.suffix_gate import SuffixGate
 from codespec.completion.ending.tidy import Tidy
 from codespec.protocols import FinishReason
+from codespec.syntax.scopes.inventions import Inventions
 
 GateOutcome = Literal["passed", "cut", "broken", "dropped", "off", "unavailable"]
 """What became of the text at the suffix gate: ``passed`` at its end, ``cut`` back to a position where it passed,
@@ -40,12 +41,14 @@ class Ended:
 
     Attributes:
         broken_line: of one that was dropped, see ``SuffixGate.broken_line``.
+        invented: the name that it was dropped for, which nothing defines.
     """
 
     text: str
     reason: FinishReason
     gate: GateOutcome
     broken_line: int | None = None
+    invented: str = ""
 
 
 class Ending:
@@ -56,12 +59,20 @@ class Ending:
         gate: None where it is off or can judge nothing.
         tidy: trims the text where there is no gate (the gate judges trimmed variants itself); None: as it is.
         without: the outcome to report where there is no gate.
+        names: finds names that nothing defines, for a gate; a text ends before the line that holds the first.
     """
 
     def __init__(
-        self, rule: StopRule | None, gate: SuffixGate | None, tidy: Tidy | None = None, without: GateOutcome = "off"
+        self,
+        rule: StopRule | None,
+        gate: SuffixGate | None,
+        tidy: Tidy | None = None,
+        without: GateOutcome = "off",
+        names: Inventions | None = None,
     ) -> None:
         self._rule, self._gate, self._tidy, self._without = rule, gate, tidy, without
+        self._names = names if gate is not None else None
+        self._invented = ""
         self._refused: list[int] = []
         self._skipped = -1
         self._seen = 0  # characters at which the rule was asked
@@ -111,8 +122,21 @@ class Ending:
         self._begun = self._says_something(lines[: self._tidy.new(lines)])
         return None if self._begun else self._dropped("length")
 
+    def _with_known_names(self, ended: Ended) -> Ended:
+        """``ended``, or what comes of its text before the line with the first name that nothing defines."""
+        if self._names is None or not self._says_something(ended.text):
+            return ended
+        lead = len(self._tidy.lead) if self._tidy is not None else 0
+        found = self._names.first(ended.text[lead:])
+        if found is None:
+            return ended
+        self._invented = found.name
+        reason: FinishReason = "length" if ended.reason == "stop" else ended.reason
+        known = ended.text[: ended.text.rfind("\n", 0, lead + found.start) + 1].rstrip()
+        return self._cut_back(known, reason) if self._says_something(known) else self._dropped(reason)
+
     def _dropped(self, reason: FinishReason) -> Ended:
-        return Ended("", reason, self._without if self._gate is None else "dropped")
+        return Ended("", reason, self._without if self._gate is None else "dropped", invented=self._invented)
 
     @property
     def another_beginning(self) -> str:
@@ -128,7 +152,7 @@ class Ending:
         for cut in rule.cuts(text, after=max(self._skipped, *self._refused[-1:], -1)):
             fitting = self._gate.fit(text[:cut])
             if fitting is not None:
-                return Ended(fitting, "stop", "passed")
+                return self._with_known_names(Ended(fitting, "stop", "passed"))
             if self._tidy is not None and not any(map(self._tidy.may_fit, self._tidy.variants(text[:cut]))):
                 self._skipped = cut  # brackets are open: the gate was not asked
                 continue
@@ -143,6 +167,9 @@ class Ending:
         Args:
             wanted: the texts at which the model would have ended, but the gate refused.
         """
+        return self._with_known_names(self._finished(text, reason, wanted))
+
+    def _finished(self, text: str, reason: FinishReason, wanted: Sequence[str]) -> Ended:
         if reason == "cancelled":
             return self._dropped(reason)
         if reason != "stop" and self._tidy is not None:

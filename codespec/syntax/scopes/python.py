@@ -99,7 +99,7 @@ class PythonReader(Reader):
 
     def _handlers(self) -> dict[str, Handler]:
         return {
-            **dict.fromkeys((*_TARGETS, *_PATTERNS), self._same),
+            **dict.fromkeys((*_TARGETS, *_PATTERNS, "relative_import"), self._same),
             **dict.fromkeys(_COMPREHENSIONS, self._comprehension),
             "attribute": self._field_as(attribute=member),
             "call": self._call,

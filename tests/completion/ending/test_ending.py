@@ -45,7 +45,8 @@ def outcome(case, size):
     documents = OpenDocuments(SimpleNamespace(vocabulary=FakeVocabulary()))
     gate = case.get("gate", "window")
     cursor = documents.context_at("a", by_id(case["language"]), "none", prefix + suffix, len(prefix), gate)
-    ending = Ending(cursor.rule, cursor.gate, cursor.tidy, "unavailable" if cursor.unavailable else "off")
+    without = "unavailable" if cursor.unavailable else "off"
+    ending = Ending(cursor.rule, cursor.gate, cursor.tidy, without, cursor.names)
     raw = cursor.lead + case["raw"]
     stream = TextStream(ending)
     pieces = [raw[start : start + size] for start in range(0, len(raw), size)]
@@ -92,7 +93,7 @@ def test_every_rule_has_cases_in_several_languages():
 
 SOURCES = [
     ("python", "codespec/completion/ending/ending.py"),
-    ("typescript", "tests/grammars/typescript/accept/declarations.ts"),
+    ("typescript", "editors/vscode/src/statistics.ts"),
     ("json", "editors/vscode/package.json"),
 ]
 
