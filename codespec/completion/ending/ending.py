@@ -131,8 +131,12 @@ class Ending:
         if found is None:
             return ended
         self._invented = found.name
+        end = lead + found.start
+        cut_off = ended.reason != "stop" and not re.search(r"\w", ended.text[end + len(found.name) :])
+        if not cut_off:  # else the rest of the name is missing, and what stands before it is whole
+            end = ended.text.rfind("\n", 0, end) + 1
         reason: FinishReason = "length" if ended.reason == "stop" else ended.reason
-        known = ended.text[: ended.text.rfind("\n", 0, lead + found.start) + 1].rstrip()
+        known = ended.text[:end].rstrip()
         return self._cut_back(known, reason) if self._says_something(known) else self._dropped(reason)
 
     def _dropped(self, reason: FinishReason) -> Ended:
