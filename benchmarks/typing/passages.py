@@ -16,7 +16,8 @@ from codespec.protocols import CodespecError
 LINES = (6, 14)
 """Of a passage."""
 CODE = 0.7
-"""Of its lines are code, not comments or texts."""
+"""Of its lines are code, not comments, texts or rows of numbers."""
+_NAME = re.compile(r"[^\W\d]\w")
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ def _place(text: str, language: Language, chooser: random.Random) -> tuple[int, 
     chooser.shuffle(firsts)
     for first in firsts[:20]:
         rows = range(first, first + size)
-        code = [row for row in rows if found.lines[row].strip() and row not in found.barred]
+        code = [row for row in rows if _NAME.search(found.lines[row]) and row not in found.barred]
         ends = found.lines[first].strip() and found.lines[first + size - 1].strip()
         if ends and len(code) >= CODE * size and "\t\n" not in text and "\r" not in text:
             return found.between(first, first + size - 1)

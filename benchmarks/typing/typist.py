@@ -173,7 +173,8 @@ class Typist:
         self.record.pauses.append(Pause(str(passage.path), line, typed, wanted[:200], last, found, after, why))
         self._say(f"{len(self.record.pauses)}/{self._wanted} pauses, {self.record.keys} keys")
         left = passage.typed[place:]
-        if found == "good" and left.startswith(last) and len(last) > 1:
+        # A text that has just become another one would be put in instead.
+        if found == "good" and left.startswith(last) and len(last) > 1 and self._window.ghost() == last:
             self._window.accept()
             self.record.saved += len(last)
             self._seen = (place + len(last), "")

@@ -42,11 +42,10 @@ def is_flicker(before: str, typed: str, now: str) -> bool:
 
     What is longer than before is none, nor is one that was typed to its end.
     """
-    left, shown = _solid(_first(before)), _solid(_first(now))
-    if not left or not left.startswith(_solid(typed)):
-        return False
-    left = left[len(_solid(typed)) :]
-    return bool(left) and not shown.startswith(left)
+    if not before.startswith(typed):
+        return False  # something else was typed
+    left = _first(before[len(typed) :])
+    return bool(left) and not _solid(_first(now)).startswith(_solid(left))
 
 
 def _first(text: str) -> str:

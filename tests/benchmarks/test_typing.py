@@ -129,6 +129,8 @@ def test_what_a_person_thinks_of_a_text(shown, wanted, expected):
         ("", "", "abc", False),
         ("abc", "", "", True),
         ("\n    a b", "\n    ", "a b", False),
+        (": x", " ", "", False),
+        ("), 1", ")", "", True),
     ],
 )
 def test_what_a_person_calls_flicker(before, typed, now, expected):

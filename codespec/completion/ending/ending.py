@@ -25,7 +25,7 @@ REFUSED_STOPS = 6
 MOST_CUTS = 16
 """Positions that are tried when cutting back."""
 MOST_LINES = 6
-"""Of these, the ends of lines, which are tried first."""
+"""Of these, the ends of lines, the first and the last ones, which are tried first."""
 MOST_ASKED, ASKED_TO_CLOSE = 80, 8
 """Questions to the gate while cutting back, each of which may take a parse; and about how many of them one attempt at
 closing takes."""
@@ -218,7 +218,7 @@ class Ending:
     def _beginning(self, text: str, ends: Sequence[str]) -> str | None:
         """The longest beginning of ``text`` that fits; before that, one of ``ends`` with its closing signs."""
         assert self._gate is not None
-        lines = [text[:length] for length in line_ends(text)[:MOST_LINES]]
+        lines = [text[:length] for length in some(line_ends(text), MOST_LINES)]
         beginnings = [text[:length] for length in some(places(text), MOST_CUTS)]
         return (
             self._first(self._close, ends)
