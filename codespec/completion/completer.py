@@ -38,9 +38,11 @@ from codespec.protocols import Aborted, Cancel, CodespecError, Limits, Sampling,
 ALTERNATIVE_TEMPERATURE = 0.8
 REPEATS = 50
 """Texts in a row that ``Completer.generate`` may sample without a new one before it stops."""
-ATTEMPTS = 3
-"""Texts that are generated for one completion before it is given up, because none fits what follows the cursor or each
-repeats an earlier one."""
+ATTEMPTS = 6
+"""Texts that are generated, as long as there is time, for one completion before it is given up, because none fits what
+follows the cursor."""
+DRAWN = 3
+"""Texts that are generated for each of several completions before fewer are given, because they repeat each other."""
 A_LINE = 12
 """Target calls that another text should have time for."""
 SAVE_EVERY_S = 300.0
@@ -191,7 +193,7 @@ class Completer:
         budget = prepared.limits.time_budget_ms
         found: dict[str, Completion] = {}
         drawn = 0
-        while len(found) < count and drawn < ATTEMPTS * count:
+        while len(found) < count and drawn < DRAWN * count:
             indices = range(drawn, drawn + min(TOGETHER, count - len(found)))
             samplings = [replace(self._sampling, sample=self._sampling.sample + index) for index in indices]
             samplings = [_warm(each) if index > 0 else each for index, each in zip(indices, samplings, strict=True)]
