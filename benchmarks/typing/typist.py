@@ -38,8 +38,8 @@ class Window(Protocol):
     def erase(self) -> None:
         """Press Backspace."""
 
-    def accept(self) -> None:
-        """Press Tab."""
+    def accept(self, text: str) -> bool:
+        """Press Tab; whether ``text`` was put in. What else came, such as lines below the window, is undone."""
 
     def ghost(self) -> str:
         """What is shown beside the text."""
@@ -175,7 +175,8 @@ class Typist:
         left = passage.typed[place:]
         # A text that has just become another one would be put in instead.
         if found == "good" and left.startswith(last) and len(last) > 1 and self._window.ghost() == last:
-            self._window.accept()
+            if not self._window.accept(last):
+                return 0
             self.record.saved += len(last)
             self._seen = (place + len(last), "")
             return len(last)

@@ -99,11 +99,20 @@ class Neovim:
         """As ``Window.erase``."""
         self._editor.type("<BS>")
 
-    def accept(self) -> None:
+    def accept(self, text: str) -> bool:
         """As ``Window.accept``."""
-        before = self._editor.buffer()
-        self._editor.type("<Tab>")
-        self._editor.wait(lambda: self._editor.buffer() != before)
+        editor = self._editor
+        before, (row, column) = editor.buffer(), editor.cursor()
+        line = before[row - 1].encode()
+        wanted = "\n".join([*before[: row - 1], line[:column].decode() + text + line[column:].decode(), *before[row:]])
+        editor.type("<Tab>")
+        editor.wait(lambda: editor.buffer() != before)
+        if "\n".join(editor.buffer()) == wanted:
+            return True
+        editor.lua("local lines, row, column = ...\n"
+                   "vim.api.nvim_buf_set_lines(0, 0, -1, true, lines)\n"
+                   "vim.api.nvim_win_set_cursor(0, { row, column })", before, row, column)  # fmt: skip
+        return False
 
     def ghost(self) -> str:
         """As ``Window.ghost``."""
@@ -170,9 +179,10 @@ class VisualStudioCode:
         """As ``Window.erase``."""
         self._editor.press("Backspace")
 
-    def accept(self) -> None:
+    def accept(self, text: str) -> bool:
         """As ``Window.accept``."""
         self._editor.accept()
+        return True
 
     def ghost(self) -> str:
         """As ``Window.ghost``."""
