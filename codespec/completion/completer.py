@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from copy import copy
 from dataclasses import asdict, replace
-from itertools import count
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from codespec.completion.choice import OTHERS, following_lines, most_likely, time_for_others
+from codespec.completion.attempts import Attempts, completion_of, count_spent
 from codespec.completion.counts import Counts
-from codespec.completion.ending.ending import Ended, Ending
-from codespec.completion.ending.stream import TextStream, follow, follow_all
+from codespec.completion.ending.ending import Ending
+from codespec.completion.ending.stream import TextStream, follow
 from codespec.completion.language_version import grammar_for
 from codespec.completion.learning import WorkspaceLearner
 from codespec.completion.lora_settings import LoraSelection
@@ -23,28 +21,17 @@ from codespec.completion.open_documents import OpenDocuments
 from codespec.completion.prepared import PreparedRequest
 from codespec.completion.prompt.prompt import text_prompt
 from codespec.completion.prompt.timely import TimelyPrompts
-from codespec.completion.report import draft_name, report_of
+from codespec.completion.report import draft_name
 from codespec.completion.request import Completion, Request
-from codespec.completion.trace import passes
 from codespec.config import Config
 from codespec.engine.engine import Engine
-from codespec.engine.parallel import TOGETHER
 from codespec.grammar import Grammar
 from codespec.languages import by_id
 from codespec.models.fim import FimFormat, Order
 from codespec.protocols import Aborted, Cancel, CodespecError, Limits, Sampling, Statistics
 
-# The first alternative has the temperature of the settings; the others are sampled at this one or a higher one.
-ALTERNATIVE_TEMPERATURE = 0.8
 REPEATS = 50
 """Texts in a row that ``Completer.generate`` may sample without a new one before it stops."""
-ATTEMPTS = 6
-"""Texts that are generated, as long as there is time, for one completion before it is given up, because none fits what
-follows the cursor."""
-DRAWN = 3
-"""Texts that are generated for each of several completions before fewer are given, because they repeat each other."""
-A_LINE = 12
-"""Target calls that another text should have time for."""
 SAVE_EVERY_S = 300.0
 """Seconds between two writes of the drafts' acceptance rates to the disk; closing the engine writes them as well."""
 
@@ -98,11 +85,12 @@ class Completer:
             prepared = self._prepare(request, cancel)
             self.prompt_tokens = len(prepared.prompt)
             spent.grammar_ms = spent.total_ms = prepared.before_ms
+            attempts = Attempts(self.engine, self._counts, self._sampling, prepared, cancel, spent)
             if request.count > 1:
-                return self._several(prepared, request.count, cancel, spent)
-            completion = self._one(prepared, self._sampling, cancel, spent)
+                return attempts.several(request.count)
+            completion = attempts.one()
             if self._layout is None and completion.finish_reason != "cancelled":
-                completion = self._likeliest(prepared, completion, cancel, spent)
+                completion = attempts.likeliest(completion)
         except Aborted:  # while the suffix gate was judging
             return []
         return [] if completion.finish_reason == "cancelled" else [completion]
@@ -133,101 +121,6 @@ class Completer:
         self.engine.use_draft(self.engine.find_draft(name, by_id(request.language)), wait)
         self._adapters.use()
         self._draft = self.engine.draft  # another completer may use another one
-
-    def _one(
-        self, prepared: PreparedRequest, sampling: Sampling, cancel: Cancel | None, spent: Statistics
-    ) -> Completion:
-        """One text, sampled again (``ATTEMPTS``) where no part of it fits; adds its counts and times to ``spent``."""
-        budget, cursor = prepared.limits.time_budget_ms, prepared.cursor
-        beginnings = [""] * ATTEMPTS
-        for attempt in count():
-            beginning = beginnings.pop(0)
-            if attempt > 0 and not beginning:
-                sampling = _another(sampling)
-            state, ending = cursor.state(self.engine, attempt, beginning), prepared.ending()
-            left = replace(prepared.limits, time_budget_ms=budget and budget - (spent.total_ms - prepared.before_ms))
-            chunks = self.engine.generate(prepared.prompt, state, sampling, left, cancel, language=prepared.language)
-            stream = TextStream(ending, state.wanted if state else ())
-            ended = follow(chunks, stream)
-            self.engine.remember(prepared.prompt, stream.tokens)
-            completion = self._finished(ended, stream, cursor.grammar.note, spent).without(cursor.lead)
-            # A model that would end at once has nothing to add; one whose text came to nothing may have.
-            silent = attempt == 0 and not stream.says_more_than(cursor.lead)
-            silent = silent and (state is None or state.end_was_wanted)
-            said = completion.text or (silent and completion.report["gate"] != "dropped")
-            if attempt == 0 and ending.another_beginning:
-                beginnings.insert(0, ending.another_beginning)
-            if said or completion.finish_reason == "cancelled" or not beginnings:
-                break
-            left_ms = budget - (spent.total_ms - prepared.before_ms) if budget else math.inf
-            if left_ms < A_LINE * self.engine.pass_ms(len(prepared.prompt)):
-                break
-        return completion
-
-    def _likeliest(
-        self, prepared: PreparedRequest, first: Completion, cancel: Cancel | None, spent: Statistics
-    ) -> Completion:
-        """``first``, or another candidate after which what follows the cursor is more likely, where time allows one."""
-        began, cursor = perf_counter(), prepared.cursor
-        following = following_lines(prepared.suffix)
-        prompt = prepared.prompt
-        taken = replace(spent, total_ms=spent.total_ms - prepared.before_ms)
-        limits = time_for_others(self.engine, len(prompt), taken, following, prepared.limits) if following else None
-        own = [cursor.lead + first.text + following]
-        if limits is None or not (chances := self.engine.chances(prompt, own, cancel)):
-            return first  # no time, or an engine that does not tell: it is not asked for candidates
-        samplings = [replace(_warm(self._sampling), sample=self._sampling.sample + n + 1) for n in range(OTHERS)]
-        others = self._together(prepared, samplings, limits, cancel, spent)
-        new = {each.text: each for each in reversed(others) if each.text not in ("", first.text)}
-        if any(each.finish_reason == "cancelled" for each in others) or not new:
-            return first
-        told = self.engine.chances(prompt, [cursor.lead + text + following for text in new], cancel)
-        chances, found = (chances + told, [first, *new.values()]) if first.text else (told, [*new.values()])
-        spent.total_ms = max(spent.total_ms, taken.total_ms + prepared.before_ms + (perf_counter() - began) * 1e3)
-        return found[most_likely(chances)] if told else first
-
-    def _several(
-        self, prepared: PreparedRequest, count: int, cancel: Cancel | None, spent: Statistics
-    ) -> list[Completion]:
-        """Different texts, decoded in parallel, the first one that of ``_one``; a repeated text is sampled again."""
-        budget = prepared.limits.time_budget_ms
-        found: dict[str, Completion] = {}
-        drawn = 0
-        while len(found) < count and drawn < DRAWN * count:
-            indices = range(drawn, drawn + min(TOGETHER, count - len(found)))
-            samplings = [replace(self._sampling, sample=self._sampling.sample + index) for index in indices]
-            samplings = [_warm(each) if index > 0 else each for index, each in zip(indices, samplings, strict=True)]
-            left = replace(prepared.limits, time_budget_ms=budget and budget - (spent.total_ms - prepared.before_ms))
-            completions = self._together(prepared, samplings, left, cancel, spent)
-            if any(each.finish_reason == "cancelled" for each in completions):
-                return []
-            for completion in completions:
-                found.setdefault(completion.text, completion)
-            drawn = indices.stop
-            if budget and spent.total_ms - prepared.before_ms > budget / 2:
-                break
-        if not any(text for text in found):
-            return [self._one(prepared, _another(self._sampling), cancel, spent)]
-        return [completion for text, completion in found.items() if text]
-
-    def _together(
-        self,
-        prepared: PreparedRequest,
-        samplings: Sequence[Sampling],
-        limits: Limits,
-        cancel: Cancel | None,
-        spent: Statistics,
-    ) -> list[Completion]:
-        states = [prepared.cursor.state(self.engine) for _ in samplings]
-        streams = [TextStream(prepared.ending(), state.wanted if state else ()) for state in states]
-        stopped: set[int] = set()
-        chunks = self.engine.generate_together(prepared.prompt, states, samplings, limits, cancel, stopped)
-        ends = follow_all(chunks, streams, stopped)
-        self._count(spent, sum(each.gate_ms for each in streams))
-        return [
-            self._completion(ended, stream, prepared.cursor.grammar.note, spent).without(prepared.cursor.lead)
-            for ended, stream in zip(ends, streams, strict=True)
-        ]
 
     def prefill(self, request: Request, cancel: Cancel | None = None) -> int:
         """Prefill the prompt of a completion at this position, ahead of the request.
@@ -339,7 +232,9 @@ class Completer:
             chunks = self.engine.generate(tokens, state, sampling, limits)
             stream = TextStream(Ending(None, None))
             name = grammar.name if grammar else "none"
-            completion = self._finished(follow(chunks, stream), stream, name, Statistics())
+            ended, spent = follow(chunks, stream), Statistics()
+            count_spent(self.engine, self._counts, spent, stream.gate_ms)
+            completion = completion_of(self.engine, ended, stream, name, spent)
             index += 1
             repeats = repeats + 1 if completion.text in seen else 0
             if not repeats:
@@ -351,31 +246,6 @@ class Completer:
         kept = self._learner.may_keep(request.path, request.workspace, request.text)
         self._workspace = request.workspace if kept else ""
         self.engine.prompt_cache.enter(self._workspace)
-
-    def _finished(self, ended: Ended, stream: TextStream, grammar: str, spent: Statistics) -> Completion:
-        """The completion of a finished generation; adds its counts and times to ``spent``."""
-        self._count(spent, stream.gate_ms)
-        return self._completion(ended, stream, grammar, spent)
-
-    def _count(self, spent: Statistics, gate_ms: float) -> None:
-        latest = self.engine.statistics
-        spent.add(latest)
-        self._counts.add(latest, self.engine.pass_ms(latest.prefill_tokens + latest.reused_tokens))
-        spent.grammar_ms += gate_ms
-        spent.total_ms += gate_ms
-
-    def _completion(self, ended: Ended, stream: TextStream, grammar: str, spent: Statistics) -> Completion:
-        report = report_of(spent, grammar, ended.gate, self.engine.draft, self.engine.name)
-        told = passes(stream.rounds, stream.times_ms, self.engine.vocabulary)
-        return Completion(
-            ended.text,
-            ended.reason,
-            tuple(stream.rounds),
-            report,
-            passes=told,
-            broken_line=ended.broken_line,
-            invented=ended.invented,
-        )
 
     def learn(self, text: str, path: str, language: str, workspace: str = "", offset: int | None = None) -> None:
         """Add a document's n-grams to those of its workspace and language. Takes about 1 ms for 2 KB.
@@ -442,12 +312,3 @@ class Busy:
 
     def is_set(self) -> bool:
         return not self._go_on()
-
-
-def _warm(sampling: Sampling) -> Sampling:
-    return replace(sampling, temperature=max(sampling.temperature, ALTERNATIVE_TEMPERATURE))
-
-
-def _another(sampling: Sampling) -> Sampling:
-    """For the next attempt at the same completion: other noise than that of any alternative."""
-    return replace(_warm(sampling), seed=sampling.seed + 1)

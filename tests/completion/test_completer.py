@@ -9,7 +9,7 @@ from importlib.util import find_spec
 import pytest
 
 from codespec import Completer, Config, Grammar, Limits, LocalEngine, Request, Sampling
-from codespec.completion.completer import ATTEMPTS
+from codespec.completion.attempts import ATTEMPTS
 from codespec.completion.open_documents import OpenDocuments
 from codespec.completion.prompt.prompt import LEAST_CONTEXT
 from codespec.errors import CodespecError
