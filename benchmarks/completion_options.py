@@ -36,17 +36,12 @@ def add_infill(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
         default="start",
         help="at the start of a line that is missing, behind its indentation, or both of the same lines",
     )
-    parser.add_argument("--target", metavar="NAME|PATH", default=None, help="target model (default: embedded)")
     parser.add_argument(
         "--arms", default="codespec", metavar="NAME,…", help="codespec, read before, plain (default: codespec)"
     )
     parser.add_argument("--llama-server", default="", metavar="PATH|URL", help="also llama-server, with this target")
     parser.add_argument("--budget", type=count, default=None, metavar="MS", help="0 is no limit (default: 2000)")
-    parser.add_argument(
-        "--busy", type=count, default=0, metavar="N", help="processes that compute meanwhile (default: 0)"
-    )
-    parser.add_argument("--settings", action="append", default=[], metavar="KEY=VALUE", help="as in codespec.toml")
-    parser.add_argument("--seed", type=whole, default=1, metavar="N")
+    _add_conditions(parser)
     parser.add_argument("--show", type=count, default=0, metavar="N", help="print N answers of each arm")
     parser.add_argument("--out", type=Path, metavar="DIR", help="write infill.json, with every text, there")
     parser.set_defaults(command="infill")
@@ -58,14 +53,18 @@ def add_typing(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     )
     parser.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="files and folders, as of infill --fetch")
     parser.add_argument("--editor", choices=["neovim", "vscode"], default="neovim")
-    parser.add_argument("--target", metavar="NAME|PATH", default=None, help="target model (default: embedded)")
     parser.add_argument("--languages", default="python,javascript", metavar="ID,ID…", help="(default: %(default)s)")
     parser.add_argument("--pauses", type=count, default=200, metavar="N", help="in each language (default: 200)")
+    _add_conditions(parser)
+    parser.add_argument("--show", type=count, default=0, metavar="N", help="print N pauses of each language")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="write typing.json, with every pause, there")
+    parser.set_defaults(command="typing")
+
+
+def _add_conditions(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--target", metavar="NAME|PATH", default=None, help="target model (default: embedded)")
     parser.add_argument(
         "--busy", type=count, default=0, metavar="N", help="processes that compute meanwhile (default: 0)"
     )
     parser.add_argument("--settings", action="append", default=[], metavar="KEY=VALUE", help="as in codespec.toml")
     parser.add_argument("--seed", type=whole, default=1, metavar="N")
-    parser.add_argument("--show", type=count, default=0, metavar="N", help="print N pauses of each language")
-    parser.add_argument("--out", type=Path, metavar="DIR", help="write typing.json, with every pause, there")
-    parser.set_defaults(command="typing")

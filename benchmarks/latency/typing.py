@@ -39,9 +39,8 @@ class Session:
     after: str
 
     def key_presses(self) -> Iterator[str]:
-        """What each key press adds: a character, or a line end with the indentation of the next line."""
-        for match in re.finditer(r"\n[ \t]*|\A[ \t]+|.", self.typed):
-            yield match[0]
+        """What each key press adds, see ``key_presses``."""
+        return key_presses(self.typed)
 
 
 @dataclass
@@ -132,6 +131,12 @@ async def _type(plugin: Plugin, session: Session, pauses: Pauses, typed: Typed) 
         press.pressed = perf_counter()
         await plugin.press(key, press)
         last = key[-1] if key.strip() else "\n"
+
+
+def key_presses(text: str) -> Iterator[str]:
+    """What each key adds: a character, or a line end with the indentation of the next line, which editors put in."""
+    for match in re.finditer(r"\n[ \t]*|\A[ \t]+|.", text):
+        yield match[0]
 
 
 def units(text: str) -> int:

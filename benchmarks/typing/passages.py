@@ -40,11 +40,6 @@ class Passage:
         """The line that it begins in, from 0."""
         return self.before.count("\n")
 
-    def key_presses(self) -> Iterator[str]:
-        """What each key adds: a character, or a line break with the indentation that editors put in."""
-        for match in re.finditer(r"\n[ \t]*|\A[ \t]+|.", self.typed):
-            yield match[0]
-
 
 def passages(sources: Sequence[Path], language: str, seed: int) -> Iterator[Passage]:
     """Passages of different files, from all folders in turn; every other one is the end of a new file.

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol
 
+from benchmarks.latency.typing import key_presses
 from benchmarks.typing.passages import Passage
 from benchmarks.typing.verdicts import Verdict, is_flicker, verdict
 from codespec.capacity.sessions import KEY_MS, KEY_SIGMA
@@ -113,7 +114,7 @@ class Typist:
         window.open(name, passage)
         place, self._seen = 0, (0, "")
         taken = 0  # characters that Tab put in, of the keys to come
-        for whole in passage.key_presses():
+        for whole in key_presses(text):
             key, taken = whole[taken:], max(0, taken - len(whole))
             if not key:
                 continue

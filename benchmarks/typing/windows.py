@@ -131,8 +131,9 @@ class Neovim:
 
 @contextlib.contextmanager
 def _vscode(settings: Mapping[str, Any], pictures: Path) -> Iterator[Window]:
-    names = ("conftest", "code_server", "vscode_window")
-    conftest, code_server, vscode_window = map(import_module, names)  # type: Any, Any, Any
+    conftest: Any = import_module("conftest")
+    code_server: Any = import_module("code_server")
+    vscode_window: Any = import_module("vscode_window")
     if missing := conftest.missing():
         raise CodespecError(f"missing: {', '.join(missing)}; {_HELP}")
     with tempfile.TemporaryDirectory(prefix="codespec-typing-") as home, contextlib.ExitStack() as stack:
@@ -180,7 +181,7 @@ class VisualStudioCode:
         self._editor.press("Backspace")
 
     def accept(self, text: str) -> bool:
-        """As ``Window.accept``."""
+        """As ``Window.accept``, but what came is not looked at: the document has more lines than the screen."""
         self._editor.accept()
         return True
 
