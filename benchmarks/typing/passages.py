@@ -45,8 +45,10 @@ def passages(sources: Sequence[Path], language: str, seed: int) -> Iterator[Pass
     """Passages of different files, from all folders in turn; every other one is the end of a new file.
 
     Raises:
-        CodespecError: there is none.
+        CodespecError: there is none, or a source is missing.
     """
+    if missing := [str(path) for path in sources if not path.exists()]:
+        raise CodespecError(f"no such file or folder: {', '.join(missing)}")
     chooser = random.Random(f"{seed} {language}")
     new = True
     found = by_language(sources, [language])

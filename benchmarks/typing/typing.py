@@ -52,15 +52,16 @@ def run(plan: Plan, settings: Mapping[str, Any], say: Say) -> int:
         pictures = plan.out or Path(folder)
         pictures.mkdir(parents=True, exist_ok=True)
         for language in plan.languages:
+            found = passages(plan.sources, language, plan.seed)
+            passage = next(found, None)  # before an editor is started for nothing
             with window(plan.editor, settings, pictures) as opened, running([(SPIN, 0)] * plan.busy):
                 typist = Typist(opened, plan.seed, plan.pauses, lambda text, at=language: say(f"{at}: {text}"))  # type: ignore[misc]
                 records[language] = typist.record
-                found = passages(plan.sources, language, plan.seed)
                 for number in count(1):
-                    passage = next(found, None)
                     if passage is None or typist.done:
                         break
                     typist.type(passage, f"typed{number}{passage.path.suffix}")
+                    passage = next(found, None)
             say("")
     print(table(records))
     for language, record in records.items():

@@ -155,3 +155,5 @@ def test_passages_come_from_files_and_go_back_into_them():
 def test_a_folder_without_such_files_is_named(tmp_path):
     with pytest.raises(CodespecError, match="no files of go in"):
         next(passages([tmp_path], "go", 1))
+    with pytest.raises(CodespecError, match=r"no such file or folder: .*nowhere"):
+        next(passages([tmp_path / "nowhere"], "go", 1))
