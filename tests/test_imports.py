@@ -20,6 +20,7 @@ LAYERS = [
         "hosts",
         "line_ends",
         "paths",
+        "patience",
         "privacy",
         "recent",
         "terminal",

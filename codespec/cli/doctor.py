@@ -16,6 +16,11 @@ from codespec.protocols import CodespecError
 if TYPE_CHECKING:
     from codespec.llama.devices import Gpu
 
+NOT_EXACT = (
+    "exact = no: where two tokens are about as likely, a draft can decide between them; with --exact it never does, "
+    "more slowly"
+)
+
 
 def report() -> bool:
     """Print one line for each part; whether all is well."""
@@ -176,6 +181,7 @@ def _check_target(config: Config, path: Path) -> None:
             ) as context:
                 for name, choice in {"gpu_layers": placed, **context.choices}.items():
                     print(f"  {name} = {choice.value}: {choice.why or 'as the settings say'}")
+                print(f"  {NOT_EXACT}")
             fills_in = fim_format(model) is not None
     if config.target_lora.path not in ("", NONE):
         adapter = find_adapter(config.target_lora.path)

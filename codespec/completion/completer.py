@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from copy import copy
@@ -21,13 +22,15 @@ from codespec.completion.open_documents import OpenDocuments
 from codespec.completion.prepared import PreparedRequest
 from codespec.completion.prompt.prompt import text_prompt
 from codespec.completion.prompt.timely import TimelyPrompts
-from codespec.completion.report import draft_name
+from codespec.completion.report import draft_name, report_of
 from codespec.completion.request import Completion, Request
 from codespec.config import Config
 from codespec.engine.engine import Engine
 from codespec.grammar import Grammar
+from codespec.grammar.errors import GrammarGaveUp
 from codespec.languages import by_id
 from codespec.models.fim import FimFormat, Order
+from codespec.patience import JUDGING_S, give_up, left, within
 from codespec.protocols import Aborted, Cancel, CodespecError, Limits, Sampling, Statistics
 
 REPEATS = 50
@@ -80,19 +83,38 @@ class Completer:
         Raises:
             CodespecError: the draft or grammar of the settings cannot be used.
         """
+        budget = self._config.time_budget_ms / 1000
+        found: list[Completion] = []
+        stopped = cancel.is_set if cancel is not None else lambda: False
+        with within(budget + JUDGING_S if budget else math.inf, stopped):
+            with suppress(Aborted):  # while something was judged
+                found = self._texts(request, cancel)
+            if not found and left() < 0 and not stopped():
+                report = report_of(self.spent, "none", "none", self.engine.draft, self.engine.name)
+                found = [Completion("", "time", (), report)]
+        return found
+
+    def _texts(self, request: Request, cancel: Cancel | None) -> list[Completion]:
+        """As ``complete``.
+
+        Raises:
+            Aborted: it was cancelled, or took too long, while something was judged.
+        """
         spent = self.spent = Statistics()
+        prepared = self._prepare(request, cancel)
+        self.prompt_tokens = len(prepared.prompt)
+        spent.grammar_ms = spent.total_ms = prepared.before_ms
+        attempts = Attempts(self.engine, self._counts, self._sampling, prepared, cancel, spent)
         try:
-            prepared = self._prepare(request, cancel)
-            self.prompt_tokens = len(prepared.prompt)
-            spent.grammar_ms = spent.total_ms = prepared.before_ms
-            attempts = Attempts(self.engine, self._counts, self._sampling, prepared, cancel, spent)
             if request.count > 1:
                 return attempts.several(request.count)
             completion = attempts.one()
             if self._layout is None and completion.finish_reason != "cancelled":
                 completion = attempts.likeliest(completion)
-        except Aborted:  # while the suffix gate was judging
-            return []
+        except GrammarGaveUp:
+            if self._chooses_grammar(request):
+                give_up()
+            raise  # it is the user's own
         return [] if completion.finish_reason == "cancelled" else [completion]
 
     def _prepare(self, request: Request, cancel: Cancel | None) -> PreparedRequest:
@@ -105,16 +127,19 @@ class Completer:
         limits = self._limits(request)
         began = perf_counter()
         grammar = request.grammar or settings.grammar
-        if grammar == "auto":
+        if self._chooses_grammar(request):
             grammar = grammar_for(language, request.path, request.workspace) or "none"
         whole = (request.begins, request.ends)
-        stopped = cancel.is_set if cancel is not None else lambda: False
         gate = self._config.gate
-        cursor = self._documents.context_at(request.path, language, grammar, text, offset, gate, whole, stopped)
+        cursor = self._documents.context_at(request.path, language, grammar, text, offset, gate, whole)
         before_ms = (perf_counter() - began) * 1e3
         prompt = self._prompts.prompt(prefix[: offset - len(cursor.lead)], suffix, request, limits)
         self._learner.use(request.workspace, request.language, suffix)
         return PreparedRequest(prompt, cursor, request.language, limits, before_ms, suffix)
+
+    def _chooses_grammar(self, request: Request) -> bool:
+        """Whether the grammar is that of the language, and not one that somebody named."""
+        return (request.grammar or self._config.for_language(request.language).grammar) == "auto"
 
     def _use_draft(self, request: Request, wait: bool) -> None:
         name = request.draft or self._config.for_language(request.language).draft

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
@@ -22,6 +21,7 @@ from codespec.engine.engine import Engine
 from codespec.grammar import Grammar, GrammarError
 from codespec.grammar.document import ROOT, GrammarDocument, GrammarPosition
 from codespec.languages import Language
+from codespec.patience import aside, give_up
 from codespec.protocols import CodespecError, GrammarState
 from codespec.recent import Recent
 from codespec.syntax.kinds import ITEMS
@@ -40,6 +40,8 @@ MOST_PARSED = 100_000
 MOST_JUDGING = 10.0
 """Seconds of the processor for all texts at one position; no further text fits. A text takes some milliseconds, in a
 document of 2 MB some hundred."""
+DEEPEST = 2_000
+"""Nodes of a syntax tree, one in the other, in which texts are still judged; each costs every token and every judge."""
 REST = 20.0
 """A refused grammar file is left alone for so many times the time that the refusal took: it may change all the time."""
 
@@ -108,7 +110,6 @@ class OpenDocuments:
         offset: int,
         gate: str,
         whole: tuple[bool, bool] = (True, True),
-        stopped: Callable[[], bool] = lambda: False,
     ) -> CursorContext:
         """The context at ``offset`` of the current version of a document.
 
@@ -116,17 +117,18 @@ class OpenDocuments:
             grammar: a name, a file, ``auto`` (the language's own, whatever its version) or ``none``.
             gate: ``window``, ``whole`` or ``off``.
             whole: whether ``text`` begins where the document does, and ends there.
-            stopped: whether the request was cancelled: this, or the gate, then raises ``Aborted``.
 
         Raises:
-            Aborted: ``stopped`` said True.
+            Aborted: it was cancelled, takes too long, or would, since the position is nested too deeply.
             CodespecError: the grammar cannot be used.
         """
         tree = self._trees.at(path, language, text, offset)
+        if tree is not None and tree.depth_at(offset) > DEEPEST:
+            give_up()
         for lead in dict.fromkeys((self.lead(text[:offset]), lead_of(text[:offset]), "")):
             if lead and not self._spells(lead):
                 continue
-            found = self._grammar_at(path, language, grammar, text, offset - len(lead), tree, whole[0], stopped)
+            found = self._grammar_at(path, language, grammar, text, offset - len(lead), tree, whole[0])
             if found.state is None or not lead or self._takes(found.state.copy(), lead):
                 break  # else the grammar has nothing to say where the lead begins, or says that it is wrong
         prefix, suffix = text[:offset], text[offset:]
@@ -157,7 +159,6 @@ class OpenDocuments:
             whole=to_the_end,
             nothing=lead,
             sound=partial(_sound, tree, language, text, check) if tree is not None else None,
-            stopped=stopped,
             # Where macros make declarations, hardly anything tells one that ends too early from a whole one.
             closes=not language.preprocessed or (around is not None and not around.definitions),
         )
@@ -189,7 +190,6 @@ class OpenDocuments:
         offset: int,
         tree: SyntaxTree | None,
         begins: bool,
-        stopped: Callable[[], bool],
     ) -> GrammarPosition:
         name = (language.grammar or "none") if grammar == "auto" else grammar
         if name == "none":
@@ -198,7 +198,7 @@ class OpenDocuments:
         document = self._documents.use(key)
         if document is None:
             document = self._documents[key] = self._grammars.document(name, language)
-        return document.at(text, offset, tree.starts if tree is not None else None, begins, stopped)
+        return document.at(text, offset, tree.starts if tree is not None else None, begins)
 
 
 class Grammars:
@@ -237,7 +237,8 @@ class Grammars:
                 raise refusal.with_traceback(None)
             began = time.monotonic()
             try:
-                self._loaded[key] = Grammar.load(name, start=None if start == ROOT else start, levels=levels)
+                with aside():
+                    self._loaded[key] = Grammar.load(name, start=None if start == ROOT else start, levels=levels)
             except GrammarError as error:
                 if start == ROOT:
                     now = time.monotonic()

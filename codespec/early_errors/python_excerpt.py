@@ -14,6 +14,8 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+from codespec.patience import check
+
 _SCOPES = frozenset({"function_definition", "class_definition"})
 _SCOPE = re.compile(rb"\b(?:def|class) ")
 _LARGEST = 20_000
@@ -124,6 +126,7 @@ class Cut:
         statement = (0, 0)
         stack = [(node, True, True) for node in reversed(nodes)]
         while stack:
+            check()
             node, is_statement, of_file = stack.pop()
             kind, touched = node.type, self._touches(node, narrow)
             if is_statement and touched and kind != "comment":

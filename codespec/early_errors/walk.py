@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
+from codespec.patience import check
+
 MOST_STEPS, STEPS_A_NODE = 100_000, 10
 """Of a walk, and for each node of the tree: a second or so in all. Real files take at most 1.5 a node."""
 _BYTES_A_STEP = 256
@@ -177,7 +179,9 @@ class Walk:
 
         Raises:
             TooMuchToJudge: that was too much.
+            OutOfTime: the time is over.
         """
+        check()
         self.steps -= steps
         if self.steps < 0:
             raise TooMuchToJudge

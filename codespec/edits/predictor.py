@@ -24,7 +24,8 @@ from codespec.edits.soundness import Soundness
 from codespec.edits.windows import Window, line_of, original
 from codespec.engine.engine import Engine
 from codespec.languages import by_id
-from codespec.protocols import Cancel, CodespecError, FinishReason, Limits, Statistics, Vocabulary
+from codespec.patience import JUDGING_S, within
+from codespec.protocols import Aborted, Cancel, CodespecError, FinishReason, Limits, Statistics, Vocabulary
 
 NEAR = 2
 """Lines from the cursor where an edit is in sight of whoever types."""
@@ -115,7 +116,13 @@ class EditPredictor:
             CodespecError: decoding failed.
         """
         end = self._clock() + request.budget_ms / 1000
-        offer = self._predict(with_line_feeds(request), end, cancel)
+        stopped = cancel.is_set if cancel is not None else lambda: False
+        with within(request.budget_ms / 1000 + JUDGING_S, stopped):
+            try:
+                offer = self._predict(with_line_feeds(request), end, cancel)
+            except Aborted:  # while an edit was judged
+                self.why = "cancelled" if stopped() else "time"
+                return None
         return as_it_was(offer, request) if offer is not None else None
 
     def _predict(self, request: EditRequest, end: float, cancel: Cancel | None) -> EditOffer | None:

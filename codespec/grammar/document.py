@@ -13,6 +13,7 @@ from functools import partial
 from typing import Protocol
 
 from codespec.grammar.indentation import detect, inside, opener, opens
+from codespec.patience import check
 from codespec.protocols import Aborted, CodespecError, GrammarState
 
 LONGEST_PREFIX = 200_000
@@ -63,7 +64,7 @@ class Feed:
         self._counts = [0]
         self._partial = 0
 
-    def reach(self, lines: Sequence[str], stopped: Callable[[], bool] = lambda: False) -> int | None:
+    def reach(self, lines: Sequence[str]) -> int | None:
         """Feed the state up to the end of ``lines`` (with line ends; the last one, up to the cursor, is not kept).
 
         Returns:
@@ -71,7 +72,7 @@ class Feed:
 
         Raises:
             CodespecError: the engine gave up; this object is of no use any more.
-            Aborted: ``stopped`` said True; the lines up to there are kept.
+            Aborted: there is no time for more (``codespec.patience``); the lines up to there are kept.
         """
         whole = lines[:-1]
         kept = _common_lines(self._lines, whole)
@@ -79,8 +80,7 @@ class Feed:
         self._partial = 0
         del self._lines[kept:], self._counts[kept + 1 :]
         for index in range(kept, len(whole)):
-            if stopped():
-                raise Aborted
+            check()
             if not self._take(whole[index]):
                 return index
         tokens = self._tokenize(lines[-1])
@@ -134,26 +134,25 @@ class GrammarDocument:
         offset: int,
         starts: Callable[[int], Iterable[Start]] | None = None,
         begins: bool = True,
-        stopped: Callable[[], bool] = lambda: False,
     ) -> GrammarPosition:
         """The grammar at ``offset`` (in characters) of the current version.
 
         Args:
             starts: positions from which the text up to an offset may be parsed on its own, outermost first.
             begins: whether ``text`` begins where the document does; where not, only ``starts`` count.
-            stopped: asked at every line; the first time a document takes some milliseconds for each kilobyte.
 
         Raises:
-            Aborted: ``stopped`` said True; what was read until then stays read.
+            Aborted: there is no time for more: the first time a document takes some milliseconds for each kilobyte.
+                What was read until then stays read.
         """
         prefix = text[:offset]
         levels = self._levels(text, offset)
         refused: int | None = None
         if begins and len(prefix) <= LONGEST_PREFIX:
-            state, refused = self._try(ROOT, 0, prefix, levels, stopped)
+            state, refused = self._try(ROOT, 0, prefix, levels)
             if state is not None:
                 return GrammarPosition(state, self._name)
-        found = self._restart(prefix, levels, starts, stopped) if starts is not None else None
+        found = self._restart(prefix, levels, starts) if starts is not None else None
         if found is not None:
             return found
         if refused is None:
@@ -172,9 +171,7 @@ class GrammarDocument:
             self._detected = others, detect(others)
         return self._detected[1]
 
-    def _try(
-        self, symbol: str, start: int, text: str, levels: Levels, stopped: Callable[[], bool]
-    ) -> tuple[GrammarState | None, int | None]:
+    def _try(self, symbol: str, start: int, text: str, levels: Levels) -> tuple[GrammarState | None, int | None]:
         """The state after ``text`` parsed as ``symbol``, or the index of the line that it refused."""
         key = (symbol, start, levels)
         refused = self._refused.get(key)
@@ -189,7 +186,7 @@ class GrammarDocument:
                 if fresh is None:
                     return None, None
                 feed = Feed(fresh, self._tokenize)
-            row = feed.reach(lines, stopped)
+            row = feed.reach(lines)
         except Aborted:
             if feed is not None:
                 self._feeds[key] = feed
@@ -215,9 +212,7 @@ class GrammarDocument:
         for key in (*whole[:-1], *others[:-MOST_FEEDS]):
             del self._feeds[key]
 
-    def _restart(
-        self, prefix: str, levels: Levels, starts: Callable[[int], Iterable[Start]], stopped: Callable[[], bool]
-    ) -> GrammarPosition | None:
+    def _restart(self, prefix: str, levels: Levels, starts: Callable[[int], Iterable[Start]]) -> GrammarPosition | None:
         """The state from the outermost enclosing block, or statement in one, whose text up to the cursor matches."""
         near = [start for start in starts(len(prefix)) if len(prefix) - start.offset <= LONGEST_PREFIX]
         for start in near[-MOST_STARTS:]:
@@ -225,7 +220,7 @@ class GrammarDocument:
             indent = text[: len(text) - len(text.lstrip(" \t"))]
             deeper = inside(levels, indent) if levels else None
             for symbol in (ROOT, BLOCK) if start.top_level else (BLOCK,):
-                state, _ = self._try(symbol, start.offset, text, deeper, stopped)
+                state, _ = self._try(symbol, start.offset, text, deeper)
                 if state is not None:
                     row = prefix.count("\n", 0, start.offset) + 1
                     return GrammarPosition(

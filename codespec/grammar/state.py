@@ -12,12 +12,14 @@ import numpy as np
 from codespec.grammar.class_vocabulary import ClassVocabulary
 from codespec.grammar.errors import GrammarGaveUp, one_line
 from codespec.grammar.tokenizer import Tokenizer
+from codespec.patience import check, give_up, left, over
 from codespec.protocols import Bits
 
-SLOW, PATIENCE = 0.01, 24
-"""Seconds of processor time that a token may take, and how many tokens in a row may take longer."""
+SLOW, PATIENCE = 0.003, 0.25
+"""Seconds of processor time that a token may take, and how many more all slow ones may take, less what others save."""
 _FOLLOW = 8  # tokens that the matcher for masks accepts one after the other; beyond that a copy is cheaper
 _SLICE = 16  # tokens between two looks at the clock
+_MASK = 1000  # a mask takes about as long as so many tokens where these are slow, because the text is nested deeply
 _AMBIGUOUS = "the text can be read in too many ways; make the grammar less ambiguous, or recursive on the left"
 
 
@@ -39,7 +41,8 @@ class LlguidanceState:
         "_name",
         "_on_mask",
         "_only_empty",
-        "_slow",
+        "_owed",
+        "_pace",
         "_slow_forced",
         "_taken",
         "_tokenizer",
@@ -74,7 +77,8 @@ class LlguidanceState:
         self._taken: list[int] = []
         self._ended = False
         self._known = -1  # the token that ``allows`` found allowed at this position
-        self._slow = 0  # latest tokens in a row that were too slow
+        self._pace = 0.0  # seconds that the latest tokens took each
+        self._owed = 0.0  # seconds that slow tokens took too long
         self._slow_forced = False
 
     def copy(self) -> LlguidanceState:
@@ -90,7 +94,8 @@ class LlguidanceState:
         other._mask_matcher, other._mask_position, other._undone = None, 0, []
         other._taken = self._taken.copy()
         other._known = self._known
-        other._ended, other._slow, other._slow_forced = self._ended, self._slow, self._slow_forced
+        other._ended, other._slow_forced = self._ended, self._slow_forced
+        other._pace, other._owed = self._pace, self._owed
         return other
 
     def __deepcopy__(self, memo: dict[int, object]) -> LlguidanceState:
@@ -101,6 +106,7 @@ class LlguidanceState:
 
         Raises:
             CodespecError: the engine gave up (the text is too ambiguous for its limits); the state is unusable.
+            Aborted: there is no time for so many tokens (``codespec.patience``); none is taken.
         """
         if self._ended:
             return 0
@@ -112,6 +118,9 @@ class LlguidanceState:
         size = tokenizer.size
         text = next((i for i, token in enumerate(tokens) if token in ends or not 0 <= token < size), len(tokens))
         while taken < text:
+            if over():
+                self.rollback(taken)
+                check()
             part = tokens[taken : min(taken + _SLICE, text)]
             count = self._consume(part)
             taken += count
@@ -127,23 +136,25 @@ class LlguidanceState:
         """Advance over a few tokens of text; how many were taken."""
         if self._only_empty:
             return 0
-        began, processor = perf_counter(), thread_time() if self._slow else 0.0
+        began, processor = perf_counter(), thread_time() if self._owed else 0.0
         taken = self._consume_known(tokens)
         self._known = -1
         if taken < len(tokens):
             self._check()
         self._taken += tokens if taken == len(tokens) else tokens[:taken]
+        took = perf_counter() - began
+        self._pace += (took / len(tokens) - self._pace) / 4  # one that had to wait for the processor says little
         # Some texts can be read in so many ways that each further token takes longer, without end.
-        limit = SLOW * len(tokens)
-        if perf_counter() - began < limit or (self._slow and thread_time() - processor < limit):
-            self._slow = 0
-        elif not self._slow:
+        more = took - SLOW * len(tokens)
+        if more > 0 and not self._owed:
             # Perhaps the machine is busy. Reading the processor's clock costs 10 to 200 µs: only from now on.
-            self._slow = 1
-        else:
-            self._slow += len(tokens)
-            if self._slow >= PATIENCE:
+            self._owed = SLOW
+        elif more > 0:
+            self._owed += max(0.0, thread_time() - processor - SLOW * len(tokens))
+            if self._owed > PATIENCE:
                 raise GrammarGaveUp(f"{self._name}: {_AMBIGUOUS} after {len(self._taken)} tokens")
+        elif self._owed:
+            self._owed = max(0.0, self._owed + more)
         return taken
 
     def _consume_known(self, tokens: list[int]) -> int:
@@ -188,6 +199,7 @@ class LlguidanceState:
         Raises:
             ValueError: ``bits`` is not a contiguous uint32 array of (vocabulary + 31) // 32 words.
             CodespecError: the engine gave up; the state is unusable.
+            OutOfTime: it would take longer than there is time.
         """
         words = (self._tokenizer.size + 31) // 32
         if bits.dtype != np.uint32 or bits.shape != (words,) or not bits.flags.c_contiguous:
@@ -195,6 +207,8 @@ class LlguidanceState:
         if self.finished:
             bits[:] = 0
         else:
+            if self._pace * _MASK > left():
+                give_up()
             began = perf_counter()
             matcher = self._follow()
             if self._class_vocabulary is not None:

@@ -351,6 +351,11 @@ class SyntaxTree:
             path.pop()
         return SyntaxContext(kind, definitions=_hold_definitions(path))
 
+    def depth_at(self, offset: int) -> int:
+        """How many nodes ``offset`` is in, one in the other."""
+        place = self._byte(offset)
+        return len(path_to(self._root, max(0, place - 1), place))
+
     def _byte(self, offset: int) -> int:
         return len(_encode(self.text[:offset]))
 

@@ -19,8 +19,8 @@ from codespec.lsp.workspace.documents import Document
 from codespec.lsp.workspace.surroundings import Surroundings
 from codespec.models.registry import EMBEDDED_TARGET
 
-LIMIT_S = 40.0
-"""Processor time of this thread; an idle machine takes 0.1 to 4 s."""
+LIMIT_S = 20.0
+"""Processor time of this thread; an idle machine takes 0.1 to 7 s: two completions within their time, and learning."""
 TILDES = "a" + "~" * 48 + "x"
 DOCUMENTS = {
     "a name of tildes": (f"{TILDES}.py", "import os\n\n"),
@@ -39,6 +39,13 @@ DOCUMENTS = {
     "labels of Go": ("a.go", "package a\nfunc f() {" + "\n" * 30_000 + "x"),
     "classes of a regular expression": ("a.js", "x = /" + "[\\\\]" * 10_000 + "/;\n"),
     "calls in calls": ("a.js", "f(" * 500 + "\n"),
+    "awaits": ("a.ts", "async function f() { x = " + "await " * 20_000 + "a; }\n"),
+    "nots": ("a.js", "x = " + "!" * 20_000 + "x(a;\n"),
+    "initialisers": ("a.java", "class A { int[] x = " + "{" * 50_000 + "1" + "}" * 50_000 + "; }\n"),
+    "lists": ("a.py", "x = " + "[" * 50_000 + "x(1" + "]" * 50_000 + "\n"),
+    "quotes": ("a.rs", "'''" * 100_000),
+    "open texts": ("a.go", '"' * 50_004),
+    "keys that nothing closes": ("a.json", '{"a": ' * 20_000),
 }
 
 

@@ -10,6 +10,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from codespec.completion.ending.brackets import CLOSERS, OPENERS, closer_of, is_closed, tokens
 from codespec.languages import Language
+from codespec.patience import check
 
 T = TypeVar("T")
 
@@ -144,6 +145,7 @@ def read(text: str, language: Language, state: State, end: int) -> State:
     end, done = end + shift, shift
     state = state._replace(opened="")
     for match in _pattern(language).finditer(text):
+        check()
         token, start = match.group(), match.start()
         if start >= end:
             break

@@ -263,7 +263,7 @@ class StopRule:
 
         Behind a word that is being typed nothing comes on another line: it is hardly ever the last one already.
         """
-        typing = self.lead > 0 and re.search(r"\w\Z", self.line) is not None
+        typing = self.lead > 0 and re.match(r"\w", self.line[-1:]) is not None
         return text.find("\n", 0 if self.middle or typing else len(text) - len(text.lstrip()))
 
     def _end_of_text(self, text: str) -> int | None:

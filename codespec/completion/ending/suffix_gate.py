@@ -6,7 +6,8 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from codespec.protocols import Aborted, CodespecError, GrammarState
+from codespec.patience import check
+from codespec.protocols import CodespecError, GrammarState
 
 WINDOW = 1000
 """Characters after the cursor that must fit, extended to the end of their line."""
@@ -62,7 +63,6 @@ class SuffixGate:
         nothing: the text of an empty completion: the lead.
         sound: whether another parser finds no error in the document as it is; what the grammar refuses of the suffix
             then is the grammar's own limit, and not demanded.
-        stopped: asked before every question; where it says True, ``fit`` and the others raise ``Aborted``.
         closes: whether ``close`` tries what may end a text.
     """
 
@@ -77,11 +77,10 @@ class SuffixGate:
         whole: bool = False,
         nothing: str = "",
         sound: Callable[[], bool] | None = None,
-        stopped: Callable[[], bool] = lambda: False,
         closes: bool = True,
     ) -> None:
         self._vocabulary, self._state, self._check = vocabulary, state, check
-        self._stopped, self._closes = stopped, closes
+        self._closes = closes
         self._nothing, self._sound = nothing, sound
         self._variants = variants or (lambda text: (text,))
         self._outside = outside
@@ -162,8 +161,7 @@ class SuffixGate:
         return self._window.count("\n", 0, reached)
 
     def _fits(self, text: str) -> bool:
-        if self._stopped():
-            raise Aborted
+        check()
         return self._follows(text) and (self._check is None or self._check(text))
 
     def _follows(self, text: str) -> bool:

@@ -1,0 +1,93 @@
+"""How long one piece of work may take in all. Whatever reads documents asks as it goes on, whether its time is over.
+
+A completion stops writing in time, but texts are judged between two tokens, and a document can be made so that one
+judgement takes a minute. Nobody waits that long, and while it runs nobody else is served.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from time import perf_counter
+from typing import NoReturn
+
+from codespec.errors import Aborted
+
+JUDGING_S = 1.0
+"""More seconds than its time budget that a request may take, to judge what was written until then."""
+
+
+class OutOfTime(Aborted):
+    """The time of this thread's work is over."""
+
+
+def _never() -> bool:
+    return False
+
+
+class _Own(threading.local):
+    end: float = math.inf
+    stopped: Callable[[], bool] = staticmethod(_never)
+
+
+_own = _Own()
+
+
+@contextmanager
+def within(seconds: float, stopped: Callable[[], bool] = _never) -> Iterator[None]:
+    """Have ``check`` end what this thread does in the block after so many seconds, or sooner where that was said.
+
+    Args:
+        stopped: whether nobody wants it any more.
+    """
+    before = _own.end, _own.stopped
+    _own.end, _own.stopped = min(_own.end, perf_counter() + seconds), stopped
+    try:
+        yield
+    finally:
+        _own.end, _own.stopped = before
+
+
+@contextmanager
+def aside() -> Iterator[None]:
+    """Have the time in the block not count: what is loaded there serves others, too."""
+    began = perf_counter()
+    try:
+        yield
+    finally:
+        _own.end += perf_counter() - began
+
+
+def left() -> float:
+    """Seconds that are left; infinite where nothing was said, negative where the time is over."""
+    return _own.end - perf_counter()
+
+
+def over() -> bool:
+    """Whether ``check`` would end the work."""
+    return perf_counter() > _own.end or _own.stopped()
+
+
+def check() -> None:
+    """Nothing, as long as there is time (0.3 µs).
+
+    Raises:
+        OutOfTime: the time is over.
+        Aborted: nobody wants it any more.
+    """
+    if _own.stopped():
+        raise Aborted
+    if perf_counter() > _own.end:
+        raise OutOfTime
+
+
+def give_up() -> NoReturn:
+    """End what this thread does in the block of ``within``: it would take too long.
+
+    Raises:
+        OutOfTime: always, and again wherever ``check`` is called in the block.
+    """
+    _own.end = -math.inf
+    raise OutOfTime
