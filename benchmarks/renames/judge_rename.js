@@ -19,7 +19,7 @@ function places(offset) {
   const info = service.getRenameInfo(path, offset, {});
   if (!info.canRename) return null;
   const found = service.findRenameLocations(path, offset, false, false, { providePrefixAndSuffixTextForRename: true });
-  return found && {
+  return !found ? null : {
     kind: info.kind,
     places: found.map((each) => [each.textSpan.start, each.textSpan.start + each.textSpan.length, each.prefixText || '', each.suffixText || '']),
   };

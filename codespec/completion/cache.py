@@ -26,6 +26,7 @@ _MOST_CLOSED = 8  # closing characters that an editor may have inserted by itsel
 
 
 _WINDOW = 64  # characters that are compared before anything is hashed
+_LONGEST_LINE = 256
 
 
 @dataclass(frozen=True)
@@ -43,10 +44,17 @@ class _Text:
 
 @dataclass(frozen=True)
 class _Entry:
-    """The completions that answered one request, and the texts around its cursor."""
+    """The completions that answered one request, and the texts around its cursor.
+
+    Attributes:
+        above: of the prefix, the lines above the cursor's.
+        line: the cursor's up to the cursor; None where it is long.
+    """
 
     prefix: _Text
     suffix: _Text
+    above: _Text
+    line: str | None
     language: str
     count: int
     completions: tuple[Completion, ...]
@@ -71,10 +79,14 @@ class CompletionCache:
         if kept is None:
             kept = self._documents[document] = deque(maxlen=self._kept)
         prefix, suffix = request.text[: request.offset], request.text[request.offset :]
+        above = _above(prefix)
+        line = prefix[len(above) :]
         kept.append(
             _Entry(
-                _Text(len(prefix), prefix[-_WINDOW:], hash(prefix)),
+                _before(prefix),
                 _Text(len(suffix), suffix[:_WINDOW], hash(suffix)),
+                _before(above),
+                line if len(line) <= _LONGEST_LINE else None,
                 request.language,
                 request.count,
                 tuple(
@@ -94,6 +106,8 @@ class CompletionCache:
             if each.language != request.language or each.count < request.count:
                 continue
             found = _left(each, prefix, suffix)
+            if found is None:
+                found = _left_of_indented(each, prefix, suffix)
             if found is not None:
                 return found
         return None
@@ -104,6 +118,30 @@ class CompletionCache:
             self._documents.clear()
         else:
             self._documents.pop(document, None)
+
+
+def _above(prefix: str) -> str:
+    return prefix[: max(prefix.rfind("\n"), prefix.rfind("\r")) + 1]
+
+
+def _before(text: str) -> _Text:
+    return _Text(len(text), text[-_WINDOW:], hash(text))
+
+
+def _left_of_indented(kept: _Entry, prefix: str, suffix: str) -> list[Completion] | None:
+    """The same where the editor has indented the line anew, as many do when a bracket that closes is typed; what goes
+    on in another line would be indented as before, and is not given."""
+    above = _above(prefix)
+    line = prefix[len(above) :]
+    if kept.line is None or len(above) != kept.above.length or len(suffix) != kept.suffix.length:
+        return None
+    old, new = kept.line.lstrip(" \t"), line.lstrip(" \t")
+    if not new.startswith(old) or new == old or line.startswith(kept.line):
+        return None
+    if (_before(above), hash(suffix)) != (kept.above, kept.suffix.hash):
+        return None
+    found = _untyped(kept.completions, new[len(old) :], "") or []
+    return [each for each in found if "\n" not in line_feeds(each.text)] or None
 
 
 def _left(kept: _Entry, prefix: str, suffix: str) -> list[Completion] | None:

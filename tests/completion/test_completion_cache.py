@@ -42,6 +42,19 @@ def test_typing_along() -> None:
     assert texts(cache, PREFIX + "return 1") is None  # all of it is there: what follows is another question
 
 
+def test_typing_a_bracket_may_indent_the_line_anew() -> None:
+    above = "call(\n    a,\n"
+    cache = cache_of(") {}}", ") {\n        b()\n    }", prefix=above + "    ")
+    assert texts(cache, above + "    )") == [" {}}", " {\n        b()\n    }"]
+    assert texts(cache, above + ")") == [" {}}"]  # other lines would be indented as before
+    assert texts(cache, above + "\t) {") == ["}}"]
+    assert texts(cache, above + "") is None
+    assert texts(cache, above + "]") is None
+    assert texts(cache, above + ")", SUFFIX + "x") is None
+    assert texts(cache, "x" + above[1:] + ")") is None
+    assert texts(cache_of("c)", prefix=above + "    b, "), above + "b, c") == [")"]
+
+
 def test_what_else_changes_makes_it_another_place() -> None:
     cache = cache_of("return 1")
     assert texts(cache, "x" + PREFIX) is None

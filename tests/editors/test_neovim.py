@@ -280,6 +280,19 @@ def test_typing_along_does_not_flicker(kind, folder):
         assert editor.saved() == ["abcd<bcd|20"]
 
 
+def test_it_stays_where_the_editor_indents_the_line_anew(kind, folder):
+    with editing(kind, folder, STUB, "abc\n       \n") as editor:
+        editor.type("jA ")
+        editor.wait_for_ghost("<   |20>")
+        first = len(editor.screen.frames)
+        # As where a closing bracket is typed at a line's start in many languages.
+        editor.lua("vim.api.nvim_set_current_line('    <'); vim.api.nvim_win_set_cursor(0, { 2, 5 })")
+        editor.wait(lambda: editor.ghost() == "   |20>")
+        if not kind.native:
+            assert {frame.ghost for frame in editor.screen.frames[first:]} <= {"<   |20>", "   |20>"}
+        assert editor.saved() == ["abc", "    <"]
+
+
 def test_typing_something_else_hides_it_at_once(kind, folder, monkeypatch):
     with editing(kind, folder, STUB, "abc\n") as editor:
         editor.type("Ad")

@@ -66,6 +66,13 @@ function M.remainder(suggestion)
   end
   local typed = line:sub(suggestion.start + 1, column)
   local text = suggestion.items[suggestion.index].text
+  if suggestion.start == 0 and not vim.startswith(text, typed) and not text:find('\n') then
+    -- Typing a bracket that closes may have indented the line anew.
+    typed, text = typed:gsub('^%s+', ''), text:gsub('^%s+', '')
+    if typed == '' then
+      return nil
+    end
+  end
   if #typed < #text and vim.startswith(text, typed) then
     return text:sub(#typed + 1)
   end
