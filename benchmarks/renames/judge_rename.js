@@ -19,9 +19,11 @@ function places(offset) {
   const info = service.getRenameInfo(path, offset, {});
   if (!info.canRename) return null;
   const found = service.findRenameLocations(path, offset, false, false, { providePrefixAndSuffixTextForRename: true });
+  // What a comment says of a parameter is no code.
+  const inCode = (each) => !service.getSpanOfEnclosingComment(path, each.textSpan.start, false);
   return !found ? null : {
     kind: info.kind,
-    places: found.map((each) => [each.textSpan.start, each.textSpan.start + each.textSpan.length, each.prefixText || '', each.suffixText || '']),
+    places: found.filter(inCode).map((each) => [each.textSpan.start, each.textSpan.start + each.textSpan.length, each.prefixText || '', each.suffixText || '']),
   };
 }
 

@@ -246,8 +246,7 @@ class TypeScriptJudge(_ByPlaces):
             len(units[: 2 * start].decode("utf-16-le")): (prefix, suffix)
             for start, _, prefix, suffix in answer["places"]
         }
-        # What a comment says of a parameter is no code.
-        return {at: each for at, each in found.items() if text.startswith(name, at) and not _in_comment(text, at)}
+        return {at: each for at, each in found.items() if text.startswith(name, at)}
 
 
 def _word_at(text: str, place: int) -> str:
@@ -255,12 +254,6 @@ def _word_at(text: str, place: int) -> str:
     while end < len(text) and (text[end].isalnum() or text[end] in "_$"):
         end += 1
     return text[place:end]
-
-
-def _in_comment(text: str, at: int) -> bool:
-    """Whether a place is in a comment of JSDoc."""
-    opened = text.rfind("/**", 0, at)
-    return opened >= 0 and text.find("*/", opened + 3) >= at
 
 
 class GoJudge(_ByPlaces):

@@ -4,11 +4,12 @@ Both have the embedded model. Greedy requests to ``/completion`` and ``/v1/compl
 define the text, the tokens, the reason of the end and the counts, with and without stop texts, streamed and whole.
 Floating point differs between the two, so that a token may be another one where two are about as likely. Such texts are
 told apart by the probabilities of the place where they part: a margin below ``MARGIN`` is counted as rounding, any
-other difference fails. Three differences are known, and counted apart:
+other difference fails. Four differences are known, and counted apart:
 
 - Of several stop texts that are complete within one token llama-server takes the one that begins first, codespec the
   one that ends first, whatever the tokens are.
 - llama-server counts the token that ends a text by itself.
+- llama-server writes tokens that mark the parts of a prompt, as if they were text; codespec never does.
 - Where a text ends within a character, llama-server's stream leaves that out, unlike its whole answer.
 """
 
@@ -40,6 +41,8 @@ MARGIN = 0.1
 """Of the logarithms of two probabilities."""
 END = 0
 """The token that ends a text of the embedded model."""
+MARKS = frozenset({1, 2, 3})
+"""Its tokens that mark what comes before, behind and between."""
 FORCED = [
     'root ::= "é😀文字 ß→∑" | "naïve — 日本"',
     'root ::= ("alpha, " | "beta, " | "gamma, ")+',
@@ -111,10 +114,11 @@ class Beside:
     def _rounding(self, fields: dict[str, Any], pairs: Pairs) -> bool:
         """Whether the texts part where both tokens are about as likely."""
         ours, theirs = (each["tokens"] + [END] for each in pairs[0])
-        at = next((n for n, (a, b) in enumerate(zip(ours, theirs, strict=False)) if a != b), None)
-        if at is None or "grammar" in fields:
+        at = _parting(ours, theirs)
+        if at is None:
             return False
-        asked = {**fields, "prompt": fields["prompt"] + ours[:at], "n_predict": 1, "n_probs": 20}
+        asked = {**fields, "prompt": fields["prompt"] + ours[:at], "n_predict": 1, "n_probs": 100}
+        asked.pop("grammar", None)  # whose state would be that at the beginning
         best = self._post(self._ours, asked).get("completion_probabilities", [])[:1]
         known = {each["id"]: each["logprob"] for told in best for each in told["top_logprobs"]}
         self.margin = abs(known.get(ours[at], 0.0) - known.get(theirs[at], -99.0))
@@ -126,7 +130,14 @@ class Beside:
         both = ours["stop_type"] == theirs["stop_type"] == "word"
         return both and ours["stopping_word"] != theirs["stopping_word"] and ours["tokens"] == theirs["tokens"]
 
+    def _marks(self, fields: dict[str, Any], pairs: Pairs) -> bool:
+        """Whether the texts part where llama-server writes a mark."""
+        ours, theirs = (each["tokens"] + [END] for each in pairs[0])
+        at = _parting(ours, theirs)
+        return at is not None and theirs[at] in MARKS and ours[at] not in MARKS
+
     _known: ClassVar = {
+        "a mark as text": _marks,
         "another token within rounding": _rounding,
         "stop texts within one token": _several_stops,
         "an end token is counted": _ended,
@@ -138,6 +149,11 @@ class Beside:
         assert answer.status_code == 200, (fields, answer.text[:300])
         found: dict[str, Any] = answer.json()
         return found
+
+
+def _parting(ours: list[int], theirs: list[int]) -> int | None:
+    """Where two texts part."""
+    return next((n for n, (a, b) in enumerate(zip(ours, theirs, strict=False)) if a != b), None)
 
 
 def facts(answer: dict[str, Any]) -> dict[str, Any]:
