@@ -15,7 +15,7 @@ from typing import NoReturn
 
 from codespec.errors import Aborted
 
-JUDGING_S = 1.0
+JUDGING_S = 2.0
 """More seconds than its time budget that a request may take, to judge what was written until then."""
 
 

@@ -11,6 +11,7 @@ from codespec.completion.ending.repetition import Repetition
 from codespec.completion.ending.stop_rule import StopRule
 from codespec.completion.ending.suffix_gate import SuffixGate
 from codespec.completion.ending.tidy import Tidy
+from codespec.patience import left
 from codespec.protocols import FinishReason
 from codespec.syntax.scopes.inventions import Inventions
 
@@ -31,6 +32,8 @@ MOST_ASKED, ASKED_TO_CLOSE = 80, 8
 closing takes."""
 MOST_CLOSED = 3
 """Of these positions, those where closing brackets are tried, too."""
+CLOSING_S = 1.2
+"""Seconds that must be left of the request's time for that: shorter texts cost less, and some come to nothing."""
 NO_CHARACTER = "\ufffd"
 """What stands for bytes that are no character, which a model writes of alphabets that it hardly knows."""
 
@@ -241,7 +244,7 @@ class Ending:
     def _first(self, attempt: Callable[[str], str | None], texts: Iterable[str]) -> str | None:
         """The first answer of ``attempt`` that is more than blanks, within the budget of questions."""
         for text in texts:
-            if self._questions <= 0:
+            if self._questions <= 0 or (attempt == self._close and left() < CLOSING_S):
                 return None
             self._questions -= ASKED_TO_CLOSE if attempt == self._close else 1
             answer = attempt(text)
