@@ -1,0 +1,90 @@
+"""``python -m tests.lsp.first_text FOLDER --target NAME``: how long until the first ghost text in a new file?
+
+A real server opens the folder as its workspace, a dozen of its files as open documents, and a new file of 22 lines,
+in which it is asked at once. Prints seconds, the text, and the tokens of the prompt that were read before it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import statistics
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from lsprotocol import types
+
+from codespec.models.registry import find_target
+
+from .helpers import running
+from .soak import SERVE
+
+NEW = '''"""Orders of a shop, and what they cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Item:
+    name: str
+    price: float
+    count: int = 1
+
+    def total(self) -> float:
+        return self.price * self.count
+
+
+@dataclass
+class Order:
+    items: list[Item] = field(default_factory=list)
+
+    def total(self) -> float:
+        '''
+OPENED, SMALLEST, LARGEST = 12, 3_000, 30_000
+STATUS = types.ExecuteCommandParams("codespec.status", [])
+
+
+async def first_text(folder: Path, target: str, settings: dict[str, Any]) -> tuple[float, str, int]:
+    """Seconds until the text, the text, and how many tokens were read for it."""
+    files = [each for each in sorted(folder.rglob("*.py")) if SMALLEST < each.stat().st_size < LARGEST][:OPENED]
+    options = {"prefetch": True, "generate_ahead": True, "target": {"path": target}, **settings}
+    with tempfile.TemporaryDirectory(prefix="codespec-first-", ignore_cleanup_errors=True) as home:
+        async with running(Path(home), SERVE, options=options, folder=folder) as server:
+            for each in files:
+                server.open(each.read_text("utf-8", "replace"), each.as_uri())
+            status: Any = server.client.workspace_execute_command_async
+            while (before := await status(STATUS)).get("state") != "ready":
+                await asyncio.sleep(0.1)
+            await asyncio.sleep(1.5)  # for what is read at the start
+            began = time.monotonic()
+            uri = (folder / "new_orders.py").as_uri()
+            server.open(NEW, uri)
+            answer = await server.ask(NEW.count("\n"), len(NEW.rpartition("\n")[2]), uri)
+            seconds = time.monotonic() - began
+            read = (await status(STATUS))["prefill_tokens"] - before["prefill_tokens"]
+    return seconds, answer.items[0].insert_text if answer and answer.items else "", read
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.lsp.first_text", description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--target", default="embedded")
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--settings", type=json.loads, default={}, metavar="JSON", help="of the server")
+    chosen = parser.parse_args()
+    target, seconds = str(find_target(chosen.target)), []
+    for _ in range(chosen.runs):
+        took, text, read = asyncio.run(first_text(chosen.folder.resolve(), target, chosen.settings))
+        print(f"{took:.2f} s, {read} tokens read, {text!r}", flush=True)
+        seconds.append(took)
+    print(f"median {statistics.median(seconds):.2f} s")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
