@@ -141,7 +141,11 @@ def pull(offer: Download, report: Report, endpoint: str | None = None, unverifie
         missing = sum(remote.size - _come(remote, partial / _part_of(remote)) for remote, _ in wanted)
         missing += offer.package.size if offer.package is not None and wanted else 0
         if missing > _room(folder):
-            raise CodespecError(f"{folder}: {missing / 1e9:.1f} GB are needed and there is no room for them")
+            room = max(0, _room(folder)) / 1e6
+            raise CodespecError(
+                f"{folder}: {missing / 1e6:,.0f} MB are needed and there is no room but for {room:,.0f} MB "
+                f"({_LEFT_FREE / 1e6:,.0f} MB stay free); delete some, or set CODESPEC_DATA to another folder"
+            )
         for remote, place in wanted:
             part = partial / _part_of(remote)
             if offer.package is not None:

@@ -129,7 +129,7 @@ def test_no_network():
 def test_no_room(hub, monkeypatch):
     usage = shutil.disk_usage(".")._replace(free=1000)
     monkeypatch.setattr(hub_module.shutil, "disk_usage", lambda folder: usage)
-    with pytest.raises(CodespecError, match=r"0\.0 GB are needed and there is no room"):
+    with pytest.raises(CodespecError, match=r" MB are needed and there is no room but for 0 MB .*CODESPEC_DATA"):
         pull(look_up(SMALL, hub.url), quiet, hub.url)
 
 
