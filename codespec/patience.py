@@ -30,24 +30,29 @@ def _never() -> bool:
 class _Own(threading.local):
     end: float = math.inf
     stopped: Callable[[], bool] = staticmethod(_never)
+    depth = 0  # of blocks of ``within``
+    given_up = False
 
 
 _own = _Own()
 
 
 @contextmanager
-def within(seconds: float, stopped: Callable[[], bool] = _never) -> Iterator[None]:
+def within(seconds: float, stopped: Callable[[], bool] | None = None) -> Iterator[None]:
     """Have ``check`` end what this thread does in the block after so many seconds, or sooner where that was said.
 
     Args:
-        stopped: whether nobody wants it any more.
+        stopped: whether nobody wants it any more; None: as it is around the block.
     """
     before = _own.end, _own.stopped
-    _own.end, _own.stopped = min(_own.end, perf_counter() + seconds), stopped
+    _own.end, _own.stopped = min(_own.end, perf_counter() + seconds), stopped or _own.stopped
+    _own.depth += 1
     try:
         yield
     finally:
         _own.end, _own.stopped = before
+        _own.depth -= 1
+        _own.given_up = _own.given_up and _own.depth > 0
 
 
 @contextmanager
@@ -62,12 +67,12 @@ def aside() -> Iterator[None]:
 
 def left() -> float:
     """Seconds that are left; infinite where nothing was said, negative where the time is over."""
-    return _own.end - perf_counter()
+    return -math.inf if _own.given_up else _own.end - perf_counter()
 
 
 def over() -> bool:
     """Whether ``check`` would end the work."""
-    return perf_counter() > _own.end or _own.stopped()
+    return left() < 0 or _own.stopped()
 
 
 def check() -> None:
@@ -79,15 +84,15 @@ def check() -> None:
     """
     if _own.stopped():
         raise Aborted
-    if perf_counter() > _own.end:
+    if left() < 0:
         raise OutOfTime
 
 
 def give_up() -> NoReturn:
-    """End what this thread does in the block of ``within``: it would take too long.
+    """End what this thread does in the outermost block of ``within``: it would take too long.
 
     Raises:
-        OutOfTime: always, and again wherever ``check`` is called in the block.
+        OutOfTime: always, and again wherever ``check`` is called in that block.
     """
-    _own.end = -math.inf
+    _own.given_up = _own.depth > 0
     raise OutOfTime

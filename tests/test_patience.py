@@ -37,6 +37,13 @@ def test_within_is_never_longer_than_around_it():
         assert left() > 40.0
 
 
+def test_what_nobody_wants_ends_in_blocks_within_others_too():
+    with within(60.0, stopped=lambda: True), within(5.0):
+        assert over()
+    with within(60.0), within(5.0, stopped=lambda: True):
+        assert over()
+
+
 def test_what_nobody_wants_ends_and_is_not_out_of_time():
     with within(60.0, stopped=lambda: True), pytest.raises(Aborted) as ended:
         check()
@@ -53,8 +60,9 @@ def test_loading_costs_no_time():
 
 def test_who_gives_up_goes_on_with_nothing():
     with within(60.0):
-        with pytest.raises(OutOfTime):
+        with pytest.raises(OutOfTime), within(math.inf):
             give_up()
+        assert left() == -math.inf
         with aside():
             pass
         with pytest.raises(OutOfTime):

@@ -35,6 +35,8 @@ from codespec.protocols import Aborted, Cancel, CodespecError, Limits, Sampling,
 
 REPEATS = 50
 """Texts in a row that ``Completer.generate`` may sample without a new one before it stops."""
+PREPARING_S = 10.0
+"""Seconds to find out what is at a position: of a real file some milliseconds a kilobyte, the first time."""
 SAVE_EVERY_S = 300.0
 """Seconds between two writes of the drafts' acceptance rates to the disk; closing the engine writes them as well."""
 
@@ -131,7 +133,8 @@ class Completer:
             grammar = grammar_for(language, request.path, request.workspace) or "none"
         whole = (request.begins, request.ends)
         gate = self._config.gate
-        cursor = self._documents.context_at(request.path, language, grammar, text, offset, gate, whole)
+        with within(PREPARING_S):
+            cursor = self._documents.context_at(request.path, language, grammar, text, offset, gate, whole)
         before_ms = (perf_counter() - began) * 1e3
         prompt = self._prompts.prompt(prefix[: offset - len(cursor.lead)], suffix, request, limits)
         self._learner.use(request.workspace, request.language, suffix)

@@ -37,9 +37,6 @@ MOST_GRAMMARS = 24
 """Compiled grammars, one for each start symbol and set of levels, that are kept in memory."""
 MOST_PARSED = 100_000
 """Characters of a document that is parsed anew for every text."""
-MOST_JUDGING = 10.0
-"""Seconds of the processor for all texts at one position; no further text fits. A text takes some milliseconds, in a
-document of 2 MB some hundred."""
 DEEPEST = 2_000
 """Nodes of a syntax tree, one in the other, in which texts are still judged; each costs every token and every judge."""
 REST = 20.0
@@ -349,18 +346,8 @@ class TreeCheck:
     ) -> None:
         self._tree, self._offset, self._lead, self._window = tree, offset, len(lead), window
         self._closer, self._part, self._early, self._lexical = closer, part, early, lexical
-        self._left = MOST_JUDGING
 
     def __call__(self, text: str, strict: bool = True) -> bool:
-        if self._left <= 0:
-            return False
-        began = time.thread_time()
-        try:
-            return self._fits(text, strict)
-        finally:
-            self._left -= time.thread_time() - began
-
-    def _fits(self, text: str, strict: bool) -> bool:
         added = text[self._lead :]
         try:
             tree = self._tree.with_text(self._offset, added)

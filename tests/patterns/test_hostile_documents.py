@@ -18,6 +18,7 @@ from codespec.languages import by_path
 from codespec.lsp.workspace.documents import Document
 from codespec.lsp.workspace.surroundings import Surroundings
 from codespec.models.registry import EMBEDDED_TARGET
+from codespec.protocols import Sampling
 
 LIMIT_S = 20.0
 """Processor time of this thread; an idle machine takes 0.1 to 7 s: two completions within their time, and learning."""
@@ -54,6 +55,15 @@ def completer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Completer]:
     engine = LocalEngine(EMBEDDED_TARGET, learnt_folder=tmp_path_factory.mktemp("learnt"))
     with contextlib.closing(engine):
         yield Completer(engine, replace(Config(), max_tokens=2))
+
+
+@pytest.mark.parametrize("name", ["awaits", "quotes", "open texts", "keys that nothing closes"])
+def test_where_time_has_no_limit_judging_has_one(completer: Completer, name: str) -> None:
+    file, text = DOCUMENTS[name]
+    began = time.thread_time()
+    request = Request(text, len(text) // 2, by_path(file).id, file)
+    completer.bounded(Sampling(), None).complete(request)
+    assert time.thread_time() - began < 2 * LIMIT_S
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)

@@ -9,8 +9,11 @@ import numpy as np
 
 from codespec.completion.ending.suffix_gate import OPENERS, SuffixGate, TokenText
 from codespec.completion.ending.token_prefixes import keep_leading
+from codespec.patience import within
 from codespec.protocols import Bits, GrammarState
 
+LONGEST_MASK_S = 5.0
+"""Seconds that one mask may take."""
 MOST_ENDINGS = 24
 """Texts that a token may have before a line break that ends the generated text."""
 
@@ -232,7 +235,8 @@ class FittedState:
         if self._ended:
             bits.fill(0)
             return
-        self._state.mask_into(bits)
+        with within(LONGEST_MASK_S):
+            self._state.mask_into(bits)
         missing = self._missing()
         if missing:
             keep_leading(self._vocabulary, bits, missing)

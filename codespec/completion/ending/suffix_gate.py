@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from time import perf_counter
 from typing import Protocol
 
-from codespec.patience import check
+from codespec.patience import check, within
 from codespec.protocols import CodespecError, GrammarState
 
 WINDOW = 1000
@@ -17,6 +19,9 @@ LONGEST_WINDOW = 4000
 
 CLOSERS = (")", "]", "}", '"', "'", ",", ":", ";")
 OPENERS = ("(", "[", "{", ":")
+MOST_JUDGING = 10.0
+"""Seconds for all texts at one position, however long the request may take. A text takes some milliseconds, in a
+document of 2 MB some hundred."""
 MOST_CLOSERS, MOST_TRIED = 4, 40
 """How many closing signs are added at most, and how many combinations are tried."""
 
@@ -88,6 +93,7 @@ class SuffixGate:
         self._to_the_end = len(self._window) == len(suffix)
         self._tokens: list[int] | None = None
         self._gave_up = False
+        self._left = MOST_JUDGING
         self._answers: dict[str, str | None] = {}
         self._reached: dict[str, int] = {}
 
@@ -147,8 +153,9 @@ class SuffixGate:
         for variant in dict.fromkeys(self._variants(text)):
             self.fit(variant)
             known = self._state is None or self._reached.get(variant, -1) >= self._reached.get(self._nothing, 0)
-            if known and (self._check is None or self._check(variant, strict=False)):
-                return variant
+            with self._in_time():
+                if known and (self._check is None or self._check(variant, strict=False)):
+                    return variant
         return None
 
     @property
@@ -161,8 +168,18 @@ class SuffixGate:
         return self._window.count("\n", 0, reached)
 
     def _fits(self, text: str) -> bool:
-        check()
-        return self._follows(text) and (self._check is None or self._check(text))
+        with self._in_time():
+            return self._follows(text) and (self._check is None or self._check(text))
+
+    @contextmanager
+    def _in_time(self) -> Iterator[None]:
+        began = perf_counter()
+        try:
+            with within(self._left):
+                check()
+                yield
+        finally:
+            self._left -= perf_counter() - began
 
     def _follows(self, text: str) -> bool:
         """Whether the grammar takes ``text`` and the window after it. The state is as before."""
