@@ -37,7 +37,7 @@ MOST_GRAMMARS = 24
 """Compiled grammars, one for each start symbol and set of levels, that are kept in memory."""
 MOST_PARSED = 100_000
 """Characters of a document that is parsed anew for every text."""
-DEEPEST = 2_000
+DEEPEST = 10_000
 """Nodes of a syntax tree, one in the other, in which texts are still judged; each costs every token and every judge."""
 REST = 20.0
 """A refused grammar file is left alone for so many times the time that the refusal took: it may change all the time."""

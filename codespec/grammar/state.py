@@ -42,7 +42,7 @@ class LlguidanceState:
         "_on_mask",
         "_only_empty",
         "_owed",
-        "_pace",
+        "_paces",
         "_slow_forced",
         "_taken",
         "_tokenizer",
@@ -77,7 +77,7 @@ class LlguidanceState:
         self._taken: list[int] = []
         self._ended = False
         self._known = -1  # the token that ``allows`` found allowed at this position
-        self._pace = 0.0  # seconds that the latest tokens took each
+        self._paces = 0.0, 0.0  # seconds that a token took the last two times; one that had to wait says little
         self._owed = 0.0  # seconds that slow tokens took too long
         self._slow_forced = False
 
@@ -95,7 +95,7 @@ class LlguidanceState:
         other._taken = self._taken.copy()
         other._known = self._known
         other._ended, other._slow_forced = self._ended, self._slow_forced
-        other._pace, other._owed = self._pace, self._owed
+        other._paces, other._owed = self._paces, self._owed
         return other
 
     def __deepcopy__(self, memo: dict[int, object]) -> LlguidanceState:
@@ -143,7 +143,7 @@ class LlguidanceState:
             self._check()
         self._taken += tokens if taken == len(tokens) else tokens[:taken]
         took = perf_counter() - began
-        self._pace += (took / len(tokens) - self._pace) / 4  # one that had to wait for the processor says little
+        self._paces = self._paces[1], took / len(tokens)
         # Some texts can be read in so many ways that each further token takes longer, without end.
         more = took - SLOW * len(tokens)
         if more > 0 and not self._owed:
@@ -207,7 +207,7 @@ class LlguidanceState:
         if self.finished:
             bits[:] = 0
         else:
-            if self._pace * _MASK > left():
+            if min(self._paces) * _MASK > left():
                 give_up()
             began = perf_counter()
             matcher = self._follow()

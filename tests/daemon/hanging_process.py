@@ -25,7 +25,7 @@ from codespec.errors import CodespecError
 TAKES_S, STUCK_S = 4.0, 0.1
 
 hangs = sys.argv[1]
-asked = threading.Event()
+asked, hung = threading.Event(), threading.Event()
 
 
 def load(config: Config, progress: Any) -> LocalEngine:
@@ -35,8 +35,14 @@ def load(config: Config, progress: Any) -> LocalEngine:
         time.sleep(TAKES_S)
     engine = load_engine(config, progress)
     if hangs == "generate":
-        engine.generate = lambda *arguments, **more: time.sleep(TAKES_S) or iter(())  # type: ignore[method-assign]
+        engine.generate = hang  # type: ignore[method-assign]
     return engine
+
+
+def hang(*arguments: Any, **more: Any) -> Any:
+    hung.set()
+    time.sleep(TAKES_S)
+    return iter(())
 
 
 def connected() -> Channel:
@@ -61,6 +67,8 @@ def window() -> None:
         awaited = 2
     while channel.receive() != {"id": awaited, "begun": True}:
         pass
+    if hangs == "generate":
+        hung.wait()  # what is judged before that stops when nobody wants it any more
     channel.close()
 
 

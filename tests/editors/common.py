@@ -12,6 +12,13 @@ REAL = [PYTHON, "-m", "codespec", "serve"]
 STUB = [PYTHON, str(ROOT / "tests" / "lsp" / "stub_server.py")]
 """Completes a line that ends in ``two lines`` with two, ``nothing`` with nothing, others with ``<its end|20>``."""
 
+WHY_NOTHING = {
+    "breaking unfitting": "did not fit",
+    "late": "time was up",
+    "nothing": "nothing to add",
+}
+"""Lines behind whose end the stand-in has nothing to show, and what the status then says."""
+
 LOOPS = "for i in range(10):\n    print(i)\n\nfor j in range(10):\n    print\n"
 """What the embedded models complete behind ``print(`` in the last line."""
 

@@ -13,7 +13,7 @@ import signal
 import subprocess
 
 import pytest
-from common import CALLS, PYTHON, REAL, ROOT, STUB
+from common import CALLS, PYTHON, REAL, ROOT, STUB, WHY_NOTHING
 from neovim_editor import editing
 from neovim_fixtures import folder, kind
 from neovim_picture import draw
@@ -347,6 +347,14 @@ def test_a_model_that_cannot_be_loaded(kind, folder, monkeypatch):
         assert editor.saved() == ["abcd    "]
 
 
+def test_it_says_that_a_file_is_private(kind, folder, artifacts):
+    after = "vim.o.statusline = \"%{v:lua.require'codespec'.statusline()}\""
+    with editing(kind, folder, STUB, "x\n", "secrets.yaml", after=after) as editor:
+        editor.type("Ay")
+        editor.wait(lambda: editor.statusline() == "codespec: private file")
+        draw(editor.screen, artifacts / f"neovim-{kind.name}-private.svg", 24)
+
+
 def test_it_says_why_nothing_is_shown(kind, folder, monkeypatch, artifacts):
     monkeypatch.setenv("STUB_STEP_S", "0.03")
     after = "vim.o.statusline = \"%{v:lua.require'codespec'.statusline()}\""
@@ -359,7 +367,13 @@ def test_it_says_why_nothing_is_shown(kind, folder, monkeypatch, artifacts):
         editor.wait(lambda: any("does not fit what follows the cursor" in row for row in editor.rows()))
         editor.type("q:Codespec trace<CR>")
         editor.wait(lambda: any("Nothing of it was shown." in row for row in editor.rows()))
-        editor.type("qosteps=99")
+        editor.type("q")
+        for text, short in WHY_NOTHING.items():
+            editor.type(f"o{text}")
+            editor.wait(lambda short=short: editor.statusline() == f"codespec: {short}")
+            draw(editor.screen, artifacts / f"neovim-{kind.name}-{short.replace(' ', '-')}.svg", 24)
+            editor.type("<Esc>")
+        editor.type("osteps=99")
         editor.wait(lambda: editor.statusline().endswith(": reading 40/100"))
         editor.wait_for_ghost()
         editor.wait(lambda: editor.statusline() == "codespec: ready")

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from common import STUB
+from common import STUB, WHY_NOTHING
 from test_vscode import close_page, name, notifications, trace
 
 STUBBED = {"codespec.max_tokens": 20, "codespec.generate_ahead": False, "codespec.prefetch": False}
@@ -195,6 +195,11 @@ def test_the_status_bar_says_why_nothing_is_shown(editor):
     assert "does not fit what follows the cursor" in page.locator("body").inner_text()
     editor.picture("trace")
     close_page(editor)
+    for text, short in WHY_NOTHING.items():
+        editor.press("Enter")
+        editor.type(text)
+        editor.wait(lambda short=short: f"· {short}" in editor.status(), f"the status bar says {short}")
+        editor.picture(short.replace(" ", "-"))
     editor.press("Enter")
     editor.type("steps=60")
     editor.wait(lambda: "· reading 40 %" in editor.status(), "the status bar says that the model reads")
@@ -202,3 +207,8 @@ def test_the_status_bar_says_why_nothing_is_shown(editor):
     editor.wait_for_ghost()
     editor.wait(lambda: "reading" not in editor.status() and "did not" not in editor.status(), "there is something")
     editor.save(path)
+    editor.open(".env", "A=1\n")
+    editor.press("End")
+    editor.type("y")
+    editor.wait(lambda: "· private file" in editor.status(), "the status bar says that the file is private")
+    editor.picture("private")

@@ -57,6 +57,7 @@ def test_1200_levels(language):
             began = time.process_time()
             try:
                 WORK[work](document)
+                assert not document.out_of_time
             except Exception as error:
                 raise AssertionError(f"{work} of {name}") from error
             assert time.process_time() - began < WHOLE / 4, f"{work} of {name}"

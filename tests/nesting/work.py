@@ -14,6 +14,7 @@ from codespec.edits.request import EditRequest, RecentEdit
 from codespec.edits.soundness import Soundness
 from codespec.grammar.tokenizer import byte_tokenizer
 from codespec.languages import by_id
+from codespec.patience import OutOfTime
 from codespec.privacy.public_files import PublicFiles
 from codespec.privacy.secrets import is_secret
 from codespec.syntax.names import Outliner
@@ -44,6 +45,7 @@ class Document:
 
     def __init__(self, language: str, text: str, offset: int) -> None:
         self.id, self.language, self.text, self.offset = language, by_id(language), text, offset
+        self.out_of_time = False
         self.path = "a" + (self.language.suffixes[0] if self.language.suffixes else "")
 
     @cached_property
@@ -62,7 +64,13 @@ class Document:
             tree.problems_elsewhere(self.offset, 1000)
 
     def gate(self, grammar: str = "none", gate: str = "window") -> None:
-        """What a completion asks before, and of a text."""
+        """What a completion asks before, and of a text, as long as there is time."""
+        try:
+            self._gate(grammar, gate)
+        except OutOfTime:
+            self.out_of_time = True
+
+    def _gate(self, grammar: str, gate: str) -> None:
         engine = SimpleNamespace(vocabulary=Bytes(), grammar_state=lambda rules: rules.state(byte_tokenizer()))
         context = OpenDocuments(engine).context_at(self.path, self.language, grammar, self.text, self.offset, gate)
         if context.gate is not None:
