@@ -352,6 +352,7 @@ def test_it_says_that_a_file_is_private(kind, folder, artifacts):
     with editing(kind, folder, STUB, "x\n", "secrets.yaml", after=after) as editor:
         editor.type("Ay")
         editor.wait(lambda: editor.statusline() == "codespec: private file")
+        editor.wait(lambda: "codespec: private file" in "".join(editor.rows()))
         draw(editor.screen, artifacts / f"neovim-{kind.name}-private.svg", 24)
 
 
@@ -371,6 +372,7 @@ def test_it_says_why_nothing_is_shown(kind, folder, monkeypatch, artifacts):
         for text, short in WHY_NOTHING.items():
             editor.type(f"o{text}")
             editor.wait(lambda short=short: editor.statusline() == f"codespec: {short}")
+            editor.wait(lambda short=short: f"codespec: {short}" in "".join(editor.rows()))
             draw(editor.screen, artifacts / f"neovim-{kind.name}-{short.replace(' ', '-')}.svg", 24)
             editor.type("<Esc>")
         editor.type("osteps=99")
