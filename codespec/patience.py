@@ -32,9 +32,14 @@ class _Own(threading.local):
     stopped: Callable[[], bool] = staticmethod(_never)
     depth = 0  # of blocks of ``within``
     given_up = False
+    aside = 0.0  # seconds that do not count, of all since the thread began
 
 
 _own = _Own()
+
+
+def _now() -> float:
+    return perf_counter() - _own.aside
 
 
 @contextmanager
@@ -45,7 +50,7 @@ def within(seconds: float, stopped: Callable[[], bool] | None = None) -> Iterato
         stopped: whether nobody wants it any more; None: as it is around the block.
     """
     before = _own.end, _own.stopped
-    _own.end, _own.stopped = min(_own.end, perf_counter() + seconds), stopped or _own.stopped
+    _own.end, _own.stopped = min(_own.end, _now() + seconds), stopped or _own.stopped
     _own.depth += 1
     try:
         yield
@@ -62,12 +67,12 @@ def aside() -> Iterator[None]:
     try:
         yield
     finally:
-        _own.end += perf_counter() - began
+        _own.aside += perf_counter() - began
 
 
 def left() -> float:
     """Seconds that are left; infinite where nothing was said, negative where the time is over."""
-    return -math.inf if _own.given_up else _own.end - perf_counter()
+    return -math.inf if _own.given_up else _own.end - _now()
 
 
 def over() -> bool:

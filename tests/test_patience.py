@@ -56,6 +56,9 @@ def test_loading_costs_no_time():
         with aside():
             time.sleep(0.2)
         assert left() > before - 0.1
+        with within(50.0), aside():
+            time.sleep(0.2)
+        assert left() > before - 0.2
 
 
 def test_who_gives_up_goes_on_with_nothing():

@@ -79,13 +79,13 @@ class CompletionCache:
         if kept is None:
             kept = self._documents[document] = deque(maxlen=self._kept)
         prefix, suffix = request.text[: request.offset], request.text[request.offset :]
-        above = _above(prefix)
-        line = prefix[len(above) :]
+        start = _line_start(prefix)
+        line = prefix[start:]
         kept.append(
             _Entry(
                 _before(prefix),
                 _Text(len(suffix), suffix[:_WINDOW], hash(suffix)),
-                _before(above),
+                _before(prefix[:start]),
                 line if len(line) <= _LONGEST_LINE else None,
                 request.language,
                 request.count,
@@ -102,12 +102,13 @@ class CompletionCache:
         if kept is None:
             return None
         prefix, suffix = request.text[: request.offset], request.text[request.offset :]
+        start = _line_start(prefix)
         for each in reversed(kept):
             if each.language != request.language or each.count < request.count:
                 continue
             found = _left(each, prefix, suffix)
             if found is None:
-                found = _left_of_indented(each, prefix, suffix)
+                found = _left_of_indented(each, prefix, start, suffix)
             if found is not None:
                 return found
         return None
@@ -120,25 +121,24 @@ class CompletionCache:
             self._documents.pop(document, None)
 
 
-def _above(prefix: str) -> str:
-    return prefix[: max(prefix.rfind("\n"), prefix.rfind("\r")) + 1]
+def _line_start(prefix: str) -> int:
+    return max(prefix.rfind("\n"), prefix.rfind("\r")) + 1
 
 
 def _before(text: str) -> _Text:
     return _Text(len(text), text[-_WINDOW:], hash(text))
 
 
-def _left_of_indented(kept: _Entry, prefix: str, suffix: str) -> list[Completion] | None:
+def _left_of_indented(kept: _Entry, prefix: str, start: int, suffix: str) -> list[Completion] | None:
     """The same where the editor has indented the line anew, as many do when a bracket that closes is typed; what goes
     on in another line would be indented as before, and is not given."""
-    above = _above(prefix)
-    line = prefix[len(above) :]
-    if kept.line is None or len(above) != kept.above.length or len(suffix) != kept.suffix.length:
+    if kept.line is None or start != kept.above.length or len(suffix) != kept.suffix.length:
         return None
+    line = prefix[start:]
     old, new = kept.line.lstrip(" \t"), line.lstrip(" \t")
     if not new.startswith(old) or new == old or line.startswith(kept.line):
         return None
-    if (_before(above), hash(suffix)) != (kept.above, kept.suffix.hash):
+    if (_before(prefix[:start]), hash(suffix)) != (kept.above, kept.suffix.hash):
         return None
     found = _untyped(kept.completions, new[len(old) :], "") or []
     return [each for each in found if "\n" not in line_feeds(each.text)] or None

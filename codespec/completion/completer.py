@@ -92,7 +92,7 @@ class Completer:
             with suppress(Aborted):  # while something was judged
                 found = self._texts(request, cancel)
             if not found and left() < 0 and not stopped():
-                report = report_of(self.spent, "none", "none", self.engine.draft, self.engine.name)
+                report = report_of(self.spent, "none", "unavailable", self.engine.draft, self.engine.name)
                 found = [Completion("", "time", (), report)]
         return found
 
@@ -114,7 +114,7 @@ class Completer:
             if self._layout is None and completion.finish_reason != "cancelled":
                 completion = attempts.likeliest(completion)
         except GrammarGaveUp:
-            if self._chooses_grammar(request):
+            if self._wanted_grammar(request) == "auto":
                 give_up()
             raise  # it is the user's own
         return [] if completion.finish_reason == "cancelled" else [completion]
@@ -123,13 +123,12 @@ class Completer:
         text, offset = request.normalized()
         prefix, suffix = text[:offset], text[offset:]
         language = by_id(request.language)
-        settings = self._config.for_language(request.language)
         self._use_draft(request, self._patient)
         self._enter(request)
         limits = self._limits(request)
         began = perf_counter()
-        grammar = request.grammar or settings.grammar
-        if self._chooses_grammar(request):
+        grammar = self._wanted_grammar(request)
+        if grammar == "auto":
             grammar = grammar_for(language, request.path, request.workspace) or "none"
         whole = (request.begins, request.ends)
         gate = self._config.gate
@@ -140,9 +139,9 @@ class Completer:
         self._learner.use(request.workspace, request.language, suffix)
         return PreparedRequest(prompt, cursor, request.language, limits, before_ms, suffix)
 
-    def _chooses_grammar(self, request: Request) -> bool:
-        """Whether the grammar is that of the language, and not one that somebody named."""
-        return (request.grammar or self._config.for_language(request.language).grammar) == "auto"
+    def _wanted_grammar(self, request: Request) -> str:
+        """A name, a file, ``none``, or ``auto``: the language's own."""
+        return request.grammar or self._config.for_language(request.language).grammar
 
     def _use_draft(self, request: Request, wait: bool) -> None:
         name = request.draft or self._config.for_language(request.language).draft

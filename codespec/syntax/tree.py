@@ -331,8 +331,7 @@ class SyntaxTree:
     def context_at(self, offset: int) -> SyntaxContext:
         """The syntax around ``offset``, in characters."""
         place = self._byte(offset)
-        # A comment of one line holds the place behind its last character, too.
-        path = path_to(self._root, max(0, place - 1), place)
+        path = self._path_to(place)
         # Beside an open quote the parser goes on as if it were not there, so errors anywhere make code doubtful.
         kind: Literal["code", "unknown"] = "unknown" if self._root.has_error else "code"
         while len(path) > 1:
@@ -353,8 +352,11 @@ class SyntaxTree:
 
     def depth_at(self, offset: int) -> int:
         """How many nodes ``offset`` is in, one in the other."""
-        place = self._byte(offset)
-        return len(path_to(self._root, max(0, place - 1), place))
+        return len(self._path_to(self._byte(offset)))
+
+    def _path_to(self, place: int) -> list[tree_sitter.Node]:
+        # A comment of one line holds the place behind its last character, too.
+        return path_to(self._root, max(0, place - 1), place)
 
     def _byte(self, offset: int) -> int:
         return len(_encode(self.text[:offset]))

@@ -1,6 +1,6 @@
 """``python -m tests.lsp.first_text FOLDER --target NAME``: how long until the first ghost text in a new file?
 
-A real server opens the folder as its workspace, a dozen of its files as open documents, and a new file of 22 lines,
+A real server opens the folder as its workspace, a dozen of its files as open documents, and a new file of 25 lines,
 in which it is asked at once. Prints seconds, the text, and the tokens of the prompt that were read before it.
 """
 
@@ -19,32 +19,11 @@ from lsprotocol import types
 
 from codespec.models.registry import find_target
 
-from .helpers import running
+from .helpers import ROOT, running
 from .soak import SERVE
 
-NEW = '''"""Orders of a shop, and what they cost."""
-
-from __future__ import annotations
-
-from dataclasses import dataclass, field
-
-
-@dataclass
-class Item:
-    name: str
-    price: float
-    count: int = 1
-
-    def total(self) -> float:
-        return self.price * self.count
-
-
-@dataclass
-class Order:
-    items: list[Item] = field(default_factory=list)
-
-    def total(self) -> float:
-        '''
+BASKET = (ROOT / "examples/drafts/basket.py").read_text("utf-8")
+NEW = BASKET[: BASKET.index("        return sum(")] + " " * 8
 OPENED, SMALLEST, LARGEST = 12, 3_000, 30_000
 STATUS = types.ExecuteCommandParams("codespec.status", [])
 
@@ -62,7 +41,7 @@ async def first_text(folder: Path, target: str, settings: dict[str, Any]) -> tup
                 await asyncio.sleep(0.1)
             await asyncio.sleep(1.5)  # for what is read at the start
             began = time.monotonic()
-            uri = (folder / "new_orders.py").as_uri()
+            uri = (folder / "new_basket.py").as_uri()
             server.open(NEW, uri)
             answer = await server.ask(NEW.count("\n"), len(NEW.rpartition("\n")[2]), uri)
             seconds = time.monotonic() - began
