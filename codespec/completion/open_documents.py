@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
@@ -21,7 +22,7 @@ from codespec.engine.engine import Engine
 from codespec.grammar import Grammar, GrammarError
 from codespec.grammar.document import ROOT, GrammarDocument, GrammarPosition
 from codespec.languages import Language
-from codespec.patience import aside, give_up
+from codespec.patience import aside, check, give_up
 from codespec.protocols import CodespecError, GrammarState
 from codespec.recent import Recent
 from codespec.syntax.kinds import ITEMS
@@ -229,12 +230,14 @@ class Grammars:
     def _load(self, name: str, start: str, levels: tuple[str, ...] | None) -> Grammar | None:
         key = (name, start, levels)
         if key not in self._loaded:
+            check()
             until, refusal = self._refused.get(name, (0.0, None))
             if refusal is not None and time.monotonic() < until:
                 raise refusal.with_traceback(None)
             began = time.monotonic()
             try:
-                with aside():
+                # A block may have any levels, and each takes a grammar of its own: a document can ask for dozens.
+                with aside() if start == ROOT else nullcontext():
                     self._loaded[key] = Grammar.load(name, start=None if start == ROOT else start, levels=levels)
             except GrammarError as error:
                 if start == ROOT:

@@ -121,7 +121,7 @@ class LlguidanceState:
             if over():
                 self.rollback(taken)
                 check()
-            part = tokens[taken : min(taken + _SLICE, text)]
+            part = tokens[taken : min(taken + (_SLICE if self._paces[1] < SLOW else 1), text)]
             count = self._consume(part)
             taken += count
             if count < len(part):

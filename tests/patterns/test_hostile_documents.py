@@ -66,6 +66,17 @@ def test_where_time_has_no_limit_judging_has_one(completer: Completer, name: str
     assert time.thread_time() - began < 2 * LIMIT_S
 
 
+def test_levels_of_many_blocks_are_lowered_within_the_time(
+    completer: Completer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A grammar for the levels of each block takes seconds; eight of them were lowered for one request."""
+    monkeypatch.setenv("CODESPEC_GRAMMAR_CACHE", "off")
+    text = "".join(f"{' ' * each}class A:\n" for each in range(770, 888)) + " " * 888 + "b = 1\n"
+    began = time.thread_time()
+    completer.complete(Request(text, len(text) - 6, "python", "a.py", begins=False))
+    assert time.thread_time() - began < LIMIT_S
+
+
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_a_request_takes_its_time_and_ends(completer: Completer, tmp_path: Path, name: str) -> None:
     file, text = DOCUMENTS[name]
