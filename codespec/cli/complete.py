@@ -37,11 +37,13 @@ LARGEST = 1 << 25
 def run_complete(options: argparse.Namespace) -> int:
     """``codespec complete``."""
     from codespec.completion.load import load_completer
+    from codespec.completion.nothing import why_nothing
     from codespec.completion.request import Request
     from codespec.languages import by_path
 
     path, whole, place = read_position(options.position or f"{STANDARD_INPUT}:{options.in_standard_input}")
     text, offset, begins, ends = excerpt(whole, place)
+    row = whole.count("\n", 0, place)
     del whole
     config = load_config(options)
     language = options.language or by_path(str(path)).id
@@ -49,13 +51,16 @@ def run_complete(options: argparse.Namespace) -> int:
     try:
         workspace = _workspace_of(path)
         request = Request(text, offset, language, str(path), options.n, workspace=workspace, begins=begins, ends=ends)
-        for completion in completer.complete(request):
+        completions = completer.complete(request)
+        for completion in completions:
             if options.json:
                 print(json.dumps(completion.as_json()), flush=True)
             elif options.show:
                 _show_completion(completer, completion, text[:offset], text[offset:])
             else:
                 print(completion.text)
+        if not any(completion.text for completion in completions):
+            show.error(f"no completion: {why_nothing(completions, row).why}")
     finally:
         completer.close()
     return DONE

@@ -11,8 +11,8 @@ from codespec.lsp.answer_times import AnswerTimes
 from codespec.lsp.traces import Traces
 
 if TYPE_CHECKING:
+    from codespec.completion.nothing import Nothing
     from codespec.completion.request import Completion, Request
-    from codespec.lsp.nothing import Nothing
     from codespec.protocols import Cancel
     from codespec.worker.jobs import Completes, Job
 

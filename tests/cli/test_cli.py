@@ -44,6 +44,17 @@ def test_complete_as_json(capsys):
     assert answer["tokens"] <= 20
 
 
+def test_complete_says_why_there_is_nothing(capsys, tmp_path):
+    path = tmp_path / "deep.ts"
+    path.write_text("async function f() { x = " + "await " * 20_000 + "a; }\n")
+    assert main(["complete", f"{path}:1:120000"]) == 0
+    said = capsys.readouterr()
+    assert said.out.strip() == ""
+    assert "codespec: no completion: The time for an answer was up" in said.err
+    assert main(["complete", f"{EXAMPLE}:24", "--max-tokens", "20"]) == 0
+    assert "no completion" not in capsys.readouterr().err
+
+
 def test_complete_with_a_grammar_says_which(capsys):
     assert main(["complete", f"{EXAMPLE}:24", "--grammar", "auto", "--json", "--max-tokens", "10"]) == 0
     assert json.loads(capsys.readouterr().out)["grammar"] == "python"

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 from lsprotocol import types
 
+from codespec.completion.nothing import FAILED, FOREIGN, PRIVATE, SWITCHED_OFF, Nothing, why_nothing
 from codespec.line_ends import line_feeds
 from codespec.lsp.completions import completing
 from codespec.lsp.handlers.awaiting import result_of
 from codespec.lsp.handlers.prefetch import prefetch
 from codespec.lsp.items import Cursor, to_item
-from codespec.lsp.nothing import FAILED, FOREIGN, PRIVATE, SWITCHED_OFF, Nothing, why_nothing
 from codespec.lsp.session import CodespecServer
 from codespec.lsp.workspace import notebooks
 from codespec.protocols import CodespecError
