@@ -13,11 +13,21 @@ _DATE = (
     "(?:[0-9]{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])|(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)"
     f"|02-(?:0[1-9]|1[0-9]|2[0-8]))|{_LEAP}-02-29)"
 )
-# RFC 3339 5.7: a leap second falls on 23:59:60 UTC; with an offset other than zero a finite expression would be
-# as long as there are offsets, so only UTC is written with one.
+
+
+def _leap_second() -> str:
+    """23:59:60 UTC, in local times (RFC 3339, 5.7), with offsets of whole quarters of an hour: no place has others."""
+    fraction, ways = r"(?:\.[0-9]+)?", [r"23:59:60(?:\.[0-9]+)?[zZ]"]
+    for offset in range(-1425, 1440, 15):
+        hour, minute = divmod((23 * 60 + 59 + offset) % 1440, 60)
+        sign = r"\+" if offset > 0 else "-" if offset else "[+-]"
+        ways.append(rf"{hour:02}:{minute:02}:60{fraction}{sign}{abs(offset) // 60:02}:{abs(offset) % 60:02}")
+    return "|".join(ways)
+
+
 _TIME = (
     r"(?:(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]+)?(?:[zZ]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])"
-    r"|23:59:60(?:\.[0-9]+)?(?:[zZ]|[+-]00:00))"
+    rf"|{_leap_second()})"
 )
 _H = "[0-9a-fA-F]{1,4}"
 _LS32 = f"(?:{_H}:{_H}|{_IPV4})"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import random
 import re
@@ -42,6 +43,20 @@ def test_formats(name: str) -> None:
     for text in (*valid, *invalid):
         assert accepts_text(grammar, json.dumps(text, ensure_ascii=False)).accepted == (text in valid), text
     assert set(FORMATS) <= set(FORMAT_TEXTS)
+
+
+def test_a_leap_second_falls_on_the_end_of_the_day_in_utc() -> None:
+    grammar, chooser, taken = Grammar.from_json_schema('{"type": "string", "format": "time"}'), random.Random(1), 0
+    end = datetime.time(23, 59)
+    for _ in range(2_000):
+        ahead = datetime.timedelta(minutes=15 * chooser.randrange(-95, 96))
+        utc = chooser.choice([end, end, datetime.time(chooser.randrange(24), chooser.randrange(60))])
+        local = datetime.datetime.combine(datetime.date(2016, 12, 31), utc) + ahead
+        hours, minutes = divmod(abs(ahead) // datetime.timedelta(minutes=1), 60)
+        text = f"{local:%H:%M}:60{'-' if ahead < datetime.timedelta() else '+'}{hours:02}:{minutes:02}"
+        assert accepts_text(grammar, json.dumps(text)).accepted == (utc == end), text
+        taken += utc == end
+    assert taken > 1_000
 
 
 def test_expressions_are_ones_for_python_too() -> None:

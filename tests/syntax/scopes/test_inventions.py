@@ -72,7 +72,7 @@ def test_what_other_files_may_define_is_let_pass():
     assert first("int f() { █return g(h);█ }\n", "c") is None
 
 
-PYTHON_2 = set("basestring long raw_input reduce unichr unicode xrange".split())
+PYTHON_2 = {"basestring", "long", "raw_input", "reduce", "unichr", "unicode", "xrange"}
 """Names of Python 2 that count as known: files for both use them."""
 
 
