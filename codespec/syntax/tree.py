@@ -15,6 +15,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from codespec.languages import Language
+from codespec.syntax.brackets import brackets_in
 from codespec.syntax.descent import LineStarts, path_to
 from codespec.syntax.kinds import DEFINITIONS, IN_STRINGS, LISTS, STRING
 from codespec.syntax.leaves import Role, leaves_in
@@ -293,6 +294,11 @@ class SyntaxTree:
             SyntaxToken(max(leaf.start_byte - start, -1), leaf.end_byte - start, role)
             for leaf, role in leaves_in(self._root, start, end)
         ]
+
+    @cached_property
+    def brackets(self) -> list[tuple[int, str]]:
+        """Position, in characters, and sign of each bracket in the code of the document, in order."""
+        return list(brackets_in(self._tree, self._source))
 
     def part_at(self, offset: int) -> tuple[str, str]:
         """What begins with the first sign behind ``offset``: the type of the largest node that does, lists of

@@ -2,7 +2,7 @@
 
 import pytest
 
-from codespec.completion.open_documents import TreeCheck
+from codespec.completion.ending.tree_check import TreeCheck
 from codespec.early_errors import EarlyErrors, early_errors
 from codespec.languages import by_id
 from codespec.syntax.tree import new_parser, syntax_tree

@@ -6,7 +6,8 @@ from types import SimpleNamespace
 import pytest
 from fakes import FakeVocabulary
 
-from codespec.completion.open_documents import OpenDocuments, TreeCheck
+from codespec.completion.ending.tree_check import TreeCheck
+from codespec.completion.open_documents import OpenDocuments
 from codespec.completion.trees import Trees, find_blanking
 from codespec.languages import by_id
 from codespec.syntax.macros import MOST_BYTES, Blanking, Error, conditionals, default, search

@@ -18,8 +18,8 @@ from codespec.syntax.scopes.inventions import Inventions
 GateOutcome = Literal["passed", "cut", "broken", "dropped", "off", "unavailable"]
 """What became of the text at the suffix gate: ``passed`` at its end, ``cut`` back to a position where it passed,
 ``dropped`` for want of one, ``off`` by the settings, ``unavailable`` without a judge.
-``broken``: nothing fitted, but the document has an error at the cursor without the text, too, and the text makes it no
-worse."""
+``broken``: nothing fitted, but the document has an error without the text, too, and the text makes it no worse, or is
+right once brackets that other lines lack are there."""
 
 REFUSED_STOPS = 6
 """Stops that the gate may refuse before the generation ends; each refusal makes the text a line longer."""
@@ -159,7 +159,7 @@ class Ending:
         for cut in rule.cuts(text, after=max(self._skipped, *self._refused[-1:], -1)):
             fitting = self._gate.fit(text[:cut])
             if fitting is not None:
-                return self._with_known_names(Ended(fitting, "stop", "passed"))
+                return self._with_known_names(Ended(fitting, "stop", self._outcome(fitting, "passed")))
             if self._tidy is not None and not any(map(self._tidy.may_fit, self._tidy.variants(text[:cut]))):
                 self._skipped = cut  # brackets are open: the gate was not asked
                 continue
@@ -191,8 +191,11 @@ class Ending:
             text = whole_lines(text) if self._says_something(self._gate.fit(whole_lines(text)) or "") else text
         fitting = self._gate.fit(text) if reason == "stop" or not self._refused else None
         if fitting is not None and (reason == "stop" or self._says_something(fitting)):
-            return Ended(fitting, reason, "passed")
+            return Ended(fitting, reason, self._outcome(fitting, "passed"))
         return self._cut_back(text, "length" if reason == "stop" else reason, wanted)
+
+    def _outcome(self, fitting: str, otherwise: GateOutcome) -> GateOutcome:
+        return otherwise if self._gate is None or self._gate.mends(fitting) else "broken"
 
     def _tidied(self, text: str) -> str:
         return text if self._tidy is None else self._tidy.first(text)
@@ -208,7 +211,7 @@ class Ending:
             ends = [each for each in wanted if self._says_something(each) and len(each) <= limit][:MOST_CLOSED]
             found = self._beginning(text[:limit], ends)
             if found is not None:
-                return Ended(found, reason, "cut")
+                return Ended(found, reason, self._outcome(found, "cut"))
         # No position fits: in a document that is broken at the cursor anyway, a text that makes it no worse.
         if self._gate.broken:
             beginnings = [text[:length] for length in some(places(text[: min(limits)]), MOST_CUTS)]

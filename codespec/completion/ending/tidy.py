@@ -27,7 +27,7 @@ BALANCED = frozenset(
     }
 )  # fmt: skip
 """Languages in which brackets come in pairs, always."""
-_DATA = frozenset({"json", "jsonl", "jsonc", "yaml", "toml", "csv"})
+DATA = frozenset({"json", "jsonl", "jsonc", "yaml", "toml", "csv"})
 """Languages in which one entry after the other may be the same."""
 _WORD = re.compile(r"\w+")
 LARGEST = 40_000
@@ -60,7 +60,7 @@ class Tidy:
         # Of a long text or comment that nothing closes, so that its completion does.
         self._closer = rule.closer if rule is not None and rule.extent == "text" and not rule.closed else ""
         above = [line.strip() for line in prefix[-READ:].split("\n")[:-1] if line.strip()] if self._code else []
-        self._above = above[-REPEATED_LINES:] if language.id not in _DATA else []
+        self._above = above[-REPEATED_LINES:] if language.id not in DATA else []
         self._word = _word(suffix) if _word(prefix[-1:]) else ""  # the rest of the one that the cursor is within
         self._balanced = self._code and rule is not None and balanced(prefix, suffix, language)
 
@@ -151,13 +151,20 @@ class Tidy:
         return line == above[-1] or (len(line) > LONG_LINE and line in above)
 
     def closing(self, text: str) -> str:
-        """The signs that close the brackets and quotes that ``text`` leaves open."""
+        """The signs that close the brackets and quotes that ``text`` and the cursor's line before it leave open; on a
+        line of their own where what they close ended a line."""
         if not self._code or not text.startswith(self.lead):
             return ""
-        body = text[len(self.lead) :]
+        line = self._line if self._begins_in_code and not self._rest else ""
+        body = line + text[len(self.lead) :]
         read = scan(body, self._language)
-        quote = closer_of(read.broken_off, self._language) if read.broken_off else ""
-        return quote.strip() + "".join(OPENERS[body[at]] for at in reversed(read.open))
+        closing = (closer_of(read.broken_off, self._language) if read.broken_off else "").strip()
+        for at in reversed(read.open):
+            opens_a_block = body[at + 1 :].lstrip(" \t").startswith("\n")
+            begin = body.rfind("\n", 0, at) + 1
+            closing += f"\n{_blanks(body[begin:])}" if opens_a_block else ""
+            closing += OPENERS[body[at]]
+        return closing
 
     def quote(self, text: str) -> str:
         """The quote that closes the string of one line that ``text`` breaks off in; empty where it does not."""
@@ -220,6 +227,11 @@ class Tidy:
         if not open_ or "\n" in text[open_[0] :] or self._rest[:1] in CLOSERS or text[-1:] in OPENERS:
             return text
         return text + "".join(OPENERS[text[at]] for at in reversed(open_))
+
+
+def _blanks(line: str) -> str:
+    """The indentation of a line, as it is."""
+    return line[: len(line) - len(line.lstrip(" \t"))]
 
 
 def _is_telling(line: str) -> bool:

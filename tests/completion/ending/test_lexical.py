@@ -3,7 +3,7 @@
 import pytest
 
 from codespec.completion.ending.lexical import LexicalCheck
-from codespec.completion.open_documents import TreeCheck
+from codespec.completion.ending.tree_check import TreeCheck
 from codespec.languages import by_id
 from codespec.syntax.tree import syntax_tree
 

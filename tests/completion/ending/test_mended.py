@@ -1,0 +1,50 @@
+"""What follows the cursor once the brackets of other lines are in pairs."""
+
+from __future__ import annotations
+
+import pytest
+
+from codespec.completion.ending.mended import mended
+from codespec.languages import by_id
+from codespec.syntax.tree import syntax_tree
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "expected"),
+    [
+        ("javascript", "function f() {\n  a;\n  |", "\n}"),
+        ("javascript", "function f(a) {\n  return [\n    |\n", "\n\n]}"),
+        ("javascript", "f = { a: `${{\n|", "\n}}}"),
+        ("javascript", "if (a) {\n  |\n}\nfunction f() {\n", "\n}\nfunction f() {\n\n}"),
+        ("javascript", "f([\n|\n  a,\n)\n", "\n  a,\n])\n"),
+        ("javascript", "|\n  return a;\n}\n\nfunction g() {\n}\n", "\n  return a;\n"),
+        ("javascript", "f = {\n|\n  a: 1\n}\n}\n", "\n  a: 1\n}\n"),
+        ("javascript", "a = /[(]/; // (\nif (a) {\n|", "\n}"),
+        ("python", "a = f(\n    |\n", "\n\n)"),
+        ("c", "int f() {\n  |\n", "\n\n}"),
+        # Nothing to mend, or the text's own to close.
+        ("javascript", "function f() {\n  a;\n  |\n}\n", None),
+        ("javascript", "f(|\n", None),
+        ("javascript", "function f() {|\n", None),
+        ("javascript", "if (a) {\n  f(|\n}\n", None),
+        ("javascript", "f(\n  [|\n)\n", None),
+        # One that closes nothing is near, or before the cursor.
+        ("javascript", "|\n}\na;\n", None),
+        ("javascript", "a |)\n\n", None),
+        ("javascript", "}\nif (a) {\n  |\n", None),
+        ("json", '{"a": 1,\n |\n', None),
+        ("plaintext", "(\n|\n", None),
+    ],
+)
+def test_brackets_of_other_lines(language: str, text: str, expected: str | None) -> None:
+    before, _, after = text.partition("|")
+    tree = syntax_tree(by_id(language), before + after)
+    brackets = tree.brackets if tree is not None else [(0, "(")]
+    assert mended(before + after, len(before), brackets, by_id(language)) == expected
+
+
+def test_brackets_stand_where_they_do_in_characters() -> None:
+    text = 'ä = "(" + f("€") // )\n'
+    tree = syntax_tree(by_id("javascript"), text)
+    assert tree is not None
+    assert [(text[at], sign) for at, sign in tree.brackets] == [("(", "("), (")", ")")]
