@@ -17,6 +17,7 @@ from codespec.completion.request import Completion
 from codespec.completion.trace import passes
 from codespec.engine.engine import Engine
 from codespec.engine.parallel import TOGETHER
+from codespec.line_ends import line_feeds
 from codespec.protocols import Cancel, Limits, Sampling, Statistics
 
 # The first alternative has the temperature of the settings; the others are sampled at this one or a higher one.
@@ -140,6 +141,7 @@ class Attempts:
 
     def _completion(self, ended: Ended, stream: TextStream) -> Completion:
         cursor = self._prepared.cursor
+        ended = replace(ended, text=line_feeds(ended.text))  # as the document has them here
         return completion_of(self._engine, ended, stream, cursor.grammar.note, self._spent).without(cursor.lead)
 
     def _left(self) -> Limits:

@@ -139,7 +139,7 @@ class Cut:
                     or (of_file and kind != "future_import_statement")  # of which only counts that one stands there
                 )
             ):
-                omissions.append((node.start_byte, node.end_byte, b"#" if kind == "comment" else b"0"))
+                omissions.append((node.start_byte, node.end_byte, b"#" if kind == "comment" else _instead_of(node)))
             elif kind in _SCOPES and not touched:
                 omissions += self._body(node)
             elif touched or (kind == "block" or kind.endswith("_clause") if narrow else self._holds_scopes(node)):
@@ -182,6 +182,11 @@ class Cut:
             for each, comma in pairwise(children)
             if each.is_named and comma.type == "," and not self._touches(each) and not self._touches(comma)
         ]
+
+
+def _instead_of(statement: Any) -> bytes:
+    """A statement that takes the place of one: only texts may stand before future imports, and only one."""
+    return b'""' if statement.child_count == 1 and statement.children[0].type == "string" else b"0"
 
 
 def without(data: bytes, start: int, end: int, omissions: list[Omission]) -> bytes:

@@ -129,3 +129,23 @@ def test_beside_an_error_of_the_parser_a_text_is_judged(language, text, behind, 
     for added, found in ((refused, True), (taken, False)):
         early = tree.early_errors(by_id(language), place, "")
         assert bool(tree.with_text(place, added).early_errors_added(early)) == found
+
+
+@pytest.mark.parametrize("text", ["import os", '"""A."""', "x = 1", "from __future__ import division", "# c", ""])
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("# a\n", '\n# b\n\n"""Doc."""\n\nfrom __future__ import annotations\n\nx = 1\n'),
+        ("# a\n", "\n# b\n\nfrom __future__ import annotations\n\nx = 1\n"),
+        ("", '\n"a"\nfrom __future__ import annotations\nfrom __future__ import division\n'),
+        ('"a"\n', "\n\nfrom __future__ import annotations\n"),
+        ('"a"\nfrom __future__ import annotations\n', "\n\nfrom __future__ import generators\n"),
+    ],
+)
+def test_before_future_imports_stands_what_python_takes_there(before, after, text):
+    try:
+        compile(before + text + after, "a.py", "exec")
+        expected = False
+    except SyntaxError:
+        expected = True
+    assert bool(added("python", before, text, after)) == expected
