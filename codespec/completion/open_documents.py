@@ -161,7 +161,9 @@ class OpenDocuments:
         )
 
         def once_mended() -> SuffixGate | None:
-            if tree is None or not tree.problems.count or not all(whole) or closer or gate == "whole":
+            if tree is None or not all(whole) or closer or gate == "whole":
+                return None
+            if tree.problems.no_worse_than(tree.problems_elsewhere(offset, len(window(suffix)))):
                 return None
             other = mended(text, offset, tree.brackets, language)
             if other is None:

@@ -22,6 +22,10 @@ from codespec.syntax.tree import syntax_tree
         ("javascript", "a = /[(]/; // (\nif (a) {\n|", "\n}"),
         ("python", "a = f(\n    |\n", "\n\n)"),
         ("c", "int f() {\n  |\n", "\n\n}"),
+        # Indentation tells which one is missing.
+        ("javascript", "class A {\n  f() {\n    |\n\n  g() {\n  }\n}\n", "\n\n}\n  g() {\n  }\n}\n"),
+        ("javascript", "f(() => {\n  a({ b|\n    c;\n  }\n  d;\n});\n", "\n    c;\n\n})"),
+        ("go", "func f() {\n\tif a {\n\t\t|\n\treturn\n}\n", "\n}\n\treturn\n}\n"),
         # Nothing to mend, or the text's own to close.
         ("javascript", "function f() {\n  a;\n  |\n}\n", None),
         ("javascript", "f(|\n", None),
