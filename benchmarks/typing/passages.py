@@ -12,6 +12,7 @@ from benchmarks.infill.cut import lines_of, read_file
 from benchmarks.infill.sets import by_language, in_turn
 from codespec.languages import Language
 from codespec.protocols import CodespecError
+from codespec.syntax.tree import syntax_tree
 
 LINES = (6, 14)
 """Of a passage."""
@@ -55,7 +56,7 @@ def passages(sources: Sequence[Path], language: str, seed: int) -> Iterator[Pass
     for known, packages in found.items():
         for _, path in in_turn(packages, chooser):
             text = read_file(path)
-            place = _place(text, known, chooser) if text is not None else None
+            place = _place(text, known, chooser, new) if text is not None else None
             if text is None or place is None:
                 continue
             start, end = place
@@ -65,16 +66,24 @@ def passages(sources: Sequence[Path], language: str, seed: int) -> Iterator[Pass
         raise CodespecError(f"no files of {language} in {', '.join(map(str, sources))}")
 
 
-def _place(text: str, language: Language, chooser: random.Random) -> tuple[int, int] | None:
-    """Where a passage begins and ends; None where a file has none that is mostly code."""
+def _problems(text: str, language: Language) -> float:
+    tree = syntax_tree(language, text)
+    return tree.problems.count if tree is not None else 0
+
+
+def _place(text: str, language: Language, chooser: random.Random, new: bool) -> tuple[int, int] | None:
+    """Where a passage begins and ends; None where a file has none that is mostly code. People add to files that are in
+    order: without a passage that is not the end of a ``new`` one, the file parses as it does with it."""
     found = lines_of(text, language)
     size = chooser.randint(*LINES)
     firsts = list(range(3, len(found.lines) - size))
     chooser.shuffle(firsts)
-    for first in firsts[:20]:
+    for first in firsts[:50]:
         rows = range(first, first + size)
         code = [row for row in rows if _NAME.search(found.lines[row]) and row not in found.barred]
         ends = found.lines[first].strip() and found.lines[first + size - 1].strip()
         if ends and len(code) >= CODE * size and "\t\n" not in text and "\r" not in text:
-            return found.between(first, first + size - 1)
+            start, end = found.between(first, first + size - 1)
+            if new or _problems(text[:start] + text[end:], language) <= _problems(text, language):
+                return start, end
     return None

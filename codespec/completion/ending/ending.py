@@ -9,7 +9,7 @@ from typing import Literal
 
 from codespec.completion.ending.repetition import Repetition
 from codespec.completion.ending.stop_rule import StopRule
-from codespec.completion.ending.suffix_gate import SuffixGate
+from codespec.completion.ending.suffix_gate import OPENERS, SuffixGate
 from codespec.completion.ending.tidy import Tidy
 from codespec.patience import left
 from codespec.protocols import FinishReason
@@ -206,8 +206,10 @@ class Ending:
         assert self._gate is not None
         self._questions = MOST_ASKED
         new = len(text) if self._tidy is None else self._tidy.new(text)
-        limits = dict.fromkeys((min(new, *self._refused[:1], len(text)), new))
-        for limit in limits:
+        limits = [min(new, *self._refused[:1], len(text)), new]
+        if text[: limits[0]].rstrip().endswith(OPENERS):
+            limits.reverse()  # a block with its beginning is worth more than an empty one
+        for limit in dict.fromkeys(limits):
             ends = [each for each in wanted if self._says_something(each) and len(each) <= limit][:MOST_CLOSED]
             found = self._beginning(text[:limit], ends)
             if found is not None:
