@@ -293,6 +293,16 @@ def test_it_stays_where_the_editor_indents_the_line_anew(kind, folder):
         assert editor.saved() == ["abc", "    <"]
 
 
+def test_it_looks_the_same_behind_a_bracket_that_is_marked(kind, folder):
+    if kind.native:
+        pytest.skip("Neovim itself draws it in the colours of the bracket")
+    with editing(kind, folder, STUB, "(x)\n") as editor:
+        editor.type("A ")
+        editor.wait_for_ghost("<x) |20>")
+        editor.type("<BS>")
+        editor.wait_for_ghost("<(x)|20>")
+
+
 def test_typing_something_else_hides_it_at_once(kind, folder, monkeypatch):
     with editing(kind, folder, STUB, "abc\n") as editor:
         editor.type("Ad")

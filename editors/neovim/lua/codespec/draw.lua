@@ -68,7 +68,8 @@ function M.clear(buffer)
 end
 
 local function mark(buffer, row, column, details)
-  details.hl_mode = 'combine'
+  -- Inline text would take on the colours of the sign before it, as of a bracket whose counterpart is marked.
+  details.hl_mode = details.virt_text_pos == 'inline' and 'replace' or 'combine'
   api.nvim_buf_set_extmark(buffer, NAMESPACE, row - 1, column, details)
 end
 
