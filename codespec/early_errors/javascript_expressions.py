@@ -25,7 +25,13 @@ _LOOSE = frozenset({"assignment_expression", "augmented_assignment_expression", 
 _ESCAPED_BRACES = re.compile(rb"\\[pPuk](?:\{[^{}]*\}|<[^<>]*>)")
 _QUANTIFIER = re.compile(rb"\{\d+(?:,\d*)?\}")
 _SKIPPED = re.compile(rb"\\.|\[(?:\\.|[^\]\\])*\]?", re.DOTALL)
-_REPEATS_NOTHING = re.compile(rb"(?:^|[(|])(?:[*+]|(?<!\()\?)|[*+]\??[*+]|\?\?[*+?]")
+_REPEATS = rb"(?:[*+?]|\{\d+(?:,\d*)?\})"
+_REPEATS_NOTHING = re.compile(
+    rb"(?:^|[|^$])%b|\((?!\?)%b|%b(?:\?%b|[*+]|\{\d+(?:,\d*)?\})" % (_REPEATS, _REPEATS, _REPEATS, _REPEATS)
+)
+_EDGE_OF_A_WORD = re.compile(rb"\\[bB]")
+_CLASS = re.compile(rb"\\.|\[\^?((?:\\.|[^\]\\])*)(?:\]|\Z)", re.DOTALL)
+_IN_A_CLASS = re.compile(rb"(\\.|[^\\])(?:-(\\.|[^\\]))?", re.DOTALL)
 
 
 def _outside(walk: Walk, node: Node, kind: str, reserved: bool) -> None:
@@ -221,14 +227,22 @@ def _regular_expression(walk: Walk, node: Node, context: Context) -> None:
 
 
 def _well_formed(pattern: bytes) -> bool:
-    """Whether groups are closed, and nothing is repeated that is not there."""
-    plain = _SKIPPED.sub(b"x", pattern)
+    """Whether groups are closed, nothing is repeated that is not there, and ranges are in order."""
+    plain = _SKIPPED.sub(_plain, pattern)
     depth = 0
     for sign in plain:
         depth += (sign == ord("(")) - (sign == ord(")"))
         if depth < 0:
             return False
-    return depth == 0 and not _REPEATS_NOTHING.search(plain)
+    ranges = (each for found in _CLASS.finditer(pattern) for each in _IN_A_CLASS.findall(found[1] or b""))
+    # Of escapes and of signs beyond ASCII more would have to be known.
+    backwards = any(len(one) == len(other) == 1 and other < one < b"\x80" for one, other in ranges)
+    return depth == 0 and not backwards and not _REPEATS_NOTHING.search(plain)
+
+
+def _plain(skipped: re.Match[bytes]) -> bytes:
+    """What stands for an escape or a class: ``^`` where it matches nothing, which cannot be repeated."""
+    return b"^" if _EDGE_OF_A_WORD.fullmatch(skipped[0]) else b"x"
 
 
 def _well_formed_unicode(pattern: bytes) -> bool:
