@@ -20,6 +20,8 @@ _DRIVERS = Path(__file__).parents[2] / "tests" / "editors"
 EDITORS = ("vscode", "neovim")
 _HELP = "`make test-editors` installs all of it"
 
+LONGEST_S = 4 * 3600.0
+"""After which an editor is ended."""
 # Indentation is typed by the typist; an editor that puts in its own, or closes brackets, would type another text.
 _NEOVIM = "vim.cmd('filetype plugin indent off')\nvim.o.autoindent = false\nvim.o.formatoptions = ''"
 _VSCODE = {
@@ -59,7 +61,9 @@ def _neovim(settings: Mapping[str, Any], _pictures: Path) -> Iterator[Window]:
     kind = max((each for each in kinds if not each.native), key=lambda each: each.version)
     options = f"settings = vim.json.decode({json.dumps(json.dumps(settings))})"
     with tempfile.TemporaryDirectory(prefix="codespec-typing-") as home, new_user():
-        opened = neovim_editor.editing(kind, Path(home), _SERVER, "", "empty.py", options, before=_NEOVIM)
+        opened = neovim_editor.editing(
+            kind, Path(home), _SERVER, "", "empty.py", options, within_s=LONGEST_S, before=_NEOVIM
+        )
         with opened as editor:
             editor.wait_until_ready()
             yield Neovim(editor, Path(home))

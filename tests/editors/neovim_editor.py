@@ -209,13 +209,13 @@ def kinds() -> list[Kind]:
 
 
 @contextlib.contextmanager
-def running(program: str, arguments: list[str], path: Path) -> Iterator[Editor]:
-    """Neovim with an interface of 100 columns and 24 lines."""
+def running(program: str, arguments: list[str], path: Path, within_s: float = 5 * WITHIN_S) -> Iterator[Editor]:
+    """Neovim with an interface of 100 columns and 24 lines, which is ended after ``within_s``."""
     import pynvim
 
     nvim = pynvim.attach("child", argv=[program, "--embed", *arguments])
     # Neovim answers nothing while it asks the user something; a test must fail then, not wait.
-    watchdog = threading.Timer(5 * WITHIN_S, kill, (nvim.funcs.getpid(),))
+    watchdog = threading.Timer(within_s, kill, (nvim.funcs.getpid(),))
     watchdog.start()
     try:
         nvim.ui_attach(100, 24, rgb=True, ext_linegrid=True)
@@ -256,14 +256,21 @@ def kill(process: int) -> None:
 
 @contextlib.contextmanager
 def editing(
-    kind: Kind, folder: Path, server: list[str], text: str, name: str = "example.py", options: str = "", **init: str
+    kind: Kind,
+    folder: Path,
+    server: list[str],
+    text: str,
+    name: str = "example.py",
+    options: str = "",
+    within_s: float = 5 * WITHIN_S,
+    **init: str,
 ) -> Iterator[Editor]:
     """Neovim with the plugin and a file of this text; nothing that it says may be an error of the plugin."""
     path = folder / name
     path.write_text(text)
     options = f"native = {json.dumps(kind.native)}, {options}"
     configuration = write_init(folder, server, options, **init)
-    with running(kind.program, ["--clean", "-n", "-u", str(configuration), str(path)], path) as editor:
+    with running(kind.program, ["--clean", "-n", "-u", str(configuration), str(path)], path, within_s) as editor:
         yield editor
         said = editor.messages()
         assert not [error for error in ("E5108", "stack traceback", "Error detected", "deprecated") if error in said], (
