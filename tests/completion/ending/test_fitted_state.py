@@ -115,6 +115,18 @@ def test_a_line_ends_only_where_the_suffix_fits():
     assert state.accept(b"\n") == 1
 
 
+@pytest.mark.parametrize(("line", "breaks"), [("a &", True), ("a ||", True), ("a =", True), ("a,", False), ("a", True)])
+def test_behind_an_operator_a_text_goes_on_in_the_next_line(line, breaks):
+    def check(text, strict=True):
+        return text.rstrip()[-1:].isalpha()
+
+    gate = SuffixGate(Bytes(), "\n", check=check)
+    state = FittedState(FreeState(), gate, Bytes(), cut=StopRule("line").cut)
+    assert state.accept(line.encode()) == len(line)
+    assert state.allows(10) == breaks
+    assert state.allows(END) == check(line)
+
+
 def test_without_a_gate_a_text_ends_anywhere():
     state = fitted("[|]", gate=False)
     assert state.accept([*b"[1", END]) == 3
