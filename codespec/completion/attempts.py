@@ -27,9 +27,6 @@ ATTEMPTS = 6
 follows the cursor."""
 DRAWN = 3
 """Texts that are generated for each of several completions before fewer are given, because they repeat each other."""
-SOON, AFTER_READING = 0.6, 0.25
-"""Parts of the time budget after which a text is shown as far as it can be, while somebody waits: of all, and of what
-is left once the prompt is read."""
 A_LINE = 12
 """Target calls that another text should have time for."""
 
@@ -71,7 +68,7 @@ class Attempts:
             chunks = self._engine.generate(
                 prepared.prompt, state, sampling, self._left(), self._cancel, language=prepared.language
             )
-            stream = TextStream(ending, state.wanted if state else (), self._soon())
+            stream = TextStream(ending, state.wanted if state else ())
             ended = follow(chunks, stream)
             self._engine.remember(prepared.prompt, stream.tokens)
             count_spent(self._engine, self._counts, self._spent, stream.gate_ms)
@@ -146,13 +143,6 @@ class Attempts:
         cursor = self._prepared.cursor
         ended = replace(ended, text=line_feeds(ended.text))  # as the document has them here
         return completion_of(self._engine, ended, stream, cursor.grammar.note, self._spent).without(cursor.lead)
-
-    def _soon(self) -> tuple[float, float] | None:
-        """When a text that somebody waits for ends, see ``TextStream``."""
-        left_ms, budget = self._left().time_budget_ms, self._prepared.limits.time_budget_ms
-        if not left_ms or not budget or not self._prepared.waited:
-            return None
-        return (left_ms - (1 - SOON) * budget) / 1e3, AFTER_READING * budget / 1e3
 
     def _left(self) -> Limits:
         """The limits, with the time that is left of theirs; preparing took none of it."""

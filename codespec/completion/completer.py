@@ -137,7 +137,7 @@ class Completer:
         before_ms = (perf_counter() - began) * 1e3
         prompt = self._prompts.prompt(prefix[: offset - len(cursor.lead)], suffix, request, limits)
         self._learner.use(request.workspace, request.language, suffix)
-        return PreparedRequest(prompt, cursor, request.language, limits, before_ms, suffix, not request.ahead)
+        return PreparedRequest(prompt, cursor, request.language, limits, before_ms, suffix)
 
     def _wanted_grammar(self, request: Request) -> str:
         """A name, a file, ``none``, or ``auto``: the language's own."""

@@ -19,7 +19,6 @@ class PreparedRequest:
     limits: Limits
     before_ms: float  # preparation; compiling a language's first grammar takes seconds, which the time budget excludes
     suffix: str = ""  # all the text after the cursor
-    waited: bool = False  # whether somebody waits for the answer
 
     def ending(self) -> Ending:
         """A fresh end detector for one text."""

@@ -115,19 +115,19 @@ class Ending:
         if ended is not None or repeated is None:
             return ended
         self._kept = kept = text[: repeated[1]]
-        return self.finish(kept, "stop" if self.says_something(kept) else "length")
+        return self.finish(kept, "stop" if self._says_something(kept) else "length")
 
     def _said_before(self, lines: str) -> Ended | None:
         """The end of a text whose first lines are those after the cursor: what comes then is of no use either, and the
         time is better spent on another text."""
-        if self._tidy is None or self._begun or not self.says_something(lines):
+        if self._tidy is None or self._begun or not self._says_something(lines):
             return None
-        self._begun = self.says_something(lines[: self._tidy.new(lines)])
+        self._begun = self._says_something(lines[: self._tidy.new(lines)])
         return None if self._begun else self._dropped("length")
 
     def _with_known_names(self, ended: Ended) -> Ended:
         """``ended``, or what comes of its text before the line with the first name that nothing defines."""
-        if self._names is None or not self.says_something(ended.text):
+        if self._names is None or not self._says_something(ended.text):
             return ended
         lead = len(self._tidy.lead) if self._tidy is not None else 0
         found = self._names.first(ended.text[lead:])
@@ -140,7 +140,7 @@ class Ending:
             end = ended.text.rfind("\n", 0, end) + 1
         reason: FinishReason = "length" if ended.reason == "stop" else ended.reason
         known = ended.text[:end].rstrip()
-        return self._cut_back(known, reason) if self.says_something(known) else self._dropped(reason)
+        return self._cut_back(known, reason) if self._says_something(known) else self._dropped(reason)
 
     def _dropped(self, reason: FinishReason) -> Ended:
         return Ended("", reason, self._without if self._gate is None else "dropped", invented=self._invented)
@@ -181,16 +181,16 @@ class Ending:
             return self._dropped(reason)
         if reason != "stop" and self._tidy is not None:
             text = text[: self._tidy.new(text)]
-            if not self.says_something(text):
+            if not self._says_something(text):
                 return self._dropped(reason)
         if self._gate is None:
             if self._rule is None:
                 return Ended(text, reason, self._without)
             return Ended(self._tidied(text if reason == "stop" else whole_lines(text)), reason, self._without)
         if reason != "stop":
-            text = whole_lines(text) if self.says_something(self._gate.fit(whole_lines(text)) or "") else text
+            text = whole_lines(text) if self._says_something(self._gate.fit(whole_lines(text)) or "") else text
         fitting = self._gate.fit(text) if reason == "stop" or not self._refused else None
-        if fitting is not None and (reason == "stop" or self.says_something(fitting)):
+        if fitting is not None and (reason == "stop" or self._says_something(fitting)):
             return Ended(fitting, reason, self._outcome(fitting, "passed"))
         return self._cut_back(text, "length" if reason == "stop" else reason, wanted)
 
@@ -210,7 +210,7 @@ class Ending:
         if text[: limits[0]].rstrip().endswith(OPENERS):
             limits.reverse()  # a block with its beginning is worth more than an empty one
         for limit in dict.fromkeys(limits):
-            ends = [each for each in wanted if self.says_something(each) and len(each) <= limit][:MOST_CLOSED]
+            ends = [each for each in wanted if self._says_something(each) and len(each) <= limit][:MOST_CLOSED]
             found = self._beginning(text[:limit], ends)
             if found is not None:
                 return Ended(found, reason, self._outcome(found, "cut"))
@@ -253,11 +253,11 @@ class Ending:
                 return None
             self._questions -= ASKED_TO_CLOSE if attempt == self._close else 1
             answer = attempt(text)
-            if answer is not None and self.says_something(answer):
+            if answer is not None and self._says_something(answer):
                 return answer
         return None
 
-    def says_something(self, text: str) -> bool:
+    def _says_something(self, text: str) -> bool:
         """Whether ``text`` has more than its lead and blanks."""
         return bool(text[len(self._tidy.lead) if self._tidy is not None else 0 :].strip())
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from time import perf_counter
@@ -16,8 +15,6 @@ class TextStream:
 
     Args:
         wanted: see ``Ending.finish``; the grammar state adds the ends that the gate refuses.
-        soon: when the text ends, as at the limit of time, if something of it can: so many seconds, and after the first
-            chunk so many; None never.
 
     Attributes:
         rounds: the rounds of generation so far.
@@ -25,16 +22,14 @@ class TextStream:
         gate_ms: time spent on finding the end.
     """
 
-    def __init__(self, ending: Ending, wanted: Sequence[str] = (), soon: tuple[float, float] | None = None) -> None:
+    def __init__(self, ending: Ending, wanted: Sequence[str] = ()) -> None:
         self._ending, self._wanted = ending, wanted
         self._text = ""
         self._reason: FinishReason = "length"
         self._ended: Ended | None = None
         self.rounds: list[Round] = []
         self.times_ms: list[float] = []
-        self._began = self._latest = perf_counter()
-        self._soon = soon
-        self._due = math.inf
+        self._latest = perf_counter()
         self.gate_ms = 0.0
 
     @property
@@ -55,13 +50,7 @@ class TextStream:
             self.times_ms.append((now - self._latest) * 1e3)
             self._latest = now
         began = perf_counter()
-        if self._soon is not None:
-            self._due, self._soon = max(self._began + self._soon[0], began + self._soon[1]), None
         self._ended = self._ending.stop(self._text)
-        if self._ended is None and began > self._due:
-            self._due = math.inf
-            ended = self._ending.finish(self._text, "time", self._wanted)
-            self._ended = ended if self._ending.says_something(ended.text) else None
         self.gate_ms += (perf_counter() - began) * 1e3
         self._reason = chunk.finish_reason or self._reason
         return self._ended is not None

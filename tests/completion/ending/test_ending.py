@@ -7,7 +7,6 @@ the settings. They go through what the completer asks: the document's tree, the 
 
 import random
 import sys
-import time
 from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
@@ -164,21 +163,3 @@ def test_a_text_need_not_mend_what_other_lines_lack(document, raw, expected, gat
     for size in (1, 10_000):
         text, _, found, *_ = outcome(case, size)
         assert (text, found) == (expected, gate)
-
-
-@pytest.mark.parametrize(
-    ("soon", "expected", "reason"),
-    [(None, "a = b + c;", "length"), ((0.0, 0.0), "a", "time"), ((60.0, 0.0), "a = b + c;", "length")],
-)
-def test_who_waits_gets_what_stands_so_far(soon, expected, reason):
-    documents = OpenDocuments(SimpleNamespace(vocabulary=FakeVocabulary()))
-    cursor = documents.context_at("a", by_id("javascript"), "none", "\n", 0, "window")
-    stream = TextStream(Ending(cursor.rule, cursor.gate, cursor.tidy), (), soon)
-
-    def chunks():
-        for each in ("a", " =", " b", " +", " c", ";\n"):
-            yield Chunk(each)
-            time.sleep(0.001)
-
-    found = follow(chunks(), stream)
-    assert (found.text, found.reason) == (expected, reason)
