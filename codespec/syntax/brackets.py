@@ -7,14 +7,13 @@ from collections.abc import Iterator
 
 import tree_sitter
 
-OPENERS = {"(": ")", "[": "]", "{": "}", "${": "}"}
-"""What closes each opening bracket; the last one stands in templates of JavaScript."""
+_SIGNS = ("(", ")", "[", "]", "{", "}", "${")
+"""Of the parsers; the last one stands in templates of JavaScript."""
 
 
 @functools.cache
 def _query(language: tree_sitter.Language) -> tree_sitter.Query:
-    signs = dict.fromkeys((*OPENERS, *OPENERS.values()))
-    quoted = [f'"{sign}"' for sign in signs if language.id_for_node_kind(sign, False)]
+    quoted = [f'"{sign}"' for sign in _SIGNS if language.id_for_node_kind(sign, False)]
     return tree_sitter.Query(language, f"[{' '.join(quoted)}] @bracket")
 
 
@@ -25,4 +24,4 @@ def brackets_in(tree: tree_sitter.Tree, source: bytes) -> Iterator[tuple[int, st
     for node in sorted((each for each in found if not each.is_missing), key=lambda each: each.start_byte):
         characters += len(source[done : node.start_byte].decode("utf-8", "replace"))
         done = node.start_byte
-        yield characters, node.type
+        yield characters, node.type[-1]

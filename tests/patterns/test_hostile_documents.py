@@ -44,6 +44,7 @@ DOCUMENTS = {
     "nots": ("a.js", "x = " + "!" * 20_000 + "x(a;\n"),
     "initialisers": ("a.java", "class A { int[] x = " + "{" * 50_000 + "1" + "}" * 50_000 + "; }\n"),
     "lists": ("a.py", "x = " + "[" * 50_000 + "x(1" + "]" * 50_000 + "\n"),
+    "pairs of brackets in one line": ("a.js", "function f() {\n  x = [" + "(), " * 60_000 + "\n"),
     "quotes": ("a.rs", "'''" * 100_000),
     "open texts": ("a.go", '"' * 50_004),
     "keys that nothing closes": ("a.json", '{"a": ' * 20_000),

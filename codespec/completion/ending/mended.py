@@ -6,21 +6,30 @@ it whose beginning is gone. No text at the cursor should be made to mend that.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from codespec.completion.ending.brackets import CLOSERS, OPENERS
 from codespec.completion.ending.stop_rule import indentation
 from codespec.completion.ending.tidy import BALANCED, DATA
 from codespec.languages import Language
-from codespec.syntax.brackets import OPENERS
+
+_BLANKS = re.compile(r"[ \t]*")
 
 
 class _Opened(NamedTuple):
-    """A bracket that is open; ``indent`` is that of its line."""
+    """A bracket that is open.
+
+    Attributes:
+        indent: of its line, in columns.
+        owed: whether the text at the cursor has to close it: the cursor's line opens it.
+    """
 
     at: int
     closer: str
     indent: int
+    owed: bool
 
 
 def mended(text: str, offset: int, brackets: Sequence[tuple[int, str]], language: Language) -> str | None:
@@ -73,53 +82,45 @@ class _Mending:
 
     def read(self, brackets: Sequence[tuple[int, str]]) -> int | None:
         """Where a bracket stands that closes nothing, the first; None without."""
-        text, newline = self._text, self._text.find("\n", self._offset)
-        for at, sign in brackets:
-            if at >= self._offset:
-                self._end_cursor_line(at)
-            while 0 <= newline < at:
-                newline = self._end_lines(newline + 1)
-            begin = text.rfind("\n", 0, at) + 1
-            indent = indentation(text[begin : at + 1])
-            if sign in OPENERS:
-                self._waiting.append(_Opened(at, OPENERS[sign], indent))
-            elif not self._close(at, sign, indent if not text[begin:at].strip() else -1):
-                return at
-        while newline >= 0:
-            newline = self._end_lines(newline + 1)
+        waiting = iter([*brackets, (len(self._text), "")])
+        at, sign = next(waiting)
+        begin = 0
+        while begin <= len(self._text):
+            newline = self._text.find("\n", begin)
+            end = newline if newline >= 0 else len(self._text)
+            blanks = _BLANKS.match(self._text, begin, end)
+            assert blanks is not None
+            indent, first = indentation(blanks.group()), blanks.end()
+            if begin > self._offset and first < end:
+                self._leave(begin, indent + (self._text[first] in CLOSERS))
+            while at < end:
+                if sign in OPENERS:
+                    self._waiting.append(_Opened(at, OPENERS[sign], indent, self._line <= at < self._offset))
+                elif not self._close(at, sign, indent if at == first else -1):
+                    return at
+                at, sign = next(waiting)
+            if self._alone and begin <= self._offset <= end:
+                self._drop()
+            begin = end + 1
         return None
 
-    def _end_cursor_line(self, at: int) -> None:
-        """Drop what the cursor's line opens, once a bracket stands behind it."""
-        if self._alone and self._text.find("\n", self._offset, at) >= 0:
-            self._alone = False
-            while self._waiting and self._waiting[-1].at >= self._line:
-                if not self._text[self._waiting[-1].at + 1 : self._offset].strip():
-                    break
-                self._waiting.pop()
+    def _drop(self) -> None:
+        """Forget what the cursor's line opens and says more behind."""
+        last = len(self._text[self._line : self._offset].rstrip()) + self._line - 1
+        while self._waiting and self._waiting[-1].owed and self._waiting[-1].at < last:
+            self._waiting.pop()
 
-    def _end_lines(self, begin: int) -> int:
-        """End what the line that begins there is no longer in; where it ends, -1 for the last."""
-        end = self._text.find("\n", begin)
-        line = self._text[begin : end if end >= 0 else None]
-        if line.strip():
-            closes = line.strip()[0] in OPENERS.values()
-            indent = indentation(line)
-            while self._waiting and self._waiting[-1].at < self._offset:
-                if self._waiting[-1].indent < indent + closes:
-                    break
-                self._insert(begin, [self._waiting.pop()], "\n")
-        return end
+    def _leave(self, begin: int, indent: int) -> None:
+        """Close before a line what opened no less deep than ``indent``."""
+        while self._waiting and self._waiting[-1].at < self._offset and self._waiting[-1].indent >= indent:
+            self._insert(begin, [self._waiting.pop()], "\n")
 
     def _close(self, at: int, sign: str, indent: int) -> bool:
         """Pair a closing bracket; ``indent`` is that of its line if that begins with it, else -1."""
         waiting = self._waiting
-        fits = [each.closer == sign for each in waiting[-1:]] == [True]
-        if at < self._offset:
-            return fits and bool(waiting.pop())
-        if waiting and waiting[-1].at < self._offset and waiting[-1].indent < indent:
+        if waiting and waiting[-1].at < self._offset <= at and waiting[-1].indent < indent:
             return False
-        if not any(each.closer == sign for each in reversed(waiting)):
+        if not any(each.closer == sign for each in (waiting[-1:] if at < self._offset else reversed(waiting))):
             return False
         missing = []
         while waiting[-1].closer != sign:
@@ -129,8 +130,8 @@ class _Mending:
         return True
 
     def _insert(self, at: int, missing: Sequence[_Opened], behind: str = "") -> None:
-        """Close brackets at a place, but for those that the cursor's line opens: the text has to."""
-        closers = "".join(each.closer for each in missing if not self._line <= each.at < self._offset)
+        """Close brackets at a place, but for those that the text has to."""
+        closers = _closers(missing)
         if closers:
             self._parts += [self._text[self._done : at], closers, behind]
             self._done = at
@@ -138,5 +139,9 @@ class _Mending:
     @property
     def suffix(self) -> str:
         """What follows the cursor, mended."""
-        closers = "".join(each.closer for each in reversed(self._waiting) if not self._line <= each.at < self._offset)
+        closers = _closers(self._waiting[::-1])
         return "".join((*self._parts, self._text[self._done :], f"\n{closers}" if closers else ""))
+
+
+def _closers(missing: Sequence[_Opened]) -> str:
+    return "".join(each.closer for each in missing if not each.owed)
