@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import re
 from collections.abc import Iterator, Sequence
@@ -76,6 +77,7 @@ def _place(text: str, language: Language, chooser: random.Random, new: bool) -> 
     order: without a passage that is not the end of a ``new`` one, the file parses as it does with it."""
     found = lines_of(text, language)
     size = chooser.randint(*LINES)
+    errors = math.inf if new else _problems(text, language)
     firsts = list(range(3, len(found.lines) - size))
     chooser.shuffle(firsts)
     for first in firsts[:50]:
@@ -84,6 +86,6 @@ def _place(text: str, language: Language, chooser: random.Random, new: bool) -> 
         ends = found.lines[first].strip() and found.lines[first + size - 1].strip()
         if ends and len(code) >= CODE * size and "\t\n" not in text and "\r" not in text:
             start, end = found.between(first, first + size - 1)
-            if new or _problems(text[:start] + text[end:], language) <= _problems(text, language):
+            if new or _problems(text[:start] + text[end:], language) <= errors:
                 return start, end
     return None

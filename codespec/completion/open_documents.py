@@ -156,8 +156,20 @@ class OpenDocuments:
         tidy = Tidy(prefix, suffix, language, rule, lead)
         if gate == "off":
             return CursorContext(found, None, lead, False, rule, tidy, spacing)
+        # At the end of a part of a document blocks are still open: no text fits there, and it is no error.
         known = _Known(
-            path, language, prefix, lead, found, grammar != "none", whole, gate == "whole", rule, tidy, around, closer
+            path,
+            language,
+            prefix,
+            lead,
+            found,
+            grammar != "none",
+            whole,
+            gate == "whole" and whole[1],
+            rule,
+            tidy,
+            around,
+            closer,
         )
 
         def once_mended() -> SuffixGate | None:
@@ -179,9 +191,7 @@ class OpenDocuments:
     ) -> SuffixGate:
         """The gate before ``suffix``; ``tree`` is that of the document with it."""
         language, prefix, offset = at.language, at.prefix, len(at.prefix)
-        # At the end of a part of a document blocks are still open: no text fits there, and it is no error.
-        to_the_end = at.to_the_end and at.whole[1]
-        size = len(suffix) if to_the_end else len(window(suffix))
+        size = len(suffix) if at.to_the_end else len(window(suffix))
         early = tree.early_errors(language, offset, at.path) if tree is not None and all(at.whole) else None
         lexical = LexicalCheck(prefix, suffix, language, bool(at.rule.closer) and not at.rule.closed)
         lost = at.position.state is None and at.wants_grammar and bool(language.grammar)
@@ -196,7 +206,7 @@ class OpenDocuments:
             second_judge(language, prefix, suffix, len(at.lead), all(at.whole), check, lexical, lost),
             lambda generated: [each for each in at.tidy.variants(generated) if tidy.may_fit(each)],
             at.position.outside,
-            whole=to_the_end,
+            whole=at.to_the_end,
             nothing=at.lead,
             sound=partial(sound, tree, language, prefix + suffix, check) if tree is not None else None,
             # Where macros make declarations, hardly anything tells one that ends too early from a whole one.

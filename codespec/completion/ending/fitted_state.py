@@ -12,8 +12,9 @@ from codespec.completion.ending.token_prefixes import keep_leading
 from codespec.patience import within
 from codespec.protocols import Bits, GrammarState
 
-OPERATORS = ("&", "|", "+", "=", "?")
-"""What the lines of long expressions end with; where a line may not end so, the grammar says it."""
+_GOES_ON = (*OPENERS, "&", "|", "+", "=", "?")
+"""Signs behind which the next line belongs to the same text: they open a block, or a long expression goes on. Where no
+line may end so, the grammar says it."""
 LONGEST_MASK_S = 5.0
 """Seconds that one mask may take."""
 MOST_ENDINGS = 24
@@ -206,8 +207,7 @@ class FittedState:
         length = self._cut(text)
         if length is not None and not self._says_enough(text[:length].encode()):
             return False
-        # Behind what opens a block, and behind an operator, the next line belongs to the same text.
-        if length is None or text[:length].rstrip().endswith((*OPENERS, *OPERATORS)):
+        if length is None or text[:length].rstrip().endswith(_GOES_ON):
             return True
         return _before_break(piece) in _endings(self._vocabulary) and self._fits(text[:length])
 

@@ -99,7 +99,7 @@ class SuffixGate:
         self._gave_up = False
         self._left = MOST_JUDGING
         self._answers: dict[str, str | None] = {}
-        self._elsewhere: set[str | None] = set()  # answers of ``instead``
+        self._elsewhere: set[str] = set()  # answers of ``instead``
         self._reached: dict[str, int] = {}
 
     @property
@@ -114,8 +114,9 @@ class SuffixGate:
         if text not in self._answers:
             found = self._instead.fit(text) if self._instead is not None else None
             fitting = (variant for variant in dict.fromkeys(self._variants(text)) if self._fits(variant))
+            if found is not None:
+                self._elsewhere.add(found)
             self._answers[text] = next(fitting, None) if found is None else found
-            self._elsewhere |= {found} - {None}
         return self._answers[text]
 
     @cached_property

@@ -17,7 +17,8 @@ _DATE = (
 
 def _leap_second() -> str:
     """23:59:60 UTC, in local times (RFC 3339, 5.7), with offsets of whole quarters of an hour: no place has others."""
-    fraction, ways = r"(?:\.[0-9]+)?", [r"23:59:60(?:\.[0-9]+)?[zZ]"]
+    fraction = r"(?:\.[0-9]+)?"
+    ways = [f"23:59:60{fraction}[zZ]"]
     for offset in range(-1425, 1440, 15):
         hour, minute = divmod((23 * 60 + 59 + offset) % 1440, 60)
         sign = r"\+" if offset > 0 else "-" if offset else "[+-]"
