@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 
 from codespec.completion.ending.brackets import closer_of
 from codespec.completion.ending.fitted_state import FittedState, FreeState
@@ -15,7 +15,7 @@ from codespec.completion.ending.json_spacing import SpacedState, Spacing, prepar
 from codespec.completion.ending.lexical import LexicalCheck
 from codespec.completion.ending.mended import mended
 from codespec.completion.ending.stop_rule import StopRule
-from codespec.completion.ending.suffix_gate import SuffixGate, window
+from codespec.completion.ending.suffix_gate import MOST_CLOSERS, SuffixGate, window
 from codespec.completion.ending.tidy import Tidy
 from codespec.completion.ending.tree_check import TreeCheck, second_judge, sound
 from codespec.completion.lead import lead_of
@@ -172,22 +172,27 @@ class OpenDocuments:
             closer,
         )
 
-        def once_mended() -> SuffixGate | None:
+        @cache
+        def once_mended(closes: int) -> SuffixGate | None:
             if tree is None or not all(whole) or closer or gate == "whole":
                 return None
             if tree.problems.no_worse_than(tree.problems_elsewhere(offset, len(window(suffix)))):
                 return None
-            other = mended(text, offset, tree.brackets, language)
+            other = mended(text, offset, tree.brackets, language, closes)
             if other is None:
                 return None
             return self._gate(known, other, self._mended.at(path, language, prefix + other, offset))
 
-        fit = self._gate(known, suffix, tree, once_mended)
+        fit = self._gate(known, suffix, tree, lambda made: once_mended(min(tidy.closed_by(made), MOST_CLOSERS)))
         names = Inventions(language, prefix, suffix) if all(whole) else None
         return CursorContext(found, fit if fit.available else None, lead, not fit.available, rule, tidy, spacing, names)
 
     def _gate(
-        self, at: _Known, suffix: str, tree: SyntaxTree | None, instead: Callable[[], SuffixGate | None] | None = None
+        self,
+        at: _Known,
+        suffix: str,
+        tree: SyntaxTree | None,
+        instead: Callable[[str], SuffixGate | None] | None = None,
     ) -> SuffixGate:
         """The gate before ``suffix``; ``tree`` is that of the document with it."""
         language, prefix, offset = at.language, at.prefix, len(at.prefix)

@@ -25,6 +25,7 @@ ALIKE = {"javascriptreact": "javascript", "typescriptreact": "typescript", "cpp"
 LONG = [
     ("syntax", "typescript-objects-in-arrays"),
     ("syntax", "javascript-summands"),
+    ("syntax", "javascript-iife"),
     ("gate", "typescript-unclosed-objects"),
     ("gate", "python-chain"),
     ("gate", "json-mixed"),

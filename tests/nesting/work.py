@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import cached_property
 from types import SimpleNamespace
 
+from codespec.completion.ending.mended import mended
 from codespec.completion.open_documents import OpenDocuments
 from codespec.early_errors import TooMuchToJudge
 from codespec.edits.renames import rest_of_rename
@@ -62,6 +63,7 @@ class Document:
                 tree.tokens(offset, 1000)
                 list(tree.starts(offset))
             tree.problems_elsewhere(self.offset, 1000)
+            mended(self.text, self.offset, tree.brackets, self.language, closes=2)
 
     def gate(self, grammar: str = "none", gate: str = "window") -> None:
         """What a completion asks before, and of a text, as long as there is time."""

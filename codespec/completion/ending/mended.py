@@ -7,7 +7,7 @@ it whose beginning is gone. No text at the cursor should be made to mend that.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import NamedTuple
 
 from codespec.completion.ending.brackets import CLOSERS, OPENERS
@@ -23,7 +23,7 @@ class _Opened(NamedTuple):
 
     Attributes:
         indent: of its line, in columns.
-        owed: whether the text at the cursor has to close it: the cursor's line opens it.
+        owed: whether the text at the cursor has to close it: the cursor's line opens it, or the text does close it.
     """
 
     at: int
@@ -32,12 +32,15 @@ class _Opened(NamedTuple):
     owed: bool
 
 
-def mended(text: str, offset: int, brackets: Sequence[tuple[int, str]], language: Language) -> str | None:
+def mended(
+    text: str, offset: int, brackets: Sequence[tuple[int, str]], language: Language, closes: int = 0
+) -> str | None:
     """What follows ``offset`` with the closing brackets that other lines than the cursor's want, and up to the line of
     one that closes nothing.
 
     Args:
         brackets: those in the code of ``text``.
+        closes: how many of the brackets before the cursor a text at the cursor closes.
 
     Returns:
         None where brackets are in pairs, but for those that the cursor's line opens; where one that closes nothing
@@ -46,20 +49,34 @@ def mended(text: str, offset: int, brackets: Sequence[tuple[int, str]], language
     """
     if language.id not in BALANCED - DATA:
         return None
+    owed = _innermost(brackets, offset, closes)
     # Brackets with code behind them on the cursor's line may be closed by later lines, or are the text's to close.
     for alone in (False, True):
-        found = _Mending(text, offset, alone)
+        found = _Mending(text, offset, alone, owed)
         stray = found.read(brackets)
         if stray is not None:
             end = text.rfind("\n", offset, stray) + 1
             if not text[offset:end].partition("\n")[2].strip():
                 return None
-            found = _Mending(text[:end], offset, alone)
+            found = _Mending(text[:end], offset, alone, owed)
             found.read([each for each in brackets if each[0] < end])
         suffix = found.suffix
         if suffix != text[offset:]:
             return suffix
     return None
+
+
+def _innermost(brackets: Sequence[tuple[int, str]], offset: int, count: int) -> Container[int]:
+    """Where the last ``count`` brackets stand that are open at ``offset``."""
+    waiting: list[int] = []
+    for at, sign in brackets if count else ():
+        if at >= offset:
+            break
+        if sign in OPENERS:
+            waiting.append(at)
+        elif waiting:
+            waiting.pop()
+    return frozenset(waiting[-count:] if count else ())
 
 
 class _Mending:
@@ -69,12 +86,13 @@ class _Mending:
     of it, and a line that begins with a closing bracket stands as deep as that of its opening one.
     """
 
-    def __init__(self, text: str, offset: int, alone: bool) -> None:
+    def __init__(self, text: str, offset: int, alone: bool, owed: Container[int] = ()) -> None:
         """
         Args:
             alone: whether no later line closes what the cursor's line opens and says more behind.
+            owed: where brackets stand that the text closes, on whatever line.
         """
-        self._text, self._offset, self._alone = text, offset, alone
+        self._text, self._offset, self._alone, self._owed = text, offset, alone, owed
         self._line = text.rfind("\n", 0, offset) + 1
         self._waiting: list[_Opened] = []
         self._parts: list[str] = []
@@ -95,7 +113,8 @@ class _Mending:
                 self._leave(begin, indent + (self._text[first] in CLOSERS))
             while at < end:
                 if sign in OPENERS:
-                    self._waiting.append(_Opened(at, OPENERS[sign], indent, self._line <= at < self._offset))
+                    owed = self._line <= at < self._offset or at in self._owed
+                    self._waiting.append(_Opened(at, OPENERS[sign], indent, owed))
                 elif not self._close(at, sign, indent if at == first else -1):
                     return at
                 at, sign = next(waiting)
@@ -107,7 +126,7 @@ class _Mending:
     def _drop(self) -> None:
         """Forget what the cursor's line opens and says more behind."""
         last = len(self._text[self._line : self._offset].rstrip()) + self._line - 1
-        while self._waiting and self._waiting[-1].owed and self._waiting[-1].at < last:
+        while self._waiting and self._line <= self._waiting[-1].at < last:
             self._waiting.pop()
 
     def _leave(self, begin: int, indent: int) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cached_property
 from time import perf_counter
 from typing import Protocol
 
@@ -70,8 +69,8 @@ class SuffixGate:
         sound: whether another parser finds no error in the document as it is; what the grammar refuses of the suffix
             then is the grammar's own limit, and not demanded.
         closes: whether ``close`` tries what may end a text.
-        instead: makes a gate before another suffix, where a text may fit as well: the one of this document once its
-            brackets are in pairs; None where that is this one. Asked once.
+        instead: given a text, a gate before another suffix, where it may fit as well: the one of this document once its
+            brackets are in pairs; None where that is this one.
     """
 
     def __init__(
@@ -86,10 +85,10 @@ class SuffixGate:
         nothing: str = "",
         sound: Callable[[], bool] | None = None,
         closes: bool = True,
-        instead: Callable[[], SuffixGate | None] | None = None,
+        instead: Callable[[str], SuffixGate | None] | None = None,
     ) -> None:
         self._vocabulary, self._state, self._check = vocabulary, state, check
-        self._closes, self._make_instead = closes, instead
+        self._closes, self._instead = closes, instead
         self._nothing, self._sound = nothing, sound
         self._variants = variants or (lambda text: (text,))
         self._outside = outside
@@ -112,17 +111,19 @@ class SuffixGate:
         if self._sound is not None:
             self._limit()
         if text not in self._answers:
-            found = self._instead.fit(text) if self._instead is not None else None
+            found = self._fit_elsewhere(text)
             fitting = (variant for variant in dict.fromkeys(self._variants(text)) if self._fits(variant))
             if found is not None:
                 self._elsewhere.add(found)
             self._answers[text] = next(fitting, None) if found is None else found
         return self._answers[text]
 
-    @cached_property
-    def _instead(self) -> SuffixGate | None:
+    def _fit_elsewhere(self, text: str) -> str | None:
+        if self._instead is None:
+            return None
         with self._in_time():
-            return self._make_instead() if self._make_instead is not None else None
+            gate = self._instead(text)
+        return gate.fit(text) if gate is not None else None
 
     def mends(self, fitting: str) -> bool:
         """Whether an answer of ``fit`` leaves the document in order, and not only no worse."""

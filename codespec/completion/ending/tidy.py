@@ -9,7 +9,7 @@ from functools import cached_property
 from codespec.completion.ending.brackets import CLOSERS, OPENERS, closer_of, scan
 from codespec.completion.ending.indent import Style, indented, style_of
 from codespec.completion.ending.repetition import within
-from codespec.completion.ending.stop_rule import READ, SHORT, StopRule
+from codespec.completion.ending.stop_rule import READ, SHORT, StopRule, indentation
 from codespec.languages import PLAIN, Language
 
 # An overlap with what follows the cursor is trimmed as a repetition from this length on; shorter ones
@@ -80,7 +80,7 @@ class Tidy:
         kept = (self._without_duplicates(each) for each in dict.fromkeys(self._trimmed(body)))
         closed = (self._with_closer(each) for each in kept if each is not None)
         placed = (each for body in closed for each in self._before_the_line(body))
-        return [self.lead + each for each in placed if not self._swallows(each)]
+        return [self.lead + each for each in placed if not self._swallows(each) and not self._closes_too_deep(each)]
 
     def _before_the_line(self, body: str) -> Sequence[str]:
         """``body``; before a whole line, also with a line break that keeps it apart from that line."""
@@ -101,6 +101,14 @@ class Tidy:
         opened = scan(body, self._language).broken_off
         return bool(opened) and (bool(self._rest) or closer_of(opened, self._language) != "\n")
 
+    def _closes_too_deep(self, body: str) -> bool:
+        """Whether ``body`` begins with the end of a block, and the cursor stands deeper than the line that opens it."""
+        if body[:1] != "}" or self._line.strip() or not self._begins_in_code or not self._language.quotes:
+            return False
+        before = self._prefix[-LARGEST:]
+        opened = next(reversed(scan(before, self._language).open), -1)
+        return opened >= 0 and indentation(self._line) > indentation(before[before.rfind("\n", 0, opened) + 1 :])
+
     def _with_closer(self, body: str) -> str:
         if not self._closer or self._closer in body or not body.strip():
             return body
@@ -112,6 +120,10 @@ class Tidy:
             return True
         read = scan(text.removeprefix(self.lead), self._language)
         return not read.open and not read.unmatched
+
+    def closed_by(self, text: str) -> int:
+        """How many brackets that other text opens ``text`` closes."""
+        return len(scan(text.removeprefix(self.lead), self._language).unmatched) if self._begins_in_code else 0
 
     def new(self, text: str) -> int:
         """The length of ``text`` up to where it begins to repeat the text around the cursor."""

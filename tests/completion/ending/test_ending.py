@@ -148,6 +148,11 @@ def test_a_text_that_begins_with_what_follows_ends_with_its_first_line():
         ("function f() {\n  █", "return 1;\n", "return 1;", "broken"),
         ("function f() {\n  █", "return 1;\n}\n", "return 1;\n}", "passed"),
         ("const e = {\n  a: 'b',\n  █", "c: 'd',\n", "c: 'd',", "broken"),
+        # A text may close some of them, and needs not close the others.
+        ("f(() => {\n  g(() => {\n    █", "return 1;\n  });\n", "return 1;\n  });", "broken"),
+        ("if (a) {\n  if (b) {\n    █", "c;\n  } else {\n    d;\n  }\n", "c;\n  } else {\n    d;\n  }", "broken"),
+        ("if (a) {\n  if (b) {\n    c;\n  █", "}\n", "}", "broken"),
+        ("if (a) {\n  if (b) {\n    c;\n    █", "}\n", "", "dropped"),  # where nobody would write it
         # What the line opens is closed, as ever.
         ("function f() {\n  return g(█", "1", "1)", "broken"),
         ("function f() {\n  if (a) {█", "\n    return 1;\n", "\n    return 1;\n  }", "broken"),

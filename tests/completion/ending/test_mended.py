@@ -47,6 +47,26 @@ def test_brackets_of_other_lines(language: str, text: str, expected: str | None)
     assert mended(before + after, len(before), brackets, by_id(language)) == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "closes", "expected"),
+    [
+        ("f(() => {\n  g(() => {\n    |\n", 0, "\n\n})})"),
+        ("f(() => {\n  g(() => {\n    |\n", 2, "\n\n})"),
+        ("f(() => {\n  g(() => {\n    |\n", 9, None),
+        ("f(() => {\n  g(() => {\n    |\n});\n", 2, None),  # what is left is in order
+        ("f(() => {\n  g(() => {\n    |\n});\n", 1, "\n)\n});\n"),
+        ("f(() => {\n  g(() => {|\n", 2, "\n\n})"),  # the text's own to close, counted or not
+        ("f(() => {\n  g(() => {|\n", 0, "\n\n})"),
+    ],
+)
+def test_brackets_that_a_text_closes(text: str, closes: int, expected: str | None) -> None:
+    before, _, after = text.partition("|")
+    language = by_id("javascript")
+    tree = syntax_tree(language, before + after)
+    assert tree is not None
+    assert mended(before + after, len(before), tree.brackets, language, closes) == expected
+
+
 def test_brackets_stand_where_they_do_in_characters() -> None:
     text = 'ä = "(" + f("€") // )\n'
     tree = syntax_tree(by_id("javascript"), text)
