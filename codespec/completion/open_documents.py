@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -15,8 +16,8 @@ from codespec.completion.ending.json_spacing import SpacedState, Spacing, prepar
 from codespec.completion.ending.lexical import LexicalCheck
 from codespec.completion.ending.mended import mended
 from codespec.completion.ending.stop_rule import StopRule
-from codespec.completion.ending.suffix_gate import MOST_CLOSERS, SuffixGate, window
-from codespec.completion.ending.tidy import Tidy
+from codespec.completion.ending.suffix_gate import LONGEST_WINDOW, MOST_CLOSERS, SuffixGate, window
+from codespec.completion.ending.tidy import BALANCED, DATA, Tidy
 from codespec.completion.ending.tree_check import TreeCheck, second_judge, sound
 from codespec.completion.lead import lead_of
 from codespec.completion.trees import Trees
@@ -39,6 +40,10 @@ MOST_GRAMMARS = 24
 """Compiled grammars, one for each start symbol and set of levels, that are kept in memory."""
 DEEPEST = 10_000
 """Nodes of a syntax tree, one in the other, in which texts are still judged; each costs every token and every judge."""
+DEEPEST_FED = 2_000
+"""The same before the cursor and in what has to follow it, for grammars: where operators wait for their operand, as in
+``!!!a``, the token behind them takes llguidance the square of their number (0.1 s here, and nothing can stop it)."""
+_STATEMENTS = re.compile(r"[;{}]")
 REST = 20.0
 """A refused grammar file is left alone for so many times the time that the refusal took: it may change all the time."""
 
@@ -140,6 +145,9 @@ class OpenDocuments:
         tree = self._trees.at(path, language, text, offset)
         if tree is not None and tree.depth_at(offset) > DEEPEST:
             give_up()
+        fed = len(text) if gate == "whole" else min(len(text), offset + LONGEST_WINDOW)
+        if grammar != "none" and _nests_deeply(tree, language, text[:fed]):
+            grammar = "none"
         for lead in dict.fromkeys((self.lead(text[:offset]), lead_of(text[:offset]), "")):
             if lead and not self._spells(lead):
                 continue
@@ -253,6 +261,13 @@ class OpenDocuments:
         if document is None:
             document = self._documents[key] = self._grammars.document(name, language)
         return document.at(text, offset, tree.starts if tree is not None else None, begins)
+
+
+def _nests_deeply(tree: SyntaxTree | None, language: Language, text: str) -> bool:
+    """Whether ``text`` takes llguidance too long, see ``DEEPEST_FED``; without a tree, a long statement may."""
+    if tree is not None:
+        return tree.nests_deeper(len(text), DEEPEST_FED)
+    return language.id in BALANCED - DATA and max(map(len, _STATEMENTS.split(text))) > 2 * DEEPEST_FED
 
 
 class Grammars:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from codespec.patience import check
+
 if TYPE_CHECKING:
     import tree_sitter
 
@@ -21,6 +23,23 @@ def path_to(root: tree_sitter.Node, start: int, end: int) -> list[tree_sitter.No
             break
         path.append(node)
     return path
+
+
+def nests_deeper(root: tree_sitter.Node, end: int, most: int) -> bool:
+    """Whether more than ``most`` nodes are in each other before ``end``, or what the parser could not read there may
+    become as many: chains of half as many signs may be overlooked."""
+    for start in range(0, end, max(1, most // 2)):
+        cursor = root.walk()
+        for _ in range(most):
+            check()
+            node = cursor.node
+            if node is not None and node.is_error and node.child_count > most:
+                return True
+            if cursor.goto_first_child_for_byte(start) is None:
+                break
+        else:
+            return True
+    return False
 
 
 def enter_behind(cursor: tree_sitter.TreeCursor, start: int) -> bool:

@@ -13,6 +13,7 @@ from codespec.http.apis.fields import read_fields
 from codespec.http.apis.json_shape import size_of
 from codespec.http.errors import HttpError
 from codespec.languages import by_id
+from codespec.patience import within
 from codespec.syntax.parsing import TooMuchToParse, new_parser
 from codespec.syntax.tree import syntax_tree
 from tests.nesting.documents import NESTS
@@ -71,6 +72,17 @@ def test_20_000_levels_and_more(work, name):
     began = time.process_time()
     WORK[work](document)
     assert time.process_time() - began < WHOLE
+
+
+@pytest.mark.parametrize("whole", [True, False])
+@pytest.mark.parametrize("name", ["java-unary", "java-ifs", "javascript-typeof", "c-dereferences", "c-unary"])
+def test_what_waits_for_its_end_keeps_no_grammar_busy(name, whole):
+    """llguidance takes the square of the operators for the token behind them, 35 s here, and cannot be stopped."""
+    document = Document(KINDS[name].language, *KINDS[name].text(100_000, whole))
+    began = time.process_time()
+    with within(2.0):
+        document.gate("auto")
+    assert time.process_time() - began < 10
 
 
 @pytest.mark.parametrize(
