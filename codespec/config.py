@@ -70,8 +70,11 @@ class Config:
         prefill: whether the target reads what was typed at once, before a completion is asked for.
         generate_ahead: whether the target also completes at once behind what was typed, where the editor mostly asks
             for that a moment later by itself: quicker answers, for a little more work.
-        prefetch: whether the completion after the one that is shown is made ready before that is accepted; never while
-            the machine runs on a battery.
+        prefetch: whether the completion after the one that is shown is made ready before that is accepted.
+        automatic: whether an editor gets ghost text by itself; else only by its key.
+        debounce_ms: how long the keyboard has to rest before ghost text is made that came by itself.
+        quiet: when to spare the processor: ``auto`` (on a battery and while the machine is overloaded), ``always`` or
+            ``never``. Nothing is made ahead then, and the keyboard has to rest longer.
         cache: what is kept of what the target has read.
         statistics: whether it is counted, on this machine alone, what becomes of completions.
         status: whether the client is told of the state of the models by ``codespec/status`` notifications.
@@ -102,6 +105,9 @@ class Config:
     prefill: bool = option(True, Workspace.OFF)
     generate_ahead: bool = option(True, Workspace.OFF)
     prefetch: bool = option(True, Workspace.OFF)
+    automatic: bool = option(True, Workspace.OFF)
+    debounce_ms: int = option(0, Workspace.NEVER, maximum=10_000)
+    quiet: str = option("auto", Workspace.NEVER, choices=("auto", "always", "never"))
     cache: CacheConfig = field(default_factory=CacheConfig)
     statistics: bool = option(True, Workspace.OFF)
     status: bool = option(True, Workspace.OFF)

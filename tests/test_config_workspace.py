@@ -65,7 +65,7 @@ LOOSER = {
     "remote.key_env": ("A", "HOME"),
     "remote.certificate": ("", "a"), "remote.silence_s": (1.0, 64.0), "remote.fallback": ("none", "local"),
     "target.rpc": ((), ("gpu:50052",)), "edits.mode": ("manual", "automatic"), "edits.model": ("", "big"),
-    "edits.budget_ms": (64, 100),
+    "edits.budget_ms": (64, 100), "automatic": (False, True), "debounce_ms": (64, 0), "quiet": ("always", "never"),
 }  # fmt: skip
 HARMLESS = {
     "draft", "grammar", "language.python.draft", "language.python.grammar", "gate", "temperature", "seed",

@@ -33,6 +33,7 @@ TIME = Nothing("time was up", "The time for an answer was up before a line was w
 NO_MORE = Nothing("nothing to add", "The model would end the text here")
 FOREIGN = Nothing("other language", "This cell, or its line, is in another language than the notebook")
 SWITCHED_OFF = Nothing("off here", "Completions are switched off for this language")
+BY_KEY = Nothing("by key", "Ghost text comes by its key only (`automatic = false`)")
 FAILED = Nothing("failed", "The completion failed; the log says why")
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 
@@ -243,6 +244,17 @@ def test_going_through_alternatives(kind, folder):
         editor.wait(lambda: editor.buffer() == ["abcd<bcd|20>!"])
         editor.wait(lambda: stub_says(folder, "accepted '<bcd|20>!'"))
         assert editor.saved() == ["abcd<bcd|20>!"]
+
+
+def test_it_tells_how_long_it_took(kind, folder):
+    if kind.native:
+        pytest.skip("Neovim draws")
+    with editing(kind, folder, STUB, "abc\n", options="show_latency = true") as editor:
+        editor.type("Ad")
+        editor.wait_for_ghost("<bcd|20>")
+        editor.wait(lambda: re.fullmatch(r"abcd<bcd\|20> \d+ ms", editor.row()))
+        editor.type("<M-]>")
+        editor.wait(lambda: re.fullmatch(r"abcd<bcd\|20>! \(2/3\) \d+ ms", editor.row()))
 
 
 def test_dismissed_then_tab_is_a_tab(kind, folder):

@@ -319,13 +319,16 @@ def test_the_trace_tells_where_each_token_came_from(editor):
 
 def test_settings_reach_the_server(window):
     draft = {"python": {"draft": "draft-go"}}
-    editor = window("few", {"codespec.command": REAL, "codespec.max_tokens": 3, "codespec.language": draft})
+    settings = {"codespec.max_tokens": 3, "codespec.language": draft, "codespec.showLatency": True}
+    editor = window("few", {"codespec.command": REAL, **settings})
     editor.wait_until_ready()
     path = editor.open(name(), SEARCHES)
     editor.press("Control+End")
     editor.type("def find(items):\nfor")
     editor.wait_for_ghost()
     editor.wait(lambda: "Draft: go" in editor.told(), "the draft of the settings is in force")
+    editor.wait(lambda: re.search(r"· \d+ ms$", editor.status()), "the status bar says how long it took")
+    assert re.search(r"Last completion: \d+ ms", editor.told())
     page = trace(editor)
     assert int(re.search(r"(\d+) tokens in", page.locator("p").first.inner_text())[1]) <= 3
     close_page(editor)

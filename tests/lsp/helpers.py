@@ -109,7 +109,7 @@ async def running(
 ) -> AsyncIterator[Server]:
     """A session with a server, ended in good order. It completes only when asked, unless ``options`` say otherwise."""
     if options is None or (isinstance(options, dict) and "codespec" not in options):
-        options = {"prefetch": False, "generate_ahead": False, **(options or {})}
+        options = {"prefetch": False, "generate_ahead": False, "quiet": "never", **(options or {})}
     client = Client()
     client.set_configuration(configuration or {})
     capabilities = types.ClientCapabilities(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from lsprotocol import types
 
-from codespec.completion.nothing import FAILED, FOREIGN, PRIVATE, SWITCHED_OFF, Nothing, why_nothing
+from codespec.completion.nothing import BY_KEY, FAILED, FOREIGN, PRIVATE, SWITCHED_OFF, Nothing, why_nothing
 from codespec.line_ends import line_feeds
 from codespec.lsp.completions import completing
 from codespec.lsp.handlers.awaiting import result_of
@@ -18,6 +19,7 @@ from codespec.lsp.handlers.prefetch import prefetch
 from codespec.lsp.items import Cursor, to_item
 from codespec.lsp.session import CodespecServer
 from codespec.lsp.workspace import notebooks
+from codespec.lsp.workspace.documents import Document
 from codespec.protocols import CodespecError
 
 if TYPE_CHECKING:
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+QUIET_DEBOUNCE_MS = 300
 ALTERNATIVES = 3
 """Completions for a request that the user made by a key, not by typing."""
 
@@ -43,16 +46,25 @@ async def inline_completion(
 ) -> types.InlineCompletionList | None:
     """Complete at the cursor. None, which leaves the editor's ghost text as it is, where there is no answer."""
     asked = params.context.trigger_kind == types.InlineCompletionTriggerKind.Invoked
-    answer = await find(ls, params.text_document.uri, params.position, ALTERNATIVES if asked else 1)
+    answer = await find(ls, params.text_document.uri, params.position, ALTERNATIVES if asked else 1, typing=not asked)
     if answer is None:
         return None
     found = zip(answer.completions, answer.identifiers, strict=True)
     return types.InlineCompletionList([to_item(each, answer.cursor, name) for each, name in found])
 
 
-async def find(ls: CodespecServer, uri: str, position: types.Position, count: int = 1) -> Answer | None:
-    """Completions for a position, ``count`` of them at most unless more are cached; None where the document is not
-    completed, or a newer request has come."""
+async def find(
+    ls: CodespecServer, uri: str, position: types.Position, count: int = 1, typing: bool = False
+) -> Answer | None:
+    """Completions for a position.
+
+    Args:
+        count: at most, unless more are cached.
+        typing: the editor asks by itself.
+
+    Returns:
+        None where the document is not completed, the keyboard does not rest, or a newer request has come.
+    """
     try:
         began = perf_counter()
         if count == 1:  # by itself
@@ -78,6 +90,12 @@ async def find(ls: CodespecServer, uri: str, position: types.Position, count: in
         from_memory = completions is not None
         ls.usage.requests += 1
         ls.usage.from_memory += from_memory
+        if completions is None and typing:
+            if not ls.settings.config.automatic:
+                _tell(ls, BY_KEY)
+                return Answer(cursor, (), ())
+            if not await _rests(ls, document):
+                return None
         if completions is None:
             completions = await _decode(ls, uri, request)
             if completions is None:
@@ -102,6 +120,17 @@ async def find(ls: CodespecServer, uri: str, position: types.Position, count: in
     return None
 
 
+async def _rests(ls: CodespecServer, document: Document) -> bool:
+    """Whether nothing is typed in a document for as long as the settings want that."""
+    config = ls.settings.config
+    ms = max(config.debounce_ms, QUIET_DEBOUNCE_MS if ls.power.is_quiet(config.quiet) else 0)
+    if not ms:
+        return True
+    text = document.source
+    await asyncio.sleep(ms / 1e3)
+    return document.source is text
+
+
 def _tell(ls: CodespecServer, nothing: Nothing | None) -> None:
     """Have the status say why there is nothing; None: there is something."""
     ls.usage.nothing = nothing
@@ -117,7 +146,7 @@ def _offer(
     identifiers = ls.feedback.offer(uri, row, request, [each.text for each in completions], from_memory)
     if ls.settings.config.learn and not from_memory:
         ls.feedback.document(uri, request, edited=True)
-    if ls.settings.config.prefetch and completions and not ls.power.is_on_battery():
+    if ls.settings.config.prefetch and completions and not ls.power.is_quiet(ls.settings.config.quiet):
         prefetch(ls, uri, request, completions[0].text)
     ls.reporter.touch()
     return identifiers

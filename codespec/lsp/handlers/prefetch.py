@@ -38,7 +38,9 @@ def changed(ls: CodespecServer, uri: str, changes: Sequence[types.TextDocumentCo
     if not config.for_language(request.language).enabled or ls.completions.cache.find(uri, request) is not None:
         return
     ls.completions.unasked += 1
-    if config.generate_ahead and ls.completions.unasked <= UNASKED:
+    if ls.power.is_quiet(config.quiet):
+        return
+    if config.generate_ahead and config.automatic and ls.completions.unasked <= UNASKED:
         ls.tasks.start(_complete(ls, uri, replace(request, ahead=True)))
     elif config.prefill:
         ls.decode.submit(uri, lambda completer, cancel: completer.prefill(request, cancel), ahead=True, prefill=True)

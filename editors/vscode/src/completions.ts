@@ -1,6 +1,7 @@
 // What is offered at the cursor, and what becomes of it. VS Code tells extensions of acceptances of whole items only;
 // the keys for words, lines and dismissal therefore run commands of ours, which do the same and tell the server.
 
+import { performance } from 'node:perf_hooks';
 import * as vscode from 'vscode';
 import type { Middleware } from 'vscode-languageclient/node';
 import { timed } from './log';
@@ -23,6 +24,9 @@ interface Offer {
 
 export class Completions {
   private offer: Offer | undefined;
+  /** Milliseconds from the request to the last answer with a text. */
+  tookMs: number | undefined;
+
   private readonly offered = new vscode.EventEmitter<void>();
   private readonly asked = new vscode.EventEmitter<vscode.InlineCompletionContext>();
 
@@ -40,9 +44,14 @@ export class Completions {
     if (this.settings.paused || !this.settings.completes(document.languageId, document)) {
       return undefined;
     }
+    const began = performance.now();
     const found = await next(document, position, context, token);
     if (!token.isCancellationRequested) {
       this.remember(document, position, found);
+      if (this.offer !== undefined) {
+        this.tookMs = performance.now() - began;
+      }
+      this.offered.fire();
     }
     return found;
   };
@@ -57,7 +66,6 @@ export class Completions {
       const list = Array.isArray(found) ? found : (found?.items ?? []);
       const items = list.flatMap((each) => itemOf(each, document) ?? []);
       this.offer = items.length > 0 ? { document, position, items } : undefined;
-      this.offered.fire();
     },
   );
 

@@ -39,7 +39,7 @@ function start(context: vscode.ExtensionContext): void {
   const edits = new NextEdits(running, settings, completions);
   const grammars = new FileGrammars(context, running);
   const menu = new Menu(running, settings, grammars);
-  const bar = new StatusBar(running, settings, (document) => grammars.get(document));
+  const bar = new StatusBar(running, settings, completions, (document) => grammars.get(document));
   const traces = new Traces(context, running);
   const statistics = new Panel(context, 'codespec.statistics', 'codespec: Statistics');
   const update = timed('status bar', () => bar.update());
@@ -114,7 +114,10 @@ function start(context: vscode.ExtensionContext): void {
         void offerInstallation();
       }
     }),
-    completions.onDidOffer(() => traces.refresh()),
+    completions.onDidOffer(() => {
+      traces.refresh();
+      update();
+    }),
     settings.onDidPause(() => {
       update();
       running.settingsChanged();

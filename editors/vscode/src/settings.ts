@@ -3,7 +3,7 @@ import * as vscode from 'vscode';
 export const SECTION = 'codespec';
 
 /** Settings that are the extension's own; all others are passed on to the server. */
-const OWN = new Set(['command', 'python', 'installFrom', 'pipArguments', 'enabled', 'statusBar']);
+const OWN = new Set(['command', 'python', 'installFrom', 'pipArguments', 'enabled', 'statusBar', 'showLatency']);
 
 const PAUSED = 'paused';
 

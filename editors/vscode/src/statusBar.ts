@@ -1,4 +1,5 @@
 import * as vscode from 'vscode';
+import type { Completions } from './completions';
 import type { Server } from './server';
 import type { Settings } from './settings';
 
@@ -19,6 +20,7 @@ export class StatusBar implements vscode.Disposable {
   constructor(
     private readonly server: Server,
     private readonly settings: Settings,
+    private readonly completions: Completions,
     private readonly grammarOf: (document: vscode.TextDocument) => string | undefined,
   ) {
     this.item.name = 'codespec';
@@ -91,10 +93,13 @@ export class StatusBar implements vscode.Disposable {
     const draft = draftName((document && status.drafts?.[document.languageId]) ?? status.draft);
     const rate = typeof status.acceptance === 'number' ? `, ${Math.round(status.acceptance * 100)} % of its tokens accepted` : '';
     const grammar = (document && this.grammarOf(document)) ?? status.grammar;
+    const ms = this.completions.tookMs;
+    const took = ms === undefined ? undefined : `${Math.round(ms)} ms`;
     const details = [
       `Target: ${modelName(status.target)}`,
       `Draft: ${draft}${rate}`,
       `Grammar: ${grammar ?? 'none'}`,
+      ...(took === undefined ? [] : [`Last completion: ${took}`]),
       ...(status.tokens_per_second ? [`${Math.round(status.tokens_per_second)} tokens per second`] : []),
     ];
     if (this.settings.paused) {
@@ -123,7 +128,8 @@ export class StatusBar implements vscode.Disposable {
         details: [`Nothing shown: ${status.nothing.why}`, ...details],
       };
     }
-    return { text: `$(zap) ${modelName(status.target)} · ready`, details: ['Ready', ...details] };
+    const ready = (this.settings.get<boolean>('showLatency') ? took : undefined) ?? 'ready';
+    return { text: `$(zap) ${modelName(status.target)} · ${ready}`, details: ['Ready', ...details] };
   }
 }
 

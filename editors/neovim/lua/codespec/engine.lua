@@ -11,6 +11,7 @@ local tell = require('codespec.tell')
 local M = {}
 
 local api = vim.api
+local uv = vim.uv or vim.loop
 
 M.METHOD = 'textDocument/inlineCompletion'
 M.INVOKED, M.AUTOMATIC = 1, 2 -- InlineCompletionTriggerKind
@@ -20,6 +21,7 @@ local GROUP = api.nvim_create_augroup('codespec.engine', { clear = true })
 local backend
 local attached = {} -- buffer -> client id
 local shown -- a suggestion
+local show_latency
 
 -- Where an answer belongs: it is stale anywhere else.
 function M.place()
@@ -57,10 +59,21 @@ function M.hide()
   end
 end
 
+-- What stands behind what is shown: which of several it is, and how long it took.
+local function hint()
+  local parts = {}
+  if shown.chosen and #shown.items > 1 then
+    table.insert(parts, ('(%d/%d)'):format(shown.index, #shown.items))
+  end
+  if show_latency and shown.ms then
+    table.insert(parts, ('%d ms'):format(shown.ms))
+  end
+  return #parts > 0 and table.concat(parts, ' ') or nil
+end
+
 local function paint()
-  local hint = shown.chosen and #shown.items > 1 and ('(%d/%d)'):format(shown.index, #shown.items) or nil
   next_edit.redraw() -- which goes where ghost text comes
-  backend.show(shown, M.remainder(), hint)
+  backend.show(shown, M.remainder(), hint())
 end
 
 -- Keep what still fits after the user has typed or moved; whether something does.
@@ -75,13 +88,17 @@ function M.keep()
   return true
 end
 
--- Take an answer for this place: null keeps what is shown, an empty list hides it. Returns what is shown now.
-function M.answer(result, encoding)
+-- Take an answer for this place: null keeps what is shown, an empty list hides it. Returns what is shown now. `began` is
+-- when the plugin asked for it, by `uv.hrtime`.
+function M.answer(result, encoding, began)
   if type(result) ~= 'table' then
     return shown
   end
   M.hide()
   shown = suggestion.from(result.items or result, encoding)
+  if shown and began then
+    shown.ms = (uv.hrtime() - began) / 1e6
+  end
   next_edit.redraw()
   return shown
 end
@@ -161,10 +178,11 @@ local function ask(done)
   local place = M.place()
   local params = vim.lsp.util.make_position_params(0, client.offset_encoding)
   params.context = { triggerKind = M.INVOKED }
+  local began = uv.hrtime()
   backend.forget_request()
   server.call(client, 'request', M.METHOD, params, vim.schedule_wrap(function(err, result)
     if not M.is_stale(place) and not err then
-      done(M.answer(result, client.offset_encoding))
+      done(M.answer(result, client.offset_encoding, began))
     end
   end), buffer)
 end
@@ -252,6 +270,7 @@ end
 
 function M.setup(options)
   backend = require(options.native and 'codespec.native' or 'codespec.ghost_text')
+  show_latency = options.show_latency and not options.native
   backend.setup(options)
   next_edit.setup(options)
 end

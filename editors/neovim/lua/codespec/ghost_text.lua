@@ -38,13 +38,14 @@ local function request()
   end
   local params = vim.lsp.util.make_position_params(0, client.offset_encoding)
   params.context = { triggerKind = engine.AUTOMATIC }
+  local began = uv.hrtime()
   local sent, id = server.call(client, 'request', engine.METHOD, params, vim.schedule_wrap(function(err, result)
     if number ~= latest then
       return
     end
     pending = nil
     if not err and not engine.is_stale(place) then
-      engine.answer(result, client.offset_encoding)
+      engine.answer(result, client.offset_encoding, began)
       engine.keep()
     end
   end), buffer)

@@ -16,6 +16,8 @@ M.defaults = {
   auto_trigger = true,
   -- How long the keyboard has to rest before a request; Neovim's own inline completion has its own delay.
   debounce_ms = 60,
+  -- Tell behind a completion how long it took from the request to the answer.
+  show_latency = false,
   -- Larger files are left alone: before every key Neovim goes through all lines of a file that a server knows.
   max_file_kib = 2048,
   -- Whether Neovim's own vim.lsp.inline_completion draws; nil: where there is one, which is from 0.12 on.
@@ -63,6 +65,7 @@ local RULES = {
   settings = { function(value) return type(value) == 'table' end, 'a table with the keys of codespec.toml' },
   auto_trigger = { is_boolean, 'true or false' },
   debounce_ms = { is_count, 'a number of milliseconds' },
+  show_latency = { is_boolean, 'true or false' },
   max_file_kib = { is_count, 'a number of KiB' },
   native = { is_boolean, 'true, false or nil' },
   keys = { function(value) return type(value) == 'table' end, "a table, such as { accept = '<C-l>' }" },
