@@ -16,6 +16,22 @@ from codespec.errors import CodespecError
 
 FOLDER = Path(sys.prefix) / "models"
 WAIT_S = 300
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def as_installed(folder: Path, file: Path) -> dict[str, str]:
+    """The environment of a process for which the model's package is installed in ``folder``: it is taken from there,
+    without a network."""
+    from codespec.models.catalogue import PACKAGED
+
+    package = PACKAGED[0].package
+    path = folder / package.file
+    path.parent.mkdir(parents=True)
+    path.symlink_to(file)
+    about = folder / f"{package.name.replace('-', '_')}-{package.version}.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package.name}\nVersion: {package.version}\n")
+    return {"PYTHONPATH": os.pathsep.join([str(ROOT), str(folder)])}
 
 
 def real_model():

@@ -239,12 +239,13 @@ def _transfer() -> Report:
         if reached == latest.get(what):
             return
         latest[what] = reached
-        text = f"{what} {done / 1e6:,.1f} of {size / 1e6:,.1f} MB"
+        sized = size > 1000  # else it is a count of steps
+        text = f"{what} {done / 1e6:,.1f} of {size / 1e6:,.1f} MB" if sized else what
         if child_progress.is_read():
             child_progress.tell(what, done / max(1, size))
         elif sys.stderr.isatty():
             write_own(f"{show.CLEAR_LINE}{printable(text)}" + "\n" * (done >= size), sys.stderr)
-        else:
+        elif sized or not done:
             print(text, file=sys.stderr)
 
     return report

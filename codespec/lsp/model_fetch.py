@@ -14,6 +14,9 @@ from codespec.lsp.tasks import Tasks
 from codespec.models.catalogue import known_model
 from codespec.protocols import CodespecError
 
+_COMPARING = 0.1
+"""The part of the time that is shown for what comes after a download."""
+
 
 class ModelFetch:
     """The fetching of a session; one model at a time."""
@@ -39,8 +42,10 @@ class ModelFetch:
         there = 0
 
         def show(step: str, share: float) -> None:
+            compared = step.startswith("comparing ")
+            what = f"{names[there]}: {step}" if compared else f"fetching {names[there]}"
+            share = 1 - _COMPARING * (1 - share) if compared else (1 - _COMPARING) * share
             if not step.startswith("checking "):
-                what = step if step.startswith("comparing ") else f"fetching {names[there]}"
                 progress.report(what, int(100 * (there + share) / len(names)))
 
         said = name

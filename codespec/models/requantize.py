@@ -7,8 +7,10 @@ same weights as Q8_0 take up half as much memory again, and lose next to nothing
 from __future__ import annotations
 
 import ctypes
+import itertools
 import os
 from collections import Counter
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from statistics import median
@@ -40,10 +42,13 @@ def quicker(path: Path, made: Path, report: Report) -> bool:
     try:
         if path.stat().st_size > LARGEST or not _is_slow(path):
             return False
-        report(_TRYING, 0, 1)
-        pays = _requantize(path, made) and _pays(_times(path, made))
-        report(_TRYING, 1, 1)
-        if pays:
+        steps = itertools.count()
+
+        def tell() -> None:
+            report(_TRYING, next(steps), ROUNDS + 2)
+
+        tell()
+        if _requantize(path, made) and _pays(_times(path, made, tell)):
             return True
     except (CodespecError, OSError, ImportError, ValueError):
         pass
@@ -68,17 +73,19 @@ def _requantize(path: Path, made: Path) -> bool:
     return bool(api.llama_model_quantize(os.fsencode(path), os.fsencode(made), ctypes.byref(wanted)) == 0)
 
 
-def _times(*paths: Path) -> list[tuple[float, float, float]]:
-    """For each model the medians of the seconds that reading, verifying and a single token take, measured by turns."""
+def _times(path: Path, made: Path, tell: Callable[[], None]) -> list[tuple[float, float, float]]:
+    """For each model the medians of the seconds that reading, verifying and a single token take, measured by turns;
+    ``tell`` is called before each."""
     from codespec.llama.context import Context
     from codespec.llama.model import Model
 
     with ExitStack() as held:
-        models = [held.enter_context(Model(path)) for path in paths]
+        models = [held.enter_context(Model(path)) for path in (path, made)]
         contexts = [held.enter_context(Context(model, context_length=2 * READ)) for model in models]
         sequences = [context.sequence() for context in contexts]
-        taken: list[list[tuple[float, float, float]]] = [[] for _ in paths]
+        taken: list[list[tuple[float, float, float]]] = [[] for _ in models]
         for _ in range(ROUNDS):
+            tell()
             for sequence, found in zip(sequences, taken, strict=True):
                 began = perf_counter()
                 sequence.decode(range(1, READ + 1), last=1)
@@ -88,6 +95,7 @@ def _times(*paths: Path) -> list[tuple[float, float, float]]:
                 sequence.decode([1])
                 found.append((read - began, verified - read, perf_counter() - verified))
                 sequence.rollback(0)
+        tell()
         return [tuple(map(median, zip(*each, strict=True))) for each in taken]
 
 

@@ -22,14 +22,15 @@ const options = {
 
 /**
  * A bundle that exports `modules`, functions that run one module each, those that others need before them, and `whole`,
- * which gives what the last one exports.
+ * which gives what `entry` exports.
  */
 async function buildInModules(entry, outfile, plugins = []) {
   const { metafile } = await build({ ...options, plugins, entryPoints: [entry], write: false });
   const [{ inputs }] = Object.values(metafile.outputs);
   const files = Object.keys(inputs).filter((file) => !file.startsWith('apart:'));
   const loads = files.map((file) => `() => require(${JSON.stringify(resolve(file))})`);
-  const contents = `exports.modules = [${loads}]; exports.whole = exports.modules.at(-1);`;
+  const whole = `() => require(${JSON.stringify(resolve(entry))})`;
+  const contents = `exports.modules = [${loads}]; exports.whole = ${whole};`;
   return build({ ...options, plugins, stdin: { contents, resolveDir: import.meta.dirname }, outfile });
 }
 

@@ -9,12 +9,13 @@ import sys
 
 import pytest
 from lsprotocol import types
+from real_model import as_installed
 from stand_in_hub import stand_in_hub
 
 from codespec.models.catalogue import CATALOGUE, PACKAGED
 from codespec.models.registry import EMBEDDED
 
-from .helpers import ROOT, Client, running, until
+from .helpers import Client, running, until
 
 pytestmark = pytest.mark.asyncio(loop_scope="function")
 
@@ -59,15 +60,7 @@ def soon(hub) -> dict[str, str]:
 @pytest.fixture
 def package(smollm2, tmp_path):
     """Where the model's package is installed: it is taken from there, without a network."""
-    folder, first = tmp_path / "site-packages", PACKAGED[0]
-    file = folder / first.package.file
-    file.parent.mkdir(parents=True)
-    file.symlink_to(smollm2)
-    about = folder / f"{first.package.name.replace('-', '_')}-{first.package.version}.dist-info"
-    about.mkdir()
-    text = f"Metadata-Version: 2.1\nName: {first.package.name}\nVersion: {first.package.version}\n"
-    (about / "METADATA").write_text(text)
-    return {"PYTHONPATH": os.pathsep.join([str(ROOT), str(folder)])}
+    return as_installed(tmp_path / "site-packages", smollm2)
 
 
 async def test_a_yes_fetches_and_uses_it(tmp_path, hub, answers, package):

@@ -9,6 +9,7 @@ import {
   type ServerOptions,
   type Middleware,
 } from 'vscode-languageclient/node';
+import { Bars } from './bars';
 
 /**
  * A client for one server process, which it does not start again when that dies.
@@ -21,7 +22,8 @@ export function createClient(
   configuration: () => Record<string, unknown>,
   complete: NonNullable<Middleware['provideInlineCompletionItems']>,
 ): LanguageClient {
-  return new LanguageClient('codespec', 'codespec', program, {
+  const bars = new Bars();
+  const client = new LanguageClient('codespec', 'codespec', program, {
     documentSelector: [{ scheme: 'file' }, { scheme: 'untitled' }, { scheme: 'vscode-notebook-cell' }],
     outputChannel: log,
     revealOutputChannelOn: RevealOutputChannelOn.Never,
@@ -33,6 +35,9 @@ export function createClient(
     middleware: {
       workspace: { configuration: ({ items }) => items.map(configuration) },
       provideInlineCompletionItems: complete,
+      handleWorkDoneProgress: bars.handle,
     },
   });
+  bars.follow(client);
+  return client;
 }
