@@ -147,12 +147,13 @@ def run_train(options: argparse.Namespace) -> int:
             options.target = options.target or load()[0].target.path
             return filling.run(options)
         of_run_folder = options.out is not None and (options.out / "target" / "checkpoint.pt").exists()
-        if options.model == "draft" and (options.target or options.from_logs or not of_run_folder):
+        apart = options.model == "draft" and (options.target or options.vocabulary or options.from_logs)
+        if apart or (options.model == "draft" and not of_run_folder):
             from codespec.config import load
 
             if options.passes > 1:
                 raise CodespecError("--passes is for a run folder; with a target in a GGUF file --minutes decide")
-            options.target = options.target or load()[0].target.path
+            options.target = options.target or ("" if options.vocabulary else load()[0].target.path)
             return distil.run(options)
         if options.model == "draft" and options.trim:
             raise CodespecError("--trim is for a target in a GGUF file: name it with --target")

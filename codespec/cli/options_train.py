@@ -46,6 +46,10 @@ def _add_learning(actions: argparse._SubParsersAction[argparse.ArgumentParser]) 
     draft.add_argument("--language", required=True, metavar="ID")
     draft.add_argument("--target", metavar="NAME|PATH", help="(default: the one in --out, else settings, embedded)")
     draft.add_argument(
+        "--vocabulary", type=Path, metavar="FILE",
+        help="a GGUF file or a tokenizer.json of the models that the draft is for, where none is at hand to learn from",
+    )  # fmt: skip
+    draft.add_argument(
         "--out", type=Path, metavar="DIR", help="run folder; continued if it exists (default: of its own)"
     )
     draft.add_argument(

@@ -19,7 +19,7 @@ from codespec.paths import hold, keep_private
 from codespec.protocols import CodespecError
 from codespec.train import data
 from codespec.train.judge import TOKENS, InfillingExample
-from codespec.train.teacher import Row, Teacher, packed
+from codespec.train.teacher import Row, TextTeacher, packed
 from codespec.train.texts import DraftTexts
 
 LEAST = 40
@@ -90,8 +90,8 @@ class AcceptedPacker:
         return [*self._beginning, *prompt, *middle, self._end]
 
 
-def _rows(records: Sequence[AcceptedText]) -> Callable[[Teacher, int], Iterator[Row]]:
-    def rows(teacher: Teacher, seed: int) -> Iterator[Row]:
+def _rows(records: Sequence[AcceptedText]) -> Callable[[TextTeacher, int], Iterator[Row]]:
+    def rows(teacher: TextTeacher, seed: int) -> Iterator[Row]:
         end = min(teacher.vocabulary.end_tokens)
         return AcceptedPacker(records, teacher.vocabulary, teacher.layout, end, seed).rows(teacher.length)
 

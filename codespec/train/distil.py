@@ -1,4 +1,5 @@
-"""``codespec train draft`` for a target in a GGUF file: texts, the target's lessons on them, a draft that learns those.
+"""``codespec train draft`` for a target in a GGUF file: texts, the target's lessons on them, a draft that learns those;
+and for a vocabulary alone, whose targets are not at hand: the texts say themselves what comes next.
 
 A run folder holds ``corpus.jsonl.gz``, ``manifest.json.gz``, ``lessons/``, ``checkpoint.pt``, ``log.jsonl`` and
 ``loss.svg``, and ``tokens.npy`` where the draft is trimmed; an interrupted run goes on.
@@ -27,22 +28,29 @@ from codespec.llama.model import Model
 from codespec.models.index import best_draft
 from codespec.models.info import ModelInfo, inspect
 from codespec.models.registry import file_or_model, find_target, models_folder
+from codespec.models.tokenizer_json import vocabulary_file
 from codespec.paths import data_folder
 from codespec.protocols import CodespecError
 from codespec.train import corpus
 from codespec.train.accepted import accepted_texts, run_folder
 from codespec.train.corpus import CorpusDocument
 from codespec.train.gguf_file import write_gguf_like
-from codespec.train.judge import LENGTH, DraftQuality, judge, own_weights
+from codespec.train.judge import LENGTH, DraftQuality, agreement, judge, own_weights
 from codespec.train.own_thread import in_own_thread
 from codespec.train.pipeline import say
 from codespec.train.student import Student, begin
-from codespec.train.teacher import ROWS, Lesson, Teacher, teach
+from codespec.train.teacher import ROWS, GoOn, Lesson, Teacher, TextTeacher, teach
 from codespec.train.texts import DraftTexts, of_files, split
 from codespec.train.trim import KEPT, LARGE, TrimmedVocabulary, frequent, trim_of
 
 TEACHING = 0.3
 """The share of the time in which the target reads; its lessons are learnt several times."""
+
+PREPARING = 0.05
+"""The same where texts only have to be made into tokens."""
+
+MOST_A_SECOND = 10_000
+"""Tokens that a draft learns on a fast CPU: no more are made ready."""
 
 EVALUATING_S = 40.0
 """Seconds that are left for evaluation at the end; in short runs fewer."""
@@ -67,7 +75,10 @@ def run(options: argparse.Namespace) -> int:
         CodespecError: there is nothing to learn from, or no target.
     """
     began = time.monotonic()
-    target = file_or_model(options.target) if options.target else find_target()
+    if options.vocabulary is not None:
+        target = _vocabulary(options)
+    else:
+        target = file_or_model(options.target) if options.target else find_target()
     languages = sharing_a_draft(options.language)
     if options.from_logs:
         if options.corpus or options.trim is not None:
@@ -105,6 +116,8 @@ def _train(options: argparse.Namespace, target: Path, out: Path, texts: DraftTex
     path = out / f"{name}.gguf"
     languages = sharing_a_draft(options.language)
     write_gguf_like(student.model, target, path, f"codespec {name}", options.quantization, languages, trim)
+    if options.vocabulary is not None:
+        return _kept(path, student, trim, judged, began)
     found = judge(path, target, judged, texts.places, sizes)
     old = judge(rival, target, judged, texts.places, sizes) if rival is not None else None
     better = found.first >= USEFUL and (old is None or _is_better(found, old, options.from_logs))
@@ -143,17 +156,55 @@ def _taught(
     budget: float,
 ) -> tuple[list[Path], Lesson, list[int]]:
     """Lessons to learn from, one to judge by, and the sizes of all tokens in bytes."""
-    with Teacher(target, student.model.shape.context) as teacher:
+    teaches = Teacher if options.vocabulary is None else TextTeacher
+    with teaches(target, student.model.shape.context) as teacher:
         judged = teacher.lesson(list(islice(texts.held_out(teacher, -1), ROWS)))
-        most = _least(options.max_steps, texts.tokens and -(-texts.tokens // (ROWS * teacher.length)))
+        tokens, share = texts.tokens, TEACHING
+        if options.vocabulary is not None:
+            tokens, share = int(MOST_A_SECOND * budget), PREPARING
+        most = _least(options.max_steps, tokens and -(-tokens // (ROWS * teacher.length)))
 
-        def lesson(number: int) -> Lesson:
-            return teacher.lesson(list(islice(texts.train(teacher, number), ROWS)))
+        def lesson(number: int, go_on: GoOn) -> Lesson:
+            return teacher.lesson(list(islice(texts.train(teacher, number), ROWS)), go_on)
 
-        lessons = teach(lesson, out / "lessons", began + TEACHING * budget, most)
+        now = time.monotonic()
+        lessons = teach(lesson, out / "lessons", now + share * (began + budget - now), most)
         if time.monotonic() > began + LATEST * budget:
             raise CodespecError("the target has read all the time: nothing was learnt; give more --minutes")
         return lessons, judged, [len(teacher.vocabulary.token_bytes(each)) for each in range(teacher.vocabulary.size)]
+
+
+def _vocabulary(options: argparse.Namespace) -> Path:
+    """The file with the tokens of a draft whose target is not at hand.
+
+    Raises:
+        CodespecError: it cannot be read, or other options need a target.
+    """
+    if options.target or options.from_logs:
+        raise CodespecError("--vocabulary is for a target that is not at hand: leave out --target and --from-logs")
+    return vocabulary_file(options.vocabulary)
+
+
+def _kept(path: Path, student: Student, trim: TrimmedVocabulary | None, judged: Lesson, began: float) -> int:
+    """Tell what a draft knows that no target has read, and put it where `auto` finds it."""
+    model = own_weights(path)
+    assert model is not None
+    right = agreement(model, judged, trim)
+    summary = {
+        "parameters": student.model.parameter_count(),
+        "vocabulary": student.model.shape.vocabulary,
+        "steps": student.steps,
+        "tokens": student.tokens,
+        "minutes": round((time.monotonic() - began) / 60, 1),
+        "right": right,
+    }
+    path.with_suffix(".json").write_text(json.dumps(summary, indent=1) + "\n", "utf-8")
+    print(f"{path}: right at {right:.1%} of the next tokens of files that it has not seen")
+    if right < USEFUL:
+        print("that is too little to be of use; give more --minutes or a larger --corpus")
+        return 1
+    print(f"{_install(path)}: `auto` finds it for targets with this vocabulary; ten minutes of --from with one fit it")
+    return 0
 
 
 def _least(*limits: int | None) -> int | None:

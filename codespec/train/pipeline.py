@@ -171,7 +171,9 @@ def learn_in_passes(student: Student, teacher: TorchTeacher, passes: int, max_st
     began, seconds = time.monotonic(), student.recipe.minutes * 60
     steps = passes * ROWS // student.recipe.rows  # for a lesson
     most = -(-max_steps // steps) if max_steps else None
-    lessons = teach(teacher.lesson, student.folder / "lessons", began + seconds / (1 + passes), most)
+    lessons = teach(
+        lambda number, _: teacher.lesson(number), student.folder / "lessons", began + seconds / (1 + passes), most
+    )
     student.train(lessons, began + seconds, max_steps or student.steps + steps * len(lessons))
 
 

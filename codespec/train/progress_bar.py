@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from types import TracebackType
 
 from tqdm import tqdm
 
 from codespec import child_progress
+
+TICK_S = 5.0
+"""A step of the work may take minutes on a busy machine; meanwhile the bar moves with the clock."""
 
 
 class ProgressBar:
@@ -17,15 +22,30 @@ class ProgressBar:
         self._read = child_progress.is_read()
         self._bar = tqdm(total=max(1, round(seconds)), unit="s", desc=step, disable=self._read)
         self._seconds = max(1.0, seconds)
+        self._last = 0.0, time.monotonic()
+        self._over = threading.Event()
+        self._clock = threading.Thread(target=self._tick, name="progress", daemon=True)
 
     def __enter__(self) -> ProgressBar:
+        self._clock.start()
         return self
 
     def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+        self._over.set()
+        self._clock.join()
         self._bar.close()
 
     def at(self, seconds: float) -> None:
         """Show that so many seconds have passed."""
+        self._last = seconds, time.monotonic()
+        self._show(seconds)
+
+    def _tick(self) -> None:
+        while not self._over.wait(TICK_S):
+            seconds, then = self._last
+            self._show(seconds + time.monotonic() - then)
+
+    def _show(self, seconds: float) -> None:
         if self._read:
             percent = min(100, int(100 * seconds / self._seconds))
             if percent > self._told:

@@ -98,7 +98,8 @@ class Student(Learner):
                 if self.trim is not None:
                     lesson = self.trim.lesson(lesson)
                 order = chooser.sample(range(len(lesson.tokens)), len(lesson.tokens))
-                for start in range(0, len(order) - size + 1, size):
+                # What is left of a lesson is another time's, but for one of fewer rows than a step.
+                for start in range(0, max(1, len(order) - size + 1), size):
                     yield lesson, order[start : start + size]
 
     def _step(self, lesson: Lesson, rows: list[int], factor: float) -> float:

@@ -1,4 +1,5 @@
-"""A target in a GGUF file as the teacher of drafts: its likeliest tokens at every position of texts."""
+"""A target in a GGUF file as the teacher of drafts: its likeliest tokens at every position of texts; and a vocabulary,
+which makes lessons of the texts alone."""
 
 from __future__ import annotations
 
@@ -25,6 +26,13 @@ LIKELIEST = 16
 
 ROWS = 32
 """Of a lesson."""
+
+GoOn: TypeAlias = "Callable[[], bool]"
+
+
+def _always() -> bool:
+    return True
+
 
 Row: TypeAlias = "tuple[list[int], list[bool]]"
 """Tokens, and whether each of all but the first is to be learnt."""
@@ -62,7 +70,49 @@ class Lesson:
             return cls(**{name: found[name] for name in ("tokens", "learnt", "ids", "shares")})
 
 
-class Teacher:
+class TextTeacher:
+    """A vocabulary whose texts say themselves what comes next; close it after use.
+
+    Args:
+        path: a GGUF file; of its weights nothing is loaded.
+        length: of the rows.
+
+    Raises:
+        CodespecError: it cannot be loaded.
+    """
+
+    def __init__(self, path: Path, length: int, vocabulary_only: bool = True) -> None:
+        self.model = Model(path, vocabulary_only=vocabulary_only)
+        self.vocabulary = self.model.vocabulary
+        self.layout = fim_format(self.model)
+        self.length = length
+
+    def lesson(self, rows: Sequence[Row], go_on: GoOn = _always) -> Lesson:
+        """The lesson of ``rows``, each of ``length + 1`` tokens; of the first ones, where ``go_on`` says no."""
+        said = [self._read(tokens) for number, (tokens, _) in enumerate(rows) if number == 0 or go_on()]
+        return Lesson(
+            np.asarray([tokens for tokens, _ in rows[: len(said)]], np.int32),
+            np.asarray([learnt for _, learnt in rows[: len(said)]], np.bool_),
+            np.stack([ids for ids, _ in said]),
+            np.stack([shares for _, shares in said]),
+        )
+
+    def _read(self, tokens: Sequence[int]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float16]]:
+        following = np.asarray(tokens[1:], np.int32)[:, None]
+        return following, np.ones(following.shape, np.float16)
+
+    def close(self) -> None:
+        """Free the model."""
+        self.model.close()
+
+    def __enter__(self) -> TextTeacher:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class Teacher(TextTeacher):
     """A target that reads rows of tokens; close it after use.
 
     Args:
@@ -73,28 +123,15 @@ class Teacher:
     """
 
     def __init__(self, path: Path, length: int, threads: int = 0) -> None:
-        self.model = Model(path)
-        self.vocabulary = self.model.vocabulary
-        self.layout = fim_format(self.model)
-        self.length = length
+        super().__init__(path, length, vocabulary_only=False)
         self._context = Context(self.model, context_length=length + 1, threads=threads, batch=_CHUNK)
         self._sequence = self._context.sequence()
-
-    def lesson(self, rows: Sequence[Row]) -> Lesson:
-        """The lesson of ``rows``, each of ``length + 1`` tokens."""
-        said = [self._read(tokens[:-1]) for tokens, _ in rows]
-        return Lesson(
-            np.asarray([tokens for tokens, _ in rows], np.int32),
-            np.asarray([learnt for _, learnt in rows], np.bool_),
-            np.stack([ids for ids, _ in said]),
-            np.stack([shares for _, shares in said]),
-        )
 
     def _read(self, tokens: Sequence[int]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float16]]:
         self._sequence.rollback(0)
         ids, shares = [], []
-        for start in range(0, len(tokens), _CHUNK):
-            logits = self._sequence.decode(tokens[start : start + _CHUNK])
+        for start in range(0, len(tokens) - 1, _CHUNK):
+            logits = self._sequence.decode(tokens[start : min(start + _CHUNK, len(tokens) - 1)])
             best, share = likeliest(logits)
             ids.append(best)
             shares.append(share)
@@ -103,32 +140,30 @@ class Teacher:
     def close(self) -> None:
         """Free the model and its context."""
         self._context.close()
-        self.model.close()
-
-    def __enter__(self) -> Teacher:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+        super().close()
 
 
-def teach(lesson: Callable[[int], Lesson], folder: Path, until: float, most: int | None = None) -> list[Path]:
+def teach(lesson: Callable[[int, GoOn], Lesson], folder: Path, until: float, most: int | None = None) -> list[Path]:
     """Files of lessons, one at least: of earlier runs, and new ones until the time ``until`` (of ``monotonic``).
 
     Args:
-        lesson: makes one, the same for the same number.
+        lesson: makes one, the same for the same number, and asks between its rows whether to go on.
         most: how many are wanted, those of earlier runs included; None: as many as there is time for.
     """
     folder.mkdir(parents=True, exist_ok=True)
     found = sorted(folder.glob("lesson-*.npz"))
     began = time.monotonic()
     with ProgressBar(READS, until - began) as bar:
+
+        def go_on() -> bool:
+            bar.at(time.monotonic() - began)
+            return time.monotonic() < until
+
         while not found or (time.monotonic() < until and (most is None or len(found) < most)):
             path = folder / f"lesson-{len(found):05d}.npz"
-            made = lesson(len(found))
+            made = lesson(len(found), go_on)
             made.save(path)
             found.append(path)
-            bar.at(time.monotonic() - began)
             bar.note(f"{len(found) * made.learnt.size / 1e6:.2f}M tokens")
     return found
 

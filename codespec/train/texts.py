@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from codespec.train import data
 from codespec.train.corpus import CorpusDocument
 from codespec.train.judge import InfillingExample, line_ends
-from codespec.train.teacher import Row, SamplePacker, Teacher
+from codespec.train.teacher import Row, SamplePacker, TextTeacher
 
 HELD_OUT = 0.1
 """Of the files of a corpus that is a single package; of others whole packages are held out."""
@@ -27,8 +27,8 @@ class DraftTexts:
         passes: how often the draft learns what the target has read, at most; None: no limit.
     """
 
-    train: Callable[[Teacher, int], Iterator[Row]]
-    held_out: Callable[[Teacher, int], Iterator[Row]]
+    train: Callable[[TextTeacher, int], Iterator[Row]]
+    held_out: Callable[[TextTeacher, int], Iterator[Row]]
     places: Sequence[InfillingExample]
     files: Sequence[CorpusDocument] = ()
     tokens: int | None = None
@@ -38,7 +38,7 @@ class DraftTexts:
 def of_files(train: Sequence[CorpusDocument], held_out: Sequence[CorpusDocument]) -> DraftTexts:
     """The texts of files, from which rows are drawn by language and length."""
 
-    def rows(documents: Sequence[CorpusDocument]) -> Callable[[Teacher, int], Iterator[Row]]:
+    def rows(documents: Sequence[CorpusDocument]) -> Callable[[TextTeacher, int], Iterator[Row]]:
         return lambda teacher, seed: _packer(teacher, documents, seed).rows(teacher.length)
 
     return DraftTexts(rows(train), rows(held_out), line_ends(held_out), train)
@@ -54,7 +54,7 @@ def split(documents: Sequence[CorpusDocument]) -> tuple[list[CorpusDocument], li
     return order[count:], order[:count]
 
 
-def _packer(teacher: Teacher, documents: Sequence[CorpusDocument], seed: int) -> SamplePacker:
+def _packer(teacher: TextTeacher, documents: Sequence[CorpusDocument], seed: int) -> SamplePacker:
     languages = {each.language: 1.0 for each in documents}
     end = min(teacher.vocabulary.end_tokens)
     return SamplePacker(data.RowSampler(documents, languages, seed), teacher.vocabulary, teacher.layout, end, seed)

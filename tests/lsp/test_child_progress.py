@@ -1,5 +1,7 @@
 """What children of the language server tell of their progress."""
 
+import time
+
 import pytest
 
 from codespec import child_progress
@@ -29,6 +31,17 @@ def test_a_training_tells_each_percent_once(monkeypatch, capsys):
             bar.at(seconds)
     heard = [child_progress.heard(line) for line in capsys.readouterr().err.splitlines()]
     assert heard == [(child_progress.READS, share) for share in (0.0, 0.01, 1.0)]
+
+
+def test_a_step_that_takes_long_moves_the_bar(monkeypatch, capsys):
+    monkeypatch.setenv(child_progress.VARIABLE, "json")
+    monkeypatch.setattr("codespec.train.progress_bar.TICK_S", 0.1)
+    with ProgressBar(child_progress.LEARNS, 10.0) as bar:
+        bar.at(5.0)
+        time.sleep(0.5)
+    shares = [found[1] for line in capsys.readouterr().err.splitlines() if (found := child_progress.heard(line))]
+    assert shares[0] == 0.5
+    assert shares[-1] >= 0.53
 
 
 def test_without_such_a_parent_a_training_shows_a_bar(monkeypatch, capsys):

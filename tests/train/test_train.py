@@ -6,9 +6,12 @@ import json
 import math
 import shutil
 import sysconfig
+import time
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
+import gguf
 import marked_vocabulary
 import numpy as np
 import pytest
@@ -25,9 +28,10 @@ from codespec.models.fim import fim_format  # noqa: E402
 from codespec.models.info import inspect  # noqa: E402
 from codespec.protocols import CodespecError, Limits  # noqa: E402
 from codespec.train import corpus, data, gguf_file, judge, pipeline, tokenizer  # noqa: E402
-from codespec.train.model import TINY  # noqa: E402
+from codespec.train.model import TINY, TINY_DRAFT, Llama  # noqa: E402
 from codespec.train.own_thread import in_own_thread  # noqa: E402
-from codespec.train.teacher import SamplePacker  # noqa: E402
+from codespec.train.student import Student  # noqa: E402
+from codespec.train.teacher import Lesson, SamplePacker  # noqa: E402
 from codespec.train.torch_teacher import TorchTeacher  # noqa: E402
 from codespec.train.train import Recipe, TrainingRun, separators_of  # noqa: E402
 from codespec.train.trim import frequent, trim_of  # noqa: E402
@@ -247,6 +251,45 @@ def test_a_draft_for_a_gguf_target(distilled, run_folder):
         assert not engine.notes
     finally:
         engine.close()
+
+
+def test_a_draft_for_a_vocabulary_alone(distilled, run_folder, monkeypatch, capsys):
+    out, _ = distilled
+    monkeypatch.setenv("CODESPEC_DATA", str(out / "others"))
+    monkeypatch.setenv("CODESPEC_CACHE", str(out / "cache"))
+    source = json.loads((out / "run" / "run.json").read_text())["corpus"]
+    # No weights are read.
+    vocabulary = out / "vocabulary.gguf"
+    reader = gguf.GGUFReader(run_folder / "target.gguf")
+    first = min(tensor.data_offset for tensor in reader.tensors)
+    whole = bytearray((run_folder / "target.gguf").read_bytes())
+    whole[first:] = bytes(len(whole) - first)
+    vocabulary.write_bytes(whole)
+    options = ["train", "draft", "--vocabulary", str(vocabulary), "--language", "python", "--size", "tiny"]
+    options += ["--minutes", "0.5", "--name", "of-texts", "--out", str(out / "texts")]
+    assert main([*options, "--corpus", *source]) == 0
+    assert "right at" in capsys.readouterr().out
+    installed = out / "others" / "models" / "of-texts.gguf"
+    assert inspect(installed).vocabulary == inspect(run_folder / "target.gguf").vocabulary
+    assert json.loads((out / "texts" / "of-texts.json").read_text())["right"] > 0.1
+    found = Lesson.load(min((out / "texts" / "lessons").glob("*.npz")))
+    assert (found.ids[..., 0] == found.tokens[:, 1:]).all()
+    assert (found.shares == 1).all()
+    # And the target teaches it the rest.
+    more = ["train", "draft", "--target", str(run_folder / "target.gguf"), "--language", "python", "--size", "tiny"]
+    more += ["--minutes", "0.3", "--from", str(installed), "--out", str(out / "rest"), "--corpus", *source]
+    assert main(more) in (0, 1)
+    assert json.loads((out / "rest" / "draft-python-target.json").read_text())["from"] == str(installed)
+
+
+def test_a_lesson_of_fewer_rows_than_a_step(distilled, tmp_path):
+    out, _ = distilled
+    lesson = Lesson.load(min((out / "run" / "lessons").glob("*.npz")))
+    short = Lesson(*(getattr(lesson, name)[:1] for name in ("tokens", "learnt", "ids", "shares")))
+    short.save(tmp_path / "lesson-00000.npz")
+    student = Student(Llama(replace(TINY_DRAFT, vocabulary=TINY.vocabulary)), Recipe(rows=4), tmp_path)
+    student.train([tmp_path / "lesson-00000.npz"], time.monotonic() + 60, 2)
+    assert student.steps == 2
 
 
 def test_a_new_draft_goes_on_from_the_old_one(distilled):

@@ -153,6 +153,9 @@ def test_the_likeliest_tokens():
         (("--corpus", "nowhere"), "nowhere: no such folder"),
         (("--target", "nonesuch", "--corpus", "."), "no model 'nonesuch'"),
         (("--passes", "2", "--corpus", "."), "--passes is for a run folder"),
+        (("--vocabulary", "none.gguf", "--corpus", "."), "none.gguf"),
+        (("--vocabulary", "a.gguf", "--target", "b", "--corpus", "."), "leave out --target"),
+        (("--vocabulary", "a.gguf", "--from-logs"), "leave out --target and --from-logs"),
     ],
 )
 def test_what_a_draft_cannot_be_trained_from(tmp_path, monkeypatch, capsys, arguments, message):
