@@ -10,7 +10,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cache, partial
 
-from codespec.completion.ending.brackets import closer_of
+from codespec.completion.ending.brackets import closer_of, tokens
 from codespec.completion.ending.fitted_state import FittedState, FreeState
 from codespec.completion.ending.json_spacing import SpacedState, Spacing, prepare
 from codespec.completion.ending.lexical import LexicalCheck
@@ -146,11 +146,13 @@ class OpenDocuments:
         if tree is not None and tree.depth_at(offset) > DEEPEST:
             give_up()
         fed = len(text) if gate == "whole" else min(len(text), offset + LONGEST_WINDOW)
-        if grammar != "none" and _nests_deeply(tree, language, text[:fed]):
-            grammar = "none"
+        deep = grammar != "none" and _nests_deeply(tree, language, text[:fed])
         for lead in dict.fromkeys((self.lead(text[:offset]), lead_of(text[:offset]), "")):
             if lead and not self._spells(lead):
                 continue
+            if deep:
+                found = GrammarPosition(None, "none (the document nests too deeply)")
+                break
             found = self._grammar_at(path, language, grammar, text, offset - len(lead), tree, whole[0])
             if found.state is None or not lead or self._takes(found.state.copy(), lead):
                 break  # else the grammar has nothing to say where the lead begins, or says that it is wrong
@@ -267,7 +269,14 @@ def _nests_deeply(tree: SyntaxTree | None, language: Language, text: str) -> boo
     """Whether ``text`` takes llguidance too long, see ``DEEPEST_FED``; without a tree, a long statement may."""
     if tree is not None:
         return tree.nests_deeper(len(text), DEEPEST_FED)
-    return language.id in BALANCED - DATA and max(map(len, _STATEMENTS.split(text))) > 2 * DEEPEST_FED
+    if language.id not in BALANCED - DATA or not _has_long_statement(text):
+        return False
+    code = tokens(language).sub(lambda found: "" if found.lastgroup else found[0], text)
+    return _has_long_statement("".join(code.split()))
+
+
+def _has_long_statement(code: str) -> bool:
+    return max(map(len, _STATEMENTS.split(code))) > 2 * DEEPEST_FED
 
 
 class Grammars:

@@ -25,7 +25,7 @@ def path_to(root: tree_sitter.Node, start: int, end: int) -> list[tree_sitter.No
     return path
 
 
-def nests_deeper(root: tree_sitter.Node, end: int, most: int) -> bool:
+def is_deeper(root: tree_sitter.Node, end: int, most: int) -> bool:
     """Whether more than ``most`` nodes are in each other before ``end``, or what the parser could not read there may
     become as many: chains of half as many signs may be overlooked."""
     for start in range(0, end, max(1, most // 2)):

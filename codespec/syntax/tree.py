@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from codespec.languages import Language
 from codespec.syntax.brackets import brackets_in
-from codespec.syntax.descent import LineStarts, nests_deeper, path_to
+from codespec.syntax.descent import LineStarts, is_deeper, path_to
 from codespec.syntax.kinds import DEFINITIONS, IN_STRINGS, LISTS, STRING
 from codespec.syntax.leaves import Role, leaves_in
 from codespec.syntax.parsing import Parser, TooMuchToParse, new_parser
@@ -363,7 +363,7 @@ class SyntaxTree:
     def nests_deeper(self, end: int, most: int) -> bool:
         """Whether more than about ``most`` nodes are in each other before ``end``, or may be once what the parser could
         not read is complete."""
-        return nests_deeper(self._root, self._byte(end), most)
+        return is_deeper(self._root, self._byte(end), most)
 
     def _path_to(self, place: int) -> list[tree_sitter.Node]:
         # A comment of one line holds the place behind its last character, too.

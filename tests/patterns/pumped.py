@@ -38,6 +38,7 @@ GROWTH = 2.0
 _LONG = 8  # a repetition that may be as long counts as one
 _ALPHABET = [*map(chr, range(9, 14)), *map(chr, range(32, 127)), "\0", "é", "ſ", "\u2028", "中"]
 _MOST_SIGNS = 10
+_WIDEST = 300
 
 
 @dataclass(frozen=True)
@@ -124,15 +125,16 @@ def attacks(pattern: re.Pattern[Any]) -> Iterator[tuple[str, str, str]]:
             pumps[before, body] = None
             pumps["", before + body] = None
             pumps["", before + body * 3] = None
-        for sign in signs:
+        for sign in dict.fromkeys((*signs, *_read_twice(list(tree)))):
             pumps[before, sign] = None
-    ends = ("", "\0", "\n")
+    # A text that is too short for any match fails at once, and the next one may take hours.
+    ends = ("\0" * max(1, min(tree.getwidth()[0], _WIDEST)), "", "\n")
     for (before, pump), end in itertools.product(pumps, ends):
         if pump:
             yield before, pump, end
     for left, right in itertools.product(signs, repeat=2):
         if left != right:
-            yield "", left + right, "\0"
+            yield "", left + right, ends[0]
 
 
 def _signs(source: str, pattern: re.Pattern[Any]) -> list[str]:
@@ -146,6 +148,17 @@ def _signs(source: str, pattern: re.Pattern[Any]) -> list[str]:
     # Those first that many parts match: where parts compete for a text, there are many ways to read it.
     order = sorted(found, key=lambda each: (not each[0], -sum(each)))
     return [found[each] for each in order[:_MOST_SIGNS]]
+
+
+def _read_twice(items: list[Any]) -> Iterator[str]:
+    """A character for each choice that two of its alternatives begin with: repeated, it is read in ever more ways."""
+    for operator, value in items:
+        if operator is constants.BRANCH:
+            firsts = [next(iter(_kinds(list(part))), None) for part in value[1]]
+            same = (each for each in _ALPHABET if sum(kind is not None and _holds(kind, each) for kind in firsts) > 1)
+            yield from itertools.islice(same, 1)
+        for inner in _inner(operator, value):
+            yield from _read_twice(list(inner))
 
 
 def _kinds(items: Any) -> Iterator[Any]:

@@ -75,6 +75,8 @@ def _shortened(pattern: str) -> str:
 def scoped(pattern: str) -> str:
     """A pattern of Rust, with flags for the rest of a group, as Python writes it."""
     pattern = pattern.replace(r"\z", r"\Z").replace("[:alnum:]", "A-Za-z0-9")
+    # `\r` is both of these: what Rust reads in linear time, Python would in ways that double with each.
+    pattern = pattern.replace(r"(?:.|[\n\r])", r"[\s\S]")
     while found := re.search(r"(?<!\\)\(\?([imsx]+)\)", pattern):
         end = _end_of_group(pattern, found.end())
         inner = pattern[found.end() : end]
