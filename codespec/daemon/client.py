@@ -25,7 +25,7 @@ MOST_RESTARTS = 5
 """Ends of the process within ``RESTARTS_S`` seconds, after which it is not started again."""
 RESTARTS_S = 60.0
 
-STATUS_S = 1.0
+STATUS_S = 0.7
 """How long ``status`` waits for the process."""
 
 _TRIES = 4
