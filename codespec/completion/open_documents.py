@@ -145,8 +145,8 @@ class OpenDocuments:
         tree = self._trees.at(path, language, text, offset)
         if tree is not None and tree.depth_at(offset) > DEEPEST:
             give_up()
-        fed = len(text) if gate == "whole" else min(len(text), offset + LONGEST_WINDOW)
-        deep = grammar != "none" and _nests_deeply(tree, language, text[:fed])
+        fed = text if gate == "whole" else text[: offset + LONGEST_WINDOW]
+        deep = grammar != "none" and _nests_deeply(tree, language, fed)
         for lead in dict.fromkeys((self.lead(text[:offset]), lead_of(text[:offset]), "")):
             if lead and not self._spells(lead):
                 continue
@@ -182,20 +182,29 @@ class OpenDocuments:
             closer,
         )
 
-        @cache
-        def once_mended(closes: int) -> SuffixGate | None:
-            if tree is None or not all(whole) or closer or gate == "whole":
-                return None
-            if tree.problems.no_worse_than(tree.problems_elsewhere(offset, len(window(suffix)))):
-                return None
-            other = mended(text, offset, tree.brackets, language, closes)
-            if other is None:
-                return None
-            return self._gate(known, other, self._mended.at(path, language, prefix + other, offset))
-
-        fit = self._gate(known, suffix, tree, lambda made: once_mended(min(tidy.closed_by(made), MOST_CLOSERS)))
+        fit = self._gate(known, suffix, tree, self._once_mended(known, suffix, tree if gate != "whole" else None))
         names = Inventions(language, prefix, suffix) if all(whole) else None
         return CursorContext(found, fit if fit.available else None, lead, not fit.available, rule, tidy, spacing, names)
+
+    def _once_mended(self, at: _Known, suffix: str, tree: SyntaxTree | None) -> Callable[[str], SuffixGate | None]:
+        """Given a text, the gate before ``suffix`` once its brackets are in pairs, but for those that the text closes;
+        None where they are already, or nothing is to be mended."""
+        offset = len(at.prefix)
+        if tree is None or not all(at.whole) or at.closer:
+            return lambda _: None
+
+        @cache
+        def in_order() -> bool:
+            return tree.problems.no_worse_than(tree.problems_elsewhere(offset, len(window(suffix))))
+
+        @cache
+        def closing(count: int) -> SuffixGate | None:
+            other = mended(at.prefix + suffix, offset, tree.brackets, at.language, count)
+            if other is None:
+                return None
+            return self._gate(at, other, self._mended.at(at.path, at.language, at.prefix + other, offset))
+
+        return lambda text: None if in_order() else closing(min(at.tidy.closed_by(text), MOST_CLOSERS))
 
     def _gate(
         self,
