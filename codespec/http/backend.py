@@ -15,7 +15,7 @@ from codespec.errors import CodespecError
 from codespec.protocols import Cancel
 from codespec.worker.decode_thread import DecodeThread
 from codespec.worker.editing_completer import EditingCompleter
-from codespec.worker.jobs import OTHER_CLIENT, Job
+from codespec.worker.jobs import OTHER_CLIENT, QUESTION, Job
 
 if TYPE_CHECKING:
     from codespec.config import Config
@@ -32,13 +32,20 @@ class Backend(Protocol):
         """``loading``, ``ready`` or ``failed``."""
         ...
 
-    def submit(self, work: Work, documents: Iterable[Request] = (), engine: Engine | None = None) -> Job:
+    def submit(
+        self,
+        work: Work,
+        documents: Iterable[Request] = (),
+        engine: Engine | None = None,
+        question: bool = False,
+    ) -> Job:
         """Have work done in the decode thread; editors' requests go first, and stop it. It is done again, with the
         model on this machine, where an engine elsewhere is away.
 
         Args:
             documents: texts of files that the model is shown; private ones are sent nowhere.
             engine: with which it was begun; None: it was not.
+            question: it takes milliseconds: it goes before editors' requests, and stops none.
         """
         ...
 
@@ -59,11 +66,17 @@ class OwnModels:
         """As ``Backend.state``."""
         return self._decode.state
 
-    def submit(self, work: Work, documents: Iterable[Request] = (), engine: Engine | None = None) -> Job:
+    def submit(
+        self,
+        work: Work,
+        documents: Iterable[Request] = (),
+        engine: Engine | None = None,
+        question: bool = False,
+    ) -> Job:
         """As ``Backend.submit``."""
         name = f"http {next(self._numbers)}"
         given = lambda worker, cancel: _done(work, worker, cancel, documents, engine)  # noqa: E731
-        return self._decode.submit(name, given, gives_way=OTHER_CLIENT)
+        return self._decode.submit(name, given, gives_way=QUESTION if question else OTHER_CLIENT)
 
 
 class SharedModels:
@@ -97,14 +110,22 @@ class SharedModels:
             self.state = "failed"
             self._report(str(error) if isinstance(error, CodespecError) else type(error).__name__)
 
-    def submit(self, work: Work, documents: Iterable[Request] = (), engine: Engine | None = None) -> Job:
+    def submit(
+        self,
+        work: Work,
+        documents: Iterable[Request] = (),
+        engine: Engine | None = None,
+        question: bool = False,
+    ) -> Job:
         """As ``Backend.submit``."""
 
         def run(models: Models, cancel: Cancel) -> Any:
             with models.running(cancel):
                 return _done(work, self._completer, cancel, documents, engine)
 
-        return self._decode.submit(self._name(next(self._numbers)), run, gives_way=OTHER_CLIENT)
+        return self._decode.submit(
+            self._name(next(self._numbers)), run, gives_way=QUESTION if question else OTHER_CLIENT
+        )
 
     def close(self) -> None:
         """Give the engine back."""

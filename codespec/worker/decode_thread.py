@@ -9,7 +9,7 @@ from concurrent.futures import Future
 from time import monotonic, perf_counter
 from typing import TYPE_CHECKING, Any
 
-from codespec.worker.jobs import Job, Priority, Task, Worker
+from codespec.worker.jobs import QUESTION, Job, Priority, Task, Worker
 from codespec.worker.malloc_trim import Trimmer
 from codespec.worker.times import Times
 
@@ -95,7 +95,8 @@ class DecodeThread:
             ahead: nobody waits for it yet. Such a job runs only if nothing else is to be done, and is stopped by
                 whatever comes, of any document; a newer one takes its place.
             prefill: it only reads a prompt, a step of which is always finished.
-            gives_way: somebody waits for it, but requests that give way less go first, and one that comes stops it.
+            gives_way: somebody waits for it, but requests that give way less go first, and one that comes stops it;
+                see ``Job``.
         """
         job = Job(document, work, ahead, prefill, key, gives_way)
         with self._changed:
@@ -127,7 +128,8 @@ class DecodeThread:
 
     @staticmethod
     def _stops(job: Job, running: Job) -> bool:
-        return running.ahead or running.document == job.document or running.gives_way > job.gives_way
+        goes_first = running.gives_way > job.gives_way != QUESTION
+        return running.ahead or running.document == job.document or goes_first
 
     def _ahead_of(self, job: Job) -> Job | None:
         """A job ahead with the document and key of ``job``, if one runs or waits."""

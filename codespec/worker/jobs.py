@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-EDIT, OTHER_CLIENT = 1, 2
+QUESTION, EDIT, OTHER_CLIENT = -1, 1, 2
 """How much next edits, and the requests of clients that are no editors, give way."""
 
 
@@ -106,7 +106,8 @@ class Job:
         prefill: only a prompt is read; a step of that is always finished.
         key: equal for jobs that ask for the same; None is like no other.
         gives_way: somebody waits for it, and yet every request that somebody waits for and that gives way less goes
-            first, and stops it: 0 for completions, then ``EDIT``, then ``OTHER_CLIENT``.
+            first, and stops it: 0 for completions, then ``EDIT``, then ``OTHER_CLIENT``; ``QUESTION``, which takes
+            milliseconds, goes before all of them, and stops none.
         overtaken: whether it was stopped for such a request, and may be submitted again.
         stopped: when it was stopped, in seconds of ``perf_counter``; 0 if it was not.
         reading: whether it was stopped while a prompt was read.

@@ -8,7 +8,7 @@ import pytest
 from decode_gate import WAIT_S, Gate, Idler, load, submit
 
 from codespec.worker.decode_thread import DecodeThread
-from codespec.worker.jobs import EDIT, OTHER_CLIENT
+from codespec.worker.jobs import EDIT, OTHER_CLIENT, QUESTION
 
 
 @pytest.fixture
@@ -270,6 +270,20 @@ def test_who_gives_way_more_is_stopped_and_waits_longer(thread, gate):
     assert [job.future.result(WAIT_S) for job in (completion, edit, again)] == [["a1 done"], ["e1 done"], ["h2 done"]]
     assert gate.order == ["h1", "a1", "e1", "h2"]
     assert [job.overtaken for job in (client, edit, completion, again)] == [True, False, False, False]
+
+
+def test_a_question_goes_first_and_stops_nothing(thread, gate):
+    load(thread, lambda: gate)
+    completion = submit(thread, "a", "a1")
+    assert gate.begun.acquire(timeout=WAIT_S)
+    jobs = [submit(thread, "b", "b1"), submit(thread, "http 1", "h1", gives_way=OTHER_CLIENT)]
+    question = submit(thread, "http 2", "q1", gives_way=QUESTION)
+    for _ in range(4):
+        gate.through.release()
+    assert [job.future.result(WAIT_S) for job in (completion, question, *jobs)] == [
+        [f"{each} done"] for each in ("a1", "q1", "b1", "h1")
+    ]
+    assert gate.order == ["a1", "q1", "b1", "h1"]
 
 
 def test_what_was_cancelled_is_not_overtaken(thread, gate):

@@ -23,11 +23,13 @@ MOST_TOKENS = LONGEST = 1 << 18
 
 
 class Questions:
-    """Puts questions to the engine, which answers them between two passes of a text, or when nothing runs."""
+    """Puts questions to the engine, one by one: they are answered between two passes of a text for another program, or
+    behind what runs for an editor."""
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
         self._waiting: deque[Callable[[Engine], None]] = deque()
+        self._turn = asyncio.Lock()  # one is before the editors' requests, not hundreds
 
     def answer(self, engine: Engine) -> bool:
         """Answer one question, if any waits, and say yes; in the decode thread, where an editor may wait, too."""
@@ -49,10 +51,14 @@ class Questions:
             except Exception as error:
                 future.set_exception(error)
 
+        async with self._turn:
+            return await self._answer(put, future)
+
+    async def _answer(self, put: Callable[[Engine], None], future: Future[dict[str, Any]]) -> dict[str, Any]:
         self._waiting.append(put)
         answer = asyncio.wrap_future(future)
         while True:
-            job = self._backend.submit(lambda completer, cancel: self.answer(completer.engine))
+            job = self._backend.submit(lambda completer, cancel: self.answer(completer.engine), question=True)
             await asyncio.wait({answer, asyncio.wrap_future(job.future)}, return_when=asyncio.FIRST_COMPLETED)
             if future.done():
                 self._backend.cancel(job)  # where it waits
