@@ -8,7 +8,7 @@ import gguf
 import numpy as np
 
 from codespec.models.info import inspect
-from codespec.models.trimmed import TOKENS_KEY, VOCABULARY_KEY
+from codespec.models.trimmed import TEXTS_KEY, TOKENS_KEY, VOCABULARY_KEY
 
 
 def write(source: Path, path: Path, seed: int = 1) -> Path:
@@ -25,12 +25,28 @@ def write_padded(source: Path, path: Path, padding: int) -> Path:
 
 def write_trimmed(source: Path, path: Path, tokens: np.ndarray) -> Path:
     """A draft trimmed to these tokens, ascending; it reads any other one as it would token 0."""
-    hashed = inspect(source).vocabulary
-    return _write(source, path, np.append(tokens, 0), 1, {TOKENS_KEY: tokens.tolist(), VOCABULARY_KEY: hashed})
+    info = inspect(source)
+    made_for = {VOCABULARY_KEY: info.vocabulary, TEXTS_KEY: info.texts}
+    return _write(source, path, np.append(tokens, 0), 1, {TOKENS_KEY: tokens.tolist(), **made_for})
+
+
+def write_relative(source: Path, path: Path, added: int) -> Path:
+    """A member of the same family: its control tokens have other names, and there are ``added`` more."""
+    fields = gguf.GGUFReader(source).fields
+    count = len(fields["tokenizer.ggml.tokens"].contents())
+    control = np.flatnonzero(np.array(fields["tokenizer.ggml.token_type"].contents()) == gguf.TokenType.CONTROL)
+    old = np.concatenate([np.arange(count), np.full(added, control[0])])
+    named = {each: f"<|relative {each}|>" for each in [*control[1:].tolist(), *range(count, count + added)]}
+    return _write(source, path, old, named=named)
 
 
 def _write(
-    source: Path, path: Path, old: np.ndarray, padding: int = 0, metadata: dict[str, list[int] | str] | None = None
+    source: Path,
+    path: Path,
+    old: np.ndarray,
+    padding: int = 0,
+    metadata: dict[str, list[int] | str] | None = None,
+    named: dict[int, str] | None = None,
 ) -> Path:
     """Token ``i`` is ``old[i]`` in ``source``, the last ``padding`` ones unused."""
     reader = gguf.GGUFReader(source)
@@ -45,6 +61,8 @@ def _write(
             value = [value[i] for i in old]
             for i in range(used, len(old)):
                 value[i] = f"[PAD{i}]" if key.endswith("tokens") else int(gguf.TokenType.UNUSED)
+            for i, name in (named or {}).items():
+                value[i] = name if key.endswith("tokens") else value[i]
         elif key.endswith("vocab_size"):
             value = len(old)
         elif key.endswith("_token_id"):

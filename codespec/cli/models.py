@@ -292,7 +292,7 @@ def _lines(info: ModelInfo) -> Iterator[tuple[str, str]]:
     yield "quantization", info.quantization or "not said"
     yield "context", f"{info.context:,} tokens, {info.kv_bytes:,} bytes of KV cache each at 16 bits"
     yield "licence", info.licence or "not said"
-    of = "of a target's, for which alone it drafts: " if info.trimmed else ""
+    of = "of a target's, for whose family alone it drafts: " if info.trimmed else ""
     yield "vocabulary", f"{info.vocabulary_size:,} tokens, {of}{info.vocabulary[:16]}"
     adapter = filling_adapter(info.path) if fim is None else None
     taught = f"none: {adapter} teaches it to fill in the middle" if adapter else "none: it cannot fill in the middle"
@@ -315,7 +315,7 @@ def _table(infos: list[tuple[str, ModelInfo]]) -> Iterator[str]:
 
     settings, _ = load()
     target = _current_target(settings)
-    vocabulary = next((info.vocabulary for _, info in infos if info.path == target), "")
+    vocabularies = next((info.vocabularies for _, info in infos if info.path == target), frozenset())
     drafts = {"": settings.draft, **{name: own.draft for name, own in settings.language.items() if own.draft}}
     yield f"{'model':32} {'parameters':>12} {'kind':8} {'MB':>9}  {'family':10} use"
     for name, info in infos:
@@ -325,7 +325,7 @@ def _table(infos: list[tuple[str, ModelInfo]]) -> Iterator[str]:
             use = "draft" + "".join(f" {language}" for language in languages)
         elif not use and info.edits:
             use = "next edits"
-        elif not use and vocabulary and info.vocabulary == vocabulary:
+        elif not use and info.vocabularies & vocabularies:
             use = f"can draft {', '.join(info.languages)}".rstrip()
         yield (
             f"{name:32} {info.parameters:>12,} {info.quantization:8} {info.size / 1e6:>9,.1f}  "

@@ -1,4 +1,4 @@
-"""Draft models whose vocabulary is the target's, but for its size: padded otherwise, or without its rare tokens."""
+"""Draft models whose vocabulary is the target's, but for its padding, its special tokens, or its rare ones."""
 
 from __future__ import annotations
 
@@ -57,15 +57,19 @@ class TrimmedVocabularyTarget(ResizedVocabularyTarget):
     """A sequence of a model that has only some of the target's tokens: what it lacks is impossible.
 
     Args:
-        tokens: the target's ids of the model's own tokens, all but its last, which is read for every other one.
+        tokens: the target's ids of the model's own tokens; negative where it has none.
         width: of the target's vocabulary.
+        lacking: the model's own token that is read for those that it lacks.
     """
 
-    def __init__(self, sequence: Target, tokens: Sequence[int], width: int) -> None:
+    def __init__(self, sequence: Target, tokens: Sequence[int], width: int, lacking: int) -> None:
         super().__init__(sequence, width)
-        self._tokens = np.asarray(tokens)
-        own = np.full(width, len(tokens))
-        own[self._tokens] = np.arange(len(tokens))
+        self._all, self._lacking = tokens, lacking
+        ids = np.asarray(tokens)
+        self._columns = np.flatnonzero(ids >= 0)
+        self._tokens = ids[self._columns]
+        own = np.full(width, lacking)
+        own[self._tokens] = self._columns
         self._own: list[int] = own.tolist()
         # Kept between calls: what the model lacks stays as it is.
         self._fitted_logits = np.full((1, width), -np.inf, np.float32)
@@ -76,7 +80,7 @@ class TrimmedVocabularyTarget(ResizedVocabularyTarget):
 
     def fork(self) -> Target:
         """``Target.fork``."""
-        return TrimmedVocabularyTarget(self._sequence.fork(), self._tokens.tolist(), self._width)
+        return TrimmedVocabularyTarget(self._sequence.fork(), self._all, self._width, self._lacking)
 
     def decode_each(self, forks: Sequence[Target], tokens: Sequence[int]) -> Logits:
         """``Target.decode_each``."""
@@ -87,5 +91,5 @@ class TrimmedVocabularyTarget(ResizedVocabularyTarget):
             self._fitted_logits = np.full((len(logits), self._width), -np.inf, np.float32)
         fitted = self._fitted_logits[: len(logits)]
         for row, own in zip(fitted, logits, strict=True):
-            row[self._tokens] = own[: len(self._tokens)]
+            row[self._tokens] = own[self._columns]
         return fitted

@@ -32,8 +32,8 @@ from codespec.llama.devices import ResolvedSetting, gpu_layers
 from codespec.llama.model import LlamaVocabulary, Model
 from codespec.llama.runtime import Cancellation
 from codespec.models.index import best_draft
-from codespec.models.registry import find_draft, first_difference, vocabulary_hash
-from codespec.models.trimmed import kept_tokens
+from codespec.models.registry import find_draft, first_difference, text_hash, vocabulary_hash
+from codespec.models.trimmed import NONE, targets_tokens
 from codespec.protocols import CodespecError, Draft, Target
 
 SOURCES = frozenset({"forced", "window", "ngram", "model"})
@@ -127,6 +127,7 @@ class Drafts:
         self.chosen: Path | None = None
         self.notes: list[str] = []
         self.vocabulary_hash = vocabulary_hash(self._vocabulary)
+        self._vocabularies = {self.vocabulary_hash, text_hash(self._vocabulary)}
         self._best: dict[str, tuple[float, Path | None]] = {}  # by language, and when they were looked for
         self._forced = ForcedDraft(self._vocabulary)
         self._models = DraftModels(self._load, memory, self._let_go)
@@ -141,7 +142,7 @@ class Drafts:
             return find_draft(name, language)
         looked, found = self._best.get(language.id, (-BEST_KEPT_S, None))
         if monotonic() - looked >= BEST_KEPT_S:
-            found = best_draft(language, self.vocabulary_hash, self._parameters)
+            found = best_draft(language, self._vocabularies, self._parameters)
             found = found or find_draft(name, language)
             self._best[language.id] = monotonic(), found
         return found
@@ -187,16 +188,19 @@ class Drafts:
         placed = gpu_layers(self._gpu_layers, path, self._target.length, exact=self._target.exact)
         model = Model(path, gpu_layers=int(placed.value), progress=lambda _: go_on())
         try:
-            tokens = kept_tokens(model, self._vocabulary)
-            different = first_difference(self._vocabulary, model.vocabulary) if tokens is None else None
-            if different is None:
+            different = first_difference(self._vocabulary, model.vocabulary)
+            tokens = targets_tokens(model, self._vocabulary) if different is not None else None
+            if different is None or tokens is not None:
                 context = Context(model, context_length=self._target.length, threads=self._threads)
                 sequence: Target = self._wrap(context.sequence(), "draft")
                 if tokens is not None:
-                    sequence = TrimmedVocabularyTarget(sequence, tokens, self._vocabulary.size)
+                    lacking = _lacking(model.vocabulary, len(tokens))
+                    sequence = TrimmedVocabularyTarget(sequence, tokens, self._vocabulary.size, lacking)
                 elif model.vocabulary.size != self._vocabulary.size:
                     sequence = ResizedVocabularyTarget(sequence, self._vocabulary.size)
-                among = np.sort(tokens) if tokens is not None else None
+                # Of nearly all tokens those that it lacks have no chance anyway.
+                few = tokens is not None and 2 * len(tokens) < self._vocabulary.size
+                among = np.unique([each for each in tokens if each != NONE]) if tokens is not None and few else None
                 own = ModelDraft(sequence, self._vocabulary.end_tokens, among)
                 costs = ModelCosts(context, 1, self._profiles)
                 return Loaded(model, context, own, costs.running, placed, Adapters(context), costs)
@@ -290,6 +294,11 @@ class Drafts:
     def close(self) -> None:
         """Free the models."""
         self._models.close()
+
+
+def _lacking(vocabulary: LlamaVocabulary, count: int) -> int:
+    """What a draft reads for a token that it lacks: its token for that, or padding, else the end of a text."""
+    return count if count < vocabulary.size else min(vocabulary.end_tokens, default=0)
 
 
 def _named(vocabulary: LlamaVocabulary, token: int) -> str:

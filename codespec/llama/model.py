@@ -69,6 +69,14 @@ class LlamaVocabulary:
         return size
 
     @cached_property
+    def text_tokens(self) -> list[int]:
+        """Tokens that the tokenizer has learnt: no control tokens, nothing that was added, no padding."""
+        api = self._api
+        added = api.LLAMA_TOKEN_ATTR_CONTROL | api.LLAMA_TOKEN_ATTR_USER_DEFINED
+        added |= api.LLAMA_TOKEN_ATTR_UNUSED | api.LLAMA_TOKEN_ATTR_UNKNOWN
+        return [token for token, attributes in enumerate(self.attributes) if not attributes & added]
+
+    @cached_property
     def control_tokens(self) -> frozenset[int]:
         """Tokens that are no text: FIM markers, separators, end tokens."""
         control = self._api.LLAMA_TOKEN_ATTR_CONTROL

@@ -6,7 +6,7 @@ import functools
 import hashlib
 import json
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -27,7 +27,7 @@ LARGEST = 0.5
 SHIPPED = EMBEDDED / "index.json"
 """What is known of the models that come with codespec, so that nobody has to wait until they are read."""
 
-_VERSION = 1
+_VERSION = 2
 _BEGINNING = 1 << 16  # bytes of a file that stand for all of it, with its size
 _log = logging.getLogger(__name__)
 
@@ -37,29 +37,30 @@ class Candidate:
     """The properties of a possible draft model.
 
     Attributes:
+        vocabularies: hashes, see ``ModelInfo``.
         languages: that it was trained for, or ``GENERAL``; empty where the file does not say.
     """
 
-    vocabulary: str
+    vocabularies: frozenset[str]
     parameters: int
     languages: tuple[str, ...]
 
 
-def best_draft(language: Language, vocabulary: str, parameters: float) -> Path | None:
-    """The best installed draft model for a language; None where there is none with the same vocabulary.
+def best_draft(language: Language, vocabularies: Set[str], parameters: float) -> Path | None:
+    """The best installed draft model for a language; None where there is none with a vocabulary of the target's family.
 
     A draft for the language goes before a general one, a user's own before an embedded one, of those without languages
     the smallest before larger ones, a newer file before an older one.
 
     Args:
-        vocabulary: its hash in the target (``ModelInfo.vocabulary``).
+        vocabularies: of the target, see ``ModelInfo``.
         parameters: of the target; ``inf``: more than any draft has.
     """
     ranked = [
         (rank, folder != EMBEDDED, -found.parameters if not found.languages else 0, path.stat().st_mtime_ns, path)
         for folder in (models_folder(), EMBEDDED)
         for path, found in _candidates(folder)
-        if found.vocabulary == vocabulary and 0 < found.parameters <= LARGEST * parameters
+        if found.vocabularies & vocabularies and 0 < found.parameters <= LARGEST * parameters
         if (rank := _rank(found.languages, language)) > 0
     ]
     return max(ranked)[-1] if ranked else None
@@ -92,7 +93,7 @@ def _look_at(path: Path) -> Candidate:
     """Raises CodespecError where a file is no model that loads."""
     info = inspect(path)
     named = (path.stem.removeprefix("draft-"),) if path.parent == EMBEDDED else ()
-    return Candidate(info.vocabulary, info.parameters, info.languages or named)
+    return Candidate(info.vocabularies, info.parameters, info.languages or named)
 
 
 def look_beforehand() -> str:
@@ -100,12 +101,16 @@ def look_beforehand() -> str:
     found = {}
     for path in sorted(EMBEDDED.glob("*.gguf")):
         status = path.stat()
-        found[_file_key(path, status.st_size, status.st_mtime_ns)] = asdict(_look_at(path))
+        found[_file_key(path, status.st_size, status.st_mtime_ns)] = _entry(_look_at(path))
     return json.dumps(found, indent=1, sort_keys=True) + "\n"
 
 
 def _candidate(entry: Any) -> Candidate:
-    return Candidate(entry["vocabulary"], entry["parameters"], tuple(entry["languages"]))
+    return Candidate(frozenset(entry["vocabularies"]), entry["parameters"], tuple(entry["languages"]))
+
+
+def _entry(found: Candidate) -> dict[str, Any]:
+    return {**asdict(found), "vocabularies": sorted(found.vocabularies)}
 
 
 @functools.cache
@@ -151,7 +156,7 @@ class _Cache:
         except CodespecError as error:
             _log.debug("%s", error)
         self._known = {name: each for name, each in self._known.items() if not name.startswith(f"{path} ")}
-        self._known[key] = asdict(found) if found is not None else None
+        self._known[key] = _entry(found) if found is not None else None
         self._changed = self._changed or found is not None
         return found
 

@@ -11,8 +11,8 @@ from codespec.llama.model import Model
 from codespec.llama.runtime import library
 from codespec.models.catalogue import EDIT_NAMES
 from codespec.models.fim import FimFormat, fim_format
-from codespec.models.registry import vocabulary_hash
-from codespec.models.trimmed import VOCABULARY_KEY
+from codespec.models.registry import text_hash, vocabulary_hash
+from codespec.models.trimmed import TEXTS_KEY, VOCABULARY_KEY
 from codespec.terminal import printable
 
 LANGUAGES_KEY = "codespec.draft.languages"
@@ -39,6 +39,8 @@ class ModelInfo:
         licence: as it names it; empty where it does not say.
         vocabulary: a hash of all tokens: equal where one model can draft for another without retokenizing; of a trimmed
             draft its target's.
+        texts: a hash of the tokens that are text, equal within a family whose members add special ones; empty where a
+            trimmed draft does not say.
         vocabulary_size: tokens.
         trimmed: whether it is a draft that has only some tokens of that vocabulary.
         kv_bytes: of the KV cache for each token, at 16 bits.
@@ -55,11 +57,17 @@ class ModelInfo:
     context: int
     licence: str
     vocabulary: str
+    texts: str
     vocabulary_size: int
     trimmed: bool
     kv_bytes: int
     languages: tuple[str, ...]
     fim: FimFormat | None
+
+    @property
+    def vocabularies(self) -> frozenset[str]:
+        """Hashes of which a draft and its target have one in common."""
+        return frozenset({self.vocabulary, self.texts} - {""})
 
     @property
     def family(self) -> str:
@@ -93,6 +101,7 @@ def inspect(path: StrPath) -> ModelInfo:
             context=_number(model, f"{architecture}.context_length"),
             licence=printable((model.metadata("general.license") or "").partition("\n")[0])[:LONGEST_LICENCE],
             vocabulary=made_for or vocabulary_hash(model.vocabulary),
+            texts=printable(model.metadata(TEXTS_KEY) or "") or ("" if made_for else text_hash(model.vocabulary)),
             vocabulary_size=model.vocabulary.size,
             trimmed=bool(made_for),
             kv_bytes=_kv_bytes(model, architecture),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -165,11 +166,22 @@ def is_whole(path: Path) -> bool:
 
 def vocabulary_hash(vocabulary: LlamaVocabulary) -> str:
     """A hash that is equal for two vocabularies if every token has the same text, padding at the end aside."""
+    return digest_of(map(vocabulary.name, range(vocabulary.used)))
+
+
+def digest_of(names: Iterable[bytes]) -> str:
+    """A hash of names of tokens."""
     digest = hashlib.sha256()
-    for token in range(vocabulary.used):
-        digest.update(vocabulary.name(token))
+    for name in names:
+        digest.update(name)
         digest.update(b"\0")
     return digest.hexdigest()
+
+
+def text_hash(vocabulary: LlamaVocabulary) -> str:
+    """A hash that is equal for two vocabularies if their tokens that are text are the same: members of a family add
+    special tokens, and name them otherwise."""
+    return digest_of(vocabulary.name(token) for token in vocabulary.text_tokens)
 
 
 def first_difference(target: LlamaVocabulary, draft: LlamaVocabulary) -> int | None:

@@ -29,6 +29,7 @@ from codespec.models.index import best_draft
 from codespec.models.info import ModelInfo, inspect
 from codespec.models.registry import file_or_model, find_target, models_folder
 from codespec.models.tokenizer_json import vocabulary_file
+from codespec.models.trimmed import NONE, targets_tokens
 from codespec.paths import data_folder
 from codespec.protocols import CodespecError
 from codespec.train import corpus
@@ -99,7 +100,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _train(options: argparse.Namespace, target: Path, out: Path, texts: DraftTexts, began: float) -> int:
     info = inspect(target)
-    rival = best_draft(by_id(options.language), info.vocabulary, info.parameters)
+    rival = best_draft(by_id(options.language), info.vocabularies, info.parameters)
     start = _start(options, info, rival)
     trim = _trim(options, info, out, start, texts.files)
     if start is not None and not _can_have(start, trim, info):
@@ -332,7 +333,10 @@ def _start(options: argparse.Namespace, target: ModelInfo, rival: Path | None) -
         found = None
     if found is not None:
         info = inspect(found)
-        same = info.vocabulary == target.vocabulary and (info.trimmed or info.vocabulary_size == target.vocabulary_size)
+        related = bool(info.vocabularies & target.vocabularies)
+        same = related and (
+            _has_ids_of(info, target) if info.trimmed else info.vocabulary_size == target.vocabulary_size
+        )
         if same and own_weights(found) is not None:
             return found
     if options.from_logs:
@@ -343,6 +347,16 @@ def _start(options: argparse.Namespace, target: ModelInfo, rival: Path | None) -
     if found is not None and options.start:
         raise CodespecError(f"{found}: no draft of `codespec train` with the target's vocabulary; leave out --from")
     return None
+
+
+def _has_ids_of(draft: ModelInfo, target: ModelInfo) -> bool:
+    """Whether tokens that a trimmed draft and a target of its family have both have the same ids."""
+    trim = trim_of(draft.path, target.vocabulary_size)
+    with Model(draft.path, vocabulary_only=True) as own, Model(target.path, vocabulary_only=True) as other:
+        ids = targets_tokens(own, other.vocabulary)
+    assert trim is not None
+    assert ids is not None
+    return all(each in (NONE, kept) for each, kept in zip(ids, trim.tokens, strict=True))
 
 
 def _trim(

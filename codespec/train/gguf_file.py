@@ -16,7 +16,7 @@ from gguf.quants import dequantize, quantize
 from tokenizers import Tokenizer
 
 from codespec.models.info import LANGUAGES_KEY, inspect
-from codespec.models.trimmed import TOKENS_KEY, VOCABULARY_KEY
+from codespec.models.trimmed import TEXTS_KEY, TOKENS_KEY, VOCABULARY_KEY
 from codespec.protocols import CodespecError
 from codespec.train import tokenizer as special
 from codespec.train.model import NORM_EPSILON, ROPE_BASE, Llama, ModelShape
@@ -93,7 +93,9 @@ def write_gguf_like(
             writer.add_key_value(key, values[key], field.types[0], subtype)
         if trim is not None:
             writer.add_key_value(TOKENS_KEY, trim.tokens.tolist(), gguf.GGUFValueType.ARRAY, gguf.GGUFValueType.UINT32)
-            writer.add_string(VOCABULARY_KEY, inspect(other).vocabulary)
+            info = inspect(other)
+            writer.add_string(VOCABULARY_KEY, info.vocabulary)
+            writer.add_string(TEXTS_KEY, info.texts)
 
     _write(model, vocabulary, path, name, quantization, languages)
 

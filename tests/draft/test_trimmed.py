@@ -33,7 +33,7 @@ def trimmed(tmp_path_factory):
 
 def test_logits_of_some_tokens():
     own = Table(5, seed=3)
-    sequence = TrimmedVocabularyTarget(TableTarget(own), TOKENS.tolist(), 9)
+    sequence = TrimmedVocabularyTarget(TableTarget(own), TOKENS.tolist(), 9, 4)
     lacking = [0, 2, 5, 6, 8]
     for text in ([3, 1], [7, 0, 5, 4], [1]):  # fewer rows after more
         sequence.rollback(0)
@@ -49,9 +49,9 @@ def test_logits_of_some_tokens():
     assert np.array_equal(logits[:, TOKENS], [own.row([0, 4, 2])[:4], own.row([0, 4, 4])[:4]])
 
 
-def texts(draft, sampling, grammar=None):
+def texts(draft, sampling, grammar=None, target=EMBEDDED_TARGET):
     """What the target writes with the draft and alone, and how much of the proposals it took."""
-    engine = LocalEngine(EMBEDDED_TARGET, context_length=256, exact=True)
+    engine = LocalEngine(target, context_length=256, exact=True)
     try:
         engine.use_draft(draft)
         assert not engine.notes
@@ -89,7 +89,7 @@ def test_it_says_what_it_is(trimmed, capsys):
     assert (info.trimmed, info.vocabulary, info.vocabulary_size) == (True, target.vocabulary, 4097)
     assert not target.trimmed
     assert main(["models", "inspect", str(trimmed)]) == 0
-    line = f"4,097 tokens, of a target's, for which alone it drafts: {target.vocabulary[:16]}"
+    line = f"4,097 tokens, of a target's, for whose family alone it drafts: {target.vocabulary[:16]}"
     assert line in capsys.readouterr().out
     assert main(["models", "inspect", str(trimmed), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["trimmed"] is True
@@ -102,7 +102,26 @@ def test_it_is_found_for_its_target(trimmed, tmp_path, monkeypatch):
     mine = tmp_path / "models" / "mine.gguf"
     mine.write_bytes(trimmed.read_bytes())
     info = inspect(EMBEDDED_TARGET)
-    assert best_draft(by_id("python"), info.vocabulary, info.parameters) == mine
+    assert best_draft(by_id("python"), info.vocabularies, info.parameters) == mine
+
+
+@pytest.fixture(scope="module")
+def relative(tmp_path_factory):
+    """A target of the embedded one's family: other control tokens, and more of them."""
+    return permuted.write_relative(EMBEDDED_TARGET, tmp_path_factory.mktemp("relative") / "target.gguf", 3)
+
+
+def test_the_draft_of_a_relative(trimmed, relative, tmp_path, monkeypatch):
+    """It proposes what both have, is found by itself, and changes nothing."""
+    monkeypatch.setenv("CODESPEC_DATA", str(tmp_path))
+    monkeypatch.setenv("CODESPEC_CACHE", str(tmp_path / "cache"))
+    info = inspect(relative)
+    assert info.vocabulary != inspect(EMBEDDED_TARGET).vocabulary
+    assert best_draft(by_id("python"), info.vocabularies, info.parameters) == DRAFT
+    for draft in (DRAFT, trimmed):
+        (drafted, alone), accepted = texts(draft, Sampling(temperature=0.9, seed=4), target=relative)
+        assert drafted == alone
+        assert accepted >= 0.8 * texts(draft, Sampling(temperature=0.9, seed=4))[1]
 
 
 def test_another_target_has_no_use_for_it(trimmed, tmp_path):

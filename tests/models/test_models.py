@@ -337,7 +337,7 @@ def test_the_best_draft_of_a_language(tmp_path, monkeypatch):
     target = inspect(EMBEDDED_TARGET)
 
     def best_of(language):
-        return best_draft(by_id(language), target.vocabulary, target.parameters)
+        return best_draft(by_id(language), target.vocabularies, target.parameters)
 
     embedded = EMBEDDED / "draft-python.gguf"
     assert best_of("python") == embedded
@@ -355,8 +355,8 @@ def test_the_best_draft_of_a_language(tmp_path, monkeypatch):
     assert best_of("go").stem == "newer"
     (models_folder() / "bad.gguf").write_bytes(b"GGUF and no more")
     assert best_of("go").stem == "newer"
-    assert best_draft(by_id("go"), "another", target.parameters) is None
-    assert best_draft(by_id("go"), target.vocabulary, inspect(go).parameters) is None
+    assert best_draft(by_id("go"), {"another"}, target.parameters) is None
+    assert best_draft(by_id("go"), target.vocabularies, inspect(go).parameters) is None
     (models_folder() / "bad.gguf").unlink()  # what does not load is tried again
     read = []
     monkeypatch.setattr("codespec.models.index.inspect", lambda path: read.append(path))
