@@ -345,6 +345,7 @@ def _add_inflate(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -
 def _add_compare(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     compare = actions.add_parser("compare", help="what every draft of a run folder is worth in every language")
     compare.add_argument("--out", type=Path, required=True, metavar="DIR", help="run folder with a target and drafts")
+    compare.add_argument("--target", metavar="NAME|PATH", help="instead of the one in the run folder")
     compare.add_argument(
         "--places", type=positive, default=240, metavar="N", help="held-out places to complete (default: 240)"
     )

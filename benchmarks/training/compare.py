@@ -8,20 +8,20 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from statistics import median
-from time import perf_counter
 from typing import Any
 
 import numpy as np
 from tqdm import tqdm
 
-from codespec.engine.local import LocalEngine
+from benchmarks.training.trim_report import speeds
 from codespec.languages import sharing_a_draft
 from codespec.llama.context import Context
 from codespec.llama.model import Model
 from codespec.models.fim import fim_format
 from codespec.models.index import GENERAL
-from codespec.protocols import CodespecError, Limits
+from codespec.models.info import inspect
+from codespec.models.registry import file_or_model
+from codespec.protocols import CodespecError
 from codespec.train import corpus, data
 from codespec.train.corpus import CorpusDocument
 from codespec.train.judge import LENGTH, GreedyAcceptance, accepted_of, judging_engine, line_ends
@@ -36,9 +36,6 @@ FILES = 40
 RESAMPLED = 2000
 """Times, with replacement: the bootstrap (Efron 1979)."""
 
-MS_TOKENS = 64
-"""Written by each draft alone, five times, to tell its milliseconds for a token."""
-
 
 def run(options: argparse.Namespace) -> int:
     """Print the table, and write it to ``acceptance.json``.
@@ -47,10 +44,10 @@ def run(options: argparse.Namespace) -> int:
         CodespecError: the run folder lacks a target or drafts.
     """
     out: Path = options.out
-    target = out / "target.gguf"
-    drafts = {path.stem.removeprefix("draft-"): path for path in sorted(out.glob("draft-*.gguf"))}
+    target = file_or_model(options.target) if options.target else out / "target.gguf"
+    drafts = {_language(path): path for path in sorted(out.glob("draft-*.gguf"))}
     if not target.exists() or len(drafts) < 2:
-        raise CodespecError(f"{out}: needs target.gguf and two drafts at least, draft-LANGUAGE.gguf")
+        raise CodespecError(f"{out}: needs target.gguf, or --target, and two drafts at least, draft-LANGUAGE.gguf")
     if options.also and GENERAL not in drafts:
         raise CodespecError(f"--also {' '.join(options.also)}: needs the draft that is for them, draft-{GENERAL}.gguf")
     held_out = data.split(corpus.load(out))[1]
@@ -60,7 +57,7 @@ def run(options: argparse.Namespace) -> int:
 
     def measured() -> tuple[dict[str, dict[str, GreedyAcceptance]], dict[str, float], dict[str, dict[str, float]]]:
         table = _acceptance(options, target, drafts, languages, held_out)
-        speed = {name: _ms_per_token(path) for name, path in drafts.items()}
+        speed = dict(zip(drafts, (round(ms, 3) for ms in speeds(target, list(drafts.values()))), strict=True))
         return table, speed, {path.stem: bits_per_byte(path, held_out) for path in (target, *options.beside)}
 
     table, speed, bits = in_own_thread(measured)
@@ -77,6 +74,11 @@ def run(options: argparse.Namespace) -> int:
     for name, values in bits.items():
         print(f"\nbits per byte, {name}: " + ", ".join(f"{language} {value:.2f}" for language, value in values.items()))
     return 0
+
+
+def _language(path: Path) -> str:
+    """Of a draft: as its metadata says, else its name."""
+    return next(iter(inspect(path).languages), path.stem.removeprefix("draft-"))
 
 
 def _acceptance(
@@ -147,7 +149,7 @@ def as_markdown(table: dict[str, dict[str, GreedyAcceptance]], speed: dict[str, 
         best_wrong = max(wrong, key=lambda each: each.share, default=None)
         cells = [f"{found[name].share:.1%}" for name in drafts]
         rows.append(" | ".join([language, *cells, _ratio(own, general), _ratio(own, best_wrong)]))
-    rows.append(" | ".join(["ms for a token", *(f"{ms:.2f}" for ms in speed.values()), "", ""]))
+    rows.append(" | ".join(["CPU ms for a token", *(f"{ms:.2f}" for ms in speed.values()), "", ""]))
     return "\n".join(f"| {row} |" for row in rows)
 
 
@@ -165,18 +167,3 @@ def _ratio(own: GreedyAcceptance, other: GreedyAcceptance | None) -> str:
 def _documents(held_out: Sequence[CorpusDocument], language: str, count: int) -> list[CorpusDocument]:
     """Of the languages that share this draft, one of each package in turn."""
     return [each for name in sharing_a_draft(language) for each in spread(held_out, name)[:count]]
-
-
-def _ms_per_token(path: Path) -> float:
-    engine = LocalEngine(path)
-    try:
-        start = sorted(engine.vocabulary.end_tokens)[:1]
-        found = []
-        for _ in range(5):
-            began = perf_counter()
-            for _chunk in engine.generate(start, limits=Limits(MS_TOKENS), speculate=False):
-                pass
-            found.append(1e3 * (perf_counter() - began) / max(1, engine.statistics.tokens))
-    finally:
-        engine.close()
-    return round(median(found), 3)

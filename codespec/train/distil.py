@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from codespec.child_progress import READS
 from codespec.draft.storage.profiles import model_hash
 from codespec.draft.storage.token_log import language_stem
 from codespec.languages import by_id, sharing_a_draft
@@ -169,7 +170,8 @@ def _taught(
             return teacher.lesson(list(islice(texts.train(teacher, number), ROWS)), go_on)
 
         now = time.monotonic()
-        lessons = teach(lesson, out / "lessons", now + share * (began + budget - now), most)
+        step = READS if options.vocabulary is None else "texts are read"
+        lessons = teach(lesson, out / "lessons", now + share * (began + budget - now), most, step)
         if time.monotonic() > began + LATEST * budget:
             raise CodespecError("the target has read all the time: nothing was learnt; give more --minutes")
         return lessons, judged, [len(teacher.vocabulary.token_bytes(each)) for each in range(teacher.vocabulary.size)]

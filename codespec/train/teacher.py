@@ -143,17 +143,20 @@ class Teacher(TextTeacher):
         super().close()
 
 
-def teach(lesson: Callable[[int, GoOn], Lesson], folder: Path, until: float, most: int | None = None) -> list[Path]:
+def teach(
+    lesson: Callable[[int, GoOn], Lesson], folder: Path, until: float, most: int | None = None, step: str = READS
+) -> list[Path]:
     """Files of lessons, one at least: of earlier runs, and new ones until the time ``until`` (of ``monotonic``).
 
     Args:
         lesson: makes one, the same for the same number, and asks between its rows whether to go on.
         most: how many are wanted, those of earlier runs included; None: as many as there is time for.
+        step: the name of this on the screen.
     """
     folder.mkdir(parents=True, exist_ok=True)
     found = sorted(folder.glob("lesson-*.npz"))
     began = time.monotonic()
-    with ProgressBar(READS, until - began) as bar:
+    with ProgressBar(step, until - began) as bar:
 
         def go_on() -> bool:
             bar.at(time.monotonic() - began)

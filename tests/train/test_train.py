@@ -139,6 +139,13 @@ def test_drafts_are_compared(run_folder, tmp_path, capsys):
     [row] = [line for line in capsys.readouterr().out.splitlines() if line.startswith("| python |")]
     assert row.startswith(f"| python | {accepted['general']:.1%} | {accepted['python']:.1%} | ")
     assert row.endswith(" | – |")  # there is no other language's
+    target = (tmp_path / "target.gguf").rename(tmp_path / "elsewhere.gguf")
+    assert benchmark(["compare", "--out", str(tmp_path), "--places", "20", "--tokens", "8"]) == 2
+    again = ["compare", "--out", str(tmp_path), "--target", str(target), "--places", "20", "--tokens", "8"]
+    assert benchmark(again) == 0
+    assert json.loads((tmp_path / "acceptance.json").read_text())["accepted"] == summary["accepted"]
+    target.rename(tmp_path / "target.gguf")
+    capsys.readouterr()
     assert benchmark(["compare", "--out", str(tmp_path), "--also", "sql", "markdown"]) == 2
     assert "no files are held out in sql, markdown" in capsys.readouterr().err
 
