@@ -192,16 +192,7 @@ class Drafts:
             tokens = targets_tokens(model, self._vocabulary) if different is not None else None
             if different is None or tokens is not None:
                 context = Context(model, context_length=self._target.length, threads=self._threads)
-                sequence: Target = self._wrap(context.sequence(), "draft")
-                if tokens is not None:
-                    lacking = _lacking(model.vocabulary, len(tokens))
-                    sequence = TrimmedVocabularyTarget(sequence, tokens, self._vocabulary.size, lacking)
-                elif model.vocabulary.size != self._vocabulary.size:
-                    sequence = ResizedVocabularyTarget(sequence, self._vocabulary.size)
-                # Of nearly all tokens those that it lacks have no chance anyway.
-                few = tokens is not None and 2 * len(tokens) < self._vocabulary.size
-                among = np.unique([each for each in tokens if each != NONE]) if tokens is not None and few else None
-                own = ModelDraft(sequence, self._vocabulary.end_tokens, among)
+                own = self._in_targets_tokens(model, self._wrap(context.sequence(), "draft"), tokens)
                 costs = ModelCosts(context, 1, self._profiles)
                 return Loaded(model, context, own, costs.running, placed, Adapters(context), costs)
             # The same text may take more tokens than the target's; beyond its training the model would guess badly.
@@ -223,6 +214,21 @@ class Drafts:
         difference = f"token {different:,} is {names[0]} in the one and {names[1]} in the other"
         note = other_vocabulary_note(path.name, self._target.model.path.name, alike, difference)
         return Loaded(model, context, draft, RunningCosts(), placed, Adapters(context), note=note)
+
+    def _in_targets_tokens(self, model: Model, sequence: Target, tokens: list[int] | None) -> ModelDraft:
+        """A draft of the target's family.
+
+        Args:
+            tokens: see ``targets_tokens``; None: all are the same, but for padding.
+        """
+        among, size = None, self._vocabulary.size
+        if tokens is not None:
+            sequence = TrimmedVocabularyTarget(sequence, tokens, size, _lacking(model.vocabulary, len(tokens)))
+            if 2 * len(tokens) < size:  # of nearly all tokens those that it lacks have no chance anyway
+                among = np.unique([each for each in tokens if each != NONE])
+        elif model.vocabulary.size != size:
+            sequence = ResizedVocabularyTarget(sequence, size)
+        return ModelDraft(sequence, self._vocabulary.end_tokens, among)
 
     def _let_go(self, path: Path, loaded: Loaded) -> None:
         if self.chosen == path:
