@@ -89,6 +89,7 @@ class CombinedDraft(Ledger):
         if work.asked is not None:
             work.asked.length = work.length
         self._last = work
+        work.grammar = None  # it holds the document's tree and what judges it, and this round stays until the next one
         count = 0 if asleep else work.length
         if grammar is not None and count < work.taken:
             grammar.rollback(work.taken - count)
