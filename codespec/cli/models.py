@@ -33,7 +33,8 @@ def run_models_list(options: argparse.Namespace) -> int:
     from codespec.models.registry import EMBEDDED, adapters_folder, is_whole, models_folder
 
     infos, bad = [], []
-    paths = [path for folder in (EMBEDDED, models_folder()) for path in sorted(folder.glob("*.gguf"))]
+    folders = (EMBEDDED, models_folder())
+    paths = [path for folder in folders for path in sorted(folder.glob("*.gguf"), key=lambda each: each.stem)]
     for name, path in [*((each.stem, each) for each in filter(is_whole, paths)), *models_in_packages().items()]:
         try:
             infos.append((name, inspect(path)))

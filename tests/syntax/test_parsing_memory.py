@@ -75,9 +75,7 @@ def test_what_judged_a_text():
     completer = load_completer(Config(target=TargetConfig(path=str(EMBEDDED_TARGET))))
     assert isinstance(completer, Completer)
     try:
-        text = (
-            "import os\n\n\ndef first(path):\n    return os.path.join(path, \n\n\ndef second():\n    return 2\n"
-        )
+        text = "import os\n\n\ndef first(path):\n    return os.path.join(path, \n\n\ndef second():\n    return 2\n"
         offset = text.index("(path, ") + len("(path, ")
         assert completer.complete(Request(text=text, offset=offset, language="python", path="a.py"))
         assert completer.engine.statistics.drafted > 0
