@@ -58,7 +58,8 @@ def combined(model: ModelDraft | None, window: WindowDraft | None = None) -> Com
 def trimmed() -> ModelDraft:
     tokens = range(0, VOCABULARY.size, 2)
     own = TableTarget(Table(len(tokens) + 1, seed=5))
-    return ModelDraft(TrimmedVocabularyTarget(own, tokens, VOCABULARY.size), VOCABULARY.end_tokens, np.array(tokens))
+    sequence = TrimmedVocabularyTarget(own, tokens, VOCABULARY.size, len(tokens))
+    return ModelDraft(sequence, VOCABULARY.end_tokens, np.array(tokens))
 
 
 MAKERS: dict[str, Callable[[], Draft]] = {

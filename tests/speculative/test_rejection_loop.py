@@ -95,7 +95,8 @@ def test_texts_follow_the_law_of_the_target(verify: str, trimmed: bool) -> None:
     law = law_of_texts(TABLE, [1, 2], sampling, TOKENS, grammar, END)
     counts: Counter = Counter()
     kept = np.array([0, 1, 2, 4])
-    model = TrimmedVocabularyTarget(TableTarget(Table(5, seed=9)), kept.tolist(), 6) if trimmed else TableTarget(NOISY)
+    some = TrimmedVocabularyTarget(TableTarget(Table(5, seed=9)), kept.tolist(), 6, len(kept))
+    model = some if trimmed else TableTarget(NOISY)
     draft, memory = ModelDraft(model, END, kept if trimmed else None), {}
     for sample in range(DRAWS):
         draw_text(draft, Remembering(replace(sampling, sample=sample), 2, memory), grammar, counts)
