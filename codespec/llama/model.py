@@ -70,11 +70,13 @@ class LlamaVocabulary:
 
     @cached_property
     def text_tokens(self) -> list[int]:
-        """Tokens that the tokenizer has learnt: no control tokens, nothing that was added, no padding."""
-        api = self._api
-        added = api.LLAMA_TOKEN_ATTR_CONTROL | api.LLAMA_TOKEN_ATTR_USER_DEFINED
-        added |= api.LLAMA_TOKEN_ATTR_UNUSED | api.LLAMA_TOKEN_ATTR_UNKNOWN
-        return [token for token, attributes in enumerate(self.attributes) if not attributes & added]
+        """Tokens that the tokenizer has learnt, as the file says: nothing that was added, no padding.
+
+        llama.cpp takes some of them for control tokens by their names, such as ``</s>`` in Qwen2's vocabulary, each
+        version others: they are text all the same.
+        """
+        learnt = self._api.LLAMA_TOKEN_ATTR_NORMAL | self._api.LLAMA_TOKEN_ATTR_BYTE
+        return [token for token, attributes in enumerate(self.attributes) if attributes & learnt]
 
     @cached_property
     def control_tokens(self) -> frozenset[int]:
