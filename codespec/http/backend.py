@@ -32,21 +32,18 @@ class Backend(Protocol):
         """``loading``, ``ready`` or ``failed``."""
         ...
 
-    def submit(
-        self,
-        work: Work,
-        documents: Iterable[Request] = (),
-        engine: Engine | None = None,
-        question: bool = False,
-    ) -> Job:
+    def submit(self, work: Work, documents: Iterable[Request] = (), engine: Engine | None = None) -> Job:
         """Have work done in the decode thread; editors' requests go first, and stop it. It is done again, with the
         model on this machine, where an engine elsewhere is away.
 
         Args:
             documents: texts of files that the model is shown; private ones are sent nowhere.
             engine: with which it was begun; None: it was not.
-            question: it takes milliseconds: it goes before editors' requests, and stops none.
         """
+        ...
+
+    def ask(self, question: Work) -> Job:
+        """Have a question answered, which takes milliseconds: it goes before editors' requests, and stops none."""
         ...
 
     def cancel(self, job: Job) -> None:
@@ -66,17 +63,16 @@ class OwnModels:
         """As ``Backend.state``."""
         return self._decode.state
 
-    def submit(
-        self,
-        work: Work,
-        documents: Iterable[Request] = (),
-        engine: Engine | None = None,
-        question: bool = False,
-    ) -> Job:
+    def submit(self, work: Work, documents: Iterable[Request] = (), engine: Engine | None = None) -> Job:
         """As ``Backend.submit``."""
-        name = f"http {next(self._numbers)}"
-        given = lambda worker, cancel: _done(work, worker, cancel, documents, engine)  # noqa: E731
-        return self._decode.submit(name, given, gives_way=QUESTION if question else OTHER_CLIENT)
+        return self._submit(lambda worker, cancel: _done(work, worker, cancel, documents, engine), OTHER_CLIENT)
+
+    def ask(self, question: Work) -> Job:
+        """As ``Backend.ask``."""
+        return self._submit(lambda worker, cancel: _done(question, worker, cancel), QUESTION)
+
+    def _submit(self, work: Callable[[Any, Cancel], Any], gives_way: int) -> Job:
+        return self._decode.submit(f"http {next(self._numbers)}", work, gives_way=gives_way)
 
 
 class SharedModels:
@@ -110,22 +106,21 @@ class SharedModels:
             self.state = "failed"
             self._report(str(error) if isinstance(error, CodespecError) else type(error).__name__)
 
-    def submit(
-        self,
-        work: Work,
-        documents: Iterable[Request] = (),
-        engine: Engine | None = None,
-        question: bool = False,
-    ) -> Job:
+    def submit(self, work: Work, documents: Iterable[Request] = (), engine: Engine | None = None) -> Job:
         """As ``Backend.submit``."""
 
+        return self._submit(lambda cancel: _done(work, self._completer, cancel, documents, engine), OTHER_CLIENT)
+
+    def ask(self, question: Work) -> Job:
+        """As ``Backend.ask``."""
+        return self._submit(lambda cancel: _done(question, self._completer, cancel), QUESTION)
+
+    def _submit(self, work: Callable[[Cancel], Any], gives_way: int) -> Job:
         def run(models: Models, cancel: Cancel) -> Any:
             with models.running(cancel):
-                return _done(work, self._completer, cancel, documents, engine)
+                return work(cancel)
 
-        return self._decode.submit(
-            self._name(next(self._numbers)), run, gives_way=QUESTION if question else OTHER_CLIENT
-        )
+        return self._decode.submit(self._name(next(self._numbers)), run, gives_way=gives_way)
 
     def close(self) -> None:
         """Give the engine back."""
@@ -134,7 +129,9 @@ class SharedModels:
         self._models.release(self)
 
 
-def _done(work: Work, worker: Any, cancel: Cancel, documents: Iterable[Request], engine: Engine | None) -> Any:
+def _done(
+    work: Work, worker: Any, cancel: Cancel, documents: Iterable[Request] = (), engine: Engine | None = None
+) -> Any:
     """What work gives with the completer of a worker."""
     if isinstance(worker, EditingCompleter):  # a language server's
         worker = worker.completer

@@ -58,7 +58,7 @@ class Questions:
         self._waiting.append(put)
         answer = asyncio.wrap_future(future)
         while True:
-            job = self._backend.submit(lambda completer, cancel: self.answer(completer.engine), question=True)
+            job = self._backend.ask(lambda completer, cancel: self.answer(completer.engine))
             await asyncio.wait({answer, asyncio.wrap_future(job.future)}, return_when=asyncio.FIRST_COMPLETED)
             if future.done():
                 self._backend.cancel(job)  # where it waits
