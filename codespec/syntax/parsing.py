@@ -11,6 +11,8 @@ from importlib import import_module
 from time import thread_time
 from typing import TYPE_CHECKING
 
+from codespec.patience import check, over
+
 if TYPE_CHECKING:
     import tree_sitter
 
@@ -96,6 +98,7 @@ class Parser:
 
         Raises:
             TooMuchToParse: the document takes too long, or the parser cannot hold it.
+            Aborted: there is no time for it (``codespec.patience``).
         """
         if self._refuses is not None and self._refuses(data):
             raise TooMuchToParse
@@ -103,7 +106,7 @@ class Parser:
         pieces = _Pieces(data)
 
         def too_long(byte: int, has_error: bool) -> bool:
-            return thread_time() > end
+            return thread_time() > end or over()
 
         try:
             if old is None:
@@ -111,6 +114,7 @@ class Parser:
             return self._parser.parse(pieces.read, old, progress_callback=too_long)
         except ValueError:
             self._parser.reset()
+            check()
             raise TooMuchToParse from None
         finally:
             pieces.release(_own_references(self._parser))

@@ -7,13 +7,14 @@ import zlib
 
 import pytest
 
+from codespec import patience
 from codespec.early_errors import TooMuchToJudge, c, go, javascript, rust
 from codespec.early_errors.walk import MOST_STEPS, STEPS_A_NODE, Walk
+from codespec.errors import Aborted
 from codespec.http.apis.fields import read_fields
 from codespec.http.apis.json_shape import size_of
 from codespec.http.errors import HttpError
 from codespec.languages import by_id
-from codespec.patience import within
 from codespec.syntax.parsing import TooMuchToParse, new_parser
 from codespec.syntax.tree import syntax_tree
 from tests.nesting.documents import NESTS
@@ -80,7 +81,7 @@ def test_what_waits_for_its_end_keeps_no_grammar_busy(name, whole):
     """llguidance takes the square of the operators for the token behind them, 35 s here, and cannot be stopped."""
     document = Document(KINDS[name].language, *KINDS[name].text(100_000, whole))
     began = time.process_time()
-    with within(2.0):
+    with patience.within(2.0):
         document.gate("auto")
     assert time.process_time() - began < 10
 
@@ -141,6 +142,17 @@ def test_a_parse_has_a_bound():
     parser = new_parser("tree_sitter_c")
     with pytest.raises(TooMuchToParse):
         parser.parse(text.encode())
+    assert not parser.parse(b"int a;\n").root_node.has_error
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_a_parse_ends_with_the_time_of_the_work_that_it_is_for(wanted):
+    parser = new_parser("tree_sitter_c")
+    began = time.thread_time()
+    ends = pytest.raises(patience.OutOfTime if wanted else Aborted)
+    with patience.within(0.05 if wanted else 60.0, lambda: not wanted), ends:
+        parser.parse(b"int a;\n" + b"/* " * 4000)
+    assert time.thread_time() - began < 1
     assert not parser.parse(b"int a;\n").root_node.has_error
 
 
