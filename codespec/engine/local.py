@@ -140,6 +140,11 @@ class LocalEngine(SpeculativeEngine):
                 target, gpu_layers=layers, plain_buffers=padded, servers=self._servers, progress=progress
             )
             undo.callback(lambda: self.model.close())
+            if exact and self.model.recurrent and (padded or not rows_agree(self.model)):
+                raise CodespecError(
+                    f"{target}: its recurrent layers compute a token alone otherwise than among others, as this "
+                    "machine runs them; leave `exact` out, or choose another model"
+                )
             if exact and not padded and not rows_agree(self.model):
                 padded = True
                 self.model.close()
@@ -167,7 +172,8 @@ class LocalEngine(SpeculativeEngine):
             self.drafts.note(f"no layer is on {', '.join(self._servers.addresses)} (`target.rpc`): {why}")
 
     def _cache_of(self, generator: Generator, settings: PromptCacheSettings) -> PromptCache:
-        settings = replace(settings, shift=settings.shift and not self._context.exact)
+        lossy = settings.shift and not self._context.exact and not self.model.recurrent
+        settings = replace(settings, shift=lossy)
         setup = asdict(Setup.of(self._context, None))
         about = {"model": model_hash(self.model.path), "shift": settings.shift, **setup}
         return PromptCache(self._sequence, generator, settings, about)

@@ -42,10 +42,11 @@ def _agree(model: Model) -> bool:
         context.decode_chunk(0, 0, tokens[:BEFORE], 1)
         alone = [np.array(context.decode_chunk(0, BEFORE + at, [each], 1)) for at, each in enumerate(compared)]
     with Context(model, context_length=256, kv_type=EXACT_KV, flash_attention="on") as context:
-        context.decode_chunk(0, 0, tokens[:BEFORE], 1)
         for rows in (1, 2, COMPARED, MANY):
-            some = np.array(context.decode_chunk(0, BEFORE, tokens[BEFORE : BEFORE + rows], rows))[:COMPARED]
+            sequence = context.sequence()
+            sequence.decode(tokens[:BEFORE], 1)
+            some = np.array(sequence.decode(tokens[BEFORE : BEFORE + rows]))[:COMPARED]
+            sequence.close()
             if not np.array_equal(np.concatenate(alone)[: len(some)], some):
                 return False
-            context.cells.remove(0, BEFORE)
     return True

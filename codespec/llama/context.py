@@ -10,6 +10,7 @@ from codespec.llama.defaults import LLAMA_CHOOSES, attention, check_memory, defa
 from codespec.llama.devices import ResolvedSetting
 from codespec.llama.model import Model
 from codespec.llama.native_context import NativeContext
+from codespec.llama.recurrent import SNAPSHOTS, RecurrentSequence
 from codespec.llama.runtime import abort_callback, clear_errors, last_errors, library
 from codespec.llama.sequence import LlamaSequence
 from codespec.llama.threads import CpuLoad, Threads, own_cpus
@@ -109,6 +110,8 @@ class Context(NativeContext):
         keys, _, values = self.kv_type.partition("/")
         parameters.type_k, parameters.type_v = KV_TYPES[keys], KV_TYPES[values or keys]
         parameters.flash_attn_type = FLASH_ATTENTION[self.flash_attention]
+        if model.recurrent:
+            parameters.n_rs_seq = SNAPSHOTS
         parameters.no_perf = True
         parameters.n_threads = parameters.n_threads_batch = threads
         parameters.abort_callback = abort_callback()
@@ -150,9 +153,17 @@ class Context(NativeContext):
         """Decode with a LoRA adapter of the model from now on, or without one: None, or a scale of 0.
 
         The KV caches of the sequences were computed with the previous adapter: roll them back.
+
+        Raises:
+            CodespecError: passes would have to be filled up, which recurrent layers do not forget.
         """
         if scale == 0:
             adapter = None
+        if adapter is not None and self.exact and self.model.recurrent:
+            raise CodespecError(
+                f"{self.model.path}: with an adapter this model cannot be exact (recurrent layers); leave out `exact` "
+                "or `target_lora`"
+            )
         api = self._api
         if adapter is None:
             api.llama_set_adapters_lora(self.pointer, None, 0, None)
@@ -178,7 +189,7 @@ class Context(NativeContext):
         Raises:
             CodespecError: as many as the context was made for are in use.
         """
-        return LlamaSequence(self)
+        return RecurrentSequence(self) if self.model.recurrent else LlamaSequence(self)
 
     def close(self) -> None:
         """Free the memory; a second call does nothing."""

@@ -54,6 +54,16 @@ class Header:
         value = max(value, default=missing) if isinstance(value, tuple) else value
         return value if isinstance(value, int) else missing
 
+    @property
+    def kv_values(self) -> int:
+        """Keys and values that the cache holds for one token, in all layers; recurrent ones have none."""
+        heads = self.number("attention.head_count")
+        width = self.number("embedding_length") // max(1, heads)
+        both = self.number("attention.key_length", width) + self.number("attention.value_length", width)
+        layers = self.number("block_count") // max(1, self.number("full_attention_interval"))
+        each = self.metadata.get(f"{self.metadata.get('general.architecture', '')}.attention.head_count_kv")
+        return both * (sum(each) if isinstance(each, tuple) else layers * self.number("attention.head_count_kv", heads))
+
 
 def read_header(path: Path) -> Header:
     """The metadata and tensors of a file.

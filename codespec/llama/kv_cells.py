@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from codespec.llama.runtime import library
 
+PARTIAL_ONLY = 1  # LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY
 SMALL = 4 << 20
 """Bytes of a cache below which its memory is the heap's."""
 
@@ -52,6 +53,19 @@ class KvCells:
             return True
         self.remove(sequence_id)
         return False
+
+    def save_states(self, sequence_id: int) -> npt.NDArray[np.uint8]:
+        """A copy of a sequence's states in recurrent layers alone; uint8 [bytes]."""
+        api, context = self._api, self._pointer
+        data = _pages(api.llama_state_seq_get_size_ext(context, sequence_id, PARTIAL_ONLY))
+        return data[: api.llama_state_seq_get_data_ext(context, _bytes(data), data.nbytes, sequence_id, PARTIAL_ONLY)]
+
+    def restore_states(self, sequence_id: int, data: npt.NDArray[np.uint8]) -> bool:
+        """Put back what ``save_states`` returned. The attention layers still hold the tokens behind it: remove them."""
+        size = data.nbytes
+        return bool(
+            self._api.llama_state_seq_set_data_ext(self._pointer, _bytes(data), size, sequence_id, PARTIAL_ONLY)
+        )
 
 
 def _bytes(data: npt.NDArray[np.uint8]) -> Any:

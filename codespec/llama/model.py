@@ -212,8 +212,16 @@ class Model:
         return int(self._api.llama_model_size(self.pointer))
 
     @cached_property
+    def recurrent(self) -> bool:
+        """Whether it has layers whose state goes forward only, beside attention or alone."""
+        api, p = self._api, self.pointer
+        return bool(api.llama_model_is_hybrid(p) or api.llama_model_is_recurrent(p))
+
+    @cached_property
     def kv_bytes_per_token(self) -> int:
         """Bytes of key and value cache that one token takes at 16 bits."""
+        if self.recurrent:
+            return 2 * read_header(self.path).kv_values
         api, p = self._api, self.pointer
         head_width = api.llama_model_n_embd(p) // max(1, api.llama_model_n_head(p))
         return int(4 * api.llama_model_n_layer(p) * api.llama_model_n_head_kv(p) * head_width)

@@ -36,6 +36,7 @@ class NativeContext:
     Attributes:
         fills_up: at least ``EXACT_MIN_ROWS`` rows are decoded at a time.
         cells: the KV cells of all sequences.
+        snapshots: how many tokens the states of recurrent layers can go back in the last batch.
         room: tokens that a sequence may have.
         threads_now: of the latest forward pass; ``on_threads`` is called with every other number.
     """
@@ -60,6 +61,7 @@ class NativeContext:
         # Beside the tokens of a sequence there must be room for the rows that fill a pass up.
         self.room = length - (EXACT_MIN_ROWS - 1 if exact else 0)
         self.cells = KvCells(pointer)
+        self.snapshots = int(self._api.llama_n_rs_seq(pointer))
         self.threads = self.threads_now = threads
         self.follows = follows
         self.on_threads: Callable[[int], None] = lambda count: None

@@ -48,25 +48,26 @@ class LlamaSequence:
                 f"{self._n_past + count:,} tokens do not fit into a context of {context.length:,}; "
                 "set a larger `context` or shorten the prompt"
             )
-        if count > context.batch_size:
-            return self._decode_batches(tokens, wanted)
-        logits = context.decode_chunk(self.id, self._n_past, tokens, wanted)
-        self._n_past += count
-        return logits
-
-    def _decode_batches(self, tokens: Sequence[int], wanted: int) -> Logits:
+        *chunks, (start, end) = self._chunks(count, wanted)
+        if not chunks:
+            return self._decode_chunk(tokens, wanted)
         begin = self._n_past
-        *chunks, (start, end) = self._chunks(len(tokens), wanted)
         try:
             for chunk in chunks:
-                self.decode(tokens[slice(*chunk)], 0)
-            return self.decode(tokens[start:end], wanted)
+                self._decode_chunk(tokens[slice(*chunk)], 0)
+            return self._decode_chunk(tokens[start:end], wanted)
         except BaseException:
             self.rollback(begin)
             raise
 
+    def _decode_chunk(self, tokens: Sequence[int], wanted: int) -> Logits:
+        """``decode``, of one batch."""
+        logits = self.context.decode_chunk(self.id, self._n_past, tokens, wanted)
+        self._n_past += len(tokens)
+        return logits
+
     def _chunks(self, count: int, wanted: int) -> Iterator[tuple[int, int]]:
-        """Bounds of the batches; the last one holds every row whose logits are wanted."""
+        """Bounds of the batches, at least one; the last holds every row whose logits are wanted."""
         size = self.context.batch_size
         # Where passes are padded the prefill is cut at fixed places of the sequence, wherever it begins.
         aligned = self.context.padded and count > size
@@ -81,16 +82,17 @@ class LlamaSequence:
 
         Raises:
             ValueError: there are fewer.
-            CodespecError: this model's memory cannot go back (recurrent architectures).
+            CodespecError: the memory of this model cannot go back there; the sequence is as before the call.
         """
         if not 0 <= n_past <= self._n_past:
             raise ValueError(f"cannot roll back to {n_past}: {self._n_past} tokens are held")
         if n_past < self._n_past:
-            if not self.context.cells.remove(self.id, n_past):
-                raise CodespecError(
-                    f"{self.context.model.path}: its memory cannot be rolled back; choose another model"
-                )
+            self._go_back(n_past)
             self._n_past = n_past
+
+    def _go_back(self, n_past: int) -> None:
+        if not self.context.cells.remove(self.id, n_past):
+            raise CodespecError(f"{self.context.model.path}: its memory cannot be rolled back; choose another model")
 
     def fork(self) -> LlamaSequence:
         """Another sequence that shares this one's tokens so far; close it after use."""

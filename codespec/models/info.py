@@ -117,6 +117,8 @@ def _number(model: Model, key: str) -> int:
 
 
 def _kv_bytes(model: Model, architecture: str) -> int:
+    if model.recurrent:
+        return model.kv_bytes_per_token
     heads = _number(model, f"{architecture}.attention.head_count")
     kv_heads = _number(model, f"{architecture}.attention.head_count_kv") or heads
     width = _number(model, f"{architecture}.embedding_length") // max(1, heads)
