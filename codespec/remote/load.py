@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -25,6 +26,12 @@ PROBES = {"ollama": "/api/version", "sglang": "/health", "vllm": "/health", "lla
 TRIAL = "def area(width, height):\n    return width * height\n\n\ndef perimeter(width, height):\n    return"
 """Text that an engine goes on from to show how fast it is."""
 TRIAL_TOKENS, TRIAL_MS = 24, 1500.0
+
+RECURRENT = re.compile(
+    r"qwen-?3\.[5-9]|qwen-?3-(coder-)?next|granite-?4.*-h\b|nemotron-?(h\b|.*nano|3)|lfm-?2|falcon-h1|kimi-linear|jamba",
+    re.IGNORECASE,
+)
+"""Names of models with recurrent layers, which engines do not tell."""
 
 E = TypeVar("E", ScoringEngine, StreamingEngine)
 
@@ -77,9 +84,23 @@ def connect(
         engine = connected(ScoringEngine, **drafting)
         if mode == "auto" and not engine.follows:
             engine = _faster(engine, lambda: connected(StreamingEngine))
-    if address.warning:
-        engine.note(address.warning)
+    for note in (address.warning, about_speculation(kind, engine.name)):
+        if note:
+            engine.note(note)
     return engine
+
+
+def about_speculation(kind: str, model: str) -> str:
+    """A warning where an engine's own speculation may corrupt the texts of such a model; empty where not.
+
+    vLLM up to 0.28.0 forgets states when a step without drafts follows an accepted one (vllm#39273).
+    """
+    if kind != "vllm" or not RECURRENT.search(model):
+        return ""
+    return (
+        f"{model} has recurrent layers, whose texts vLLM's `ngram` and `suffix` speculation corrupts (vllm#39273): "
+        "leave them out of its `speculative-config`; codespec's own proposals do no harm"
+    )
 
 
 def _faster(scoring: ScoringEngine, connect: Callable[[], StreamingEngine]) -> ScoringEngine | StreamingEngine:

@@ -19,6 +19,7 @@ from codespec.protocols import Snippet
 from codespec.remote.address import Address
 from codespec.remote.connection import Connection
 from codespec.remote.errors import Refused
+from codespec.remote.load import about_speculation
 from codespec.remote.scoring.scoring_engine import SCORERS
 from codespec.remote.streaming.asked import family_named
 from codespec.remote.streaming.streamers import STREAMERS
@@ -237,6 +238,9 @@ def test_no_model_at_all():
         ("deepseek-ai/deepseek-coder-6.7b-base", "deepseek"),
         ("ibm-granite/granite-8b-code-base", "granite"),
         ("JetBrains/Mellum-4b-base", "mellum"),
+        ("ibm-granite/granite-4.0-h-tiny-base", "granite4"),
+        ("ByteDance-Seed/Seed-Coder-8B-Base", "seed-coder"),
+        ("tiiuae/Falcon-H1-Tiny-Coder-90M", "falcon-h1"),
     ],
 )
 def test_families_by_name(name: str, family: str):
@@ -253,6 +257,26 @@ def test_no_family_by_name():
 def test_every_kind_of_the_settings_is_known() -> None:
     assert set(REMOTE_KINDS) == {"", *STREAMERS}
     assert set(SCORERS) < set(STREAMERS)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        "Qwen/Qwen3.5-9B", "Qwen/Qwen3-Coder-Next", "Qwen3-Next-80B-A3B-Instruct", "ibm-granite/granite-4.0-h-small",
+        "nvidia/Nemotron-H-8B-Base-8K", "nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B", "LiquidAI/LFM2-8B-A1B",
+        "tiiuae/Falcon-H1-7B", "moonshotai/Kimi-Linear-48B-A3B",
+    ],
+)  # fmt: skip
+def test_speculation_that_corrupts_hybrids_is_warned_of(model: str) -> None:
+    assert "ngram" in about_speculation("vllm", model)
+    assert about_speculation("llama-server", model) == about_speculation("sglang", model) == ""
+
+
+@pytest.mark.parametrize(
+    "model", ["Qwen/Qwen2.5-Coder-7B", "Qwen/Qwen3-Coder-30B-A3B", "ibm-granite/granite-4.0-micro", "nemotron-mini-4b"]
+)
+def test_it_is_not_warned_of_elsewhere(model: str) -> None:
+    assert about_speculation("vllm", model) == ""
 
 
 def test_what_is_noted_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
