@@ -174,7 +174,8 @@ def run_models_suggest(options: argparse.Namespace) -> int:
         print(line)
     print(
         f"about, on the CPU: tokens a second without drafts, which add half as much again or more; seconds to {ANSWER} "
-        f"tokens with them,\nthe first time in a file of {FIRST_PROMPT:,} tokens and later on; `-` does not fit"
+        f"tokens with them,\nthe first time in a file of {FIRST_PROMPT:,} tokens and later on;\n`-` does not fit, "
+        "`?` was not tried with codespec"
     )
     if machine.gpus:
         free = sum(each.free for each in machine.gpus) / 2**30

@@ -24,6 +24,7 @@ class Known:
         kv_bytes: of the KV cache for each token, at 16 bits.
         package: where it comes in a Python package, and not from a hub.
         sha256: of the file there.
+        untried: nobody has measured it with codespec: it is listed, and never the one that is suggested.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Known:
     quantization: str = "q8_0"
     package: Package | None = None
     sha256: str = ""
+    untried: bool = False
 
     @property
     def read_bytes(self) -> float:
@@ -64,6 +66,14 @@ def _smaller(model: Known, repository: str, file: str, size: float) -> Known:
     """The same model in Q4_K_M: about 4.8 bits a weight."""
     name = model.name.replace("q8_0", "q4_k_m")
     return replace(model, name=name, repository=repository, file=file, size=size, quantization="q4_k_m")
+
+
+def _untried(
+    name: str, repository: str, file: str, parameters: float, size: float, kv_bytes: int, **about: str | float
+) -> Known:
+    """A model that others report to fill in well, in Q4_K_M."""
+    known = Known(f"{name}-q4_k_m", repository, file, parameters, size, "Apache-2.0", kv_bytes=kv_bytes)
+    return replace(known, quantization="q4_k_m", untried=True, **about)  # type: ignore[arg-type]
 
 
 def _edit_model(name: str, repository: str, file: str, parameters: float, size: float, kv_bytes: int) -> Known:
@@ -108,7 +118,28 @@ CATALOGUE = (
         18.6e9,
     ),
     _30B,
-)
+    # Repositories, files and figures as model cards and other programs' lists have them (looked up in November 2026).
+    _untried(
+        "qwen3.5-4b", "mradermacher/Qwen3.5-4B-Base-GGUF", "Qwen3.5-4B-Base.Q4_K_M.gguf", 4e9, 2.8e9, 32_768,
+        context=262_144,
+    ),
+    _untried(
+        "granite-4.0-h-tiny", "ibm-granite/granite-4.0-h-tiny-base-GGUF", "granite-4.0-h-tiny-base-Q4_K_M.gguf",
+        6.94e9, 4.23e9, 8_192, active=1.47e9,
+    ),
+    _untried(
+        "seed-coder-8b", "mradermacher/Seed-Coder-8B-Base-GGUF", "Seed-Coder-8B-Base.Q4_K_M.gguf", 8.25e9, 5.1e9,
+        131_072, licence="MIT",
+    ),
+    _untried(
+        "mellum2-12b-a2.5b", "mradermacher/Mellum2-12B-A2.5B-Base-GGUF", "Mellum2-12B-A2.5B-Base.Q4_K_M.gguf", 12e9,
+        7.9e9, 57_344, active=2.5e9, context=131_072,
+    ),
+    _untried(
+        "qwen3-coder-next", "unsloth/Qwen3-Coder-Next-GGUF", "Qwen3-Coder-Next-Q4_K_M.gguf", 80e9, 48.4e9, 24_576,
+        active=3e9, context=262_144,
+    ),
+)  # fmt: skip
 
 
 # Layouts are told by these names. Files and sizes are those of the repositories (of the makers, but for 7B of Sweep and

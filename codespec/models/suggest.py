@@ -138,8 +138,10 @@ def fits(machine: Machine, models: Sequence[Known] = CATALOGUE) -> list[Fit]:
 
 
 def best(found: list[Fit]) -> Fit | None:
-    """The largest model that is fast enough and whose licence is free for every use; None where there is none."""
-    good = [each for each in found if each.good and each.known and "not for" not in each.model.licence]
+    """The largest model that is fast enough, was tried, and whose licence is free for every use; None where there is
+    none."""
+    tried = [each for each in found if not each.model.untried and "not for" not in each.model.licence]
+    good = [each for each in tried if each.good and each.known]
     return max(good, key=lambda each: (each.model.active or each.model.parameters, each.model.size), default=None)
 
 
@@ -187,7 +189,7 @@ def table(found: list[Fit], chosen: Fit | None = None) -> Iterator[str]:
     """The estimates as lines of a table."""
     yield f"  {'model':28} {'download':>9} {'memory':>8} {'tokens/s':>9} {'first, s':>9} {'later, s':>9}  licence"
     for each in found:
-        mark = "*" if each is chosen else " " if each.fits else "-"
+        mark = "*" if each is chosen else "-" if not each.fits else "?" if each.model.untried else " "
         size, need = f"{each.download / 1e9:.1f} GB", f"{each.need / 2**30:.1f} GiB"
         times = f"{each.speed:>9.0f} {each.first:>9.1f} {each.later:>9.1f}"
         times = f"{'GPU':>9} {'':>9} {'':>9}" if each.on_gpu else times

@@ -33,7 +33,7 @@ MOST_KEPT = 8
 MOST_TOKENS = 1 << 22
 ORDER_KEY = "codespec.fim.order"
 """The key in a GGUF file, and in ``tokenizer_config.json``."""
-_VERSION = b"1"
+_VERSION = b"2"
 
 PRE_TOKENIZERS = (
     "qwen2",
@@ -47,6 +47,7 @@ PRE_TOKENIZERS = (
     "gpt-4o",
     "qwen35",
     "glm4",
+    "chatglm-bpe",
     "smollm",
     "refact",
     "codeshell",
@@ -74,6 +75,7 @@ TRIAL = """def fibonacci(n: int) -> list[int]:
 \twhile (x := 3.14e-10) != 0xFF:  /* größer */ 日本語のテキスト 🦙 नमस्ते שלום
         return {"key": [None, True], 'other': f"{a:>10}\\\\n"}   \n\n\n\n  \t \n
 #include <stdio.h>\r\nint main(void){for(int i=0;i<10;++i)printf("%d\\n",i);}\r\n
+class A {\n    \n\t\n}
 fn main<T: Into<String>>(v: &mut Vec<u8>) -> Result<(), Box<dyn Error>> { println!("{:?}", v); }
 const fetchAll = async (urls) => await Promise.all(urls.map(u => fetch(u).then(r => r.json())));
 SELECT id, COUNT(*) FROM users WHERE created_at >= '2024-01-01' AND x_1Y2 <> 007 GROUP BY id;;;
@@ -229,7 +231,14 @@ def _likely_first(pre_tokenizer: str) -> Iterator[str]:
     """llama.cpp's names, beginning with those that the regular expression looks like."""
     groups = r"\p{N}{1,3}" in pre_tokenizer
     cuts = r"(?i:'s|'t" in pre_tokenizer
-    first = "llama-bpe" if groups and cuts else "qwen2" if cuts else "starcoder" if "Digits" in pre_tokenizer else ""
+    if r"\p{M}" in pre_tokenizer:
+        first = "qwen35"
+    elif r"\p{N}{1}|" in pre_tokenizer:
+        first = "seed-coder"
+    else:
+        first = (
+            "llama-bpe" if groups and cuts else "qwen2" if cuts else "starcoder" if "Digits" in pre_tokenizer else ""
+        )
     yield from sorted(PRE_TOKENIZERS, key=lambda name: name != first)
 
 

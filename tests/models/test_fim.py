@@ -21,6 +21,7 @@ PLAIN = ["<fim_prefix>", "<fim_middle>", "<fim_suffix>"]
 QWEN = [*PIPES, "<|fim_pad|>", "<|repo_name|>", "<|file_sep|>"]
 STARCODER = [*PLAIN, "<filename>", "<gh_stars>", "<reponame>"]
 STARCODER2 = [*PLAIN, "<repo_name>", "<file_sep>"]
+SEED = ["<[fim-prefix]>", "<[fim-middle]>", "<[fim-suffix]>"]
 DEEPSEEK = ["<｜fim▁hole｜>", "<｜fim▁begin｜>", "<｜fim▁end｜>"]
 CODELLAMA = ["▁<PRE>", "▁<SUF>", "▁<MID>", "▁<EOT>"]
 MISTRAL = ["[INST]", "[PREFIX]", "[MIDDLE]", "[SUFFIX]"]
@@ -79,6 +80,21 @@ def asked(folder, markers, name="", order=None, context=(), **options):
             "<filename>src/c.py\n<fim_suffix>\ny<fim_prefix>x =<fim_middle>",
         ),
         (
+            [*PIPES, "<|filename|>", "<|reponame|>"], "Granite 4.0 H Tiny",
+            "<|fim_prefix|>x =<|fim_suffix|>\ny<|fim_middle|>",
+            "<|fim_prefix|># lib/a.py\n# A = 1\n# b.py\n# B = 2\nx =<|fim_suffix|>\ny<|fim_middle|>",
+        ),
+        (
+            SEED, "Seed Coder 8B Base",
+            "<[fim-suffix]>\ny<[fim-prefix]>x =<[fim-middle]>",
+            "<[fim-suffix]>\ny<[fim-prefix]># lib/a.py\n# A = 1\n# b.py\n# B = 2\nx =<[fim-middle]>",
+        ),
+        (
+            ["<|prefix|>", "<|middle|>", "<|suffix|>"], "Falcon-H1-Tiny-Coder-90M",
+            "<|prefix|>x =<|suffix|>\ny<|middle|>",
+            "<|prefix|># lib/a.py\n# A = 1\n# b.py\n# B = 2\nx =<|suffix|>\ny<|middle|>",
+        ),
+        (
             DEEPSEEK, "deepseek-coder",
             "<｜fim▁begin｜>x =<｜fim▁hole｜>\ny<｜fim▁end｜>",
             "<｜fim▁begin｜>#lib/a.py\nA = 1\n\n#b.py\nB = 2\n\n#src/c.py\nx =<｜fim▁hole｜>\ny<｜fim▁end｜>",
@@ -94,7 +110,8 @@ def asked(folder, markers, name="", order=None, context=(), **options):
             "<|fim_prefix|># lib/a.py\n# A = 1\n# b.py\n# B = 2\nx =<|fim_suffix|>\ny<|fim_middle|>",
         ),
     ],
-    ids=["qwen", "starcoder2", "starcoder", "granite", "mellum", "deepseek", "codestral", "codegemma"],
+    ids=["qwen", "starcoder2", "starcoder", "granite", "mellum", "granite 4", "seed-coder", "falcon-h1", "deepseek",
+         "codestral", "codegemma"],
 )  # fmt: skip
 def test_a_family_sees_a_file_alone_and_beside_others(tmp_path, markers, name, alone, beside):
     assert asked(tmp_path, markers, name) == alone
@@ -112,6 +129,13 @@ def test_code_llama_sees_no_space_that_is_not_there(tmp_path):
             assert b"".join(map(vocabulary.token_bytes, vocabulary.tokenize(text))).decode() == text
         spm = Prompts(vocabulary, fim_format(model, "spm")).prompt("a b", "\nc", "c.py", 99)
         assert spm == [2, pre, suf, *vocabulary.tokenize("\nc"), mid, *a]
+
+
+def test_a_model_of_next_edits_is_not_what_it_was_made_of(tmp_path):
+    for name in ("zeta-2.1", "Seed-Coder-8B zeta", "some other"):
+        path = marked_vocabulary.write(tmp_path / "model.gguf", SEED, name)
+        with Model(path, vocabulary_only=True) as model:
+            assert fim_format(model) is None
 
 
 def test_a_text_begins_as_the_model_wants_it(tmp_path):
