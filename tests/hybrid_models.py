@@ -6,6 +6,7 @@ from pathlib import Path
 
 import gguf
 import numpy as np
+import numpy.typing as npt
 from gguf import GGMLQuantizationType, GGUFReader, GGUFWriter
 
 from codespec.models.registry import EMBEDDED_TARGET
@@ -18,14 +19,24 @@ HEAD = WIDTH // HEADS
 _COPIED = ("tokenizer.ggml.bos_token_id", "tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id")
 
 
-def write(path: Path, architecture: str, seed: int = 0) -> Path:
-    """Write one of ``ARCHITECTURES``."""
-    _Writer(path, architecture, seed).write()
+def write(path: Path, architecture: str, seed: int = 0, heads: str = "") -> Path:
+    """Write one of ``ARCHITECTURES``.
+
+    Args:
+        heads: of qwen35 alone, a head that predicts further tokens: ``random``, or ``clear``, whose logits are those of
+            the state that it reads.
+    """
+    _Writer(path, architecture, seed, heads).write()
     return path
 
 
+def _nothing(columns: int) -> npt.NDArray[np.float32]:
+    return np.zeros((WIDTH, columns), np.float32)
+
+
 class _Writer:
-    def __init__(self, path: Path, architecture: str, seed: int) -> None:
+    def __init__(self, path: Path, architecture: str, seed: int, heads: str) -> None:
+        self._heads = heads
         self._file, self._name = GGUFWriter(path, architecture), architecture
         self._random = np.random.default_rng(seed)
 
@@ -69,7 +80,7 @@ class _Writer:
         file.add_name(f"random {self._name}")
         file.add_context_length(8192)
         file.add_embedding_length(WIDTH)
-        file.add_block_count(LAYERS)
+        file.add_block_count(LAYERS + bool(self._heads))
         file.add_head_count(HEADS)
         file.add_key_length(HEAD)
         file.add_value_length(HEAD)
@@ -82,25 +93,26 @@ class _Writer:
         random = self._random.standard_normal(shape, dtype=np.float32) * scale
         self._file.add_tensor(name, random if value is None else np.full(shape, value, np.float32))
 
-    def _matrix(self, name: str, rows: int, columns: int) -> None:
+    def _matrix(self, name: str, rows: int, columns: int, values: npt.NDArray[np.float32] | None = None) -> None:
         random = self._random.standard_normal((rows, columns), dtype=np.float32) / np.sqrt(columns)
         kind = GGMLQuantizationType.Q8_0
-        self._file.add_tensor(name, gguf.quants.quantize(random, kind), raw_dtype=kind)
+        data = gguf.quants.quantize(random if values is None else values, kind)
+        self._file.add_tensor(name, data, raw_dtype=kind)
 
-    def _attention(self, block: str, queries: int = 1) -> None:
+    def _attention(self, block: str, queries: int = 1, silent: bool = False) -> None:
         self._matrix(block + "attn_q.weight", queries * WIDTH, WIDTH)
         self._matrix(block + "attn_k.weight", KV_HEADS * HEAD, WIDTH)
         self._matrix(block + "attn_v.weight", KV_HEADS * HEAD, WIDTH)
-        self._matrix(block + "attn_output.weight", WIDTH, WIDTH)
+        self._matrix(block + "attn_output.weight", WIDTH, WIDTH, _nothing(WIDTH) if silent else None)
 
     def _norm(self, name: str, *shape: int) -> None:
         self._floats(name, *(shape or (WIDTH,)), value=1.0)
 
-    def _forward(self, block: str, norm: str = "ffn_norm.weight") -> None:
+    def _forward(self, block: str, norm: str = "ffn_norm.weight", silent: bool = False) -> None:
         self._norm(block + norm)
         self._matrix(block + "ffn_gate.weight", FORWARD, WIDTH)
         self._matrix(block + "ffn_up.weight", FORWARD, WIDTH)
-        self._matrix(block + "ffn_down.weight", WIDTH, FORWARD)
+        self._matrix(block + "ffn_down.weight", WIDTH, FORWARD, _nothing(FORWARD) if silent else None)
 
     def _states(self, kernel: int, inner: int, state: int, heads: int, groups: int) -> None:
         file = self._file
@@ -166,6 +178,21 @@ class _Writer:
             self._matrix(block + "ssm_alpha.weight", heads, WIDTH)
             self._norm(block + "ssm_norm.weight", state)
             self._matrix(block + "ssm_out.weight", WIDTH, state * heads)
+        if self._heads:
+            self._head(f"blk.{LAYERS}.")
+
+    def _head(self, block: str) -> None:
+        clear = self._heads == "clear"
+        self._file.add_uint32("qwen35.nextn_predict_layers", 1)
+        self._norm(block + "attn_norm.weight")
+        self._forward(block, "post_attention_norm.weight", silent=clear)
+        self._attention(block, queries=2, silent=clear)
+        self._norm(block + "attn_q_norm.weight", HEAD)
+        self._norm(block + "attn_k_norm.weight", HEAD)
+        both = np.concatenate([np.zeros((WIDTH, WIDTH)), np.eye(WIDTH)], axis=1).astype(np.float32)  # token, state
+        self._matrix(block + "nextn.eh_proj.weight", WIDTH, 2 * WIDTH, both if clear else None)
+        self._norm(block + "nextn.enorm.weight")
+        self._norm(block + "nextn.hnorm.weight")
 
     def _falcon(self, recurrent: list[bool]) -> None:
         sizes = (4, 2 * WIDTH, 16, 4, 1)

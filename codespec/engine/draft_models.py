@@ -56,6 +56,20 @@ class Loaded:
         self.model.close()
 
 
+class OwnHeads(Loaded):
+    """The target's own heads as its draft: the model is the target's."""
+
+    @property
+    def size(self) -> int:
+        """Bytes of memory beside the target, about: the cache of a layer."""
+        return self.model.kv_bytes_per_token * self.context.length
+
+    def close(self) -> None:
+        """Free their context."""
+        self.context.close()
+        self.adapters.close()
+
+
 class DraftModels:
     """The draft models of one target. For one thread; loads models in threads of its own.
 

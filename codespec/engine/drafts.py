@@ -23,7 +23,7 @@ from codespec.draft.vocabulary_mapping import ResizedVocabularyTarget, TrimmedVo
 from codespec.draft.window.window_draft import WindowDraft
 from codespec.engine.adapters import Adapters, LoraRequest
 from codespec.engine.calibration import Calibration, ModelCosts
-from codespec.engine.draft_models import DraftModels, Loaded
+from codespec.engine.draft_models import DraftModels, Loaded, OwnHeads
 from codespec.engine.engine import add_note
 from codespec.files import StrPath
 from codespec.languages import Language
@@ -92,6 +92,7 @@ class Drafts:
         memory: bytes that draft models may take; those longest unused are let go.
         profiles, wrap, clock: see ``LocalEngine``.
         parameters: of the target; None: those of its model.
+        heads: makes the target's own heads a model with its tokens, where it has some.
 
     Attributes:
         costs: of target calls.
@@ -114,7 +115,9 @@ class Drafts:
         clock: Callable[[], float],
         memory: int = DRAFTS_BYTES,
         parameters: float | None = None,
+        heads: Callable[[], tuple[Context, Target]] | None = None,
     ) -> None:
+        self._heads = heads
         self._target, self._vocabulary = target, target.model.vocabulary
         self._parameters = target.model.parameter_count if parameters is None else parameters
         self._gpu_layers, self._threads = gpu_layers, threads
@@ -143,6 +146,8 @@ class Drafts:
         looked, found = self._best.get(language.id, (-BEST_KEPT_S, None))
         if monotonic() - looked >= BEST_KEPT_S:
             found = best_draft(language, self._vocabularies, self._parameters)
+            if found is None and self._heads is not None:
+                found = self._target.model.path
             found = found or find_draft(name, language)
             self._best[language.id] = monotonic(), found
         return found
@@ -185,6 +190,11 @@ class Drafts:
         return self._target.adapter_key, loaded.context.adapter_key if loaded is not None else ""
 
     def _load(self, path: Path, go_on: Callable[[], bool]) -> Loaded:
+        if self._heads is not None and path == self._target.model.path:
+            context, sequence = self._heads()
+            own = ModelDraft(self._wrap(sequence, "draft"), self._vocabulary.end_tokens)
+            placed = ResolvedSetting(self._target.model.gpu_layers)
+            return OwnHeads(self._target.model, context, own, RunningCosts(), placed, Adapters(context))
         placed = gpu_layers(self._gpu_layers, path, self._target.length, exact=self._target.exact)
         model = Model(path, gpu_layers=int(placed.value), progress=lambda _: go_on())
         try:

@@ -23,6 +23,7 @@ from codespec.llama.agreement import rows_agree
 from codespec.llama.context import EXACT_CHUNK, Context
 from codespec.llama.devices import ResolvedSetting
 from codespec.llama.devices import gpu_layers as layers_on_gpus
+from codespec.llama.heads import HeadsSequence, HiddenStates, heads_work
 from codespec.llama.model import Model, check_file
 from codespec.llama.rpc import Servers
 from codespec.llama.runtime import Cancellation
@@ -99,8 +100,19 @@ class LocalEngine(SpeculativeEngine):
         self._adapters = Adapters(self._context)
         profiles = profiles or Profiles(None)
         costs = ModelCosts(self._context, None, profiles)
-        drafts = Drafts(self._context, costs, gpu_layers, threads, profiles, wrap, clock, drafts_bytes)
         self._sequence = self._context.sequence()
+        self._hidden = HiddenStates(self._sequence) if self.model.heads else None
+        drafts = Drafts(
+            self._context,
+            costs,
+            gpu_layers,
+            threads,
+            profiles,
+            wrap,
+            clock,
+            drafts_bytes,
+            heads=self._heads if self._hidden is not None else None,
+        )
         self._parallel = ParallelSequences(self._context)
         generator = Generator(
             wrap(self._sequence, "target"),
@@ -136,8 +148,14 @@ class LocalEngine(SpeculativeEngine):
             self._placed = layers_on_gpus(gpu_layers, target, longest, kv_type, flash_attention, exact, found)
             layers = int(self._placed.value)
             padded = exact and not kv_type == flash_attention == "auto"
+            heads = heads_work()
             self.model = Model(
-                target, gpu_layers=layers, plain_buffers=padded, servers=self._servers, progress=progress
+                target,
+                gpu_layers=layers,
+                plain_buffers=padded,
+                heads=heads,
+                servers=self._servers,
+                progress=progress,
             )
             undo.callback(lambda: self.model.close())
             if exact and self.model.recurrent and (padded or not rows_agree(self.model)):
@@ -148,7 +166,7 @@ class LocalEngine(SpeculativeEngine):
             if exact and not padded and not rows_agree(self.model):
                 padded = True
                 self.model.close()
-                self.model = Model(target, gpu_layers=layers, plain_buffers=True, servers=self._servers)
+                self.model = Model(target, gpu_layers=layers, plain_buffers=True, heads=heads, servers=self._servers)
             if self.model.metadata(VOCABULARY_KEY) is not None:
                 raise CodespecError(f"{target}: a draft that has only some of its target's tokens; it can be no target")
             length = wanted or min(self.model.trained_context, LONGEST_AUTOMATIC_CONTEXT)
@@ -163,6 +181,11 @@ class LocalEngine(SpeculativeEngine):
             )
             undo.pop_all()
         return context
+
+    def _heads(self) -> tuple[Context, Target]:
+        assert self._hidden is not None
+        context = self._context.alike(self._context.length, heads=True)
+        return context, HeadsSequence(context, self._hidden)
 
     def _note_servers(self) -> None:
         if self._servers.warning:

@@ -47,6 +47,7 @@ class Context(NativeContext):
         exact: same logits whatever the tokens are batched with (CPU). Passes are ``padded`` where nothing cheaper
             does it: see ``agreement`` for where it is not needed.
         padded: every pass has at least two rows, and 32 at most: twice as slow at one token.
+        heads: for the model's own heads alone (``llama.heads``).
 
     Raises:
         CodespecError: too little memory for a context of that length.
@@ -69,7 +70,9 @@ class Context(NativeContext):
         padded: bool = False,
         kv_type: str = "auto",
         flash_attention: str = "auto",
+        heads: bool = False,
     ) -> None:
+        self.heads = heads
         length = max(SHORTEST, context_length or model.trained_context)
         check_memory(model, length + spare)
         chosen_type = kv_cache(exact and not padded) if kv_type == "auto" else ResolvedSetting(kv_type)
@@ -110,7 +113,9 @@ class Context(NativeContext):
         keys, _, values = self.kv_type.partition("/")
         parameters.type_k, parameters.type_v = KV_TYPES[keys], KV_TYPES[values or keys]
         parameters.flash_attn_type = FLASH_ATTENTION[self.flash_attention]
-        if model.recurrent:
+        if self.heads:
+            parameters.ctx_type = api.LLAMA_CONTEXT_TYPE_MTP
+        elif model.recurrent:
             parameters.n_rs_seq = SNAPSHOTS
         parameters.no_perf = True
         parameters.n_threads = parameters.n_threads_batch = threads
@@ -126,12 +131,19 @@ class Context(NativeContext):
         return pointer
 
     def alike(
-        self, length: int, sequences: int = 1, spare: int = 0, batch: int = BATCH, follow: bool = True
+        self,
+        length: int,
+        sequences: int = 1,
+        spare: int = 0,
+        batch: int = BATCH,
+        follow: bool = True,
+        heads: bool = False,
     ) -> Context:
         """Another context of the same model, with the same settings and a length of its own, without an adapter.
 
         Args:
             follow: False: always with as many threads as on an idle machine.
+            heads: for the model's own heads.
 
         Raises:
             CodespecError: too little memory.
@@ -147,6 +159,7 @@ class Context(NativeContext):
             padded=self.padded,
             kv_type=self.kv_type,
             flash_attention=self.flash_attention,
+            heads=heads,
         )
 
     def use(self, adapter: Adapter | None, scale: float = 1.0) -> None:

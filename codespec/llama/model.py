@@ -156,8 +156,12 @@ class Model:
         gpu_layers: layers to put on a GPU; -1 is all that fit, 0 none.
         plain_buffers: never repack weights for faster kernels; ``exact`` decoding needs that.
         vocabulary_only: load no weights.
+        heads: load the layers that predict further tokens, where it has some (``llama.heads``).
         servers: whose devices get those layers, before the GPUs of this machine; to be closed after the model.
         progress: called with 0..1 while loading; returning False stops it.
+
+    Attributes:
+        heads: how many of these layers are loaded.
 
     Raises:
         CodespecError: the file is missing, damaged, no GGUF, of an unknown architecture or too large; names the remedy.
@@ -170,6 +174,7 @@ class Model:
         gpu_layers: int = 0,
         plain_buffers: bool = False,
         vocabulary_only: bool = False,
+        heads: bool = False,
         servers: Servers | None = None,
         progress: Callable[[float], bool] | None = None,
     ) -> None:
@@ -183,6 +188,7 @@ class Model:
         parameters = api.llama_model_default_params()
         parameters.n_gpu_layers = gpu_layers
         parameters.vocab_only = vocabulary_only
+        parameters.load_mtp = heads
         devices = self.servers.all_devices()
         parameters.devices = ctypes.cast(devices, ctypes.c_void_p)
         parameters.use_extra_bufts = not plain_buffers and probe.extra_buffers_work()
@@ -195,6 +201,7 @@ class Model:
         if not self.pointer:
             raise CodespecError(explain_load_failure(self.path, last_errors()))
         self.vocabulary = LlamaVocabulary(api.llama_model_get_vocab(self.pointer))
+        self.heads = int(api.llama_model_n_layer_nextn(self.pointer)) if heads else 0
 
     @cached_property
     def trained_context(self) -> int:

@@ -39,6 +39,8 @@ class NativeContext:
         snapshots: how many tokens the states of recurrent layers can go back in the last batch.
         room: tokens that a sequence may have.
         threads_now: of the latest forward pass; ``on_threads`` is called with every other number.
+        on_decoded: called with the sequence, the position and the number of tokens of each pass of one sequence.
+        on_restored: called with a sequence whose cells were put back.
     """
 
     def __init__(
@@ -65,6 +67,8 @@ class NativeContext:
         self.threads = self.threads_now = threads
         self.follows = follows
         self.on_threads: Callable[[int], None] = lambda count: None
+        self.on_decoded: Callable[[int, int, int], None] = lambda sequence_id, position, count: None
+        self.on_restored: Callable[[int], None] = lambda sequence_id: None
         self.abort_data = Cancellation()
         self._install(self.abort_data)
         self._free = list(range(sequences - 1, -1, -1))
@@ -130,6 +134,7 @@ class NativeContext:
             raise decode_failure(status, self.length)
         if rows > count:
             self.cells.remove(sequence_id, position + count)
+        self.on_decoded(sequence_id, position, count)
         return self._rows.logits(self.pointer, last)
 
     def decode_rows(self, sequence_ids: Sequence[int], positions: Sequence[int], tokens: Sequence[int]) -> Logits:

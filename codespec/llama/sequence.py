@@ -39,16 +39,8 @@ class LlamaSequence:
             CodespecError: decoding failed; the sequence is as before the call.
             Aborted: the context's cancellation was set; the sequence is as before the call.
         """
-        context, count = self.context, len(tokens)
-        wanted = count if last is None else last
-        if not 0 <= wanted <= count or not count:
-            raise ValueError(f"{count} tokens to decode, logits of {wanted} wanted")
-        if self._n_past + count > context.room:
-            raise ContextFull(
-                f"{self._n_past + count:,} tokens do not fit into a context of {context.length:,}; "
-                "set a larger `context` or shorten the prompt"
-            )
-        *chunks, (start, end) = self._chunks(count, wanted)
+        wanted = self._check(len(tokens), last)
+        *chunks, (start, end) = self._chunks(len(tokens), wanted)
         if not chunks:
             return self._decode_chunk(tokens, wanted)
         begin = self._n_past
@@ -59,6 +51,18 @@ class LlamaSequence:
         except BaseException:
             self.rollback(begin)
             raise
+
+    def _check(self, count: int, last: int | None) -> int:
+        """How many logits are wanted of ``count`` tokens, for which there is room."""
+        wanted = count if last is None else last
+        if not 0 <= wanted <= count or not count:
+            raise ValueError(f"{count} tokens to decode, logits of {wanted} wanted")
+        if self._n_past + count > self.context.room:
+            raise ContextFull(
+                f"{self._n_past + count:,} tokens do not fit into a context of {self.context.length:,}; "
+                "set a larger `context` or shorten the prompt"
+            )
+        return wanted
 
     def _decode_chunk(self, tokens: Sequence[int], wanted: int) -> Logits:
         """``decode``, of one batch."""
@@ -133,6 +137,7 @@ class LlamaSequence:
         self.rollback(0)
         if not self.context.cells.restore(self.id, data):
             raise CodespecError(f"{self.context.model.path}: a saved KV cache could not be restored")
+        self.context.on_restored(self.id)
         self._n_past = n_past
 
     def shift(self, start: int, end: int, to: int) -> None:
