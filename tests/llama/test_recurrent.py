@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from random import Random
+from statistics import mean
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from codespec.llama.model import Model
 from codespec.llama.recurrent import AGAIN, CHECKPOINTS, TAIL
 from codespec.models.info import inspect
 from codespec.protocols import CodespecError, Limits, Sampling
+from tests.llama.keys import rows_of, session
 from tests.llama.random_walk import ALONE, Walk
 
 WRONG = 1.0
@@ -99,37 +101,11 @@ def test_drafts_do_not_change_the_text(path, temperature, grammar):
         assert 0 < accepted < drafted
 
 
-def rows_of(engine):
-    """Rows of every pass from now on."""
-    rows, decode = [], engine._context.decode_chunk
-
-    def counting(sequence, position, tokens, last):
-        rows.append(len(tokens))
-        return decode(sequence, position, tokens, last)
-
-    engine._context.decode_chunk = counting
-    return rows
-
-
-def typed(engine):
-    """Rows that typing takes, each key with a completion of some tokens."""
-    rows = rows_of(engine)
-    text = CODE * 3
-    read = 0
-    for end in range(len(text) - 120, len(text)):
-        prompt = engine.vocabulary.tokenize(text[:end])
-        del rows[:]
-        list(engine.generate(prompt, limits=Limits(6), speculate=False))
-        if end > len(text) - 120:
-            read += sum(rows) - 5  # the tokens that were written
-    return read
-
-
 def test_a_key_takes_little_more_than_on_a_model_of_attention(path, models):
     with engine_of(models["llama"]) as engine:
-        usual = typed(engine)
+        usual = mean(session(engine, 80, 6, speculate=False)[0])
     with engine_of(path) as engine:
-        assert typed(engine) <= 1.5 * usual
+        assert mean(session(engine, 80, 6, speculate=False)[0]) <= 1.5 * usual
 
 
 def test_checkpoints_are_few_and_closer_towards_the_end(path):
