@@ -24,7 +24,7 @@ def write(path: Path, architecture: str, seed: int = 0, heads: str = "") -> Path
 
     Args:
         heads: of qwen35 alone, a head that predicts further tokens: ``random``, or ``clear``, whose logits are those of
-            the state that it reads.
+            the state that it reads, or ``broken``, which computes no numbers.
     """
     _Writer(path, architecture, seed, heads).write()
     return path
@@ -192,7 +192,7 @@ class _Writer:
         both = np.concatenate([np.zeros((WIDTH, WIDTH)), np.eye(WIDTH)], axis=1).astype(np.float32)  # token, state
         self._matrix(block + "nextn.eh_proj.weight", WIDTH, 2 * WIDTH, both if clear else None)
         self._norm(block + "nextn.enorm.weight")
-        self._norm(block + "nextn.hnorm.weight")
+        self._floats(block + "nextn.hnorm.weight", WIDTH, value=np.nan if self._heads == "broken" else 1.0)
 
     def _falcon(self, recurrent: list[bool]) -> None:
         sizes = (4, 2 * WIDTH, 16, 4, 1)

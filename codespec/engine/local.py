@@ -23,7 +23,7 @@ from codespec.llama.agreement import rows_agree
 from codespec.llama.context import EXACT_CHUNK, Context
 from codespec.llama.devices import ResolvedSetting
 from codespec.llama.devices import gpu_layers as layers_on_gpus
-from codespec.llama.heads import HeadsSequence, HiddenStates, heads_work
+from codespec.llama.heads import HeadsSequence, HiddenStates, has_heads
 from codespec.llama.model import Model, check_file
 from codespec.llama.rpc import Servers
 from codespec.llama.runtime import Cancellation
@@ -148,7 +148,7 @@ class LocalEngine(SpeculativeEngine):
             self._placed = layers_on_gpus(gpu_layers, target, longest, kv_type, flash_attention, exact, found)
             layers = int(self._placed.value)
             padded = exact and not kv_type == flash_attention == "auto"
-            heads = heads_work()
+            heads = has_heads(target)
             self.model = Model(
                 target,
                 gpu_layers=layers,

@@ -34,16 +34,21 @@ def examine(path: Path) -> None:
     if os.environ.get(_CHILD) or path.parent.resolve() == _OURS:
         return
     key = key_of(path)
-    survives = _VERDICTS.all().get(key)
-    if survives is None:
-        survives = _survives(path)
-        _VERDICTS.remember(key, survives)
-    if not survives:
+    well = _VERDICTS.all().get(key)
+    if well is None:
+        well = survives(path)
+        _VERDICTS.remember(key, well)
+    if not well:
         raise CodespecError(f"{path}: the file is damaged: llama.cpp crashes over it; fetch it again")
 
 
-def _survives(path: Path) -> bool:
-    command = [*own_python("from codespec.llama.trial import load_and_decode; load_and_decode(sys.argv[1])"), str(path)]
+def survives(path: Path, trial: str = "load_and_decode") -> bool:
+    """Whether a function of ``codespec.llama.trial`` returns in a child process.
+
+    Raises:
+        CodespecError: it took too long, or was stopped from outside.
+    """
+    command = [*own_python(f"from codespec.llama.trial import {trial}; {trial}(sys.argv[1])"), str(path)]
     environment = {**os.environ, _CHILD: "1", "GGML_NO_BACKTRACE": "1", "CUDA_VISIBLE_DEVICES": ""}
     quiet = subprocess.DEVNULL
     try:

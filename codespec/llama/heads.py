@@ -11,18 +11,24 @@ import ctypes
 import sys
 from collections.abc import Sequence
 from functools import cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from codespec.llama.examine import key_of, survives
+from codespec.llama.gguf import read_header
 from codespec.llama.native_context import NativeContext
+from codespec.llama.probe import fingerprint
 from codespec.llama.runtime import decode_failure, library
 from codespec.llama.sequence import LlamaSequence
+from codespec.llama.verdicts import Verdicts
 from codespec.protocols import CodespecError, Logits
 
 _DECODE = 1  # LLAMA_PROCESS_TYPE_DECODE
 _NEVER = sys.maxsize
+_VERDICTS = Verdicts("heads.json")
 
 
 class _Functions(NamedTuple):
@@ -50,6 +56,21 @@ def _functions() -> _Functions | None:
 def heads_work() -> bool:
     """Whether this llama.cpp gives what heads read."""
     return _functions() is not None and hasattr(library(), "llama_process")
+
+
+def has_heads(path: Path) -> bool:
+    """Whether a model has heads that predict further tokens (``llama.heads``) with which llama.cpp works."""
+    try:
+        if not heads_work() or not read_header(path).number("nextn_predict_layers"):
+            return False
+    except CodespecError:
+        return False  # whoever loads it says why
+    key = f"{key_of(path)} {fingerprint()}"
+    works = _VERDICTS.all().get(key)
+    if works is None:
+        works = survives(path, "decode_with_heads")
+        _VERDICTS.remember(key, works)
+    return works
 
 
 class HiddenStates:

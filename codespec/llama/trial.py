@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from contextlib import suppress
 
+import numpy as np
+
 from codespec.llama.context import Context
+from codespec.llama.heads import HeadsSequence, HiddenStates
 from codespec.llama.model import Model
 from codespec.protocols import CodespecError
 
@@ -22,6 +25,26 @@ def load_and_decode(path: str) -> None:
         Context(model, context_length=64) as context,
     ):
         context.sequence().decode([0])
+
+
+def decode_with_heads(path: str) -> None:
+    """Have a model's own heads predict a token, and another one behind it.
+
+    Raises:
+        CodespecError: they cannot.
+    """
+    with (
+        Model(path, plain_buffers=True, heads=True) as model,
+        Context(model, context_length=64) as context,
+        context.alike(64, heads=True) as own,
+    ):
+        sequence = context.sequence()
+        heads = HeadsSequence(own, HiddenStates(sequence))
+        sequence.decode([0, 1, 2])
+        for tokens in ([0, 1, 2, 3], [4]):
+            if not np.isfinite(heads.decode(tokens, 1)).all():
+                raise CodespecError(f"{path}: its heads compute no numbers")
+        heads.close()
 
 
 def _limit_memory() -> None:

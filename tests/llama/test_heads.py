@@ -13,7 +13,7 @@ from codespec.engine.local import LocalEngine
 from codespec.engine.prompt_cache import PromptCacheSettings
 from codespec.languages import by_id
 from codespec.llama.context import Context
-from codespec.llama.heads import HeadsSequence, HiddenStates, heads_work
+from codespec.llama.heads import HeadsSequence, HiddenStates, has_heads, heads_work
 from codespec.llama.model import Model
 from codespec.protocols import CodespecError, Limits, Sampling
 
@@ -119,6 +119,15 @@ def test_texts_are_the_same(folder, kind, temperature):
                 assert written(engine, prompt, sampling, draft) == plain
                 drafted += engine.statistics.drafted
     assert drafted > 100
+
+
+def test_heads_that_do_not_work_are_left_alone(folder):
+    assert has_heads(write(folder / "good.gguf", "qwen35", heads="random"))
+    path = write(folder / "bad.gguf", "qwen35", heads="broken")
+    assert not has_heads(path)
+    with engine_of(path) as engine:
+        assert engine.model.heads == 0
+        assert written(engine, engine.vocabulary.tokenize(CODE), Sampling(), True)
 
 
 def test_only_where_there_are_heads_and_a_draft_is_wanted(folder, clear):
