@@ -12,6 +12,7 @@ from codespec.draft.costs import LONGEST, CostCurve
 from codespec.engine.local import LocalEngine
 from codespec.engine.prompt_cache import PromptCacheSettings
 from codespec.languages import by_id
+from codespec.llama.agreement import rows_agree
 from codespec.llama.context import Context
 from codespec.llama.heads import HeadsSequence, HiddenStates, has_heads, heads_work
 from codespec.llama.model import Model
@@ -91,7 +92,7 @@ def test_without_states_it_says_so_and_goes_on_when_there_are_some(pair):
 
 @contextlib.contextmanager
 def engine_of(path, **options):
-    with contextlib.closing(LocalEngine(path, context_length=512, exact=True, **options)) as engine:
+    with contextlib.closing(LocalEngine(path, context_length=512, **options)) as engine:
         engine.costs.replace(CostCurve((0,), (1, LONGEST), ((20.0, 21.0),)))
         engine.costs.fixed = True
         yield engine
@@ -105,9 +106,12 @@ def written(engine, prompt, sampling, speculate):
 @pytest.mark.parametrize("temperature", [0.0, 0.8])
 def test_texts_are_the_same(folder, kind, temperature):
     path = write(folder / f"{kind}.gguf", "qwen35", heads=kind)
+    with Model(path) as model:
+        if not rows_agree(model):
+            pytest.skip("tokens alone and among others are computed otherwise on this machine")
     about = PromptCacheSettings(memory=1 << 26)
     drafted = 0
-    with engine_of(path, prompt_cache=about) as engine:
+    with engine_of(path, prompt_cache=about, exact=True) as engine:
         engine.use_draft(engine.find_draft("auto", by_id("python")))
         assert engine.draft == path
         for number in range(8):
