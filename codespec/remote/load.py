@@ -28,7 +28,7 @@ TRIAL = "def area(width, height):\n    return width * height\n\n\ndef perimeter(
 TRIAL_TOKENS, TRIAL_MS = 24, 1500.0
 
 RECURRENT = re.compile(
-    r"qwen-?3\.[5-9]|qwen-?3-(coder-)?next|granite-?4.*-h\b|nemotron-?(h\b|.*nano|3)|lfm-?2|falcon-h1|kimi-linear|jamba",
+    r"qwen-?3\.[5-9]|qwen-?3-(coder-)?next|granite-?4[\d.]{0,4}-h\b|nemotron-?(h\b|nano|3)|lfm-?2|falcon-h1|kimi-linear|jamba",
     re.IGNORECASE,
 )
 """Names of models with recurrent layers, which engines do not tell."""
