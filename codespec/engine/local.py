@@ -160,8 +160,8 @@ class LocalEngine(SpeculativeEngine):
             undo.callback(lambda: self.model.close())
             if exact and self.model.recurrent and (padded or not rows_agree(self.model)):
                 raise CodespecError(
-                    f"{target}: its recurrent layers compute a token alone otherwise than among others, as this "
-                    "machine runs them; leave `exact` out, or choose another model"
+                    f"{target}: on this machine its recurrent layers give other results for a token alone than among "
+                    "others, so `exact` cannot hold; leave it out, or choose another model"
                 )
             if exact and not padded and not rows_agree(self.model):
                 padded = True

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from codespec.llama.gguf import Header, file_parts, read_header
+from codespec.llama.gguf import file_parts, read_header
 from codespec.llama.runtime import ggml, library
 
 MARGIN = 1 << 30
@@ -169,19 +169,12 @@ def sizes_of(path: Path) -> Sizes:
     return Sizes(
         layers=tuple(layers),
         output=output,
-        kv_values=_kv_values(head),
+        kv_values=head.most_kv_values,
         vocabulary=embedding.shape[-1] if embedding is not None and embedding.shape else 0,
         feed_forward=head.number("feed_forward_length"),
         heads=head.number("attention.head_count"),
         context=head.number("context_length"),
     )
-
-
-def _kv_values(head: Header) -> int:
-    heads = head.number("attention.head_count")
-    width = head.number("embedding_length") // max(1, heads)
-    both = head.number("attention.key_length", width) + head.number("attention.value_length", width)
-    return head.number("attention.head_count_kv", heads) * both
 
 
 def layers_that_fit(

@@ -55,14 +55,22 @@ class Header:
         return value if isinstance(value, int) else missing
 
     @property
+    def most_kv_values(self) -> int:
+        """Keys and values that the cache holds for one token in a layer, the one with most."""
+        return self.number("attention.head_count_kv", self.number("attention.head_count")) * self._kv_head
+
+    @property
     def kv_values(self) -> int:
-        """Keys and values that the cache holds for one token, in all layers; recurrent ones have none."""
-        heads = self.number("attention.head_count")
-        width = self.number("embedding_length") // max(1, heads)
-        both = self.number("attention.key_length", width) + self.number("attention.value_length", width)
-        layers = self.number("block_count") // max(1, self.number("full_attention_interval"))
+        """Keys and values that the cache holds for one token in all layers; recurrent ones have none."""
         each = self.metadata.get(f"{self.metadata.get('general.architecture', '')}.attention.head_count_kv")
-        return both * (sum(each) if isinstance(each, tuple) else layers * self.number("attention.head_count_kv", heads))
+        if isinstance(each, tuple):
+            return sum(each) * self._kv_head
+        return self.number("block_count") // max(1, self.number("full_attention_interval")) * self.most_kv_values
+
+    @property
+    def _kv_head(self) -> int:
+        width = self.number("embedding_length") // max(1, self.number("attention.head_count"))
+        return self.number("attention.key_length", width) + self.number("attention.value_length", width)
 
 
 def read_header(path: Path) -> Header:

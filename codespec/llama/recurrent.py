@@ -21,9 +21,9 @@ from codespec.protocols import CodespecError, Logits, Target
 SNAPSHOTS = 8
 """States of the last tokens of a batch that a context is asked to keep beside the present one, each as large."""
 CHECKPOINTS, CHECKPOINT_BYTES = 16, 256 << 20
-"""That a sequence keeps at most, but always two."""
+"""Checkpoints that a sequence keeps at most, and their bytes; two it keeps whatever their size."""
 SAVED = 3
-"""Checkpoints that are saved with a sequence: as large as it is, where a model is a large one."""
+"""Checkpoints that are saved with a sequence. Each takes tens of megabytes on a large model."""
 AGAIN = 8
 """Tokens that are decoded again beside others at most: so many rows more cost little."""
 TAIL = 8
@@ -75,7 +75,7 @@ class RecurrentSequence(LlamaSequence):
     def _decode_chunk(self, tokens: Sequence[int], wanted: int) -> Logits:
         waiting = self._tokens[self._done :]
         if waiting and (len(waiting) > AGAIN or len(waiting) + len(tokens) > self.context.batch_size):
-            self.settle()
+            self._settle()
             waiting = []
         uncertain = len(tokens) > 1 and not self.context.snapshots
         self._keep_states(self._reading or self._has_read or uncertain)
@@ -86,7 +86,7 @@ class RecurrentSequence(LlamaSequence):
         self._n_past = self._done
         return logits
 
-    def settle(self) -> None:
+    def _settle(self) -> None:
         """Decode what is to be decoded again.
 
         Raises:
@@ -150,11 +150,11 @@ class RecurrentSequence(LlamaSequence):
 
     def fork(self) -> RecurrentSequence:
         """Another sequence that shares this one's tokens so far; close it after use."""
-        self.settle()
+        self._settle()
         if self._in_snapshot:  # of which a fork would have the states of the whole batch
-            self._checkpoints.append(Checkpoint(self._done, self.context.cells.save_states(self.id)))
+            self._keep_states(True)
             self._put_back(self._done)
-            self.settle()
+            self._settle()
         other = RecurrentSequence(self.context)
         self.context.cells.share(self.id, other.id)
         other._tokens, other._checkpoints = self._tokens.copy(), self._checkpoints.copy()
@@ -179,7 +179,7 @@ class RecurrentSequence(LlamaSequence):
 
     def save(self) -> npt.NDArray[np.uint8]:
         """As ``LlamaSequence.save``, with the tokens and the last checkpoints."""
-        self.settle()
+        self._settle()
         cells = super().save()
         kept = self._checkpoints[-SAVED:]
         numbers = [len(cells), *(number for each in kept for number in (each.n_past, len(each.data)))]

@@ -158,7 +158,7 @@ def main() -> None:
     print("| architecture | snapshots | alone | together | operations |\n|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as folder:
         for name in options.architectures:
-            with Model(write(Path(folder) / f"{name}.gguf", name), plain_buffers=True) as model:
+            with Model(write(Path(folder) / f"{name}.gguf", name)) as model:
                 alone, together = Walk(model, Random(options.seed), ALONE), Walk(model, Random(options.seed))
                 for walk in alone, together:
                     walk.run(options.steps)

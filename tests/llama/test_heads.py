@@ -6,10 +6,9 @@ import contextlib
 
 import numpy as np
 import pytest
+from drafting import drafting_engine
 from hybrid_models import write
 
-from codespec.draft.costs import LONGEST, CostCurve
-from codespec.engine.local import LocalEngine
 from codespec.engine.prompt_cache import PromptCacheSettings
 from codespec.languages import by_id
 from codespec.llama.agreement import rows_agree
@@ -95,14 +94,6 @@ def test_without_states_it_says_so_and_goes_on_when_there_are_some(pair):
     assert same(heads.decode(tokens[:51], 1)[0], logits[9])
 
 
-@contextlib.contextmanager
-def engine_of(path, **options):
-    with contextlib.closing(LocalEngine(path, context_length=512, **options)) as engine:
-        engine.costs.replace(CostCurve((0,), (1, LONGEST), ((20.0, 21.0),)))
-        engine.costs.fixed = True
-        yield engine
-
-
 def written(engine, prompt, sampling, speculate):
     return "".join(chunk.text for chunk in engine.generate(prompt, None, sampling, Limits(24), speculate=speculate))
 
@@ -116,7 +107,7 @@ def test_texts_are_the_same(folder, kind, temperature):
             pytest.skip("tokens alone and among others are computed otherwise on this machine")
     about = PromptCacheSettings(memory=1 << 26)
     drafted = 0
-    with engine_of(path, prompt_cache=about, exact=True) as engine:
+    with drafting_engine(path, prompt_cache=about, context_length=512) as engine:
         engine.use_draft(engine.find_draft("auto", by_id("python")))
         assert engine.draft == path
         for number in range(8):
@@ -134,17 +125,17 @@ def test_heads_that_do_not_work_are_left_alone(folder):
     assert has_heads(write(folder / "good.gguf", "qwen35", heads="random"))
     path = write(folder / "bad.gguf", "qwen35", heads="broken")
     assert not has_heads(path)
-    with engine_of(path) as engine:
+    with drafting_engine(path, exact=False, context_length=512) as engine:
         assert engine.model.heads == 0
         assert written(engine, engine.vocabulary.tokenize(CODE), Sampling(), True)
 
 
 def test_only_where_there_are_heads_and_a_draft_is_wanted(folder, clear):
-    with engine_of(clear) as engine:
+    with drafting_engine(clear, exact=False, context_length=512) as engine:
         assert engine.model.heads == 1
         assert engine.find_draft("none", by_id("python")) is None
         engine.use_draft(None)
         assert engine.drafts.model is None
-    with engine_of(write(folder / "none.gguf", "qwen35")) as engine:
+    with drafting_engine(write(folder / "none.gguf", "qwen35"), exact=False, context_length=512) as engine:
         assert engine.model.heads == 0
         assert engine.find_draft("auto", by_id("python")) != engine.model.path

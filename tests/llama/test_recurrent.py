@@ -8,10 +8,10 @@ from statistics import mean
 
 import numpy as np
 import pytest
+from drafting import drafting_engine
 from fakes import FakeDraft
 from hybrid_models import ARCHITECTURES, HEAD, KV_HEADS, LAYERS, write
 
-from codespec.draft.costs import LONGEST, CostCurve
 from codespec.engine.local import LocalEngine
 from codespec.engine.prompt_cache import PromptCacheSettings
 from codespec.grammar.grammar import Grammar
@@ -44,7 +44,7 @@ def path(request, models):
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_whatever_is_done_the_logits_are_those_of_a_fresh_context(path, seed):
-    with Model(path, plain_buffers=True) as model:
+    with Model(path) as model:
         walk = Walk(model, Random(seed), ALONE)
         walk.run(100)
         assert walk.worst == 0 or not rows_agree(model)
@@ -52,20 +52,11 @@ def test_whatever_is_done_the_logits_are_those_of_a_fresh_context(path, seed):
 
 
 def test_beside_other_sequences(path):
-    with Model(path) as model:  # with AMX, too, which computes several sequences of a pass wrongly
+    with Model(path) as model:
         walk = Walk(model, Random(3))
         walk.run(120)
         assert walk.worst < WRONG
         assert len(walk.counts) == 9
-
-
-@contextlib.contextmanager
-def engine_of(path, **options):
-    """As if rows were nearly free: at its own costs hardly anything would be worth proposing."""
-    with contextlib.closing(LocalEngine(path, context_length=1024, **options)) as engine:
-        engine.costs.replace(CostCurve((0,), (1, LONGEST), ((20.0, 21.0),)))
-        engine.costs.fixed = True
-        yield engine
 
 
 def written(engine, prompt, draft, grammar, sampling):
@@ -82,7 +73,7 @@ def test_drafts_do_not_change_the_text(path, temperature, grammar):
         if not rows_agree(model):
             pytest.skip("tokens alone and among others are computed otherwise on this machine")
     random = Random(5)
-    with engine_of(path, exact=True) as engine:
+    with drafting_engine(path, context_length=1024) as engine:
         size = engine.vocabulary.size
         drafted = accepted = 0
         for number in range(10):
@@ -102,9 +93,9 @@ def test_drafts_do_not_change_the_text(path, temperature, grammar):
 
 
 def test_a_key_takes_little_more_than_on_a_model_of_attention(path, models):
-    with engine_of(models["llama"]) as engine:
+    with drafting_engine(models["llama"], exact=False, context_length=1024) as engine:
         usual = mean(session(engine, 80, 6, speculate=False)[0])
-    with engine_of(path) as engine:
+    with drafting_engine(path, exact=False, context_length=1024) as engine:
         assert mean(session(engine, 80, 6, speculate=False)[0]) <= 1.5 * usual
 
 
@@ -125,7 +116,7 @@ def test_checkpoints_are_few_and_closer_towards_the_end(path):
 def test_a_prompt_that_was_put_aside_comes_back_with_its_checkpoints(path, tmp_path):
     about = PromptCacheSettings(saved=1 << 26, folder=tmp_path)
     text, other = CODE * 4, "import os\n" * 40
-    with engine_of(path, prompt_cache=about) as engine:
+    with drafting_engine(path, prompt_cache=about, exact=False, context_length=1024) as engine:
         engine.prompt_cache.enter("here")
         prompts = [engine.vocabulary.tokenize(each) for each in (text, other, text[:-2])]
         whole = [written(engine, prompt, False, False, Sampling())[0] for prompt in prompts]
@@ -134,7 +125,7 @@ def test_a_prompt_that_was_put_aside_comes_back_with_its_checkpoints(path, tmp_p
             assert written(engine, prompt, False, False, Sampling())[0] == expected
         assert sum(rows) < 3 * 32 + 4 * TAIL
         engine.save()
-    with engine_of(path, prompt_cache=about) as engine:
+    with drafting_engine(path, prompt_cache=about, exact=False, context_length=1024) as engine:
         engine.prompt_cache.enter("here")
         rows = rows_of(engine)
         assert written(engine, prompts[0], False, False, Sampling())[0] == whole[0]
@@ -168,5 +159,7 @@ def test_memory_is_that_of_the_layers_with_attention(models):
 
 
 def test_text_that_has_moved_is_read_again(path):
-    with engine_of(path, prompt_cache=PromptCacheSettings(shift=True)) as engine:
+    with drafting_engine(
+        path, prompt_cache=PromptCacheSettings(shift=True), exact=False, context_length=1024
+    ) as engine:
         assert not engine._kept._shift
