@@ -133,7 +133,7 @@ def _told() -> tuple[float, float] | None:
 
 
 def fits(machine: Machine, models: Sequence[Known] = CATALOGUE) -> list[Fit]:
-    """Estimates for every known model as a target, those of fewer parameters first, of one model the smaller file."""
+    """Estimates for every known model as a target, in the catalogue's order."""
     return [_fit(model, machine) for model in models]
 
 
