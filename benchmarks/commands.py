@@ -83,17 +83,18 @@ def run_learning(options: argparse.Namespace) -> int:
 def run_round_trips(options: argparse.Namespace) -> int:
     """``python -m benchmarks round-trips``."""
     from benchmarks.decode.decode import default_files
-    from benchmarks.decode.report import python_files
+    from benchmarks.decode.report import source_files
     from benchmarks.remote.round_trips import run
     from codespec.models.registry import EMBEDDED_TARGET
 
+    sets = [name.strip() for name in options.sets.split(",")]
     return run(
         options.url,
         options.kind,
         options.vocabulary or EMBEDDED_TARGET,
         [float(way) for way in options.ways.split(",")],
-        [name.strip() for name in options.sets.split(",")],
-        python_files(options.paths) or default_files(),
+        sets,
+        source_files(options.paths, sets) or default_files(),
         options.count,
         options.tokens,
         options.out,

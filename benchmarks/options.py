@@ -247,7 +247,7 @@ def _add_decode(actions: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         nargs="*",
         type=Path,
         metavar="FILE",
-        help="Python files or folders to make prompts of (default: codespec)",
+        help="files to make prompts of, or folders of Python files (default: codespec)",
     )
     parser.add_argument("--target", metavar="NAME|PATH", default=None, help="target model (default: embedded)")
     parser.add_argument("--draft", default="auto", metavar="NAME|PATH|auto|none", help="draft model (default: auto)")

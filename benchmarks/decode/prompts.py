@@ -15,10 +15,14 @@ from typing import Any
 from codespec.completion.prompt.prompt import fim_prompt, tail
 from codespec.engine.local import LocalEngine
 from codespec.grammar import Grammar
+from codespec.languages import by_path
 from codespec.models.fim import fim_format
 from codespec.protocols import CodespecError, GrammarState
 
 SETS = ("code", "json", "python", "repetitive", "code replayed", "repetitive replayed")
+OF_ANY_LANGUAGE = frozenset({"code", "code replayed"})
+"""The sets that need no Python files."""
+
 SPARE = 34  # rows of the context beyond prompt and text, for proposals that run past the end
 CHARACTERS = 4  # of a token of code, about
 _TRIES = 400
@@ -59,7 +63,7 @@ def prompts(
 ) -> list[Prompt]:
     """``count`` prompts of a set, the same ones for the same arguments.
 
-    * ``code``: the cursor at a line's end of a Python file, with what follows (FIM).
+    * ``code``: the cursor at a line's end of a file, with what follows (FIM).
     * ``json``: behind a JSON list of some of a file's functions, to write another document, under the grammar ``json``.
     * ``python``: the beginning of a file, under the grammar ``python``.
     * ``repetitive``: three functions of a file, then the same three under other names, the cursor in the first third.
@@ -130,7 +134,7 @@ def _code(context: _Context, texts: Texts) -> Iterator[Prompt]:
     for name, lines, row in _cursors(context, texts):
         before = "\n".join(lines[:row]) + "\n"
         tokens = context.between(before, "\n" + "\n".join(lines[row:]), name)
-        yield Prompt(f"{name}:{row + 1}", tuple(tokens), text=before)
+        yield Prompt(f"{name}:{row + 1}", tuple(tokens), by_path(name).id, text=before)
 
 
 def _code_replayed(context: _Context, texts: Texts) -> Iterator[Prompt]:
@@ -139,7 +143,7 @@ def _code_replayed(context: _Context, texts: Texts) -> Iterator[Prompt]:
         if known:
             before = "\n".join(lines[:row]) + "\n"
             tokens = context.between(before, "\n".join(lines[end:]), name)
-            yield Prompt(f"{name}:{row + 1}", tuple(tokens), known=known, text=before)
+            yield Prompt(f"{name}:{row + 1}", tuple(tokens), by_path(name).id, known=known, text=before)
 
 
 def _python(context: _Context, texts: Texts) -> Iterator[Prompt]:

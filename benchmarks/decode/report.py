@@ -16,7 +16,7 @@ from typing import Any
 from benchmarks.decode import peers as decode_peers
 from benchmarks.decode import trace
 from benchmarks.decode.decode import ARMS, Bench, Measured, Options, load_curve, measure_all, per_token, summarize
-from benchmarks.decode.prompts import SETS
+from benchmarks.decode.prompts import OF_ANY_LANGUAGE, SETS
 from benchmarks.disturbance import Disturbance
 from benchmarks.progress import progress
 from codespec import plot
@@ -77,7 +77,7 @@ def options_of(arguments: argparse.Namespace) -> Options:
     return Options(
         target=find_target(_path_or_name(arguments.target or "")),
         draft=draft,
-        files=python_files(arguments.files),
+        files=source_files(arguments.files, sets),
         sets=sets,
         arms=(*dict.fromkeys(("target", *arms)), *fixed),
         temperatures=arguments.temperature,
@@ -108,22 +108,26 @@ def _path_or_name(text: str) -> str:
     return str(Path(text).resolve()) if Path(text).is_file() else text
 
 
-def python_files(paths: Sequence[Path]) -> tuple[Path, ...]:
-    """The Python files among files and folders; all of them can be read.
+def source_files(paths: Sequence[Path], sets: Sequence[str]) -> tuple[Path, ...]:
+    """The files to make the prompts of these sets of, and the Python files in folders; all of them can be read.
 
     Raises:
-        CodespecError: one cannot, or a file is no Python file.
+        CodespecError: one cannot, or a file is no Python file, and a set needs those.
     """
     found: list[Path] = []
     for path in paths:
         found += sorted(path.rglob("*.py")) if path.is_dir() else [path]
+    of_any_language = set(sets) <= OF_ANY_LANGUAGE
     for path in found:
-        if path.suffix != ".py":
-            raise CodespecError(f"{path}: no Python file; the prompts are made of Python files, name some or none")
+        if path.suffix != ".py" and not of_any_language:
+            names = ", ".join(sorted(each.replace(" ", "-") for each in OF_ANY_LANGUAGE))
+            raise CodespecError(f"{path}: no Python file; only the sets {names} are made of others")
         try:
-            ast.parse(path.read_text("utf-8"))
+            text = path.read_text("utf-8")
+            if path.suffix == ".py":
+                ast.parse(text)
         except (OSError, ValueError, SyntaxError) as error:
-            raise CodespecError(f"{path}: cannot be read as Python ({error})") from None
+            raise CodespecError(f"{path}: cannot be read ({error})") from None
     if paths and not found:
         raise CodespecError(f"{paths[0]}: no Python files in it")
     return tuple(found)

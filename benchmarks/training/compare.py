@@ -24,7 +24,7 @@ from codespec.models.registry import file_or_model
 from codespec.protocols import CodespecError
 from codespec.train import corpus, data
 from codespec.train.corpus import CorpusDocument
-from codespec.train.judge import LENGTH, GreedyAcceptance, accepted_of, judging_engine, line_ends
+from codespec.train.judge import LENGTH, GreedyAcceptance, accepted_of, judging_engine, line_ends, said_by_target
 from codespec.train.own_thread import in_own_thread
 from codespec.train.pipeline import spread
 
@@ -96,9 +96,10 @@ def _acceptance(
             for language in languages:
                 documents = _documents(held_out, language, options.places)
                 places = [replace(each, tokens=options.tokens) for each in line_ends(documents, options.places)]
+                said = list(said_by_target(engine, places))
                 table[language] = {}
                 for name, path in drafts.items():
-                    table[language][name] = accepted_of(path, engine, places)
+                    table[language][name] = accepted_of(path, engine, said)
                     bar.update()
     finally:
         engine.close()

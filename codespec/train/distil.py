@@ -26,7 +26,7 @@ from codespec.draft.storage.profiles import model_hash
 from codespec.draft.storage.token_log import language_stem
 from codespec.languages import by_id, sharing_a_draft
 from codespec.llama.model import Model
-from codespec.models.index import best_draft
+from codespec.models.index import GENERAL, best_draft
 from codespec.models.info import ModelInfo, inspect
 from codespec.models.registry import file_or_model, find_target, models_folder
 from codespec.models.tokenizer_json import vocabulary_file
@@ -41,8 +41,10 @@ from codespec.train.judge import LENGTH, DraftQuality, agreement, judge, own_wei
 from codespec.train.own_thread import in_own_thread
 from codespec.train.pipeline import say
 from codespec.train.student import Student, begin
-from codespec.train.teacher import ROWS, GoOn, Lesson, Teacher, TextTeacher, teach
+from codespec.train.teacher import ROWS, GoOn, Lesson, TextTeacher, teach
 from codespec.train.texts import DraftTexts, of_files, split
+from codespec.train.torch_teacher import reader
+from codespec.train.train import SHARES
 from codespec.train.trim import KEPT, LARGE, TrimmedVocabulary, frequent, trim_of
 
 TEACHING = 0.3
@@ -51,7 +53,7 @@ TEACHING = 0.3
 PREPARING = 0.05
 """The same where texts only have to be made into tokens."""
 
-MOST_A_SECOND = 10_000
+MOST_A_SECOND = 20_000
 """Tokens that a draft learns on a fast CPU: no more are made ready."""
 
 EVALUATING_S = 40.0
@@ -91,12 +93,20 @@ def run(options: argparse.Namespace) -> int:
     about = _about(options, target)
     out = options.out or _folder(about)
     _same_run(out, about)
-    documents = [each for each in _corpus(options, out) if each.language in languages]
+    shares = _shares(options.language)
+    documents = [each for each in _corpus(options, out) if each.language in shares]
     if len(documents) < 2:
         raise CodespecError(f"no {options.language} files in {', '.join(map(str, options.corpus))}; name other folders")
     train, held_out = split(documents)
     say(f"{len(train):,} files to learn from, {len(held_out):,} to judge by")
-    return _train(options, target, out, of_files(train, held_out), began)
+    return _train(options, target, out, of_files(train, held_out, shares), began)
+
+
+def _shares(language: str) -> dict[str, float]:
+    """Weights of the languages in the texts of a draft: a general one is for those that have none of their own, and
+    which these are is not known here."""
+    languages = SHARES if language == GENERAL else sharing_a_draft(language)
+    return {each: SHARES.get(each, 1.0) for each in languages}
 
 
 def _train(options: argparse.Namespace, target: Path, out: Path, texts: DraftTexts, began: float) -> int:
@@ -112,6 +122,8 @@ def _train(options: argparse.Namespace, target: Path, out: Path, texts: DraftTex
     student = begin(options, info, out, start, trim)
     budget = max(1.0, options.minutes * 60 - min(EVALUATING_S, options.minutes * 6))
     lessons, judged, sizes = in_own_thread(lambda: _taught(options, target, texts, student, out, began, budget))
+    if start is None and student.steps == 0:
+        student.know_neighbours(lessons)
     steps = texts.passes and texts.passes * len(lessons) * ROWS // student.recipe.rows
     student.train(lessons, began + budget, _least(options.max_steps, steps))
     name = options.name or f"draft-{language_stem(options.language)}-{target.stem}"
@@ -158,7 +170,7 @@ def _taught(
     budget: float,
 ) -> tuple[list[Path], Lesson, list[int]]:
     """Lessons to learn from, one to judge by, and the sizes of all tokens in bytes."""
-    teaches = Teacher if options.vocabulary is None else TextTeacher
+    teaches = reader if options.vocabulary is None else TextTeacher
     with teaches(target, student.model.shape.context) as teacher:
         judged = teacher.lesson(list(islice(texts.held_out(teacher, -1), ROWS)))
         tokens, share = texts.tokens, TEACHING

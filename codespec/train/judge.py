@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import islice, takewhile
+from operator import eq
 from pathlib import Path
 from time import perf_counter
 
@@ -14,7 +15,7 @@ import torch
 from torch.nn import functional
 
 from codespec.completion.prompt.prompt import Prompts
-from codespec.draft.draft_length import FixedLengthDraft
+from codespec.draft.draft_length import FixedLength
 from codespec.engine.local import LocalEngine
 from codespec.models.info import inspect
 from codespec.protocols import CodespecError, Draft, Limits, Sampling
@@ -172,7 +173,7 @@ def _beside(path: Path, target: Path, places: Sequence[InfillingExample]) -> tup
     """What the target accepts; at how many places the draft by itself is right; its milliseconds for a token."""
     engine = judging_engine(target)
     try:
-        found = accepted_of(path, engine, places)
+        found = accepted_of(path, engine, said_by_target(engine, places))
         assert engine.drafts.model is not None
         return found, *_alone(engine, engine.drafts.model, places)
     finally:
@@ -184,21 +185,52 @@ def judging_engine(target: Path) -> LocalEngine:
     return LocalEngine(target, context_length=min(1024, inspect(target).context or 1024))
 
 
-def accepted_of(path: Path, engine: LocalEngine, places: Sequence[InfillingExample]) -> GreedyAcceptance:
-    """How many of a draft's tokens the target accepts while it generates at some positions."""
+@dataclass(frozen=True)
+class Said:
+    """What a target writes at a position, greedily.
+
+    Attributes:
+        prompt, text: token ids.
+    """
+
+    prompt: Sequence[int]
+    text: Sequence[int]
+
+
+def said_by_target(engine: LocalEngine, places: Sequence[InfillingExample]) -> Iterator[Said]:
+    """What the target writes at some positions, by itself."""
+    for place, prompt in _prompts(engine, places):
+        chunks = engine.generate(prompt, limits=Limits(place.tokens), speculate=False)
+        yield Said(prompt, [token for chunk in chunks if chunk.round is not None for token in chunk.round.tokens])
+
+
+def accepted_of(path: Path, engine: LocalEngine, said: Iterable[Said]) -> GreedyAcceptance:
+    """How many of a draft's tokens the target accepts while it writes what it says: no pass of it is needed, since a
+    greedy target accepts just those that it writes itself."""
     engine.use_draft(path)
     draft = engine.drafts.model
     assert draft is not None
     found = GreedyAcceptance()
-    for place, prompt in _prompts(engine, places):
-        for chunk in engine.generate(prompt, limits=Limits(place.tokens), speculate=FixedLengthDraft(draft, LENGTH)):
-            if chunk.round is not None and chunk.round.proposed:
-                found.tries += 1
-                found.first += chunk.round.accepted > 0
-        counts = engine.statistics
-        found.at_places.append((counts.drafted, counts.accepted))
-        found.passes, found.tokens = found.passes + counts.target_calls, found.tokens + counts.tokens
+    for each in said:
+        proposed = accepted = at = 0
+        while at < len(each.text):
+            left = each.text[at:]
+            sampler = LogitSampler(Sampling(logit_bias=_banned(engine)), len(each.prompt))
+            most = FixedLength(min(LENGTH, len(left))).more(LENGTH)
+            tokens = draft.propose([*each.prompt, *each.text[:at]], None, sampler, most).tokens
+            right = sum(1 for _ in takewhile(bool, map(eq, tokens, left)))
+            found.tries += bool(tokens)
+            found.first += right > 0
+            found.passes += 1
+            proposed, accepted, at = proposed + len(tokens), accepted + right, at + right + 1
+        found.at_places.append((proposed, accepted))
+        found.tokens += len(each.text)
     return found
+
+
+def _banned(engine: LocalEngine) -> dict[int, float]:
+    """Tokens that no text has."""
+    return dict.fromkeys(engine.vocabulary.control_tokens - engine.vocabulary.end_tokens, float("-inf"))
 
 
 def line_ends(documents: Sequence[CorpusDocument], count: int = PLACES) -> list[InfillingExample]:
@@ -232,7 +264,7 @@ def _prompts(engine: LocalEngine, places: Sequence[InfillingExample]) -> Iterato
 def _alone(engine: LocalEngine, draft: Draft, places: Sequence[InfillingExample]) -> tuple[float, float]:
     """At how many places the draft writes what stands there, by itself, and milliseconds for a token."""
     vocabulary = engine.vocabulary
-    banned = dict.fromkeys(vocabulary.control_tokens - vocabulary.end_tokens, float("-inf"))
+    banned = _banned(engine)
     right = count = tokens = 0
     seconds = 0.0
     for place, prompt in _prompts(engine, places):

@@ -30,15 +30,12 @@ from codespec.train.safetensors_folder import write_safetensors
 from codespec.train.student import Student
 from codespec.train.teacher import ROWS, teach
 from codespec.train.torch_teacher import TorchTeacher
-from codespec.train.train import SHARES, SPOKEN_FOR, Learner, Recipe, TrainingRun, bits_per_byte, recipe_of
+from codespec.train.train import DRAFT_ROWS, SHARES, SPOKEN_FOR, Learner, Recipe, TrainingRun, bits_per_byte, recipe_of
 
 TOKENIZER_SAMPLES = 12_000
 
 EVALUATED = 120
 """Held-out files at most, of all languages together, but ten of each."""
-
-DRAFT_ROWS = 2
-"""Rows of a draft's training step: a small model's steps cost little, and more of them teach it more."""
 
 
 def say(message: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from types import TracebackType
@@ -13,6 +14,9 @@ from codespec import child_progress
 TICK_S = 5.0
 """A step of the work may take minutes on a busy machine; meanwhile the bar moves with the clock."""
 
+IN_A_FILE_S = 10.0
+"""Between two lines where standard error is no terminal."""
+
 
 class ProgressBar:
     """A bar on standard error or, where the process that started this one reads progress, JSON lines."""
@@ -20,7 +24,13 @@ class ProgressBar:
     def __init__(self, step: str, seconds: float) -> None:
         self._step, self._told = step, -1
         self._read = child_progress.is_read()
-        self._bar = tqdm(total=max(1, round(seconds)), unit="s", desc=step, disable=self._read)
+        self._bar = tqdm(
+            total=max(1, round(seconds)),
+            desc=step,
+            disable=self._read,
+            mininterval=0.1 if sys.stderr.isatty() else IN_A_FILE_S,
+            bar_format="{desc}: {percentage:3.0f}%|{bar}| {elapsed}<{remaining}{postfix}",
+        )
         self._seconds = max(1.0, seconds)
         self._last = 0.0, time.monotonic()
         self._over = threading.Event()
@@ -56,4 +66,4 @@ class ProgressBar:
 
     def note(self, text: str) -> None:
         """Show a text beside the bar; JSON lines have none."""
-        self._bar.set_postfix_str(text)
+        self._bar.set_postfix_str(text, refresh=False)

@@ -11,40 +11,27 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from torch import Tensor
-from torch.nn import functional
 
 from codespec.child_progress import LEARNS
 from codespec.models.info import ModelInfo
 from codespec.train import loss_plot
+from codespec.train.distilled import DistilledLoss
 from codespec.train.gguf_file import load_gguf, with_tokens
 from codespec.train.model import DRAFT, TINY_DRAFT, Llama
+from codespec.train.neighbours import embeddings_of
 from codespec.train.progress_bar import ProgressBar
 from codespec.train.teacher import Lesson
-from codespec.train.train import Learner, Recipe, faster, rate_factor, recipe_of
+from codespec.train.train import DRAFT_ROWS, Learner, Recipe, faster, rate_factor, recipe_of
 from codespec.train.trim import TrimmedVocabulary, trim_of
+
+COUNTED = 200
+"""Lessons in which neighbours are counted: 6.5M tokens."""
+
+NEW = 2.0
+"""Factor on AdamW's learning rate of a new draft, which is nearly all embedding."""
 
 GOING_ON = 0.1
 """Factor on the learning rates of a draft that goes on from another."""
-
-
-def distilled(logits: Tensor, labels: Tensor, learnt: Tensor, ids: Tensor, shares: Tensor, weight: float) -> Tensor:
-    """The loss in nats per token: ``weight`` × cross entropy with the teacher's likeliest tokens and the rest as one,
-    plus 1 - ``weight`` × cross entropy with the text.
-
-    Args:
-        logits: [rows, length, V].
-        labels: the text's own next tokens, [rows, length].
-        learnt, ids, shares: as in ``Lesson``.
-    """
-    log_probs = functional.log_softmax(logits.float(), dim=-1)
-    picked = log_probs.gather(-1, ids)
-    rest = (1 - shares.sum(-1)).clamp(min=0)
-    likely = (picked.exp() * (shares > 0)).sum(-1)  # a token that a trimmed draft lacks has no share
-    others = torch.log1p(-likely.clamp(max=1 - 1e-6))
-    soft = -(shares * picked).sum(-1) - rest * others
-    hard = -log_probs.gather(-1, labels.unsqueeze(-1)).squeeze(-1)
-    return ((weight * soft + (1 - weight) * hard) * learnt).sum() / learnt.sum()
 
 
 class Student(Learner):
@@ -57,11 +44,9 @@ class Student(Learner):
     def __init__(self, model: Llama, recipe: Recipe, out: Path, trim: TrimmedVocabulary | None = None) -> None:
         self.trim = trim
         super().__init__(model, recipe, out)
-
-        def loss(tokens: Tensor, learnt: Tensor, ids: Tensor, shares: Tensor) -> Tensor:
-            return distilled(self.model(tokens[:, :-1]), tokens[:, 1:], learnt, ids, shares, recipe.distillation)
-
-        self._loss = faster(loss, recipe.compiled)
+        self._hidden = faster(self.model.hidden, recipe.compiled)
+        precision = torch.bfloat16 if self.use_bfloat16 else torch.float32
+        self._loss = DistilledLoss(recipe.distillation, precision, recipe.compiled)
 
     def train(self, lessons: Sequence[Path], until: float, max_steps: int | None) -> None:
         """Learn until the time ``until`` (of ``monotonic``), or for ``max_steps``."""
@@ -88,6 +73,13 @@ class Student(Learner):
                     saved = now
         self.save()
 
+    def know_neighbours(self, paths: Sequence[Path]) -> None:
+        """Begin with embeddings in which tokens that the texts use alike are alike."""
+        read = map(Lesson.load, paths[:COUNTED])
+        lessons = read if self.trim is None else map(self.trim.lesson, read)
+        shape, weight = self.model.shape, self.model.token_embd.weight
+        weight.data.copy_(embeddings_of(lessons, shape.vocabulary, shape.width))
+
     def _batches(self, paths: Sequence[Path]) -> Iterator[tuple[Lesson, list[int]]]:
         """Endless: some rows of a lesson, in an order of its own each time."""
         chooser = random.Random(self.steps)
@@ -105,12 +97,15 @@ class Student(Learner):
     def _step(self, lesson: Lesson, rows: list[int], factor: float) -> float:
         tokens = torch.from_numpy(lesson.tokens[rows].astype(np.int64)).to(self.device)
         with self.autocast():
-            loss = self._loss(
-                tokens,
-                torch.from_numpy(lesson.learnt[rows]).to(self.device),
-                torch.from_numpy(lesson.ids[rows].astype(np.int64)).to(self.device),
-                torch.from_numpy(lesson.shares[rows].astype(np.float32)).to(self.device),
-            )
+            hidden = self._hidden(tokens[:, :-1])
+        loss = self._loss(
+            hidden.flatten(0, 1),
+            self.model.token_embd.weight,
+            tokens[:, 1:].flatten(),
+            torch.from_numpy(lesson.learnt[rows]).to(self.device).flatten(),
+            torch.from_numpy(lesson.ids[rows].astype(np.int64)).to(self.device).flatten(0, 1),
+            torch.from_numpy(lesson.shares[rows].astype(np.float32)).to(self.device).flatten(0, 1),
+        )
         return self.descend(loss, factor, len(rows) * (tokens.shape[1] - 1))
 
 
@@ -118,7 +113,7 @@ def begin(
     options: argparse.Namespace, target: ModelInfo, out: Path, start: Path | None, trim: TrimmedVocabulary | None = None
 ) -> Student:
     """A draft for ``target``, new or going on from ``start``, with the tokens of ``trim``; None: with all."""
-    recipe = recipe_of(options)
+    recipe = recipe_of(options, DRAFT_ROWS)
     torch.manual_seed(recipe.seed)
     if start is not None:
         # What is learnt already is not to be forgotten; and nothing but the target counts: a draft that learns a
@@ -132,4 +127,5 @@ def begin(
         context = min(shape.context, target.context or shape.context)
         size = target.vocabulary_size if trim is None else trim.size
         model = Llama(replace(shape, vocabulary=size, context=context))
+        recipe = replace(recipe, adam_rate=NEW * recipe.adam_rate)
     return Student(model, recipe, out, trim)

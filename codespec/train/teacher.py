@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+import torch
 
 from codespec.child_progress import READS
 from codespec.completion.prompt.prompt import file_header
@@ -173,13 +174,10 @@ def teach(
 
 def likeliest(logits: npt.NDArray[np.float32]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float16]]:
     """The ``LIKELIEST`` tokens of each row, the likeliest first, and their probabilities."""
-    unsorted = np.argpartition(logits, -LIKELIEST, axis=1)[:, -LIKELIEST:]
-    chosen = np.take_along_axis(logits, unsorted, 1)
-    order = np.argsort(-chosen, axis=1)
-    ids, best = np.take_along_axis(unsorted, order, 1), np.take_along_axis(chosen, order, 1)
-    highest = best[:, :1]
-    total = np.exp(logits - highest).sum(1, keepdims=True)
-    return ids.astype(np.int32), (np.exp(best - highest) / total).astype(np.float16)
+    found = torch.from_numpy(logits)
+    best, ids = found.topk(LIKELIEST)
+    shares = (best - found.logsumexp(-1, keepdim=True)).exp()
+    return ids.numpy().astype(np.int32), shares.numpy().astype(np.float16)
 
 
 def packed(sample: Callable[[int], list[int]], length: int) -> Iterator[Row]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from codespec.train import data
@@ -35,11 +35,13 @@ class DraftTexts:
     passes: int | None = None
 
 
-def of_files(train: Sequence[CorpusDocument], held_out: Sequence[CorpusDocument]) -> DraftTexts:
-    """The texts of files, from which rows are drawn by language and length."""
+def of_files(
+    train: Sequence[CorpusDocument], held_out: Sequence[CorpusDocument], shares: Mapping[str, float]
+) -> DraftTexts:
+    """The texts of files, from which rows are drawn by length and by the ``shares`` of their languages."""
 
     def rows(documents: Sequence[CorpusDocument]) -> Callable[[TextTeacher, int], Iterator[Row]]:
-        return lambda teacher, seed: _packer(teacher, documents, seed).rows(teacher.length)
+        return lambda teacher, seed: _packer(teacher, documents, shares, seed).rows(teacher.length)
 
     return DraftTexts(rows(train), rows(held_out), line_ends(held_out), train)
 
@@ -54,7 +56,8 @@ def split(documents: Sequence[CorpusDocument]) -> tuple[list[CorpusDocument], li
     return order[count:], order[:count]
 
 
-def _packer(teacher: TextTeacher, documents: Sequence[CorpusDocument], seed: int) -> SamplePacker:
-    languages = {each.language: 1.0 for each in documents}
-    end = min(teacher.vocabulary.end_tokens)
-    return SamplePacker(data.RowSampler(documents, languages, seed), teacher.vocabulary, teacher.layout, end, seed)
+def _packer(
+    teacher: TextTeacher, documents: Sequence[CorpusDocument], shares: Mapping[str, float], seed: int
+) -> SamplePacker:
+    sampler = data.RowSampler(documents, dict(shares), seed)
+    return SamplePacker(sampler, teacher.vocabulary, teacher.layout, min(teacher.vocabulary.end_tokens), seed)

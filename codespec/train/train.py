@@ -40,6 +40,9 @@ SPOKEN_FOR = 1 / 6
 """Weight, in the training texts of a general draft, of a language that has an embedded draft of its own: the general
 draft serves it where that one is missing, and learns from it what languages have in common."""
 
+DRAFT_ROWS = 2
+"""Rows of a draft's training step: a small model's steps cost little, and more of them teach it more."""
+
 WORTH_COMPILING = 5.0
 """Minutes of training from which the compiler's half a minute comes back."""
 

@@ -209,7 +209,9 @@ ERRORS = [
     (["--draft", "none", "--arms", "model"], "the arm 'model' needs a draft model"),
     (["--target", "nonesuch"], "no target model 'nonesuch'"),
     (["README.md"], "README.md: no Python file"),
-    (["nowhere.py"], "nowhere.py: cannot be read as Python"),
+    (["--sets", "code,json", "Makefile"], "Makefile: no Python file; only the sets code, code-replayed are made of"),
+    (["--sets", "code", "nowhere.go"], "nowhere.go: cannot be read"),
+    (["nowhere.py"], "nowhere.py: cannot be read"),
     (["--costs", "nowhere.json"], "nowhere.json: no cost curve"),
 ]
 

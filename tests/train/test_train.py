@@ -31,8 +31,8 @@ from codespec.train import corpus, data, gguf_file, judge, pipeline, tokenizer  
 from codespec.train.model import TINY, TINY_DRAFT, Llama  # noqa: E402
 from codespec.train.own_thread import in_own_thread  # noqa: E402
 from codespec.train.student import Student  # noqa: E402
-from codespec.train.teacher import Lesson, SamplePacker  # noqa: E402
-from codespec.train.torch_teacher import TorchTeacher  # noqa: E402
+from codespec.train.teacher import Lesson, SamplePacker, Teacher  # noqa: E402
+from codespec.train.torch_teacher import TorchReader, TorchTeacher  # noqa: E402
 from codespec.train.train import Recipe, TrainingRun, separators_of  # noqa: E402
 from codespec.train.trim import frequent, trim_of  # noqa: E402
 
@@ -287,6 +287,46 @@ def test_a_draft_for_a_vocabulary_alone(distilled, run_folder, monkeypatch, caps
     more += ["--minutes", "0.3", "--from", str(installed), "--out", str(out / "rest"), "--corpus", *source]
     assert main(more) in (0, 1)
     assert json.loads((out / "rest" / "draft-python-target.json").read_text())["from"] == str(installed)
+
+
+def test_a_general_draft_learns_from_all_languages(run_folder, tmp_path, monkeypatch):
+    monkeypatch.setenv("CODESPEC_DATA", str(tmp_path / "data"))
+    files = {"a.py": "x = 1\n", "b.js": "let x = 1;\n", "c.rs": "let x = 1;\n", "d.go": "x := 1\n"}
+    for name, text in files.items():
+        folder = tmp_path / "mine" / name[0]
+        folder.mkdir(parents=True)
+        for number in range(4):
+            (folder / f"{number}{name[1:]}").write_text(text * (40 + number) + name)
+    options = [
+        "--vocabulary",
+        str(run_folder / "target.gguf"),
+        "--size",
+        "tiny",
+        "--max-steps",
+        "2",
+        "--minutes",
+        "0.5",
+    ]
+    options += ["--out", str(tmp_path / "run"), "--corpus", str(tmp_path / "mine"), "--language", "general"]
+    assert main(["train", "draft", *options]) in (0, 1)
+    [draft] = (tmp_path / "run").glob("draft-general-*.gguf")
+    assert inspect(draft).languages == ("general",)
+
+
+def test_a_target_says_the_same_in_both_libraries(run_folder):
+    path = run_folder / "target.gguf"
+    with TorchReader(path, TINY.context) as ours:
+        text = ours.vocabulary.tokenize((STANDARD_LIBRARY / "ast.py").read_text())[: TINY.context + 1]
+        found = ours.lesson([(text, [True] * TINY.context)])
+
+    def in_llama():
+        with Teacher(path, TINY.context) as teacher:
+            return teacher.lesson([(text, [True] * TINY.context)])
+
+    expected = in_own_thread(in_llama)
+    assert (found.tokens == expected.tokens).all()
+    assert (found.ids[..., 0] == expected.ids[..., 0]).mean() > 0.9
+    assert np.abs(found.shares[..., 0].astype(float) - expected.shares[..., 0]).mean() < 0.02
 
 
 def test_a_lesson_of_fewer_rows_than_a_step(distilled, tmp_path):

@@ -19,7 +19,9 @@ from codespec.cli.options import build_parser  # noqa: E402
 from codespec.languages import by_id  # noqa: E402
 from codespec.models.info import inspect  # noqa: E402
 from codespec.models.registry import EMBEDDED, EMBEDDED_TARGET  # noqa: E402
-from codespec.train import data, distil, judge, loss_plot, muon, pipeline, student  # noqa: E402
+from codespec.train import data, distil, judge, loss_plot, muon, pipeline  # noqa: E402
+from codespec.train.distilled import CHUNK, DistilledLoss  # noqa: E402
+from codespec.train.neighbours import embeddings_of  # noqa: E402
 from codespec.train.teacher import Lesson, likeliest  # noqa: E402
 from codespec.train.train import IGNORED, SHARES, Recipe, labels_of, rate_factor, recipe_of  # noqa: E402
 from codespec.train.trim import TrimmedVocabulary  # noqa: E402
@@ -90,21 +92,33 @@ def test_orthogonalized_matrices_have_singular_values_near_one(shape):
     assert 0.6 < values.min() <= values.max() < 1.3
 
 
-def test_the_loss_with_all_tokens_is_the_cross_entropy():
-    torch.manual_seed(0)
-    logits, teacher = torch.randn(2, 3, 8), torch.randn(2, 3, 8).softmax(-1)
-    labels, learnt = torch.randint(8, (2, 3)), torch.tensor([[True, True, False], [True, False, True]])
-    shares, ids = teacher.sort(-1, descending=True)
+def loss_of_logits(logits, labels, learnt, ids, shares, weight):
+    """The loss by its definition, all logits at once."""
     own = logits.log_softmax(-1)
-    soft, hard = -(teacher * own).sum(-1), -own.gather(-1, labels[..., None])[..., 0]
-    for weight in (0.0, 0.9, 1.0):
-        expected = float((weight * soft + (1 - weight) * hard)[learnt].mean())
-        assert float(student.distilled(logits, labels, learnt, ids, shares, weight)) == pytest.approx(
-            expected, rel=1e-4
-        )
-        # What is not kept counts as one.
-        few = student.distilled(logits, labels, learnt, ids[..., :3], shares[..., :3], weight)
-        assert few <= expected + 1e-4
+    picked = own.gather(-1, ids)
+    likely = (picked.exp() * (shares > 0)).sum(-1)
+    soft = -(shares * picked).sum(-1) - (1 - shares.sum(-1)).clamp(min=0) * torch.log1p(-likely.clamp(max=1 - 1e-6))
+    hard = -own.gather(-1, labels[:, None])[:, 0]
+    return ((weight * soft + (1 - weight) * hard) * learnt).sum() / learnt.sum()
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("weight", [0.0, 0.9, 1.0])
+def test_the_loss_of_chunks_is_that_of_all_logits(weight, compiled):
+    torch.manual_seed(0)
+    rows, tokens = 2 * CHUNK + 17, 50
+    hidden, embeddings = torch.randn(rows, 8, requires_grad=True), torch.randn(tokens, 8, requires_grad=True)
+    labels, learnt = torch.randint(tokens, (rows,)), torch.rand(rows) < 0.8
+    shares, ids = torch.randn(rows, tokens).mul(2).softmax(-1).topk(16)
+    shares[::3, 5:] = 0  # as of tokens that a trimmed draft lacks, which are one token to it
+    ids[::3, 5:] = tokens - 1
+    shares[1] = torch.eye(16)[0]  # a text's own next token
+    found = DistilledLoss(weight, torch.float32, compiled)(hidden, embeddings, labels, learnt, ids, shares)
+    gradients = torch.autograd.grad(found, (hidden, embeddings))
+    expected = loss_of_logits(hidden @ embeddings.T, labels, learnt, ids, shares, weight)
+    assert found.item() == pytest.approx(expected.item(), rel=1e-5)
+    for ours, theirs in zip(gradients, torch.autograd.grad(expected, (hidden, embeddings)), strict=True):
+        assert torch.allclose(ours, theirs, rtol=1e-3, atol=1e-7)
 
 
 def test_what_a_trimmed_draft_lacks_is_part_of_the_rest():
@@ -117,15 +131,15 @@ def test_what_a_trimmed_draft_lacks_is_part_of_the_rest():
     assert lesson.ids.tolist() == [[[1, 3, 3], [3, 2, 0]]]
     assert (lesson.shares > 0).tolist() == [[[True, False, False], [False, True, True]]]
     torch.manual_seed(0)
-    logits = torch.randn(1, 2, 4)
-    own = logits.softmax(-1)[0, 0]
-    loss = student.distilled(
+    logits = torch.randn(2, 4)
+    own = logits.softmax(-1)[0]
+    loss = DistilledLoss(1.0, torch.float32, compiled=False)(
         logits,
-        torch.tensor([[2, 3]]),
-        torch.from_numpy(lesson.learnt),
-        torch.from_numpy(lesson.ids.astype(np.int64)),
-        torch.from_numpy(lesson.shares.astype(np.float32)),
-        1.0,
+        torch.eye(4),
+        torch.tensor([2, 3]),
+        torch.from_numpy(lesson.learnt[0]),
+        torch.from_numpy(lesson.ids[0].astype(np.int64)),
+        torch.from_numpy(lesson.shares[0].astype(np.float32)),
     )
     assert float(loss) == pytest.approx(float(-0.5 * own[1].log() - 0.5 * (1 - own[1]).log()), rel=1e-3)
 
@@ -135,6 +149,25 @@ def test_a_whole_draft_stays_whole_where_no_text_says_what_is_frequent(tmp_path)
     info = replace(inspect(EMBEDDED_TARGET), vocabulary_size=50_000)
     assert distil._trim(options, info, tmp_path, EMBEDDED / "draft-python.gguf", []) is None
     assert not list(tmp_path.iterdir())
+
+
+def test_tokens_with_the_same_neighbours_begin_alike():
+    """Texts in which one of five tokens of each of three kinds follows one of the kind before."""
+    rng = np.random.default_rng(1)
+    kinds = np.arange(801) % 3
+    tokens = (5 * kinds + rng.integers(5, size=(8, 801))).astype(np.int32)
+    lesson = Lesson(tokens, np.ones((8, 800), bool), tokens[:, 1:, None], np.ones((8, 800, 1), np.float16))
+    found = embeddings_of([lesson], 17, 8)
+    assert found.shape == (17, 8)  # the last two are in no text
+    assert torch.isfinite(found).all()
+    assert (found[:15].norm(dim=1) - 8**0.5).abs().max() < 1e-4
+    assert (found[15:].norm(dim=1) > 0.5).all()
+    alike = torch.nn.functional.cosine_similarity(found[:15, None], found[None, :15], dim=-1).view(3, 5, 3, 5)
+    within = torch.stack([alike[each, :, each].mean() for each in range(3)])
+    across = torch.stack([alike[each, :, (each + 1) % 3].mean() for each in range(3)])
+    assert within.min() > across.max() + 0.3
+    assert (embeddings_of([lesson], 17, 8) == found).all()
+    assert embeddings_of([lesson], 17, 40).shape == (17, 40)  # wider than there are tokens
 
 
 def test_the_likeliest_tokens():
