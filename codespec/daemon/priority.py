@@ -99,6 +99,16 @@ def own_priority() -> Priority:
     return Priority(_way_to_change(), len(own_cpus()), CpuLoad().others)
 
 
+def raise_of(process: int) -> None:
+    """Give a model process of this user its usual share again: one that others leave no time cannot do so itself, and
+    seems to have hung."""
+    with contextlib.suppress(OSError, psutil.Error):
+        if sys.platform == "win32":
+            psutil.Process(process).nice(psutil.NORMAL_PRIORITY_CLASS)
+        elif hasattr(os, "getsid") and os.getsid(process) == process:
+            Path(f"/proc/{process}/autogroup").write_text("0", "ascii")
+
+
 def _way_to_change() -> Change | None:
     if sys.platform == "win32":
         return _change_class

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -212,6 +213,21 @@ def test_the_model_process_gives_way_until_somebody_waits(kept):
             for each in others:
                 each.kill()
                 each.wait()
+
+
+@by_sessions
+def test_a_process_that_others_leave_no_time_is_raised_from_outside(kept):
+    with window() as one:
+        process = process_of(one)["pid"]
+        assert one.complete(request(), never())
+        assert eventually(lambda: nice_of(process) == 0)
+        Path(f"/proc/{process}/autogroup").write_text(str(LOW))
+        os.kill(process, signal.SIGSTOP)
+        try:
+            assert eventually(lambda: nice_of(process) == 0)
+        finally:
+            os.kill(process, signal.SIGCONT)
+        assert one.complete(request("def g(", path="/work/c.py"), never())
 
 
 @pytest.mark.parametrize("before_it_runs", [False, True])
