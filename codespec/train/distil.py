@@ -15,6 +15,7 @@ import shutil
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -49,6 +50,11 @@ from codespec.train.trim import KEPT, LARGE, TrimmedVocabulary, frequent, trim_o
 
 TEACHING = 0.3
 """The share of the time in which the target reads; its lessons are learnt several times."""
+
+TEXTS = 0.6
+"""The share of the time in which a new draft learns from texts alone, before the target says more."""
+
+READING = "texts are read"
 
 PREPARING = 0.05
 """The same where texts only have to be made into tokens."""
@@ -121,6 +127,8 @@ def _train(options: argparse.Namespace, target: Path, out: Path, texts: DraftTex
     rival = rival or start
     student = begin(options, info, out, start, trim)
     budget = max(1.0, options.minutes * 60 - min(EVALUATING_S, options.minutes * 6))
+    if start is None and options.vocabulary is None:
+        _learn_texts(options, target, texts, student, began, budget)
     lessons, judged, sizes = in_own_thread(lambda: _taught(options, target, texts, student, out, began, budget))
     if start is None and student.steps == 0:
         student.know_neighbours(lessons)
@@ -160,6 +168,28 @@ def _train(options: argparse.Namespace, target: Path, out: Path, texts: DraftTex
     return 0 if better else 1
 
 
+def _learn_texts(
+    options: argparse.Namespace, target: Path, texts: DraftTexts, student: Student, began: float, budget: float
+) -> None:
+    """Let a new draft learn what the texts say, before what the target says of them: of texts there are as many as it
+    can take in, and the target reads slowly."""
+    out, until = student.folder, began + TEXTS * budget
+    if not any((out / "lessons").glob("*.npz")):  # else this was done in an earlier part of the run
+
+        def read() -> list[Path]:
+            with TextTeacher(target, student.model.shape.context) as teacher:
+                most = -(-int(MOST_A_SECOND * TEXTS * budget) // (ROWS * teacher.length))
+                now = time.monotonic()
+                lesson = partial(_lesson, teacher, texts)
+                return teach(lesson, out / "texts", now + PREPARING * (until - now), most, READING)
+
+        lessons = in_own_thread(read)
+        if student.steps == 0:
+            student.know_neighbours(lessons)
+        student.train(lessons, until, options.max_steps and round(TEXTS * options.max_steps))
+    student.go_on()
+
+
 def _taught(
     options: argparse.Namespace,
     target: Path,
@@ -177,16 +207,17 @@ def _taught(
         if options.vocabulary is not None:
             tokens, share = int(MOST_A_SECOND * budget), PREPARING
         most = _least(options.max_steps, tokens and -(-tokens // (ROWS * teacher.length)))
-
-        def lesson(number: int, go_on: GoOn) -> Lesson:
-            return teacher.lesson(list(islice(texts.train(teacher, number), ROWS)), go_on)
-
+        lesson = partial(_lesson, teacher, texts)
         now = time.monotonic()
-        step = READS if options.vocabulary is None else "texts are read"
+        step = READS if options.vocabulary is None else READING
         lessons = teach(lesson, out / "lessons", now + share * (began + budget - now), most, step)
         if time.monotonic() > began + LATEST * budget:
             raise CodespecError("the target has read all the time: nothing was learnt; give more --minutes")
         return lessons, judged, [len(teacher.vocabulary.token_bytes(each)) for each in range(teacher.vocabulary.size)]
+
+
+def _lesson(teacher: TextTeacher, texts: DraftTexts, number: int, go_on: GoOn) -> Lesson:
+    return teacher.lesson(list(islice(texts.train(teacher, number), ROWS)), go_on)
 
 
 def _vocabulary(options: argparse.Namespace) -> Path:

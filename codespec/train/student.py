@@ -48,6 +48,11 @@ class Student(Learner):
         precision = torch.bfloat16 if self.use_bfloat16 else torch.float32
         self._loss = DistilledLoss(recipe.distillation, precision, recipe.compiled)
 
+    def go_on(self) -> None:
+        """Learn on from what is known: that is not to be forgotten, and nothing but the target counts."""
+        self.recipe = going_on(self.recipe)
+        self._loss.weight = self.recipe.distillation
+
     def train(self, lessons: Sequence[Path], until: float, max_steps: int | None) -> None:
         """Learn until the time ``until`` (of ``monotonic``), or for ``max_steps``."""
         loss_plot.announce(self.folder)
@@ -109,6 +114,12 @@ class Student(Learner):
         return self.descend(loss, factor, len(rows) * (tokens.shape[1] - 1))
 
 
+def going_on(recipe: Recipe) -> Recipe:
+    """What a draft that knows something learns by: slowly, and from the target alone. One that learns a few texts by
+    heart knows them better than the target, and is refused."""
+    return replace(recipe.slower(GOING_ON), distillation=1.0)
+
+
 def begin(
     options: argparse.Namespace, target: ModelInfo, out: Path, start: Path | None, trim: TrimmedVocabulary | None = None
 ) -> Student:
@@ -116,9 +127,7 @@ def begin(
     recipe = recipe_of(options, DRAFT_ROWS)
     torch.manual_seed(recipe.seed)
     if start is not None:
-        # What is learnt already is not to be forgotten; and nothing but the target counts: a draft that learns a
-        # few texts by heart knows them better than the target, and is refused.
-        recipe = replace(recipe.slower(GOING_ON), distillation=1.0)
+        recipe = going_on(recipe)
         model = load_gguf(start)
         if trim is not None and trim_of(start, trim.vocabulary_size) is None:
             model = with_tokens(model, trim.tokens)
