@@ -75,8 +75,7 @@ def _add_learning(actions: argparse._SubParsersAction[argparse.ArgumentParser]) 
         _add_budget(action, minutes, 0.3)
         action.add_argument(
             "--rows", type=positive, metavar="N",
-            help="of text in a step: more make fewer steps of more tokens a second (default: 4; 2 for a draft of a run "
-            "folder)",
+            help="of text in a step: more make fewer steps of more tokens a second (default: 4; 2 for a draft)",
         )  # fmt: skip
         action.add_argument("--size", choices=["small", "tiny"], default="small", help="tiny is for trying things out")
         action.add_argument("--quantization", default="q8_0", choices=["q8_0", "q4_0", "f16", "f32"])

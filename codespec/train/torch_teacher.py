@@ -10,10 +10,12 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+import psutil
 import torch
 from tokenizers import Tokenizer
 from torch import Tensor
 
+from codespec.models.info import inspect
 from codespec.protocols import CodespecError
 from codespec.train import data
 from codespec.train.corpus import CorpusDocument
@@ -25,6 +27,9 @@ from codespec.train.train import IGNORED, Recipe, device_and_precision, labels_o
 KEPT = 48
 """Tokens whose probabilities are kept at each position, 300 MB for a million tokens of text: a small target is less
 sure than a large one, and these have 82 % of the probability."""
+
+UNPACKED = 6
+"""Bytes of a parameter while a file is read: float32, and bfloat16 made of it."""
 
 _TOGETHER = 4  # rows
 
@@ -94,7 +99,8 @@ def reader(path: Path, length: int) -> TextTeacher:
         CodespecError: it cannot be loaded.
     """
     device, use_bfloat16 = device_and_precision()
-    if device.type == "cpu" and use_bfloat16:
+    fits = UNPACKED * inspect(path).parameters < psutil.virtual_memory().available / 2
+    if device.type == "cpu" and use_bfloat16 and fits:
         with contextlib.suppress(CodespecError):
             return TorchReader(path, length)
     return Teacher(path, length)
