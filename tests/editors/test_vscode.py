@@ -8,11 +8,9 @@ import json
 import os
 import re
 import signal
-from pathlib import Path
 
 import pytest
 from common import CALLS, REAL
-from hybrid_models import write
 
 SEARCHES = """def first(items):
     for item in items:
@@ -263,33 +261,6 @@ def test_models_that_fit_this_machine(editor):
     assert "Apache-2.0" in said
     editor.press("Escape")
     editor.save(path)
-
-
-def test_a_model_with_recurrent_layers_is_chosen_and_completes(editor):
-    folder = Path(editor.server.environment["CODESPEC_DATA"]) / "models"
-    folder.mkdir(parents=True, exist_ok=True)
-    write(folder / "hybrid.gguf", "falcon-h1")
-    path = editor.open(name("txt"), "The area is ")
-    choose_target(editor, "hybrid")
-    editor.wait(lambda: "hybrid ·" in editor.status(), "the status bar names it")
-    editor.press("Control+End")
-    editor.type("w")
-    editor.press("Alt+\\")
-    assert editor.wait_for_ghost()
-    editor.picture("hybrid")
-    assert not notifications(editor)
-    editor.press("Escape")
-    editor.save(path)
-    choose_target(editor, "embedded")
-    editor.wait(lambda: "embedded ·" in editor.status(), "the embedded one is back")
-
-
-def choose_target(editor, model: str) -> None:
-    editor.open_menu("Target…")
-    row = editor.page.locator(".quick-input-list .monaco-list-row", has_text=model).first
-    row.wait_for()
-    editor.type(model)  # a click would meet the hint of the row that has the focus
-    editor.press("Enter")
 
 
 def test_the_server_dies_and_comes_back(editor):
