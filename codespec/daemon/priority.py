@@ -99,14 +99,14 @@ def own_priority() -> Priority:
     return Priority(_way_to_change(), len(own_cpus()), CpuLoad().others)
 
 
-def raise_of(process: int) -> None:
-    """Give a model process of this user its usual share again: one that others leave no time cannot do so itself, and
-    seems to have hung."""
+def raise_priority_of(process: int) -> None:
+    """Give a model process of this user the usual priority: at the low one, beside busy programs, it may have too
+    little time to raise it itself."""
     with contextlib.suppress(OSError, psutil.Error):
         if sys.platform == "win32":
             psutil.Process(process).nice(psutil.NORMAL_PRIORITY_CLASS)
-        elif hasattr(os, "getsid") and os.getsid(process) == process:
-            Path(f"/proc/{process}/autogroup").write_text("0", "ascii")
+        elif os.getsid(process) == process:
+            _write_nice(Path(f"/proc/{process}/autogroup"), 0)
 
 
 def _way_to_change() -> Change | None:
@@ -125,9 +125,13 @@ def _change_class(low: bool) -> None:
 
 
 def _change_session(usual: int, low: bool) -> None:
-    handle = os.open(_SESSION, os.O_WRONLY)
+    _write_nice(_SESSION, LOW if low else usual)
+
+
+def _write_nice(session: Path, nice: int) -> None:
+    handle = os.open(session, os.O_WRONLY)
     try:
-        os.write(handle, str(LOW if low else usual).encode())
+        os.write(handle, str(nice).encode())
     finally:
         os.close(handle)
 

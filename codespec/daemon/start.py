@@ -16,7 +16,7 @@ from typing import Any
 
 import codespec
 from codespec.daemon.address import TOKEN_VARIABLE, Endpoint, endpoint
-from codespec.daemon.priority import raise_of
+from codespec.daemon.priority import raise_priority_of
 from codespec.daemon.wire import Channel
 from codespec.exit_codes import ANSWER_IS_NO
 from codespec.paths import hold, make_private
@@ -152,10 +152,10 @@ def runs() -> bool:
     return where.lock.exists() and is_running(where)
 
 
-def hasten(where: Endpoint) -> None:
-    """See to it that the process that holds the lock gets its share of the CPUs."""
+def raise_priority(where: Endpoint) -> None:
+    """Give the process that holds the lock the usual priority."""
     with contextlib.suppress(OSError, ValueError):
-        raise_of(int(where.lock.read_text("ascii")))
+        raise_priority_of(int(where.lock.read_text("ascii")))
 
 
 def end_hung(where: Endpoint) -> None:

@@ -8,11 +8,11 @@ import time
 from collections.abc import Callable
 
 from codespec.daemon.address import endpoint
-from codespec.daemon.start import TooSlow, connect, end_hung, hasten
+from codespec.daemon.start import TooSlow, connect, end_hung, raise_priority
 
 SLOW_S = 1.5
-"""Seconds of silence after which the process gets its usual priority: while it works ahead on a busy machine it has
-next to no time to say anything."""
+"""Seconds of silence after which the process gets the usual priority: while it works ahead, on a busy machine, it has
+little time to send a message."""
 WARN_S = 2.5
 """Seconds of silence after which the user is told; the process sends a message every ``wire.BEAT_S``."""
 _DEAD_S = 5.0  # of silence, after which it is asked in another way
@@ -29,7 +29,7 @@ class Watchdog:
     def __init__(self, warn: Callable[[], None]) -> None:
         self._warn = warn
         self._heard: float | None = None
-        self._warned = self._hastened = False
+        self._warned = self._raised = False
         self._over = threading.Event()
 
     @property
@@ -41,7 +41,7 @@ class Watchdog:
         """Note a message of the process."""
         begin = self._heard is None
         self._heard = time.monotonic()
-        self._warned = self._hastened = False
+        self._warned = self._raised = False
         if begin:
             threading.Thread(target=self._run, name="watch", daemon=True).start()
 
@@ -53,10 +53,10 @@ class Watchdog:
         while not self._over.wait(_STEP_S):
             assert self._heard is not None
             silence = time.monotonic() - self._heard
-            if silence > SLOW_S and not self._hastened:
-                self._hastened = True
+            if silence > SLOW_S and not self._raised:
+                self._raised = True
                 with contextlib.suppress(OSError):
-                    hasten(endpoint())
+                    raise_priority(endpoint())
             if silence > WARN_S and not self._warned:
                 self._warned = True
                 self._warn()

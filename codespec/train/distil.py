@@ -27,7 +27,7 @@ from codespec.draft.storage.profiles import model_hash
 from codespec.draft.storage.token_log import language_stem
 from codespec.languages import by_id, sharing_a_draft
 from codespec.llama.model import Model
-from codespec.models.index import GENERAL, best_draft
+from codespec.models.index import best_draft
 from codespec.models.info import ModelInfo, inspect
 from codespec.models.registry import file_or_model, find_target, models_folder
 from codespec.models.tokenizer_json import vocabulary_file
@@ -40,12 +40,11 @@ from codespec.train.corpus import CorpusDocument
 from codespec.train.gguf_file import write_gguf_like
 from codespec.train.judge import LENGTH, DraftQuality, agreement, judge, own_weights
 from codespec.train.own_thread import in_own_thread
-from codespec.train.pipeline import say
+from codespec.train.pipeline import say, shares
 from codespec.train.student import Student, begin
 from codespec.train.teacher import ROWS, GoOn, Lesson, TextTeacher, teach
 from codespec.train.texts import DraftTexts, of_files, split
 from codespec.train.torch_teacher import reader
-from codespec.train.train import SHARES
 from codespec.train.trim import KEPT, LARGE, TrimmedVocabulary, frequent, trim_of
 
 TEACHING = 0.3
@@ -99,20 +98,13 @@ def run(options: argparse.Namespace) -> int:
     about = _about(options, target)
     out = options.out or _folder(about)
     _same_run(out, about)
-    shares = _shares(options.language)
-    documents = [each for each in _corpus(options, out) if each.language in shares]
+    weights = dict(shares(options.language, spoken_for=1))  # which drafts this target has is not known here
+    documents = [each for each in _corpus(options, out) if each.language in weights]
     if len(documents) < 2:
         raise CodespecError(f"no {options.language} files in {', '.join(map(str, options.corpus))}; name other folders")
     train, held_out = split(documents)
     say(f"{len(train):,} files to learn from, {len(held_out):,} to judge by")
-    return _train(options, target, out, of_files(train, held_out, shares), began)
-
-
-def _shares(language: str) -> dict[str, float]:
-    """Weights of the languages in the texts of a draft: a general one is for those that have none of their own, and
-    which these are is not known here."""
-    languages = SHARES if language == GENERAL else sharing_a_draft(language)
-    return {each: SHARES.get(each, 1.0) for each in languages}
+    return _train(options, target, out, of_files(train, held_out, weights), began)
 
 
 def _train(options: argparse.Namespace, target: Path, out: Path, texts: DraftTexts, began: float) -> int:
@@ -308,9 +300,9 @@ def _number(value: float | None) -> str:
 
 
 def _in_short(language: str, found: DraftQuality, old: DraftQuality, better: bool) -> str:
-    shares = f"at what you accepted last the target takes {found.acceptance:.1%} of the new {language} draft's tokens"
+    accepted = f"at what you accepted last the target takes {found.acceptance:.1%} of the new {language} draft's tokens"
     end = "`auto` drafts with the new one" if better else "the old one stays"
-    return f"{shares}, {old.acceptance:.1%} of the old one's: {end}"
+    return f"{accepted}, {old.acceptance:.1%} of the old one's: {end}"
 
 
 @contextlib.contextmanager

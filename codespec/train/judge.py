@@ -205,18 +205,20 @@ def said_by_target(engine: LocalEngine, places: Sequence[InfillingExample]) -> I
 
 
 def accepted_of(path: Path, engine: LocalEngine, said: Iterable[Said]) -> GreedyAcceptance:
-    """How many of a draft's tokens the target accepts while it writes what it says: no pass of it is needed, since a
-    greedy target accepts just those that it writes itself."""
+    """How many of a draft's tokens the target accepts while it writes.
+
+    No pass of it is needed: a greedy target accepts just the tokens that it writes itself.
+    """
     engine.use_draft(path)
     draft = engine.drafts.model
     assert draft is not None
-    found = GreedyAcceptance()
+    found, sampling = GreedyAcceptance(), Sampling(logit_bias=_banned(engine))
     for each in said:
         proposed = accepted = at = 0
+        sampler = LogitSampler(sampling, len(each.prompt))
         while at < len(each.text):
             left = each.text[at:]
-            sampler = LogitSampler(Sampling(logit_bias=_banned(engine)), len(each.prompt))
-            most = FixedLength(min(LENGTH, len(left))).more(LENGTH)
+            most = FixedLength(LENGTH).more(len(left) - 1)  # the last token is the target's own
             tokens = draft.propose([*each.prompt, *each.text[:at]], None, sampler, most).tokens
             right = sum(1 for _ in takewhile(bool, map(eq, tokens, left)))
             found.tries += bool(tokens)

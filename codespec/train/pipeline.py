@@ -103,10 +103,14 @@ def load_model(folder: Path) -> Llama:
     return model.eval().requires_grad_(False)
 
 
-def shares(language: str) -> tuple[tuple[str, float], ...]:
-    """Weights of the languages in the training texts of a draft for ``language``."""
+def shares(language: str, spoken_for: float = SPOKEN_FOR) -> tuple[tuple[str, float], ...]:
+    """Weights of the languages in the training texts of a draft for ``language``.
+
+    Args:
+        spoken_for: factor, in a general draft, on languages that have an embedded draft of their own.
+    """
     if language == GENERAL:
-        return tuple((each, share * (SPOKEN_FOR if by_id(each).draft else 1)) for each, share in SHARES.items())
+        return tuple((each, share * (spoken_for if by_id(each).draft else 1)) for each, share in SHARES.items())
     return tuple((each, SHARES.get(each, 1.0)) for each in sharing_a_draft(language))
 
 

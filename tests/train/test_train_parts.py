@@ -5,6 +5,8 @@ import json
 import random
 import re
 from dataclasses import replace
+from operator import eq
+from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
@@ -13,15 +15,20 @@ import pytest
 torch = pytest.importorskip("torch", reason="torch is not installed; `make test-train` installs it and runs this file")
 pytest.importorskip("tokenizers", reason="tokenizers is not installed; `make test-train` installs it")
 
+import codespec  # noqa: E402
 from benchmarks.training import compare  # noqa: E402
 from codespec.cli.main import main  # noqa: E402
 from codespec.cli.options import build_parser  # noqa: E402
+from codespec.draft.draft_length import FixedLengthDraft  # noqa: E402
 from codespec.languages import by_id  # noqa: E402
 from codespec.models.info import inspect  # noqa: E402
 from codespec.models.registry import EMBEDDED, EMBEDDED_TARGET  # noqa: E402
+from codespec.protocols import Limits  # noqa: E402
 from codespec.train import data, distil, judge, loss_plot, muon, pipeline  # noqa: E402
+from codespec.train.corpus import CorpusDocument  # noqa: E402
 from codespec.train.distilled import CHUNK, DistilledLoss  # noqa: E402
 from codespec.train.neighbours import embeddings_of  # noqa: E402
+from codespec.train.own_thread import in_own_thread  # noqa: E402
 from codespec.train.teacher import Lesson, likeliest  # noqa: E402
 from codespec.train.train import IGNORED, SHARES, Recipe, labels_of, rate_factor, recipe_of  # noqa: E402
 from codespec.train.trim import TrimmedVocabulary  # noqa: E402
@@ -196,6 +203,33 @@ def test_what_a_draft_cannot_be_trained_from(tmp_path, monkeypatch, capsys, argu
     monkeypatch.setenv("CODESPEC_DATA", str(tmp_path / "data"))
     assert main(["train", "draft", "--language", "python", "--minutes", "0.1", *arguments]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_what_is_accepted_of_a_known_text_is_what_is_accepted_in_the_loop():
+    source = Path(codespec.__file__).parent / "draft"
+    documents = [CorpusDocument("codespec", each.name, "python", each.read_text()) for each in source.glob("n*.py")]
+    places = [replace(each, tokens=32) for each in judge.line_ends(documents, 6)]
+    draft = EMBEDDED / "draft-python.gguf"
+
+    def measured():
+        engine = judge.judging_engine(EMBEDDED_TARGET)
+        try:
+            said = list(judge.said_by_target(engine, places))
+            found = judge.accepted_of(draft, engine, said)
+            speculate = FixedLengthDraft(engine.drafts.model, judge.LENGTH)
+            in_the_loop = []
+            for each in said:
+                for _ in engine.generate(each.prompt, limits=Limits(32), speculate=speculate):
+                    pass
+                in_the_loop.append((engine.statistics.drafted, engine.statistics.accepted))
+            return found.at_places, in_the_loop
+        finally:
+            engine.close()
+
+    found, in_the_loop = in_own_thread(measured)
+    assert sum(accepted for _, accepted in found) > 30
+    # Noise of a pass over several rows may change what a target says at a place.
+    assert sum(map(eq, found, in_the_loop)) >= len(places) - 1
 
 
 def test_how_sure_a_ratio_is():
