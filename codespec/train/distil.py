@@ -58,6 +58,9 @@ READING = "texts are read"
 PREPARING = 0.05
 """The same where texts only have to be made into tokens."""
 
+JUDGED = 0.1
+"""The share of the time that is left in which held-out texts are read, to judge by."""
+
 MOST_A_SECOND = 20_000
 """Tokens that a draft learns on a fast CPU: no more are made ready."""
 
@@ -132,8 +135,9 @@ def _train(options: argparse.Namespace, target: Path, out: Path, texts: DraftTex
     write_gguf_like(student.model, target, path, f"codespec {name}", options.quantization, languages, trim)
     if options.vocabulary is not None:
         return _kept(path, student, trim, judged, began)
-    found = judge(path, target, judged, texts.places, sizes)
-    old = judge(rival, target, judged, texts.places, sizes) if rival is not None else None
+    drafts = [path] if rival is None else [path, rival]
+    found, *before = judge(drafts, target, judged, texts.places, sizes)
+    old = before[0] if before else None
     better = found.first >= USEFUL and (old is None or _is_better(found, old, options.from_logs))
     summary = {
         "target": str(target),
@@ -194,7 +198,9 @@ def _taught(
     """Lessons to learn from, one to judge by, and the sizes of all tokens in bytes."""
     teaches = reader if options.vocabulary is None else TextTeacher
     with teaches(target, student.model.shape.context) as teacher:
-        judged = teacher.lesson(list(islice(texts.held_out(teacher, -1), ROWS)))
+        now = time.monotonic()
+        until = now + JUDGED * (began + budget - now)
+        judged = teacher.lesson(list(islice(texts.held_out(teacher, -1), ROWS)), lambda: time.monotonic() < until)
         tokens, share = texts.tokens, TEACHING
         if options.vocabulary is not None:
             tokens, share = int(MOST_A_SECOND * budget), PREPARING
@@ -203,7 +209,7 @@ def _taught(
         now = time.monotonic()
         step = READS if options.vocabulary is None else READING
         lessons = teach(lesson, out / "lessons", now + share * (began + budget - now), most, step)
-        if time.monotonic() > began + LATEST * budget:
+        if student.steps == 0 and time.monotonic() > began + LATEST * budget:
             raise CodespecError("the target has read all the time: nothing was learnt; give more --minutes")
         return lessons, judged, [len(teacher.vocabulary.token_bytes(each)) for each in range(teacher.vocabulary.size)]
 

@@ -146,36 +146,46 @@ def _bits_per_byte(model: Llama, lesson: Lesson, sizes: Sequence[int]) -> float:
 
 
 def judge(
-    path: Path, target: Path, lesson: Lesson, places: Sequence[InfillingExample], sizes: Sequence[int]
-) -> DraftQuality:
-    """What a draft is worth, on texts that it has not seen.
+    drafts: Sequence[Path], target: Path, lesson: Lesson, places: Sequence[InfillingExample], sizes: Sequence[int]
+) -> list[DraftQuality]:
+    """What each draft is worth, on texts that it has not seen.
 
     Args:
         lesson: the target's, on them.
         places: in them.
         sizes: of tokens, in bytes.
     """
-    model = own_weights(path)  # as it was exported, on the CPU
-    trim = trim_of(path, len(sizes)) if model is not None else None
-    found, exact, ms = in_own_thread(lambda: _beside(path, target, places))
-    return DraftQuality(
-        agreement=agreement(model, lesson, trim) if model is not None else None,
-        acceptance=round(found.share, 4),
-        first=round(found.first_share, 4),
-        tokens_per_pass=round(found.tokens_per_pass, 3),
-        bits_per_byte=round(_bits_per_byte(model, lesson, sizes), 3) if model is not None and trim is None else None,
-        exact_match=exact,
-        ms_per_token=ms,
-    )
+    found = []
+    for path, (accepted, exact, ms) in zip(drafts, in_own_thread(lambda: _beside(drafts, target, places)), strict=True):
+        model = own_weights(path)  # as it was exported, on the CPU
+        trim = trim_of(path, len(sizes)) if model is not None else None
+        bits = round(_bits_per_byte(model, lesson, sizes), 3) if model is not None and trim is None else None
+        found.append(
+            DraftQuality(
+                agreement=agreement(model, lesson, trim) if model is not None else None,
+                acceptance=round(accepted.share, 4),
+                first=round(accepted.first_share, 4),
+                tokens_per_pass=round(accepted.tokens_per_pass, 3),
+                bits_per_byte=bits,
+                exact_match=exact,
+                ms_per_token=ms,
+            )
+        )
+    return found
 
 
-def _beside(path: Path, target: Path, places: Sequence[InfillingExample]) -> tuple[GreedyAcceptance, float, float]:
-    """What the target accepts; at how many places the draft by itself is right; its milliseconds for a token."""
+def _beside(
+    drafts: Sequence[Path], target: Path, places: Sequence[InfillingExample]
+) -> list[tuple[GreedyAcceptance, float, float]]:
+    """Of each draft what the target accepts, at how many places it is right by itself, its milliseconds for a token."""
     engine = judging_engine(target)
     try:
-        found = accepted_of(path, engine, said_by_target(engine, places))
-        assert engine.drafts.model is not None
-        return found, *_alone(engine, engine.drafts.model, places)
+        said, found = list(said_by_target(engine, places)), []
+        for path in drafts:
+            accepted = accepted_of(path, engine, said)
+            assert engine.drafts.model is not None
+            found.append((accepted, *_alone(engine, engine.drafts.model, places)))
+        return found
     finally:
         engine.close()
 
