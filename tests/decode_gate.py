@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from typing import Any
 
 WAIT_S = 5.0
 
@@ -18,13 +17,10 @@ class Gate:
         self.begun = threading.Semaphore(0)
         self.through = threading.Semaphore(0)
         self.aborts = 0
-        self.flags: dict[str, Any] = {}
-        self.hastened: list[str] = []
         self.closed = threading.Event()
 
     def complete(self, request, cancel):
         self.order.append(request)
-        self.flags[request] = cancel
         self.begun.release()
         while not self.through.acquire(timeout=0.005):
             if cancel.is_set():
@@ -33,12 +29,6 @@ class Gate:
 
     def idle(self, go_on):
         return True
-
-    def status(self, languages=()):
-        return {}
-
-    def hasten(self, cancel):
-        self.hastened += [request for request, flag in self.flags.items() if flag is cancel]
 
     def abort(self):
         self.aborts += 1
@@ -76,10 +66,3 @@ class Idler(Gate):
 
 def submit(thread, document, request, **more):
     return thread.submit(document, lambda completer, cancel: completer.complete(request, cancel), **more)
-
-
-def load(thread, make):
-    loaded = threading.Event()
-    errors = []
-    thread.load(make, lambda error: (errors.append(error), loaded.set()))
-    return loaded, errors

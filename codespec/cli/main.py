@@ -79,7 +79,7 @@ def _run(
 def run_model_process(options: argparse.Namespace) -> int:
     """``codespec model-process``, which language servers start."""
     if options.stop:
-        from codespec.daemon.client import stop_model_process
+        from codespec.daemon.start import stop_model_process
 
         return DONE if stop_model_process() else ANSWER_IS_NO
     with lasting():

@@ -19,8 +19,9 @@ from codespec.worker.malloc_trim import lasting
 
 if TYPE_CHECKING:
     from codespec.config import Config
+    from codespec.daemon.own_models import OwnModels
+    from codespec.engine.engine import Engine
     from codespec.http.security import Access
-    from codespec.worker.decode_thread import DecodeThread
 
 RETRY_S = 2.0
 """Seconds between two looks at a port that another window's server has."""
@@ -41,6 +42,7 @@ def run_serve(options: argparse.Namespace) -> int:
 
         if not options.in_process and load()[0].shared:
             begin()  # now, since it takes as long to be ready as this server: both at once
+        from codespec.daemon.own_models import OwnModels
         from codespec.lsp import serve
 
     return serve(
@@ -48,7 +50,7 @@ def run_serve(options: argparse.Namespace) -> int:
         tcp=options.tcp,
         ws=options.ws,
         token_file=options.token_file,
-        in_process=options.in_process,
+        own=OwnModels() if options.in_process else None,
         beside=_beside(options) if options.http is not None else None,
     )
 
@@ -69,42 +71,40 @@ def _run_http(options: argparse.Namespace) -> int:
             _announce(f"{error}; the model is loaded here")
         except KeyboardInterrupt:
             return DONE
-    from codespec.completion.load import load_completer
+    from codespec.completion.load import load_engine
+    from codespec.daemon.own_models import OwnModels
     from codespec.http.defaults import defaults_of
     from codespec.http.server import serve_http
 
-    return serve_http(
-        options.http,
-        access,
-        defaults_of(config),
-        lambda: load_completer(config, patient=False, exact=options.exact),
-        announce=_announce,
-    )
+    def load(config: Config, progress: Callable[[str, int], None] | None) -> Engine:
+        return load_engine(config, progress, exact=options.exact)
+
+    return serve_http(options.http, access, defaults_of(config), config, OwnModels(load), _announce)
 
 
-def _beside(options: argparse.Namespace) -> Callable[[DecodeThread], None]:
+def _beside(options: argparse.Namespace) -> Callable[[OwnModels], None]:
     """What starts the server for HTTP beside a language server, with its models."""
     config, access = _settings(options)
     shared = config.shared and not options.in_process
 
-    def run(decode: DecodeThread) -> None:
+    def run(own: OwnModels) -> None:
         if shared:
             from codespec.http.in_model_process import serve_in_model_process
 
             serve_in_model_process(options.http, access, config, _announce)
             return
-        from codespec.http.backend import OwnModels
+        from codespec.http.backend import Backend
         from codespec.http.defaults import defaults_of
         from codespec.http.server import HttpServer
 
-        server = HttpServer(options.http, access, defaults_of(config), OwnModels(decode))
+        backend = Backend(*own.get(), config, _announce)
+        server = HttpServer(options.http, access, defaults_of(config), backend)
         _announce(f"listening on {server.url}")
+        backend.open()
         server.run()
 
-    def start(decode: DecodeThread) -> None:
-        threading.Thread(
-            target=_take_turns, args=(options.http, partial(run, decode)), name="http", daemon=True
-        ).start()
+    def start(own: OwnModels) -> None:
+        threading.Thread(target=_take_turns, args=(options.http, partial(run, own)), name="http", daemon=True).start()
 
     return start
 

@@ -319,9 +319,6 @@ class Completer:
         self.engine.save(every_s=SAVE_EVERY_S)
         return done
 
-    def hasten(self, cancel: Cancel) -> None:
-        """Nothing: it runs as fast as it can."""
-
     def abort(self) -> None:
         """Stop the running request, see ``Engine.abort``; from any thread."""
         self.engine.abort()

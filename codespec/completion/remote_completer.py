@@ -195,9 +195,6 @@ class RemoteCompleter:
             self._lost(error)
             return True
 
-    def hasten(self, cancel: Cancel) -> None:
-        """Nothing: it runs as fast as it can."""
-
     def abort(self) -> None:
         """Stop the running request; from any thread."""
         for each in self._both():

@@ -1,23 +1,24 @@
-"""The client side of the model process: a completer whose methods are carried out there."""
+"""The client of the models: what a language server asks, sent to the model process or to models of its own."""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import logging
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import TimeoutError as FutureTimeout
+from functools import partial
 from typing import Any
 
-from codespec.completion.request import Completion, Request
 from codespec.config import Config
 from codespec.daemon.address import log_file
-from codespec.daemon.link import Link, Lost
-from codespec.daemon.start import Unreachable, reach, runs
-from codespec.daemon.wire import pack_config, unpack_completions, unpack_offers
-from codespec.edits.request import EditOffer, EditRequest
-from codespec.protocols import Cancel, CodespecError
+from codespec.daemon.asked import Asked, in_thread
+from codespec.daemon.link import Link, LocalLink, Lost, Reply, SocketLink
+from codespec.daemon.own_models import OwnModels
+from codespec.daemon.start import Unreachable, reach, stop_model_process
+from codespec.protocols import CodespecError
 
 logger = logging.getLogger(__name__)
 
@@ -28,226 +29,339 @@ RESTARTS_S = 60.0
 STATUS_S = 0.7
 """How long ``status`` waits for the process."""
 
-_TRIES = 4
 _TO_BLAME = 2
 
 
-class SharedCompleter:
-    """A completer whose models are in the model process.
+class ModelClient:
+    """Has the models of one language server do its work.
 
-    If the process ends, it is started again and the request repeated; a request that has ended it twice is given up.
-    For one thread, except ``abort`` and ``status``.
+    What is asked for before the model is loaded is sent then. If the model process ends, it is started again and sent
+    what has no answer; a request that has ended it twice is given up. For the thread of the event loop, but ``status``.
 
     Args:
-        progress: called with a message and percent while the model is loaded.
-        report: called with messages for the user, from any thread.
+        report: called with what the user should know, and whether it is to be shown and not only logged; from any
+            thread.
+        own: has the models where they are not shared.
+        shared: whether they may be, where the settings say so.
 
-    Raises:
-        Unreachable: there is no model process, and none can be started.
-        CodespecError: the model cannot be loaded.
+    Attributes:
+        state: ``loading``, ``ready`` or ``failed``.
     """
 
-    def __init__(
-        self,
-        config: Config,
-        progress: Callable[[str, int], None] | None = None,
-        report: Callable[[str], None] | None = None,
-    ) -> None:
-        self._config = config
-        self._progress = progress
-        self._report = report or logger.warning
+    def __init__(self, report: Callable[[str, bool], None], own: OwnModels, shared: bool = True) -> None:
+        self._report, self._own, self._shared = report, own, shared
+        self.state = "loading"
+        self._config = Config()
+        self._loads = 0
+        self._link: Link | None = None
+        self._connecting = asyncio.Lock()
+        self._opened = False  # the link has a model
+        self._opening: asyncio.Task[None] | None = None
+        self._asked: dict[str, Asked] = {}
         self._ends: deque[float] = deque(maxlen=MOST_RESTARTS)
-        self._running: tuple[Link, int] | None = None
-        self._hastened: Cancel | None = None
+        self._closing = False
         self._status: dict[str, Any] = {}
-        self._link = Link(reach(), self._lost, self._silent)
-        self._open()
-
-    def complete(self, request: Request, cancel: Cancel) -> list[Completion] | None:
-        """As ``Completer.complete``; None where it was stopped.
-
-        Raises:
-            CodespecError: also where the request has ended the model process.
-        """
-        return unpack_completions(self._answer("complete", request, cancel, ahead=request.ahead))
-
-    def next_edit(self, request: EditRequest, cancel: Cancel) -> list[EditOffer] | None:
-        """As ``EditModel.next_edit``.
-
-        Raises:
-            CodespecError: also where the request has ended the model process.
-        """
-        return unpack_offers(self._answer("edit", request, cancel))
-
-    def _answer(self, op: str, request: Request | EditRequest, cancel: Cancel, **fields: Any) -> Any:
-        """What the process answers, unpacked by nobody yet; None where the request was stopped."""
-        blamed = 0
-        for _ in range(_TRIES):
-            link = self._connected()
-            try:
-                number, reply = link.ask(op, request, **fields)
-            except Lost:
-                continue
-            self._running = link, number
-            if cancel.is_set():  # before this was known to run
-                self.abort()
-            elif self._hastened is cancel:
-                self.hasten(cancel)
-            try:
-                found = reply.result()
-                if found is not None or link.alive:  # at its end the process stops whatever it does
-                    return found
-            except Lost:
-                blamed += reply.begun
-            finally:
-                self._running = None
-            if cancel.is_set():
-                return None
-            if blamed == _TO_BLAME:
-                break
-        raise CodespecError(f"the model process has ended over a request, which is given up; {log_file()} may say why")
-
-    def prefill(self, request: Request, cancel: Cancel) -> int:
-        """As ``Completer.prefill``, but returns at once: the next request stops it in the model process."""
-        self._tell("prefill", request)
-        return 0
-
-    def learn(self, text: str, path: str, language: str, workspace: str = "", offset: int | None = None) -> None:
-        """As ``Completer.learn``, but returns at once."""
-        self._tell("learn", text=(path, text), language=language, workspace=workspace, offset=offset)
-
-    def accepted(self, request: Request, text: str) -> None:
-        """As ``Completer.accepted``."""
-        self._wait("accepted", request, completion=text)
-
-    def forget(self, workspace: str) -> None:
-        """As ``Completer.forget``."""
-        self._wait("forget", workspace=workspace)
-
-    def status(self, languages: Iterable[str] = ()) -> dict[str, Any]:
-        """As ``Completer.status``, and ``process``: ``pid``, ``version``, ``windows``, ``targets`` that are loaded.
-
-        The previous answer, with ``stale``, where the process does not answer within ``STATUS_S``.
-        """
-        stale = {}
-        try:
-            self._status = self._link.ask("status", languages=list(languages))[1].result(STATUS_S)
-        except Lost:
-            pass
-        except FutureTimeout:
-            stale = {"stale": True}
-        # What it said before it fell silent is no longer so.
-        return {**self._status, **stale, **({"state": "loading"} if self._link.watch.silent else {})}
-
-    def idle(self, go_on: Callable[[], bool]) -> bool:
-        """Do nothing: the model process does its own work in idle time."""
-        return True
 
     @property
-    def reading(self) -> bool:
-        """False: the model process counts what is stopped, and when."""
-        return False
+    def accepts(self) -> bool:
+        """Whether anything is done. False after ``close``, and where the model could not be loaded."""
+        return not self._closing and self.state != "failed"
 
-    def hasten(self, cancel: Cancel) -> None:
-        """As ``Completer.hasten``."""
-        self._hastened, running = cancel, self._running
-        if running is not None:
-            with contextlib.suppress(Lost):
-                running[0].tell("hasten", id=running[1])
+    def load(
+        self, config: Config, progress: Callable[[str, int], None], done: Callable[[Exception | None], None]
+    ) -> None:
+        """Have the models of these settings loaded; what is asked for by then gets the new ones.
 
-    def abort(self) -> None:
-        """Stop the running request."""
-        # Once: whoever calls this must not wait, and a process that does not read takes only so many messages.
-        running, self._running = self._running, None
-        if running is not None:
+        Args:
+            progress: called with a message and percent, from any thread.
+            done: called at the end, with what went wrong or None; not where another ``load`` came first.
+        """
+        if self._closing:
+            return
+        self._config, self.state, self._opened = config, "loading", False
+        self._loads += 1
+        for asked in list(self._asked.values()):
+            if asked.reply is not None:
+                self._tell("cancel", asked)
+                if asked.reply.begun:
+                    self._end(asked)
+                asked.reply = None
+        self._opening = asyncio.get_running_loop().create_task(self._load(self._loads, progress, done))
+
+    def submit(self, op: str, document: str, *, ahead: bool = False, key: Any = None, **fields: Any) -> Asked:
+        """Ask for something. What was asked for the same document is stopped, and answered with None, unless it was
+        ahead and has the same key: then it goes on, as this.
+
+        Args:
+            op: see ``daemon.wire``.
+            ahead: nobody waits for it yet. It is done only if there is nothing else to do, and is stopped by whatever
+                comes.
+        """
+        older = self._asked.get(document)
+        if older is not None and older.ahead and key is not None and older.key == key:
+            if not ahead:
+                older.ahead = False
+                self._tell("hasten", older)
+            return older
+        asked = Asked(op, document, fields, ahead, key)
+        busy = any(not each.ahead and not each.lesson for each in self._asked.values())
+        if not self.accepts or (ahead and busy):
+            asked.resolve(None)
+            return asked
+        if older is not None:
+            self._end(older)  # the model process stops it when it gets this
+        self._asked[document] = asked
+        self._send(asked)
+        return asked
+
+    def prefill(self, document: str, request: Any) -> None:
+        """Have the prompt of a request read, if there is nothing else to do."""
+        if self._opened and self._link is not None:
             with contextlib.suppress(Lost):
-                running[0].tell("cancel", id=running[1])
+                self._link.ask("prefill", document=document, request=request)
+
+    def cancel(self, asked: Asked) -> None:
+        """Stop what nobody wants any more, within one target call."""
+        self._tell("cancel", asked)
+        self._end(asked)
+
+    def cancel_document(self, document: str) -> None:
+        """Stop what was asked for a document."""
+        asked = self._asked.get(document)
+        if asked is not None:
+            self.cancel(asked)
+
+    def give_up(self, asked: Asked) -> None:
+        """Answer None where nothing has begun."""
+        if asked.reply is None or not asked.reply.begun:
+            self.cancel(asked)
+
+    def status(self, languages: Iterable[str] = ()) -> dict[str, Any]:
+        """``state``, and what the models say of themselves; from any thread.
+
+        The previous answer, with ``stale``, where none comes within ``STATUS_S``.
+        """
+        link, stale = self._link, {}
+        if link is not None:
+            try:
+                self._status = link.ask("status", languages=list(languages)).result(STATUS_S)
+            except Lost:
+                pass
+            except FutureTimeout:
+                stale = {"stale": True}
+        # What it said before it fell silent is no longer so.
+        silent = link is not None and link.silent
+        return {"state": self.state, **self._status, **stale, **({"state": "loading"} if silent else {})}
 
     def close(self) -> None:
-        """Disconnect from the model process, which keeps the models for a while."""
-        self._link.close()
+        """Stop everything; the model process keeps the models for a while."""
+        self._closing = True
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits
+            for asked in list(self._asked.values()):
+                self._end(asked)
+        if self._link is not None:
+            self._link.close()
 
-    def _tell(self, op: str, request: Request | None = None, **fields: Any) -> None:
-        with contextlib.suppress(Lost):
-            self._connected().tell(op, request, **fields)
+    def end_process(self) -> None:
+        """End the model process, if the models are there; other windows start it again, too. May take a moment."""
+        if isinstance(self._link, SocketLink):
+            stop_model_process()
 
-    def _wait(self, op: str, request: Request | None = None, **fields: Any) -> None:
-        for _ in range(_TO_BLAME):
+    def _end(self, asked: Asked) -> None:
+        """Nobody wants it any more."""
+        asked.cancelled = True
+        self._forget(asked)
+        asked.resolve(None)
+
+    def _forget(self, asked: Asked) -> None:
+        if self._asked.get(asked.document) is asked:
+            del self._asked[asked.document]
+
+    def _tell(self, op: str, asked: Asked) -> None:
+        if self._link is not None and asked.reply is not None and not asked.reply.done():
             with contextlib.suppress(Lost):
-                link = self._connected()
-                link.ask(op, request, **fields)[1].result()
-                if link.alive:  # else it may have been dropped at the end of the process
-                    return
-        raise CodespecError(f"the model process has ended over this; {log_file()} may say why")
+                self._link.tell(op, id=asked.reply.number)
 
-    def _lost(self) -> None:
-        self._ends.append(time.monotonic())
-        servers = self._config.target.rpc  # llama.cpp ends the process over one that goes
-        perhaps = f", perhaps since one of {', '.join(servers)} (`target.rpc`) has gone" if servers else ""
-        self._report(
-            f"the model process has ended unexpectedly{perhaps}; it is started again when it is needed. "
-            f"{log_file()} may say why"
-        )
+    # Sending, and what comes back.
 
-    def _silent(self) -> None:
-        self._report(
-            "the model process does not answer; unless it does within a few seconds it is ended, and another is started"
-        )
+    def _send(self, asked: Asked) -> None:
+        link = self._link
+        if self._opened and link is not None and link.alive:
+            with contextlib.suppress(Lost):
+                fields = {"document": asked.document, "ahead": asked.ahead, **asked.fields}
+                reply = asked.reply = link.ask(asked.op, **fields)
+                reply.add_done_callback(self._soon(self._answered, link, asked))
+                return
+        if self.state == "ready" and self._opening is None:
+            if link is not None and self._opened:
+                self._lost(link, True)  # it has said good-bye, or just went
+            else:
+                self._begin_again()
 
-    def _connected(self) -> Link:
-        """The connection, a new one where the last is lost.
+    def _soon(self, call: Callable[..., None], *arguments: Any) -> Callable[..., None]:
+        """``call`` from any thread, in that of the event loop."""
+        loop = asyncio.get_running_loop()
+
+        def post(*more: Any) -> None:
+            with contextlib.suppress(RuntimeError):  # the loop is closed: the session is over
+                loop.call_soon_threadsafe(partial(call, *arguments), *more)
+
+        return post
+
+    def _answered(self, link: Link, asked: Asked, reply: Reply) -> None:
+        if asked.reply is not reply:
+            return
+        error = reply.exception()
+        if isinstance(error, Lost):  # see `_lost`
+            return
+        if error is None and reply.result() is None and not link.alive:
+            self._lost(link, True)  # at its end the process stops whatever it does
+            return
+        self._forget(asked)
+        if error is not None:
+            asked.fail(error)
+        else:
+            asked.resolve(reply.result())
+
+    def _lost(self, link: Link, expected: bool) -> None:
+        if link is not self._link or self._closing:
+            return
+        self._link, opened = None, self._opened
+        self._opened = False
+        link.close()
+        if not expected:
+            self._ends.append(time.monotonic())
+            servers = self._config.target.rpc  # llama.cpp ends the process over one that goes
+            perhaps = f", perhaps since one of {', '.join(servers)} (`target.rpc`) has gone" if servers else ""
+            self._report(
+                f"the model process has ended unexpectedly{perhaps}; it is started again when it is needed. "
+                f"{log_file()} may say why",
+                True,
+            )
+        for asked in list(self._asked.values()):
+            asked.blamed += asked.reply is not None and asked.reply.begun
+            asked.reply = None
+            if asked.blamed == _TO_BLAME:
+                self._forget(asked)
+                asked.fail(
+                    CodespecError(
+                        f"the model process has ended over a request, which is given up; {log_file()} may say why"
+                    )
+                )
+        if opened and self._asked and self._opening is None:
+            self._begin_again()
+
+    # Loading.
+
+    def _begin_again(self) -> None:
+        self._opening = asyncio.get_running_loop().create_task(self._reopen(self._loads))
+
+    async def _load(
+        self, number: int, progress: Callable[[str, int], None], done: Callable[[Exception | None], None]
+    ) -> None:
+        failure: Exception | None = None
+        try:
+            await self._open(progress, again=False)
+        except Exception as error:
+            failure = error
+        if number == self._loads and not self._closing:
+            self.state = "failed" if failure is not None else "ready"
+            self._settle(None)
+            done(failure)
+
+    async def _reopen(self, number: int) -> None:
+        failure: Exception | None = None
+        try:
+            if len(self._ends) == MOST_RESTARTS and time.monotonic() - self._ends[0] < RESTARTS_S:
+                raise CodespecError(
+                    f"the model process has ended {MOST_RESTARTS} times within a minute; {log_file()} may say why, "
+                    "`codespec doctor` what is wrong here"
+                )
+            await self._open(lambda text, percent: None, again=True)
+        except Exception as error:
+            failure = error
+        if number == self._loads and not self._closing:
+            self._settle(failure)
+
+    def _settle(self, failure: Exception | None) -> None:
+        """Nothing is being opened any more: send what waits, or answer it."""
+        self._opening = None
+        for asked in list(self._asked.values()):
+            if failure is not None:
+                self._forget(asked)
+                asked.fail(failure)
+            elif self.state == "failed":
+                self._end(asked)
+            else:
+                self._send(asked)
+
+    async def _open(self, progress: Callable[[str, int], None], again: bool) -> None:
+        """Have the model loaded.
+
+        Args:
+            again: it was, so that the process must be there.
 
         Raises:
-            CodespecError: there is none to be had.
+            CodespecError, RuntimeError: it cannot be.
         """
-        if self._link.alive:
-            return self._link
-        if len(self._ends) == MOST_RESTARTS and time.monotonic() - self._ends[0] < RESTARTS_S:
-            raise CodespecError(
-                f"the model process has ended {MOST_RESTARTS} times within a minute; {log_file()} may say why, "
-                "`codespec doctor` what is wrong here"
-            )
-        try:
-            self._link = Link(reach(), self._lost, self._silent)
-            self._open()
-        except Unreachable as error:
-            raise CodespecError(str(error)) from error
-        return self._link
-
-    def _open(self) -> None:
-        """Ask the model process to load the model."""
+        number, config = self._loads, self._config
         for last in (False, True):
+            async with self._connecting:
+                link = await self._connected(again or last)
             try:
-                reply = self._link.ask("open", progress=self._progress, config=pack_config(self._config))[1]
-                for problem in reply.result() or ():
-                    self._report(problem)
-                return
+                problems = await asyncio.wrap_future(link.ask("open", progress, config=config))
             except Lost:
                 if last:
                     raise CodespecError(
                         f"the model process has ended while it loaded the model; {log_file()} may say why"
                     ) from None
+                continue
             except BaseException:
-                self._link.close()  # which has no model: the next request opens another one
+                if number == self._loads and link is self._link and again:
+                    self._link = None  # it has no model: the next request opens another one
+                    link.close()
                 raise
+            for problem in problems or ():
+                self._report(problem, True)
+            if number == self._loads:
+                self._opened = link is self._link and link.alive
+            return
+
+    async def _connected(self, again: bool) -> Link:
+        """The link, a new one where the last is lost or is not what the settings want.
+
+        Raises:
+            CodespecError: there is none to be had.
+        """
+        shared = self._shared and self._config.shared
+        link = self._link
+        if link is not None and link.alive and shared is not isinstance(link, LocalLink):
+            return link
+        if link is not None:
+            self._link = None
+            link.close()
+        if shared:
             try:
-                self._link = Link(reach(), self._lost, self._silent)
-            except Unreachable as error:  # no reason to try here what has ended another process
-                raise CodespecError(str(error)) from error
+                self._link = await self._reach()
+            except Unreachable as error:
+                if again:
+                    raise CodespecError(str(error)) from error
+                self._report(f"{error}; the models are loaded in this window's own process", False)
+        if self._link is None:
+            self._link = await in_thread(self._own.link)  # which loads native libraries
+        return self._link
 
+    async def _reach(self) -> SocketLink:
+        channel = await in_thread(reach)
+        found: list[Link] = []
+        lost = self._soon(lambda expected: self._lost(found[0], expected))
+        link = SocketLink(channel, lost, self._silent)
+        found.append(link)
+        return link
 
-def stop_model_process() -> bool:
-    """End the model process of this user, if there is one; whether there was. Language servers start it again."""
-    was_there = runs()
-    try:
-        channel = reach(start=False)
-    except Unreachable:  # or it was, and was hung
-        return was_there
-    try:
-        channel.send({"op": "stop"})
-        while True:
-            channel.receive()
-    except (OSError, EOFError):
-        return True
-    finally:
-        channel.close()
+    def _silent(self) -> None:
+        self._report(
+            "the model process does not answer; unless it does within a few seconds it is ended, "
+            "and another is started",
+            True,
+        )

@@ -1,4 +1,4 @@
-"""One connection to the model process: requests out, replies in."""
+"""A connection to what has the models: requests out, replies in."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from itertools import count
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from codespec.completion.request import Request
 from codespec.daemon.watchdog import Watchdog
-from codespec.daemon.wire import Channel, DocumentTexts, pack_edit_request, pack_request
-from codespec.edits.request import EditRequest
+from codespec.daemon.wire import Channel
 from codespec.protocols import CodespecError
+
+if TYPE_CHECKING:
+    from codespec.daemon.session import Session
 
 logger = logging.getLogger(__name__)
 
@@ -22,129 +23,71 @@ class Lost(Exception):
     """The model process has ended, or the connection to it."""
 
 
-class _Reply(Future[Any]):
-    """The model process's reply to one request.
+class Reply(Future[Any]):
+    """The reply to one request.
 
     Attributes:
-        begun: whether the process has begun to work on it.
+        number: of the request.
+        begun: whether it is being worked on.
     """
 
-    def __init__(self, progress: Callable[[str, int], None] | None) -> None:
+    def __init__(self, number: int, progress: Callable[[str, int], None] | None) -> None:
         super().__init__()
-        self.progress = progress
+        self.number, self.progress = number, progress
         self.begun = False
 
 
 class Link:
-    """One connection to the model process. Every method may be called from any thread.
+    """Requests, and the replies to them. Every method may be called from any thread.
 
-    Args:
-        lost: called once the process has ended unexpectedly.
-        silent: called when the process has sent nothing for a while.
+    Attributes:
+        alive: whether it can be asked.
+        silent: whether nothing has been heard of it for so long that the user was told.
     """
 
-    def __init__(self, channel: Channel, lost: Callable[[], None], silent: Callable[[], None] = lambda: None) -> None:
-        self._channel = channel
-        self._lost = lost
+    def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._texts = DocumentTexts()
-        self._replies: dict[int, _Reply] = {}
+        self._replies: dict[int, Reply] = {}
         self._numbers = count(1)
-        self._expected = False
         self.alive = True
-        self.watch = Watchdog(silent)
-        threading.Thread(target=self._receive_all, name="model process", daemon=True).start()
 
-    def ask(
-        self,
-        op: str,
-        request: Request | EditRequest | None = None,
-        progress: Callable[[str, int], None] | None = None,
-        **fields: Any,
-    ) -> tuple[int, _Reply]:
-        """Send a message that wants an answer; returns its number and the future reply.
+    @property
+    def silent(self) -> bool:
+        """See above."""
+        return False
 
-        Raises:
-            Lost: it cannot be sent.
-        """
-        reply = _Reply(progress)
-        with self._lock:
-            number = next(self._numbers)
-            self._replies[number] = reply
-            self._send({"op": op, "id": number, **fields}, request)
-        return number, reply
-
-    def tell(self, op: str, request: Request | None = None, text: tuple[str, str] | None = None, **fields: Any) -> None:
-        """Send a message that wants no answer.
+    def ask(self, op: str, progress: Callable[[str, int], None] | None = None, **fields: Any) -> Reply:
+        """Send a message that wants an answer.
 
         Args:
-            text: of a document, with its name.
+            progress: called with a message and percent.
 
         Raises:
             Lost: it cannot be sent.
         """
         with self._lock:
-            if text is not None:
-                fields["text"] = self._texts.pack(*text)
-            self._send({"op": op, **fields}, request)
+            reply = Reply(next(self._numbers), progress)
+            self._replies[reply.number] = reply
+        self._send({"op": op, "id": reply.number, **fields})
+        return reply
+
+    def tell(self, op: str, **fields: Any) -> None:
+        """Send a message that wants no answer.
+
+        Raises:
+            Lost: it cannot be sent.
+        """
+        self._send({"op": op, **fields})
 
     def close(self) -> None:
         """End the connection."""
-        self._expected = True
-        self.alive = False
-        self.watch.close()
-        self._channel.shut()
+        raise NotImplementedError
 
-    def _send(self, message: Mapping[str, Any], request: Request | EditRequest | None) -> None:
-        """Lock held: the other side must see texts in the order in which they were packed."""
-        if not self.alive:
-            raise Lost
-        if isinstance(request, EditRequest):
-            message = {**message, "request": pack_edit_request(request, self._texts)}
-        elif request is not None:
-            message = {**message, "request": pack_request(request, self._texts)}
-        try:
-            self._channel.send(message)
-        except OSError as error:
-            self.alive = False  # at once: the thread that receives has perhaps yet to read why
-            raise Lost from error
-        except ValueError as error:
-            self.alive = False
-            self._channel.shut()
-            raise Lost from error
-
-    def _receive_all(self) -> None:
-        try:
-            while True:
-                message = self._channel.receive()
-                self.watch.heard()
-                self._take(message)
-        except (OSError, EOFError):
-            pass
-        except Exception:
-            logger.exception("the model process sent a message that is none")
-        self.watch.close()
-        self._channel.shut()  # whoever sends has the lock until then
-        with self._lock:
-            self._channel.close()
-            self.alive = False
-            replies, self._replies = list(self._replies.values()), {}
-        if not self._expected:
-            self._lost()
-        for reply in replies:
-            reply.set_exception(Lost())
+    def _send(self, message: Mapping[str, Any]) -> None:
+        raise NotImplementedError
 
     def _take(self, message: Mapping[str, Any]) -> None:
-        if "alive" in message:
-            return
-        if "bye" in message:
-            self._expected = True
-            self.alive = False  # at once: until it is gone it answers, but does nothing any more
-            return
-        if "log" in message:
-            level, name, text = message["log"]
-            logging.getLogger(name).log(level, "%s", text)
-            return
+        """A message of the other side that belongs to a request."""
         number = message["id"]
         with self._lock:
             reply = self._replies.get(number)
@@ -162,3 +105,109 @@ class Link:
             reply.set_exception(kind(message["error"]))
         else:
             reply.set_result(message["result"])
+
+    def _give_up(self) -> None:
+        with self._lock:
+            replies, self._replies = list(self._replies.values()), {}
+        for reply in replies:
+            reply.set_exception(Lost())
+
+
+class LocalLink(Link):
+    """To a session in this process.
+
+    Args:
+        session: makes it, given what takes its answers.
+    """
+
+    def __init__(self, session: Callable[[Callable[[Mapping[str, Any]], None]], Session]) -> None:
+        super().__init__()
+        self._session = session(self._take)
+
+    def close(self) -> None:
+        """As ``Link.close``."""
+        if self.alive:
+            self.alive = False
+            self._session.end()
+            self._give_up()
+
+    def _send(self, message: Mapping[str, Any]) -> None:
+        if not self.alive:
+            raise Lost
+        self._session.take(message)
+
+
+class SocketLink(Link):
+    """To the model process.
+
+    Args:
+        ended: called once it is lost, before the replies that will not come: whether that was to be expected.
+        warn: called when the process has sent nothing for a while.
+    """
+
+    def __init__(
+        self, channel: Channel, ended: Callable[[bool], None], warn: Callable[[], None] = lambda: None
+    ) -> None:
+        super().__init__()
+        self._channel = channel
+        self._ended = ended
+        self._expected = False
+        self._sending = threading.Lock()
+        self._watch = Watchdog(warn)
+        threading.Thread(target=self._receive_all, name="model process", daemon=True).start()
+
+    @property
+    def silent(self) -> bool:
+        """As ``Link.silent``."""
+        return self._watch.silent
+
+    def close(self) -> None:
+        """As ``Link.close``; the process keeps the models for a while."""
+        self._expected = True
+        self.alive = False
+        self._watch.close()
+        self._channel.shut()
+
+    def _send(self, message: Mapping[str, Any]) -> None:
+        with self._sending:
+            if not self.alive:
+                raise Lost
+            try:
+                self._channel.send(message)
+            except OSError as error:
+                self.alive = False  # at once: the thread that receives has perhaps yet to read why
+                raise Lost from error
+            except ValueError as error:
+                self.alive = False
+                self._channel.shut()
+                raise Lost from error
+
+    def _receive_all(self) -> None:
+        try:
+            while True:
+                message = self._channel.receive()
+                self._watch.heard()
+                self._hear(message)
+        except (OSError, EOFError):
+            pass
+        except Exception:
+            logger.exception("the model process sent a message that is none")
+        self.alive = False
+        self._watch.close()
+        self._channel.shut()  # whoever sends gets an error, and lets go
+        with self._sending:
+            self._channel.close()
+        self._ended(self._expected)
+        self._give_up()
+
+    def _hear(self, message: Mapping[str, Any]) -> None:
+        if "alive" in message:
+            return
+        if "bye" in message:
+            self._expected = True
+            self.alive = False  # at once: until it is gone it answers, but does nothing any more
+        elif "log" in message:
+            level, name, text = message["log"]
+            logging.getLogger(name).log(level, "%s", text)
+        else:
+            self._take(message)

@@ -6,7 +6,7 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -155,19 +155,12 @@ class Models:
             completers = [each for loaded in self._loaded.values() for each in loaded.users.values()]
         return all(go_on() and completer.idle(go_on) for completer in completers)
 
-    def hasten(self, cancel: Cancel) -> None:
-        """Nothing: it runs as fast as it can."""
-
     def abort(self) -> None:
         """Stop the running call: of the engines that do not run there is nothing to stop."""
         with self._lock:
             engines = [each.engine for each in self._loaded.values()]
         for engine in engines:
             engine.abort()
-
-    def status(self, languages: Iterable[str] = ()) -> dict[str, Any]:
-        """Empty: each completer has its own status."""
-        return {}
 
     def close(self) -> None:
         """Free everything."""

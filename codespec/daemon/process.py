@@ -16,6 +16,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from itertools import count
 from multiprocessing.connection import Listener
 from pathlib import Path
@@ -29,6 +30,7 @@ from codespec.daemon.models import Models
 from codespec.daemon.priority import own_priority
 from codespec.daemon.session import Session
 from codespec.daemon.start import LARGEST_LOG
+from codespec.daemon.window import Say, Window
 from codespec.daemon.wire import Channel
 from codespec.errors import CodespecError
 from codespec.exit_codes import ANSWER_IS_NO, DONE, INTERNAL
@@ -98,9 +100,9 @@ class ModelProcess:
         self._where, self._beside = where, beside
         self._idle_s, self._stuck_s = idle_s, stuck_s
         self._models = models or Models()
-        self._decode = DecodeThread(priority=own_priority())
+        self._decode = DecodeThread(self._models, priority=own_priority())
         self._changed = threading.Condition()
-        self._sessions: frozenset[Session] = frozenset()
+        self._windows: frozenset[Window] = frozenset()
         self._numbers = count(1)
         self._alone_since = time.monotonic() + first_s - idle_s  # who has started it may have changed its mind
         self._reason = ""
@@ -123,7 +125,6 @@ class ModelProcess:
         except OSError as error:
             raise CodespecError(f"{self._where.address}: cannot listen there: {error}") from error
         logging.getLogger("codespec").addHandler(_Relay(self._say))
-        self._decode.load(lambda: self._models, lambda error: None)
         self._decode.submit("what is most likely asked for", lambda models, cancel: models.load_ahead(load()[0]))
         threading.Thread(target=self._accept, args=(listener, key), name="accept", daemon=True).start()
         self._wait()
@@ -133,8 +134,8 @@ class ModelProcess:
             self._where.key.unlink()
         self._say({"bye": self._reason})  # now whoever hears it cannot come back to this process
         self._decode.close(_END_S)
-        for session in self._sessions:
-            session.finish(_BYE_S)
+        for window in self._windows:
+            window.finish(_BYE_S)
 
     def stop(self, reason: str) -> None:
         """End soon; from any thread."""
@@ -145,15 +146,15 @@ class ModelProcess:
 
     def _say(self, message: dict[str, Any]) -> None:
         """Send a message to every language server. Takes no lock: the thread that logs may hold any."""
-        for session in self._sessions:  # which is replaced, never changed
-            session.say(message)
+        for window in self._windows:  # which is replaced, never changed
+            window.say(message)
 
     def _wait(self) -> None:
         """Wait until it is time to end; from then on no new language server is served."""
         with self._changed:
             while not self._reason:
-                alone_s = time.monotonic() - self._alone_since if not self._sessions else 0.0
-                if not self._sessions and alone_s >= self._idle_s:
+                alone_s = time.monotonic() - self._alone_since if not self._windows else 0.0
+                if not self._windows and alone_s >= self._idle_s:
                     self._reason = "nobody is there"
                     break
                 self._changed.wait(min(_CHECK_S, self._idle_s - alone_s) or _CHECK_S)
@@ -200,27 +201,28 @@ class ModelProcess:
                     channel.send({"bye": self._reason})
                 channel.close()
                 return
-            session = Session(
-                next(self._numbers), channel, self._decode, self._models, self._about, self.stop, self._beside
-            )
-            self._sessions = self._sessions | {session}
+            name = f"window {next(self._numbers)}"
+            window = Window(name, channel, partial(self._session, name))
+            self._windows = self._windows | {window}
         try:
-            session.run()
+            window.run()
         finally:
             with self._changed:
-                self._sessions = self._sessions - {session}
+                self._windows = self._windows - {window}
                 self._alone_since = time.monotonic()
                 self._changed.notify()
+
+    def _session(self, name: str, say: Say) -> Session:
+        return Session(name, say, self._decode, self._models, self._about, self.stop, self._beside)
 
     def _about(self) -> dict[str, object]:
         process = {
             "pid": os.getpid(),
             "version": version(),
-            "windows": len(self._sessions),
+            "windows": len(self._windows),
             "targets": self._models.count,
         }
-        stopping = {key: value for key, value in self._decode.status().items() if key.startswith("stop_")}
-        return {**stopping, "process": process}
+        return {**self._decode.status(), "process": process}
 
 
 def run(name: str | None = None, beside: Beside | None = None) -> int:

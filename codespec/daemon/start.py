@@ -203,3 +203,20 @@ def _environment() -> dict[str, str]:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(dict.fromkeys([root, *paths]))}
     environment.pop(TOKEN_VARIABLE, None)
     return environment
+
+
+def stop_model_process() -> bool:
+    """End the model process of this user, if there is one; whether there was. Language servers start it again."""
+    was_there = runs()
+    try:
+        channel = reach(start=False)
+    except Unreachable:  # or it was, and was hung
+        return was_there
+    try:
+        channel.send({"op": "stop"})
+        while True:
+            channel.receive()
+    except (OSError, EOFError):
+        return True
+    finally:
+        channel.close()

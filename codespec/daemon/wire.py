@@ -1,14 +1,15 @@
 """The protocol between language servers and the model process: JSON messages, documents sent as differences.
 
-A request of the language server has an ``id`` and an ``op``; one that needs no answer has no ``id`` of its own::
+A request of the language server has an ``id`` and an ``op``::
 
-    {"id": 1, "op": "open", "config": {...}}                       {"id": 1, "progress": ["loading x.gguf", 40]}
-                                                                   {"id": 1, "result": null}
-    {"id": 2, "op": "complete", "request": {...}, "ahead": false}  {"id": 2, "begun": true}
-                                                                   {"id": 2, "result": [{...}]}
+    {"id": 1, "op": "open", "config": ...}                         {"id": 1, "progress": ["loading x.gguf", 40]}
+                                                                   {"id": 1, "result": []}
+    {"id": 2, "op": "complete", "request": ..., "ahead": false}    {"id": 2, "begun": true}
+                                                                   {"id": 2, "result": [...]}
     {"op": "cancel", "id": 2}                                      {"id": 2, "error": "...", "internal": false}
-    {"id": 3, "op": "edit", "request": {...}}                      {"id": 3, "result": [{...}]}
+    {"id": 3, "op": "edit", "request": ...}                        {"id": 3, "result": [...]}
 
+A setting, a request or an answer is ``{"kind of": "request", "fields": {...}}``: see ``_KINDS``.
 The other ops are ``prefill``, ``learn``, ``accepted``, ``forget``, ``status`` and ``stop``. Unasked, the model process
 sends ``{"bye": reason}`` before it ends on purpose, ``{"log": [level, logger, text]}``, and, so that it is never silent
 for longer than a second, ``{"alive": true}``.
@@ -25,7 +26,7 @@ import socket
 import struct
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -61,6 +62,7 @@ class Channel:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._lock = threading.Lock()
+        self._sent, self._received = DocumentTexts(), DocumentTexts()
 
     def greet(self, key: bytes, listening: bool, seconds: float = GREETING_S) -> None:
         """Prove to the other side that this one knows the key, and have that proved in turn, within so many seconds.
@@ -106,25 +108,27 @@ class Channel:
                 raise PermissionError("the other side does not know the key")
 
     def send(self, message: Mapping[str, Any]) -> None:
-        """Send one message.
+        """Send one message, whose values may be what ``_KINDS`` names, and lists of it.
 
         Raises:
             OSError: the connection is lost.
+            ValueError: the message is too long.
         """
+        packed = {name: _pack(value, self._sent) for name, value in message.items()}
         # Halves of surrogate pairs are no UTF-8; JSON reads them back as they were.
-        self._connection.send_bytes(json.dumps(message, ensure_ascii=False).encode("utf-8", "surrogatepass"))
+        self._connection.send_bytes(json.dumps(packed, ensure_ascii=False).encode("utf-8", "surrogatepass"))
 
     def receive(self) -> dict[str, Any]:
         """Wait for one message.
 
         Raises:
             OSError, EOFError: the connection is lost.
-            ValueError: it is no message.
+            KeyError, TypeError, ValueError: it is no message.
         """
         message = json.loads(self._connection.recv_bytes(_LARGEST))
         if not isinstance(message, dict):
             raise ValueError("not a message")
-        return message
+        return {name: _unpack(value, self._received) for name, value in message.items()}
 
     def shut(self) -> None:
         """End the connection while other threads use it: they get an error."""
@@ -245,56 +249,41 @@ def unpack_edit_request(fields: Mapping[str, Any], texts: DocumentTexts) -> Edit
     )
 
 
-def pack_offers(offers: list[EditOffer] | None) -> list[dict[str, Any]] | None:
-    """Next edits as JSON."""
-    return None if offers is None else [asdict(each) for each in offers]
+def pack_completion(completion: Completion, texts: DocumentTexts) -> dict[str, Any]:
+    """A completion as JSON, without its rounds."""
+    fields = asdict(replace(completion, rounds=()))
+    del fields["rounds"]
+    return fields
 
 
-def unpack_offers(packed: Any) -> list[EditOffer] | None:
-    """Next edits from JSON."""
-    if packed is None:
-        return None
-    return [
-        EditOffer(**{**each, "edits": tuple(Edit(**edit) for edit in each["edits"]), "parts": tuple(each["parts"])})
-        for each in packed
-    ]
-
-
-def pack_completions(completions: list[Completion] | None) -> list[dict[str, Any]] | None:
-    """Completions as JSON, without their rounds."""
-    if completions is None:
-        return None
-    return [
-        {
-            "text": each.text,
-            "finish_reason": each.finish_reason,
-            "report": each.report,
-            "backed_up": each.backed_up,
-            "passes": [asdict(step) for step in each.passes],
-        }
-        for each in completions
-    ]
-
-
-def unpack_completions(packed: Any) -> list[Completion] | None:
-    """Completions from JSON."""
-    if packed is None:
-        return None
-    return [Completion(**{**each, "passes": tuple(map(_pass, each["passes"]))}, rounds=()) for each in packed]
+def unpack_completion(fields: Mapping[str, Any], texts: DocumentTexts) -> Completion:
+    """A completion from JSON."""
+    return Completion(**{**fields, "passes": tuple(map(_pass, fields["passes"]))}, rounds=())
 
 
 def _pass(packed: Mapping[str, Any]) -> Pass:
     return Pass(packed["ms"], tuple(packed["tokens"]), tuple(packed["sources"]), tuple(packed["rejected"]))
 
 
-def pack_config(config: Config) -> dict[str, Any]:
+def pack_offer(offer: EditOffer, texts: DocumentTexts) -> dict[str, Any]:
+    """A next edit as JSON."""
+    return asdict(offer)
+
+
+def unpack_offer(fields: Mapping[str, Any], texts: DocumentTexts) -> EditOffer:
+    """A next edit from JSON."""
+    edits = tuple(Edit(**each) for each in fields["edits"])
+    return EditOffer(**{**fields, "edits": edits, "parts": tuple(fields["parts"])})
+
+
+def pack_config(config: Config, texts: DocumentTexts) -> dict[str, Any]:
     """Settings as JSON; paths no longer depend on the current folder, which the model process does not share."""
     packed: dict[str, Any] = _absolute("", asdict(config))
     packed["edits"]["model"] = _absolute("path", config.edits.model)  # that of `remote` is no file
     return packed
 
 
-def unpack_config(options: Mapping[str, Any]) -> Config:
+def unpack_config(options: Mapping[str, Any], texts: DocumentTexts) -> Config:
     """Settings from JSON.
 
     Raises:
@@ -311,4 +300,32 @@ def _absolute(key: str, value: Any) -> Any:
         return {name: _absolute(name, each) for name, each in value.items()}
     if key in _PATHS and is_path(value):
         return str(Path(value).absolute())
+    return value
+
+
+_KINDS: dict[str, tuple[type, Callable[[Any, DocumentTexts], Any], Callable[[Any, DocumentTexts], Any]]] = {
+    "request": (Request, pack_request, unpack_request),
+    "edit request": (EditRequest, pack_edit_request, unpack_edit_request),
+    "completion": (Completion, pack_completion, unpack_completion),
+    "offer": (EditOffer, pack_offer, unpack_offer),
+    "settings": (Config, pack_config, unpack_config),
+}
+_KIND = "kind of"
+
+
+def _pack(value: Any, texts: DocumentTexts) -> Any:
+    """A value of a message as JSON: plain data, one of ``_KINDS``, or a list of those."""
+    if isinstance(value, list):
+        return [_pack(each, texts) for each in value]
+    for name, (kind, pack, _) in _KINDS.items():
+        if isinstance(value, kind):
+            return {_KIND: name, "fields": pack(value, texts)}
+    return value
+
+
+def _unpack(value: Any, texts: DocumentTexts) -> Any:
+    if isinstance(value, list):
+        return [_unpack(each, texts) for each in value]
+    if isinstance(value, dict) and _KIND in value:
+        return _KINDS[value[_KIND]][2](value["fields"], texts)
     return value

@@ -9,12 +9,11 @@ from typing import Any, NoReturn
 
 from codespec.config import Config
 from codespec.daemon.client import MOST_RESTARTS, RESTARTS_S
-from codespec.daemon.link import Link, Lost
+from codespec.daemon.link import Lost, SocketLink
 from codespec.daemon.models import Models
 from codespec.daemon.start import reach
-from codespec.daemon.wire import pack_config
 from codespec.errors import CodespecError
-from codespec.http.backend import SharedModels
+from codespec.http.backend import Backend
 from codespec.http.defaults import defaults_of
 from codespec.http.security import Access
 from codespec.http.server import HttpServer
@@ -27,7 +26,7 @@ _LOOK_S = 0.2
 class SharedServer(HttpServer):
     """A server with a model of the model process."""
 
-    def __init__(self, address: tuple[str, int], access: Access, config: Config, backend: SharedModels) -> None:
+    def __init__(self, address: tuple[str, int], access: Access, config: Config, backend: Backend) -> None:
         super().__init__(address, access, defaults_of(config), backend)
         self._backend = backend
 
@@ -47,12 +46,9 @@ def start(
     """
     address = (str(options["host"]), int(options["port"]))
     access = Access(address[0], tuple(options["keys"]), tuple(options["origins"]))
-    backend = SharedModels(decode, models, config, report)
-    try:
-        server = SharedServer(address, access, config, backend)
-    except CodespecError:
-        backend.close()
-        raise
+    backend = Backend(decode, models, config, report)
+    server = SharedServer(address, access, config, backend)
+    backend.open()
     server.start()
     return server
 
@@ -75,9 +71,9 @@ def serve_in_model_process(
     ends: deque[float] = deque(maxlen=MOST_RESTARTS)
     options = {"host": address[0], "port": address[1], "keys": access.keys, "origins": access.origins}
     while True:
-        link = Link(reach(), lambda: None)
+        link = SocketLink(reach(), lambda expected: None)
         try:
-            url = link.ask("serve", config=pack_config(config), options=options)[1].result()
+            url = link.ask("serve", config=config, options=options).result()
             announce(f"listening on {url}, with the models of all windows")
             # The port stays the same where the process is started again.
             options["port"] = int(url.rpartition(":")[2])

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,12 +23,11 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from codespec.errors import CodespecError
 from codespec.http.apis.common_fields import Defaults
 from codespec.http.app import Service, create_app
-from codespec.http.backend import Backend, OwnModels
+from codespec.http.backend import Backend
 from codespec.http.errors import HttpError, crowded, large_head
 from codespec.http.limits import HttpLimits
 from codespec.http.security import Access
 from codespec.http.sse import compact
-from codespec.worker.decode_thread import DecodeThread
 
 if sys.platform == "win32":
     from asyncio import run as _run
@@ -35,7 +35,8 @@ else:
     from uvloop import run as _run
 
 if TYPE_CHECKING:
-    from codespec.worker.jobs import Worker
+    from codespec.config import Config
+    from codespec.daemon.own_models import OwnModels
 
 KEY_VARIABLE = "CODESPEC_HTTP_KEY"
 _FREE_WITHIN_S = 5.0
@@ -122,27 +123,24 @@ def serve_http(
     address: tuple[str, int],
     access: Access,
     defaults: Defaults,
-    load: Callable[[], Worker],
+    config: Config,
+    own: OwnModels,
     announce: Callable[[str], None],
 ) -> int:
     """Serve over HTTP alone until a signal comes; returns the exit status.
 
     Args:
-        load: loads the models, in the decode thread.
+        own: has the models.
         announce: told where the server listens, and what went wrong.
 
     Raises:
         CodespecError: as ``HttpServer``.
     """
-    decode = DecodeThread()
-    server = HttpServer(address, access, defaults, OwnModels(decode))
+    decode, models = own.get()
+    backend = Backend(decode, models, config, announce, partial(announce, "the model is loaded"))
+    server = HttpServer(address, access, defaults, backend)
     announce(f"listening on {server.url}")
-
-    def loaded(error: Exception | None) -> None:
-        known = isinstance(error, CodespecError)
-        announce("the model is loaded" if error is None else str(error) if known else type(error).__name__)
-
-    decode.load(load, loaded)
+    backend.open()
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # uvicorn ends the server, and raises it again
     with suppress(KeyboardInterrupt):
         server.run()

@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from lsprotocol import types
 
+from codespec.daemon.own_models import OwnModels
 from codespec.lsp.handlers import commands, lifecycle, next_edit, notebooks, text_documents
 from codespec.lsp.handlers.configuration import did_change_configuration
 from codespec.lsp.handlers.inline_completion import inline_completion
 from codespec.lsp.handlers.status import status_of
 from codespec.lsp.session import CodespecServer
 
-if TYPE_CHECKING:
-    from codespec.lsp.model_loader import Loader
 
-
-def create_server(load_completer: Loader) -> CodespecServer:
-    """A server that is ready to be started.
-
-    Args:
-        load_completer: called in the decode thread, after ``initialized`` and whenever the settings of the
-            models change.
-    """
-    server = CodespecServer(load_completer, status_of)
+def create_server(own: OwnModels, shared: bool) -> CodespecServer:
+    """A server that is ready to be started; see ``CodespecServer``."""
+    server = CodespecServer(own, shared, status_of)
     server.feature(types.INITIALIZE)(lifecycle.initialize)
     server.feature(types.INITIALIZED)(lifecycle.initialized)
     server.feature(types.SHUTDOWN)(lifecycle.shut_down)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -13,18 +13,12 @@ from codespec.lsp.traces import Traces
 if TYPE_CHECKING:
     from codespec.completion.nothing import Nothing
     from codespec.completion.request import Completion, Request
-    from codespec.protocols import Cancel
-    from codespec.worker.jobs import Completes, Job
+    from codespec.daemon.asked import Asked
 
 
 UNASKED = 4
 """Changes in a row without a request after which nothing is prefetched: the user asks by a key, or types faster than
 the editor asks."""
-
-
-def completing(request: Request) -> Callable[[Completes, Cancel], list[Completion] | None]:
-    """The work of the decode thread that answers a request."""
-    return lambda completer, cancel: completer.complete(request, cancel)
 
 
 @dataclass
@@ -39,7 +33,7 @@ class Completions:
     cache: CompletionCache = field(default_factory=CompletionCache)
     traces: Traces = field(default_factory=Traces)
     times: AnswerTimes = field(default_factory=AnswerTimes)
-    ahead: dict[str, Job] = field(default_factory=dict)
+    ahead: dict[str, Asked] = field(default_factory=dict)
     unasked: int = UNASKED
 
     def keep(self, uri: str, request: Request, completions: Sequence[Completion], current: bool) -> None:

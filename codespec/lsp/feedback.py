@@ -1,12 +1,13 @@
 """The completions that were shown in a session, what became of them, and what the drafts learn from that.
 
-Learning runs in the decode thread, after the requests.
+The models learn once nobody asks for anything; files are written in a thread of their own.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
-from concurrent.futures import Future
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
@@ -14,16 +15,14 @@ from typing import TYPE_CHECKING
 
 from codespec.draft.storage.token_log import clear, noted
 from codespec.paths import folder_of
-from codespec.protocols import CodespecError
 from codespec.recent import Recent
 
 if TYPE_CHECKING:
     from codespec.completion.request import Request
     from codespec.config import Config
+    from codespec.daemon.client import ModelClient
     from codespec.lsp.accepted_log import AcceptedLog
     from codespec.lsp.statistics import Showing, UsageStatistics
-    from codespec.worker.decode_thread import DecodeThread
-    from codespec.worker.jobs import Completes
 
 ACCEPT = "codespec.accept"
 """The command of a completion, which a client runs when it is accepted."""
@@ -54,8 +53,10 @@ class Feedback:
         statistics: of completions that were shown and accepted.
     """
 
-    def __init__(self, decode: DecodeThread, statistics: UsageStatistics, accepted: AcceptedLog) -> None:
-        self._decode = decode
+    def __init__(self, models: ModelClient, statistics: UsageStatistics, accepted: AcceptedLog) -> None:
+        self._models = models
+        self._files = ThreadPoolExecutor(1, "files")
+        self._seen: dict[str, Request] = {}  # documents to look at, as they are by now
         self.statistics = statistics
         self._accepted = accepted
         self._offers: Recent[str, ShownCompletion] = Recent(MOST_OFFERS)
@@ -94,7 +95,7 @@ class Feedback:
         offer = self._offers.get(identifier)
         return offer.text if offer is not None else None
 
-    def accept(self, identifier: str, length: int | None = None) -> Future[None]:
+    async def accept(self, identifier: str, length: int | None = None) -> None:
         """Learn and count an accepted completion; one that is not known (any more) is ignored.
 
         Args:
@@ -102,7 +103,7 @@ class Feedback:
         """
         offer = self._offers.get(identifier)
         if offer is None:
-            return _done()
+            return
         length = len(offer.text) if length is None else length
         whole = length == len(offer.text)
         if whole:
@@ -110,16 +111,13 @@ class Feedback:
         self.statistics.accepted(offer.showing, offer.text, length)
         before, fresh, offer.taken = offer.text[: offer.taken], offer.text[offer.taken : length], length
         if not fresh:
-            return _done()
+            return
         prefix = offer.request.text[: offer.request.offset] + before
         lesson = replace(offer.request, text=prefix, offset=len(prefix))
-        request, taken = offer.request, before + fresh
-
-        def work(completer: Completes) -> None:
-            self._accepted.accepted(identifier, request, taken)
-            completer.accepted(lesson, fresh)
-
-        return self._decode.later(f"accepted {identifier} up to {length}", work)
+        kept = self._files.submit(self._accepted.accepted, identifier, offer.request, before + fresh)
+        name = f"accepted {identifier} {length}"
+        learnt = self._models.submit("accepted", name, request=lesson, completion=fresh)
+        await asyncio.gather(learnt.future, asyncio.wrap_future(kept))
 
     def reject(self, identifier: str) -> None:
         """Count a rejected completion; one that is not known (any more) is ignored."""
@@ -134,13 +132,16 @@ class Feedback:
             edited: whether it is being edited, at the offset of ``request``.
         """
 
-        def work(completer: Completes) -> None:
-            self._accepted.seen(request)
-            offset = request.offset if edited else None
-            completer.learn(request.text, request.path, request.language, request.workspace, offset)
-
+        self._seen[uri] = request
+        self._files.submit(self._look_at, uri)
         # A document that was opened or saved is learnt whole, whatever is asked for afterwards.
-        self._decode.later(f"{'edited' if edited else 'document'} {uri}", work)
+        kind = "edited" if edited else "document"
+        self._models.submit("learn", f"{kind} {uri}", request=request, edited=edited)
+
+    def _look_at(self, uri: str) -> None:
+        request = self._seen.pop(uri, None)
+        if request is not None:
+            self._accepted.seen(request)
 
     def forget_file(self, folder: str, path: str, learnt: bool) -> None:
         """A file of a workspace must not be kept, as is known only now: forget what was accepted in it, and all that
@@ -153,35 +154,24 @@ class Feedback:
         if place is None:
             return
         if learnt or noted(place, Path(path)):
-            self.forget([folder])
-        self._decode.later(f"forget what was accepted in {path}", lambda _: self._accepted.forget(place, path))
+            self._forget([folder])
+        self._files.submit(self._accepted.forget, place, path)
 
-    def forget(self, folders: Sequence[str]) -> Future[None]:
-        """Forget what was learnt in some folders. Where a file cannot be deleted this, or what it returns, raises
-        ``CodespecError``."""
-        for folder in folders:  # at once, since there may be no completer
+    async def forget(self, folders: Sequence[str]) -> None:
+        """Forget what was learnt in some folders.
+
+        Raises:
+            CodespecError: a file cannot be deleted.
+        """
+        await asyncio.gather(*self._forget(folders))
+
+    def _forget(self, folders: Sequence[str]) -> list[asyncio.Future[None]]:
+        for folder in folders:  # at once, since there may be no model
             place = folder_of(folder)
             if place is not None:
                 clear(place)
+        return [self._models.submit("forget", f"forget {each}", workspace=each).future for each in folders]
 
-        forgotten: Future[None] = Future()
-
-        def work(completer: Completes) -> None:
-            try:
-                for folder in folders:
-                    completer.forget(folder)
-            except CodespecError as error:
-                forgotten.set_exception(error)
-
-        def end(task: Future[None]) -> None:
-            if not forgotten.done():
-                forgotten.set_result(None)
-
-        self._decode.later(f"forget {' '.join(folders)}", work).add_done_callback(end)
-        return forgotten
-
-
-def _done() -> Future[None]:
-    future: Future[None] = Future()
-    future.set_result(None)
-    return future
+    def close(self) -> None:
+        """Wait for what is being written."""
+        self._files.shutdown()

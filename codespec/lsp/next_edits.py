@@ -20,10 +20,10 @@ from codespec.lsp.workspace.plain_text import PlainText
 from codespec.recent import Recent
 
 if TYPE_CHECKING:
+    from codespec.daemon.asked import Asked
     from codespec.lsp.statistics import UsageStatistics
     from codespec.lsp.workspace.private_documents import PrivateDocuments
     from codespec.lsp.workspace.surroundings import Surroundings
-    from codespec.worker.jobs import Job
 
 ACCEPT_EDIT = "codespec.acceptEdit"
 """The command of a next edit, which a client runs when it is applied."""
@@ -92,7 +92,7 @@ class NextEdits:
         clock: seconds.
 
     Attributes:
-        job: the request that the decode thread works on, or did last.
+        asked: the request that the models work on, or did last.
     """
 
     def __init__(
@@ -106,7 +106,7 @@ class NextEdits:
         self._surroundings, self._private, self._statistics = surroundings, private, statistics
         self._folder_of, self._clock = folder_of, clock
         self.applied = AppliedEdits(statistics)
-        self.job: Job | None = None
+        self.asked: Asked | None = None
         self._history = EditHistory()
         self._followed: dict[str, _Followed] = {}  # by URI, the one used last at the end
         self._files: Recent[str, str] = Recent(MOST_FILES)  # their URIs, by the paths that the models see

@@ -1,7 +1,7 @@
 """One session with one editor: its documents, its settings, and the context of a position in them.
 
-The event loop only passes messages on. A request goes to the decode thread and is awaited, so that a
-``$/cancelRequest`` or a newer request can stop it in the middle of decoding.
+The event loop only passes messages on. A request goes to the models and is awaited, so that a ``$/cancelRequest`` or a
+newer request can stop it in the middle of decoding.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from pygls.lsp.server import LanguageServer
 from pygls.uris import to_fs_path
 
 from codespec.daemon.address import version
+from codespec.daemon.client import ModelClient
+from codespec.daemon.own_models import OwnModels
 from codespec.lsp.accepted_log import AcceptedLog
 from codespec.lsp.completions import Completions, Usage
 from codespec.lsp.connection.logs import describe, make_discreet
@@ -41,11 +43,9 @@ from codespec.lsp.workspace.private_documents import PrivateDocuments
 from codespec.lsp.workspace.surroundings import Surroundings, file_uri
 from codespec.lsp.workspace.units import Units
 from codespec.protocols import Snippet
-from codespec.worker.decode_thread import DecodeThread
 
 if TYPE_CHECKING:
     from codespec.completion.request import Request
-    from codespec.lsp.model_loader import Loader
 
 logger = logging.getLogger(__name__)
 
@@ -57,22 +57,23 @@ class CodespecServer(LanguageServer):
     """One session with one editor.
 
     Args:
-        load_completer: called in the decode thread, whenever the settings of the models change.
+        own: has the models where they are not shared.
+        shared: whether they may be in the model process.
         status: returns the session's status as plain data; called when it may have changed, in a thread of its own.
     """
 
     protocol: Protocol
 
-    def __init__(self, load_completer: Loader, status: Callable[[CodespecServer], dict[str, Any]]) -> None:
+    def __init__(self, own: OwnModels, shared: bool, status: Callable[[CodespecServer], dict[str, Any]]) -> None:
         super().__init__("codespec", version(), notebook_document_sync=notebooks.SELECTOR, protocol_cls=Protocol)
         make_discreet()
         self.settings = Settings()
         self.messages, self.tasks = Messages(self), Tasks()
-        self.decode = DecodeThread()
+        self.models = ModelClient(self.messages.warn, own, shared)
         self.reporter = StatusReporter(partial(status, self), self.protocol.notify)
         touch = self.reporter.touch
-        self.models = ModelLoader(self, self.decode, load_completer, self.messages, self.tasks, touch)
-        self.feedback = Feedback(self.decode, UsageStatistics(self.document), AcceptedLog())
+        self.loader = ModelLoader(self, self.models, self.messages, self.tasks, touch)
+        self.feedback = Feedback(self.models, UsageStatistics(self.document), AcceptedLog())
         self.power = Power()
         self.training = Training(self, self.messages, self.tasks)
         self.fetching = ModelFetch(self, self.messages, self.tasks)
@@ -181,7 +182,7 @@ class CodespecServer(LanguageServer):
         self.completions.forget_all()  # what other models would have said
         documents = (self.document(uri) for uri in self.workspace.text_documents)
         self.next_edits.use(config.edits.mode, [each for each in documents if each is not None])
-        self.models.use(config, again)
+        self.loader.use(config, again)
         self.reporter.touch()
 
     def shutdown(self) -> None:

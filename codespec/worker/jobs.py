@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from concurrent.futures import Future, InvalidStateError
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from codespec.completion.request import Completion, Request
-    from codespec.edits.request import EditOffer, EditRequest
     from codespec.protocols import Cancel
 
 logger = logging.getLogger(__name__)
@@ -21,11 +19,7 @@ QUESTION, EDIT, OTHER_CLIENT = -1, 1, 2
 
 
 class Worker(Protocol):
-    """What the decode thread has models in: it hands them to the work of every job, and calls these methods itself."""
-
-    def hasten(self, cancel: Cancel) -> None:
-        """Somebody waits by now for the work that runs with this flag, and was ahead; from any thread."""
-        ...
+    """Where the decode thread has the models: it hands this to the work of every job, and calls these itself."""
 
     def idle(self, go_on: Callable[[], bool]) -> bool:
         """Use the time; whether nothing is left to do."""
@@ -33,11 +27,7 @@ class Worker(Protocol):
 
     @property
     def reading(self) -> bool:
-        """Whether it reads a prompt just now; from any thread."""
-        ...
-
-    def status(self, languages: Iterable[str] = ()) -> dict[str, Any]:
-        """In plain data, with the ``drafts`` of languages; from any thread."""
+        """Whether a prompt is being prefilled; from any thread."""
         ...
 
     def abort(self) -> None:
@@ -61,38 +51,6 @@ class Priority(Protocol):
         ...
 
 
-class Completes(Worker, Protocol):
-    """A completer: ``Completer`` itself, or what stands for one."""
-
-    def complete(self, request: Request, cancel: Cancel) -> list[Completion] | None:
-        """Completions; None where the request was stopped."""
-        ...
-
-    def prefill(self, request: Request, cancel: Cancel) -> int:
-        """Read the prompt of a request."""
-        ...
-
-    def learn(self, text: str, path: str, language: str, workspace: str = "", offset: int | None = None) -> None:
-        """Learn a document."""
-        ...
-
-    def accepted(self, request: Request, text: str) -> None:
-        """Learn a completion."""
-        ...
-
-    def forget(self, workspace: str) -> None:
-        """Forget what a workspace taught."""
-        ...
-
-
-class CompletesAndEdits(Completes, Protocol):
-    """What a language server has: a completer that also predicts next edits, here or in another process."""
-
-    def next_edit(self, request: EditRequest, cancel: Cancel) -> list[EditOffer] | None:
-        """One offer at most; None where the request was stopped."""
-        ...
-
-
 @dataclass(eq=False)
 class Job:
     """Work on its way through the decode thread.
@@ -104,7 +62,6 @@ class Job:
         cancel: set once nobody wants the answer any more.
         ahead: nobody waits for it yet: every other request goes first, and stops it.
         prefill: only a prompt is read; a step of that is always finished.
-        key: equal for jobs that ask for the same; None is like no other.
         gives_way: somebody waits for it, and yet every request that somebody waits for and that gives way less goes
             first, and stops it: 0 for completions, then ``EDIT``, then ``OTHER_CLIENT``; ``QUESTION``, which takes
             milliseconds, goes before all of them, and stops none.
@@ -117,19 +74,12 @@ class Job:
     work: Callable[[Any, Cancel], Any]
     ahead: bool = False
     prefill: bool = False
-    key: Any = None
     gives_way: int = 0
     overtaken: bool = False
     future: Future[Any] = field(default_factory=Future)
     cancel: threading.Event = field(default_factory=threading.Event)
     stopped: float = 0.0
     reading: bool = False
-
-    @property
-    def succeeded(self) -> bool:
-        """Whether the completions are there."""
-        done = self.future.done() and not self.future.cancelled() and self.future.exception() is None
-        return done and self.future.result() is not None
 
     def resolve(self, result: Any) -> None:
         """Answer, unless somebody else has."""
@@ -150,7 +100,7 @@ class Job:
 
 @dataclass(eq=False)
 class Task:
-    """Something to do with the completer when no request waits.
+    """Something to do with the models when no request waits.
 
     Attributes:
         future: done when that was done, or never will be.
@@ -159,10 +109,10 @@ class Task:
     work: Callable[[Any], None]
     future: Future[None] = field(default_factory=Future)
 
-    def run(self, completer: Worker) -> None:
+    def run(self, worker: Worker) -> None:
         """Do it; what goes wrong is logged."""
         try:
-            self.work(completer)
+            self.work(worker)
         except Exception:
             logger.exception("a task of the decode thread failed")
         self.end()

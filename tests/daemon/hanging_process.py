@@ -18,7 +18,7 @@ from codespec.daemon.address import endpoint
 from codespec.daemon.models import Models
 from codespec.daemon.process import ModelProcess
 from codespec.daemon.start import Unreachable, reach
-from codespec.daemon.wire import Channel, DocumentTexts, pack_config, pack_request
+from codespec.daemon.wire import Channel
 from codespec.engine.local import LocalEngine
 from codespec.errors import CodespecError
 
@@ -57,13 +57,13 @@ def window() -> None:
     """Asks, and is gone once that has begun."""
     channel = connected()
     asked.set()
-    channel.send({"op": "open", "id": 1, "config": pack_config(Config())})
+    channel.send({"op": "open", "id": 1, "config": Config()})
     awaited = 1
     if hangs == "generate":
         while "result" not in channel.receive():
             pass
         request = Request("x = ", 4, "python", "/work/a.py")
-        channel.send({"op": "complete", "id": 2, "request": pack_request(request, DocumentTexts()), "ahead": False})
+        channel.send({"op": "complete", "id": 2, "document": "a", "request": request, "ahead": False})
         awaited = 2
     while channel.receive() != {"id": awaited, "begun": True}:
         pass

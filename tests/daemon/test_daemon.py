@@ -19,18 +19,17 @@ from windows import (
     TEXT,
     WAIT_S,
     InThread,
+    Window,
     begun,
     eventually,
     has_ended,
-    never,
     process_of,
     request,
     window,
 )
 
 from codespec.config import Config
-from codespec.daemon.client import SharedCompleter, stop_model_process
-from codespec.daemon.start import Unreachable, reach
+from codespec.daemon.start import Unreachable, reach, stop_model_process
 from codespec.protocols import CodespecError
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals and sockets of POSIX")
@@ -126,15 +125,15 @@ def test_the_answers_are_those_of_a_completer_in_this_process(kept):
     local = load_completer(config)
     with window(config) as shared:
         for what in (request(), request("class A:\n    def ", "b.py"), request("é😋 = ", "c.py")):
-            [mine], [its] = local.complete(what), shared.complete(what, never())
+            [mine], [its] = local.complete(what), shared.complete(what)
             assert (its.text, its.finish_reason, its.backed_up) == (mine.text, mine.finish_reason, mine.backed_up)
             assert its.report["target"] == "target"
     local.close()
 
 
 def test_windows_that_start_at_once_start_one_process(here):
-    found: list[SharedCompleter] = []
-    threads = [threading.Thread(target=lambda: found.append(SharedCompleter(Config())), daemon=True) for _ in range(4)]
+    found: list[Window] = []
+    threads = [threading.Thread(target=lambda: found.append(Window(Config())), daemon=True) for _ in range(4)]
     for each in threads:
         each.start()
     for each in threads:
@@ -151,15 +150,15 @@ def test_other_settings_of_the_same_model_load_nothing(kept):
     loads = []
     with window() as first:
         pid = process_of(first)["pid"]
-        second = SharedCompleter(Config(max_tokens=1), lambda message, percent: loads.append(message))
-        assert second.complete(request("x = "), never())[0].finish_reason == "length"
+        second = Window(Config(max_tokens=1), lambda message, percent: loads.append(message))
+        assert second.complete(request("x = "))[0].finish_reason == "length"
         assert process_of(second)["pid"] == pid
         assert not loads
         other = Config().apply({"target": {"context": 512}})[0]
         with window(other) as third:
             assert process_of(third)["targets"] == 2
         second.close()
-        assert first.complete(request(), never())
+        assert first.complete(request())
 
 
 def test_a_request_is_asked_again_when_the_process_ends(here):
@@ -175,7 +174,7 @@ def test_a_request_is_asked_again_when_the_process_ends(here):
         second = process_of(completer)["pid"]
         assert second != pid
         assert stop_model_process()
-        assert completer.complete(request(), never())
+        assert completer.complete(request())
         assert process_of(completer)["pid"] not in (pid, second)
         assert len(told) == 1
 
@@ -202,11 +201,11 @@ def test_a_request_that_kills_the_process_twice_is_given_up(here, monkeypatch):
         asked.wait()
         assert isinstance(asked.error, CodespecError)
         assert "over a request, which is given up" in str(asked.error)
-        assert completer.complete(request(), never())
+        assert completer.complete(request())
         os.kill(process_of(completer)["pid"], signal.SIGKILL)
-        assert eventually(lambda: not completer._link.alive)
+        assert eventually(lambda: completer.client._link is None)
         with pytest.raises(CodespecError, match="has ended 3 times within a minute"):
-            completer.complete(request(), never())
+            completer.complete(request())
 
 
 def test_a_cancelled_request_stops_in_the_process(kept):
@@ -214,9 +213,8 @@ def test_a_cancelled_request_stops_in_the_process(kept):
         asked = InThread(completer, request(LONG + "def "))
         assert eventually(lambda: begun(completer))
         asked.cancel.set()
-        completer.abort()
         assert asked.wait() is None
-        assert completer.complete(request("x = "), never())
+        assert completer.complete(request("x = "))
         assert completer.status()["tokens"] < 2000
 
 
@@ -228,7 +226,7 @@ def test_busy_windows_take_turns(kept):
             number = 0
             while not over.is_set():
                 number += 1
-                busy.complete(request(f"value_{number} = "), never())
+                busy.complete(request(f"value_{number} = "))
 
         asking = threading.Thread(target=ask_on, daemon=True)
         asking.start()
@@ -246,28 +244,25 @@ def test_what_nobody_waits_for_gives_way_to_another_window(kept):
         assert eventually(lambda: begun(first))
         assert InThread(second, request()).wait()
         assert ahead.wait() is None
-        first.prefill(request(LONG + "class "), never())
+        first.prefill(request(LONG + "class "))
         assert InThread(second, request("y = ")).wait()
 
 
 def test_a_model_that_cannot_be_loaded_is_said_as_ever(kept, tmp_path):
     with pytest.raises(CodespecError, match="nonesuch"):
-        SharedCompleter(Config().apply({"target": {"path": str(tmp_path / "nonesuch.gguf")}})[0])
+        Window(Config().apply({"target": {"path": str(tmp_path / "nonesuch.gguf")}})[0])
     with window(Config(draft="nonesuch")) as completer, pytest.raises(CodespecError, match="no draft model 'nonesuch'"):
-        completer.complete(request(), never())
+        completer.complete(request())
 
 
-def test_without_a_process_the_models_are_loaded_in_the_server(here, monkeypatch):
-    from codespec.lsp.connection.transport import _Models
-
+def test_without_a_process_the_models_are_loaded_in_the_server(here):
     here.log.mkdir(parents=True)
     with pytest.raises(Unreachable, match="cannot be started"):
         reach()
     warnings = []
-    models = _Models(in_process=False)
-    models.warn = lambda message, show: warnings.append(message)
-    completer = models(Config(max_tokens=4), lambda message, percent: None)
-    assert completer.complete(request(), never())
-    completer.close()
+    with window(Config(max_tokens=4), warnings.append) as alone:
+        assert alone.complete(request())
+        assert "process" not in alone.status()
+        alone.client._own.close(WAIT_S)
     assert len(warnings) == 1
     assert "loaded in this window's own process" in warnings[0]

@@ -5,18 +5,16 @@ from __future__ import annotations
 import contextlib
 import logging
 import sys
-import threading
-from functools import partial
 from multiprocessing.connection import Listener, Pipe
 
 import pytest
-from windows import WAIT_S, InThread, eventually, never, request
+from windows import WAIT_S, InThread, Window, begun, eventually, request
 
 from codespec.config import Config
 from codespec.daemon.address import Endpoint
-from codespec.daemon.client import SharedCompleter
-from codespec.daemon.link import Link, Lost
+from codespec.daemon.link import Lost, SocketLink
 from codespec.daemon.wire import Channel
+from codespec.protocols import CodespecError
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="sockets of POSIX")
 
@@ -46,27 +44,11 @@ class StandIn(contextlib.AbstractContextManager):
         self.leave()
 
 
-class Opening(threading.Thread):
-    """A window that opens while the test plays the process."""
-
-    def __init__(self) -> None:
-        super().__init__(daemon=True)
-        self.completer: SharedCompleter
-        self.start()
-
-    def run(self) -> None:
-        self.completer = SharedCompleter(Config(max_tokens=4), None, lambda message: None)
-
-    def wait(self) -> SharedCompleter:
-        self.join(WAIT_S)
-        return self.completer
-
-
-def opened(stand_in: StandIn) -> tuple[SharedCompleter, Channel]:
-    opening = Opening()
+def opened(stand_in: StandIn) -> tuple[Window, Channel]:
+    found = Window(Config(max_tokens=4), wait=False)
     channel = stand_in.accept()
     assert answer(channel) == "open"
-    return opening.wait(), channel
+    return found.wait(), channel
 
 
 def answer(channel: Channel, result: object = None) -> str:
@@ -79,54 +61,157 @@ def answer(channel: Channel, result: object = None) -> str:
 
 def test_a_model_whose_loading_failed_is_loaded_with_the_next_request(here):
     with StandIn(here) as first:
-        completer, channel = opened(first)
+        window, channel = opened(first)
         channel.close()
-        assert eventually(lambda: not completer._link.alive)
-        asked = InThread(completer, request())
+        assert eventually(lambda: window.client._link is None)
+        asked = InThread(window, request())
         again = first.accept()
         again.send({"id": again.receive()["id"], "error": "OSError: as asked", "internal": True})
         asked.wait()
         assert isinstance(asked.error, RuntimeError)
-        asked = InThread(completer, request())
+        asked = InThread(window, request())
         again = first.accept()
         assert answer(again) == "open"
         assert answer(again, []) == "complete"
         assert asked.wait() == []
-        completer.close()
+        window.close()
 
 
-@pytest.mark.parametrize("op", ["complete", "accepted", "forget"])
+FIELDS = {
+    "complete": {"request": request()},
+    "edit": {"request": request()},
+    "learn": {"request": request(), "edited": False},
+    "accepted": {"request": request(), "completion": "x"},
+    "forget": {"workspace": "/work"},
+}
+
+
+@pytest.mark.parametrize("op", FIELDS)
 def test_what_comes_while_the_process_ends_is_asked_again(here, op):
     """Until it is gone it answers everything with nothing."""
     with StandIn(here) as first:
-        completer, channel = opened(first)
+        window, channel = opened(first)
         first.leave()
     with StandIn(here) as second:
-        asked = {
-            "complete": lambda: completer.complete(request(), never()),
-            "accepted": lambda: completer.accepted(request(), "x"),
-            "forget": lambda: completer.forget("/work"),
-        }
-        asking = threading.Thread(target=asked[op], daemon=True)
-        asking.start()
+        asking = InThread(window, lambda: window.ask(op, "a", **FIELDS[op]))
         number = channel.receive()["id"]
         channel.send({"bye": "as asked"})
         channel.send({"id": number, "result": None})
         again = second.accept()
         assert answer(again) == "open"
         assert answer(again, []) == op
-        asking.join(WAIT_S)
-        assert not asking.is_alive()
-        completer.close()
+        assert asking.wait() == []
+        window.close()
+
+
+def test_what_is_asked_before_the_model_is_loaded_waits_for_it(here):
+    with StandIn(here) as first:
+        window = Window(Config(max_tokens=4), wait=False)
+        asked = InThread(window, request())
+        channel = first.accept()
+        assert eventually(lambda: window.client._asked)
+        assert answer(channel) == "open"
+        assert answer(channel, []) == "complete"
+        assert asked.wait() == []
+        window.close()
+
+
+def test_other_settings_stop_what_runs_and_serve_what_waits(here):
+    with StandIn(here) as first:
+        window, channel = opened(first)
+        runs, waits = InThread(window, request()), None
+        number = channel.receive()["id"]
+        channel.send({"id": number, "begun": True})
+        assert eventually(lambda: begun(window))
+        waits = InThread(window, lambda: window.ask("complete", "another", request=request()))
+        assert channel.receive()["document"] == "another"
+        window.load(Config(max_tokens=8))
+        assert runs.wait() is None
+        assert [channel.receive()["op"] for _ in range(2)] == ["cancel", "cancel"]
+        message = channel.receive()
+        assert (message["op"], message["config"].max_tokens) == ("open", 8)
+        channel.send({"id": message["id"], "result": []})
+        assert answer(channel, ["new"]) == "complete"
+        assert waits.wait() == ["new"]
+        window.close()
+
+
+def test_after_a_failed_load_requests_get_nothing_until_one_succeeds(here):
+    with StandIn(here) as first:
+        window = Window(Config(), wait=False)
+        asked = InThread(window, request())
+        channel = first.accept()
+        assert eventually(lambda: window.client._asked)
+        channel.send({"id": channel.receive()["id"], "error": "no model", "internal": False})
+        with pytest.raises(CodespecError, match="no model"):
+            window.wait()
+        assert asked.wait() is None
+        assert window.complete(request()) is None
+        window.load(Config(max_tokens=8))
+        assert answer(channel) == "open"
+        asked = InThread(window, request())
+        assert answer(channel, []) == "complete"
+        assert asked.wait() == []
+        window.close()
+
+
+def test_a_request_takes_over_what_was_begun_before_it_came(here):
+    with StandIn(here) as first:
+        window, channel = opened(first)
+        what = {"document": "a", "key": "the place", "request": request()}
+        before = [InThread(window, lambda: window.ask("complete", ahead=True, **what)) for _ in range(2)]
+        message = channel.receive()
+        assert message["ahead"]
+        asked = InThread(window, lambda: window.ask("complete", **what))
+        assert channel.receive() == {"op": "hasten", "id": message["id"]}
+        other = InThread(window, lambda: window.ask("complete", "b", ahead=True, request=request()))
+        assert other.wait() is None  # there is something that somebody waits for
+        channel.send({"id": message["id"], "result": []})
+        assert [each.wait() for each in (*before, asked)] == [[], [], []]
+        window.close()
+
+
+@pytest.mark.parametrize("key", ["another place", None])
+def test_what_was_begun_for_something_else_is_replaced(here, key):
+    with StandIn(here) as first:
+        window, channel = opened(first)
+        before = InThread(window, lambda: window.ask("complete", "a", ahead=True, key="the place", request=request()))
+        message = channel.receive()
+        asked = InThread(window, lambda: window.ask("complete", "a", key=key, request=request()))
+        assert before.wait() is None
+        channel.send({"id": message["id"], "result": ["old"]})
+        assert answer(channel, ["new"]) == "complete"
+        assert asked.wait() == ["new"]
+        window.close()
+
+
+def test_only_what_has_not_begun_can_be_given_up(here):
+    async def give_up(document):
+        window.client.give_up(window.client._asked[document])
+
+    with StandIn(here) as first:
+        window, channel = opened(first)
+        runs = InThread(window, lambda: window.ask("complete", "a", request=request()))
+        number = channel.receive()["id"]
+        channel.send({"id": number, "begun": True})
+        assert eventually(lambda: begun(window))
+        waits = InThread(window, lambda: window.ask("complete", "b", request=request()))
+        channel.receive()
+        window._do(give_up, "a")
+        window._do(give_up, "b")
+        assert waits.wait() is None
+        channel.send({"id": number, "result": []})
+        assert runs.wait() == []
+        window.close()
 
 
 def test_an_end_that_was_announced_is_no_accident():
     """Also where the window finds that nobody listens before it has read why."""
-    accidents: list[str] = []
+    accidents: list[bool] = []
     for _ in range(20):
         near, far = (Channel(each) for each in Pipe())
-        link = Link(near, partial(accidents.append, "it has ended"))
-        reply = link.ask("status")[1]
+        link = SocketLink(near, accidents.append)
+        reply = link.ask("status")
         for number in range(100):
             far.send({"log": [logging.DEBUG, "codespec", f"{number}"]})
         far.send({"bye": "as asked"})
@@ -134,22 +219,20 @@ def test_an_end_that_was_announced_is_no_accident():
         with pytest.raises(Lost):
             link.tell("learn")
         assert isinstance(reply.exception(WAIT_S), Lost)  # all is read by then
-    assert not accidents
+    assert accidents == [True] * 20
 
 
-def test_a_process_that_reads_nothing_holds_up_nobody_who_stops_a_request(here):
+def test_a_request_is_stopped_once(here):
     with StandIn(here) as first:
-        completer, channel = opened(first)
-        asked = InThread(completer, request())
-        assert eventually(lambda: completer._running is not None)
-        asked.cancel.set()
-        stopping = threading.Thread(target=lambda: [completer.abort() for _ in range(20_000)], daemon=True)
-        stopping.start()
-        stopping.join(WAIT_S)
-        assert not stopping.is_alive()
-        assert answer(channel) == "complete"
-        assert channel.receive()["op"] == "cancel"
+        window, channel = opened(first)
+        asked = InThread(window, request())
+        assert answer(channel, None) == "complete"
         assert asked.wait() is None
-        completer.close()
+        asked = InThread(window, request())
+        number = channel.receive()["id"]
+        asked.cancel.set()
+        assert asked.wait() is None
+        assert channel.receive() == {"op": "cancel", "id": number}
+        window.close()
         with pytest.raises((EOFError, OSError)):
             channel.receive()

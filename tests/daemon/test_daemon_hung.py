@@ -10,9 +10,9 @@ import sys
 import time
 
 import pytest
-from windows import InThread, eventually, never, own_process, process_of, request, window
+from windows import InThread, eventually, own_process, process_of, request, window
 
-from codespec.daemon.client import stop_model_process
+from codespec.daemon.start import stop_model_process
 from codespec.daemon.wire import GREETING_S
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="processes are not stopped and sockets not filled")
@@ -28,7 +28,7 @@ def test_an_open_window_is_told_and_gets_another_process(here):
     said: list[tuple[float, str]] = []
     with window(report=lambda text: said.append((time.monotonic(), text))) as completer:
         first = process_of(completer)["pid"]
-        assert completer.complete(request(), never())
+        assert completer.complete(request())
         stopped = time.monotonic()
         os.kill(first, signal.SIGSTOP)
         asked = InThread(completer, request(path="/work/b.py"))
@@ -38,7 +38,7 @@ def test_an_open_window_is_told_and_gets_another_process(here):
         assert asked.wait()
         print(f"told after {said[0][0] - stopped:.1f} s, answered after {time.monotonic() - stopped:.1f} s")
         assert process_of(completer)["pid"] != first
-        assert eventually(lambda: "state" not in completer.status())
+        assert eventually(lambda: completer.status()["state"] == "ready")
 
 
 def test_windows_that_open_meanwhile_start_another(here):
@@ -55,7 +55,7 @@ def test_windows_that_open_meanwhile_start_another(here):
             break
     with window() as completer:
         assert process_of(completer)["pid"] != first
-        assert completer.complete(request(), never())
+        assert completer.complete(request())
     for each in crowd:
         each.close()
 
@@ -68,10 +68,10 @@ def test_a_short_stop_ends_nothing(here):
         assert eventually(lambda: bool(said))
         assert completer.status()["stale"]
         os.kill(first, signal.SIGCONT)
-        assert completer.complete(request(), never())
+        assert completer.complete(request())
         assert process_of(completer)["pid"] == first
         assert eventually(lambda: "stale" not in completer.status())
-        assert eventually(lambda: "state" not in completer.status())
+        assert eventually(lambda: completer.status()["state"] == "ready")
 
 
 def test_half_a_greeting_keeps_no_thread(here):
@@ -92,7 +92,7 @@ def test_half_a_greeting_keeps_no_thread(here):
                 each.sendall(b"\0\0\0\x40half")
             except OSError:  # it was refused
                 break
-        assert completer.complete(request(), never())
+        assert completer.complete(request())
         assert threads() < before + 450
         until = time.monotonic() + 4 * GREETING_S
         while threads() > before + 10 and time.monotonic() < until:
@@ -104,7 +104,7 @@ def test_half_a_greeting_keeps_no_thread(here):
         for each in crowd:
             each.close()
         with window() as another:
-            assert another.complete(request(), never())
+            assert another.complete(request())
 
 
 def test_a_hung_process_can_be_stopped(here):

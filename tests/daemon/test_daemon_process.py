@@ -15,15 +15,13 @@ from windows import (
     WAIT_S,
     eventually,
     has_ended,
-    never,
     request,
     window,
 )
 
 from codespec.daemon.address import endpoint
-from codespec.daemon.client import stop_model_process
 from codespec.daemon.process import ModelProcess
-from codespec.daemon.start import reach
+from codespec.daemon.start import reach, stop_model_process
 from codespec.daemon.wire import Channel
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals and sockets of POSIX")
@@ -34,7 +32,7 @@ def test_the_process_clears_away_what_a_dead_one_has_left_and_ends_when_nobody_i
         dead.bind(here.address)
     here.key.write_bytes(b"old")
     with window() as completer:
-        assert completer.complete(request(), never())
+        assert completer.complete(request())
         assert not has_ended(here.lock)
         assert here.key.stat().st_mode & 0o077 == 0
         assert here.key.parent.stat().st_mode & 0o077 == 0
@@ -57,9 +55,9 @@ def test_strangers_are_refused_and_the_silent_hold_up_nobody(kept):
         with socket.socket(socket.AF_UNIX) as rude:
             rude.connect(kept.address)
             rude.sendall(b"\0\0\0\x04GET /" * 100)
-        assert completer.complete(request(), never())
+        assert completer.complete(request())
         with window() as another:
-            assert another.complete(request(), never())
+            assert another.complete(request())
         for each in silent:
             each.close()
 
@@ -77,7 +75,7 @@ def test_a_message_that_is_none_ends_that_connection_only(kept):
             with pytest.raises((EOFError, OSError)):
                 channel.receive()
             channel.close()
-        assert completer.complete(request(), never())
+        assert completer.complete(request())
 
 
 def test_one_process_for_each_environment(here, monkeypatch):

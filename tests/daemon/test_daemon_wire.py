@@ -2,33 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import random
 import threading
-from dataclasses import replace
+from dataclasses import MISSING, fields, replace
 from multiprocessing.connection import Pipe
 
 import pytest
 from windows import WAIT_S, eventually
 
-from codespec.completion.request import Request
+from codespec.completion.request import Completion, Request
+from codespec.completion.trace import Pass
 from codespec.config import Config
-from codespec.daemon.link import Link, Lost
+from codespec.daemon.link import Lost, SocketLink
 from codespec.daemon.models import Models
-from codespec.daemon.session import MOST_UNSENT, Session
-from codespec.daemon.wire import (
-    Channel,
-    DocumentTexts,
-    pack_config,
-    pack_edit_request,
-    pack_offers,
-    pack_request,
-    unpack_config,
-    unpack_edit_request,
-    unpack_offers,
-    unpack_request,
-)
+from codespec.daemon.session import Session
+from codespec.daemon.window import MOST_UNSENT, Window
+from codespec.daemon.wire import _KINDS, Channel, DocumentTexts
 from codespec.edits.request import Edit, EditOffer, EditRequest, OtherDocument, RecentEdit
 from codespec.protocols import Snippet
 from codespec.text_difference import common_ends
@@ -38,15 +28,15 @@ from codespec.worker.decode_thread import DecodeThread
 def test_a_window_logs_what_is_logged_about_models(caplog):
     mine, other = Pipe()
     lost = threading.Event()
-    link, process = Link(Channel(mine), lost.set), Channel(other)
+    link, process = SocketLink(Channel(mine), lambda expected: expected or lost.set()), Channel(other)
     process.send({"log": [logging.WARNING, "codespec.models", "a draft is slow"]})
     process.send({"id": 99, "result": "of nobody"})
-    number, reply = link.ask("status")
-    assert process.receive() == {"op": "status", "id": number}
-    process.send({"id": number, "result": 5})
+    reply = link.ask("status")
+    assert process.receive() == {"op": "status", "id": reply.number}
+    process.send({"id": reply.number, "result": 5})
     assert reply.result(WAIT_S) == 5
     assert ("codespec.models", logging.WARNING, "a draft is slow") in caplog.record_tuples
-    number, reply = link.ask("status")
+    reply = link.ask("status")
     process.send({"bye": "as asked"})
     assert eventually(lambda: not link.alive)
     with pytest.raises(Lost):
@@ -60,11 +50,12 @@ def test_a_window_logs_what_is_logged_about_models(caplog):
 
 def test_a_window_that_does_not_read_is_cut_off():
     mine, other = Pipe()
-    session = Session(1, Channel(mine), DecodeThread(), Models(), dict, lambda reason: None)
-    serving = threading.Thread(target=session.run, daemon=True)
+    models = Models()
+    window = Window("window 1", Channel(mine), lambda say: Session("window 1", say, DecodeThread(models), models, dict))
+    serving = threading.Thread(target=window.run, daemon=True)
     serving.start()
     for _ in range(2 * MOST_UNSENT):
-        session.say({"log": [logging.WARNING, "codespec.models", "a draft is slow" * 10]})
+        window.say({"log": [logging.WARNING, "codespec.models", "a draft is slow" * 10]})
     serving.join(WAIT_S)
     assert not serving.is_alive()
     senders = [each for each in threading.enumerate() if each.name == "window 1 sends"]
@@ -97,6 +88,16 @@ def test_common_ends_never_overlap(old, new):
     assert old != new or start == len(old)
 
 
+def across(*messages):
+    """What arrives of messages, one after the other."""
+    here, there = (Channel(each) for each in Pipe())
+    for message in messages:
+        here.send({"it": message})
+        yield there.receive()["it"]
+    here.close()
+    there.close()
+
+
 def test_settings_arrive_as_they_were(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     options = {
@@ -105,22 +106,31 @@ def test_settings_arrive_as_they_were(tmp_path, monkeypatch):
         "seed": 4,
         "language": {"c++": {"enabled": False, "draft": "none"}},
     }
-    config = Config().apply(options)[0]
-    assert unpack_config(pack_config(config)) == Config().apply({**options, "draft": str(tmp_path / "d.gguf")})[0]
+    [found] = across(Config().apply(options)[0])
+    assert found == Config().apply({**options, "draft": str(tmp_path / "d.gguf")})[0]
+    [found] = across(Config().apply({"edits": {"model": "./e.gguf"}, "remote": {"model": "a/b"}})[0])
+    assert (found.edits.model, found.remote.model) == (str(tmp_path / "e.gguf"), "a/b")
 
 
 def test_files_that_a_request_names_are_found_from_another_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     context = (Snippet("sub/b.py", "x = 1\n"),)
     sent = Request("x", 1, "python", "sub/a.py", context=context, draft="./d.gguf", grammar="sub/g.gbnf")
-    expected = replace(sent, draft=str(tmp_path / "d.gguf"), grammar=str(tmp_path / "sub" / "g.gbnf"))
-    assert unpack_request(pack_request(sent, DocumentTexts()), DocumentTexts()) == expected
     named = replace(sent, draft="auto", grammar="json")
-    assert unpack_request(pack_request(named, DocumentTexts()), DocumentTexts()) == named
+    expected = replace(sent, draft=str(tmp_path / "d.gguf"), grammar=str(tmp_path / "sub" / "g.gbnf"))
+    assert list(across(sent, named)) == [expected, named]
 
 
-def test_next_edits_arrive_as_they_were(tmp_path, monkeypatch):
-    sent = EditRequest(
+def different(field):
+    """A value of a field that it has not by default."""
+    value = field.default if field.default is not MISSING else field.default_factory()
+    return {bool: not value, int: 7, float: 7.5, str: "different", type(None): 3}.get(type(value), value)
+
+
+def test_what_is_sent_arrives_whole():
+    """A field that was forgotten on the way would be a default at the other end."""
+    step = Pass(1.5, ("a", "b"), ("ngram", "model"), ("c",))
+    edit = EditRequest(
         "a.py",
         "python",
         "x = 1\n",
@@ -128,16 +138,24 @@ def test_next_edits_arrive_as_they_were(tmp_path, monkeypatch):
         recent=(RecentEdit("b.py", 0, "y\n", "x\n", "before\n", "after\n"),),
         others=(OtherDocument("b.py", "python", "import a\n"),),
         rejected=frozenset({"1", "2"}),
-        budget_ms=70.0,
     )
-    ours, theirs = DocumentTexts(), DocumentTexts()
-    for request in (sent, replace(sent, text="x = 12\n", others=())):
-        packed = json.loads(json.dumps(pack_edit_request(request, ours)))
-        assert unpack_edit_request(packed, theirs) == request
-    offers = [EditOffer("id", (Edit("a.py", 0, 1, "y"), Edit("a.py", 3, 3, "z")), 0, True, ("1", "2"))]
-    assert unpack_offers(json.loads(json.dumps(pack_offers(offers)))) == offers
-    assert unpack_offers(pack_offers(None)) is None
-    monkeypatch.chdir(tmp_path)
-    config = Config().apply({"edits": {"model": "./e.gguf"}, "remote": {"model": "a/b"}})[0]
-    found = unpack_config(pack_config(config))
-    assert (found.edits.model, found.remote.model) == (str(tmp_path / "e.gguf"), "a/b")
+    whole = {
+        Request: Request("x\n", 1, "python", "/a.py", context=(Snippet("/b.py", "y"),)),
+        EditRequest: edit,
+        Completion: Completion("text", "stop", (), {"gate": "fits"}, passes=(step,)),
+        EditOffer: EditOffer("id", (Edit("a.py", 0, 1, "y"), Edit("a.py", 3, 3, "z")), 0, True, ("1", "2")),
+        Config: Config(),
+    }
+    assert {kind for kind, _, _ in _KINDS.values()} == set(whole)
+    for kind, sent in whole.items():
+        optional = [each for each in fields(kind) if each.default is not MISSING or each.default_factory is not MISSING]
+        if kind is not Config:
+            values = {each.name: different(each) for each in optional if getattr(sent, each.name) == each.default}
+            sent = replace(sent, **values)
+        [found] = across([sent])
+        assert found == [sent]
+    assert list(across(edit, replace(edit, text="x = 12\n", others=()), None)) == [
+        edit,
+        replace(edit, text="x = 12\n", others=()),
+        None,
+    ]

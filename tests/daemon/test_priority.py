@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import pytest
-from decode_gate import WAIT_S, Gate, Idler, load, submit
-from windows import LONG, InThread, begun, eventually, never, process_of, request, window
+from decode_gate import WAIT_S, Gate, Idler, submit
+from windows import LONG, InThread, begun, eventually, process_of, request, window
 
 from codespec.daemon.priority import LOW, Priority, _is_grouped
 from codespec.worker.decode_thread import DecodeThread
@@ -92,64 +92,65 @@ def told():
     return Told()
 
 
-@pytest.fixture
-def thread(told):
-    decode = DecodeThread(idle_s=0.01, priority=told)
-    yield decode
-    assert decode.close(WAIT_S)
+@contextlib.contextmanager
+def thread_of(worker, told):
+    decode = DecodeThread(worker, idle_s=0.01, priority=told)
+    try:
+        yield decode
+    finally:
+        assert decode.close(WAIT_S)
 
 
-def test_the_decode_thread_says_when_somebody_waits(thread, told):
+def test_the_decode_thread_says_when_somebody_waits(told):
     gate = Gate()
-    load(thread, lambda: gate)
-    told.calls.clear()
-    before = submit(thread, "a", "a1", ahead=True, key="the place")
-    assert gate.begun.acquire(timeout=WAIT_S)
-    assert told.calls == ["ahead"]
-    asked = submit(thread, "a", "a1", key="the place")
-    assert asked is before
-    assert told.calls == ["ahead", "waits"]
-    assert gate.hastened == ["a1"]
-    gate.through.release()
-    assert asked.future.result(WAIT_S) == ["a1 done"]
-    submit(thread, "a", "a2")
-    assert told.calls[2:] == ["waits"]
-    gate.through.release()
+    with thread_of(gate, told) as thread:
+        assert eventually(lambda: told.calls[-1:] == ["waits"])  # it had nothing to do
+        told.calls.clear()
+        before = submit(thread, "a", "a1", ahead=True)
+        assert gate.begun.acquire(timeout=WAIT_S)
+        assert told.calls == ["ahead"]
+        thread.hasten(before)
+        assert told.calls == ["ahead", "waits"]
+        gate.through.release()
+        assert before.future.result(WAIT_S) == ["a1 done"]
+        submit(thread, "a", "a2")
+        assert told.calls[2:] == ["waits"]
+        gate.through.release()
 
 
-def test_what_nobody_waits_for_is_left_alone_where_that_is_better(thread, told):
+def test_what_nobody_waits_for_is_left_alone_where_that_is_better(told):
     completer = Idler(steps=3)
     told.may = False
-    load(thread, lambda: completer)
-    assert submit(thread, "a", "a1", ahead=True).future.result(WAIT_S) is None
-    assert completer.order == []
-    completer.through.release()
-    assert submit(thread, "a", "a2").future.result(WAIT_S) == ["a2 done"]
-    assert not completer.idling.acquire(timeout=0.2)
-    told.may = True
-    assert completer.finished.wait(WAIT_S), "and done when there is room"
+    with thread_of(completer, told) as thread:
+        assert submit(thread, "a", "a1", ahead=True).future.result(WAIT_S) is None
+        assert completer.order == []
+        completer.through.release()
+        assert submit(thread, "a", "a2").future.result(WAIT_S) == ["a2 done"]
+        assert not completer.idling.acquire(timeout=0.2)
+        told.may = True
+        assert completer.finished.wait(WAIT_S), "and done when there is room"
 
 
-def test_the_next_request_is_received_at_the_usual_priority(thread, told):
+def test_the_next_request_is_received_at_the_usual_priority(told):
     completer = Idler(steps=1)
     completer.through.release()
-    load(thread, lambda: completer)
-    assert completer.finished.wait(WAIT_S)
-    assert eventually(lambda: told.calls[-1] == "waits")
-    assert "ahead" in told.calls
+    with thread_of(completer, told):
+        assert completer.finished.wait(WAIT_S)
+        assert eventually(lambda: told.calls[-1] == "waits")
+        assert "ahead" in told.calls
 
 
-def test_a_job_that_somebody_has_come_to_wait_for_is_no_longer_stopped_by_others(thread, told):
+def test_a_job_that_somebody_has_come_to_wait_for_is_no_longer_stopped_by_others(told):
     gate = Gate()
-    load(thread, lambda: gate)
-    before = submit(thread, "a", "a1", ahead=True)
-    assert gate.begun.acquire(timeout=WAIT_S)
-    thread.hasten(before)
-    assert told.calls[-1] == "waits"
-    submit(thread, "b", "b1")
-    gate.through.release()
-    assert before.future.result(WAIT_S) == ["a1 done"]
-    gate.through.release()
+    with thread_of(gate, told) as thread:
+        before = submit(thread, "a", "a1", ahead=True)
+        assert gate.begun.acquire(timeout=WAIT_S)
+        thread.hasten(before)
+        assert told.calls[-1] == "waits"
+        submit(thread, "b", "b1")
+        gate.through.release()
+        assert before.future.result(WAIT_S) == ["a1 done"]
+        gate.through.release()
 
 
 CHILD = f"""
@@ -203,11 +204,11 @@ def test_the_model_process_gives_way_until_somebody_waits(kept):
     spin = [sys.executable, "-c", "while True: pass"]
     with window() as one:
         process = process_of(one)["pid"]
-        assert one.complete(request(), never())
+        assert one.complete(request())
         others = [subprocess.Popen(spin) for _ in range(os.cpu_count() or 1)]
         try:
-            assert eventually(lambda: one.complete(request("x = ", ahead=True), never()) and nice_of(process) == LOW)
-            assert one.complete(request("def f(", path="/work/b.py"), never())
+            assert eventually(lambda: one.complete(request("x = ", ahead=True)) and nice_of(process) == LOW)
+            assert one.complete(request("def f(", path="/work/b.py"))
             assert eventually(lambda: nice_of(process) == 0)
         finally:
             for each in others:
@@ -219,7 +220,7 @@ def test_the_model_process_gives_way_until_somebody_waits(kept):
 def test_a_process_that_others_leave_no_time_is_raised_from_outside(kept):
     with window() as one:
         process = process_of(one)["pid"]
-        assert one.complete(request(), never())
+        assert one.complete(request())
         assert eventually(lambda: nice_of(process) == 0)
         Path(f"/proc/{process}/autogroup").write_text(str(LOW))
         os.kill(process, signal.SIGSTOP)
@@ -227,20 +228,18 @@ def test_a_process_that_others_leave_no_time_is_raised_from_outside(kept):
             assert eventually(lambda: nice_of(process) == 0)
         finally:
             os.kill(process, signal.SIGCONT)
-        assert one.complete(request("def g(", path="/work/c.py"), never())
+        assert one.complete(request("def g(", path="/work/c.py"))
 
 
-@pytest.mark.parametrize("before_it_runs", [False, True])
-def test_what_somebody_has_come_to_wait_for_does_not_give_way_to_another_window(kept, before_it_runs):
+def test_what_somebody_has_come_to_wait_for_does_not_give_way_to_another_window(kept):
     with window() as first, window() as second:
-        what = request(LONG + "def ", ahead=True)
-        cancel = threading.Event()
-        if before_it_runs:
-            first.hasten(cancel)
-        ahead = InThread(first, what, cancel)
+        asking = request(LONG + "def ")
+        what = {"document": "a", "key": "the place", "request": asking}
+        ahead = InThread(first, lambda: first.ask("complete", ahead=True, **what))
         assert eventually(lambda: begun(first))
-        if not before_it_runs:
-            first.hasten(cancel)
-            process_of(first)  # it has heard of it by then
+        asked = InThread(first, lambda: first.ask("complete", **what))
+        assert eventually(lambda: not any(each.ahead for each in first.client._asked.values()))
+        process_of(first)  # it has heard of it by then
         assert InThread(second, request()).wait()
-        assert ahead.wait()
+        assert asked.wait()
+        assert ahead.wait() is asked.wait()

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from codespec.completion.request import Request
 from codespec.config import Config
 from codespec.daemon.address import endpoint
-from codespec.daemon.client import SharedCompleter, stop_model_process
+from codespec.daemon.client import ModelClient
+from codespec.daemon.own_models import OwnModels
+from codespec.daemon.start import stop_model_process
 from codespec.paths import hold
 
 WAIT_S = 60.0
@@ -56,40 +60,101 @@ def request(text: str = TEXT, path: str = "/work/a.py", ahead: bool = False) -> 
     return Request(text, len(text), "python", path, ahead=ahead)
 
 
-def process_of(completer: SharedCompleter) -> dict:
-    assert eventually(lambda: completer.status().get("process"))
-    return completer.status()["process"]
+def process_of(window: Window) -> dict:
+    assert eventually(lambda: window.status().get("process"))
+    return window.status()["process"]
 
 
-def never() -> threading.Event:
-    return threading.Event()
+class Window:
+    """What one language server has, with an event loop of its own: every method waits.
+
+    Raises:
+        CodespecError, RuntimeError: the model cannot be loaded.
+    """
+
+    def __init__(self, config: Config | None = None, progress=None, report=None, wait=True, own=None) -> None:
+        self.loop = asyncio.new_event_loop()
+        threading.Thread(target=self.loop.run_forever, daemon=True).start()
+        self.client = self._do(self._made, report or (lambda message: None), own)
+        self.load(config or Config(max_tokens=16, time_budget_ms=0), progress)
+        if wait:
+            self.wait()
+
+    async def _made(self, report, own):
+        return ModelClient(lambda message, show: report(message), own or OwnModels(), shared=own is None)
+
+    def load(self, config, progress=None):
+        self._loaded, self.failures = threading.Event(), []
+        self._do(self._load, config, progress or (lambda text, percent: None))
+
+    async def _load(self, config, progress):
+        self.client.load(config, progress, lambda error: (self.failures.append(error), self._loaded.set()))
+
+    def wait(self):
+        """Until the model is loaded."""
+        assert self._loaded.wait(WAIT_S)
+        if self.failures[0] is not None:
+            raise self.failures[0]
+        return self
+
+    def _do(self, work, *arguments):
+        return asyncio.run_coroutine_threadsafe(work(*arguments), self.loop).result(WAIT_S)
+
+    def ask(self, op, document, cancel=None, **fields):
+        """What is answered to something; None where ``cancel`` was set."""
+
+        async def work():
+            asked = self.client.submit(op, document, **fields)
+            while cancel is not None and not asked.future.done():
+                await asyncio.wait([asked.future], timeout=0.01)
+                if cancel.is_set():
+                    self.client.cancel(asked)
+            return await asked.future
+
+        return self._do(work)
+
+    def complete(self, what: Request, cancel=None):
+        """The completions of a request, which all of this window stop each other."""
+        return self.ask("complete", "the same", cancel, ahead=what.ahead, request=what)
+
+    def prefill(self, what: Request) -> None:
+        async def work():
+            self.client.prefill("the same", what)
+
+        self._do(work)
+
+    def status(self):
+        return self.client.status()
+
+    def close(self) -> None:
+        async def work():
+            self.client.close()
+
+        self._do(work)
 
 
 @contextlib.contextmanager
 def window(config: Config | None = None, report=None):
-    """What one language server has."""
-    completer = SharedCompleter(config or Config(max_tokens=16, time_budget_ms=0), None, report)
+    found = Window(config, None, report)
     try:
-        yield completer
+        yield found
     finally:
-        completer.close()
+        found.close()
 
 
-def begun(completer: SharedCompleter) -> bool:
-    """Whether the model process works on its request."""
-    now = completer._running
-    reply = now and now[0]._replies.get(now[1])
-    return bool(reply and reply.begun)
+def begun(window: Window) -> bool:
+    """Whether its request is being worked on."""
+    return any(each.reply is not None and each.reply.begun for each in list(window.client._asked.values()))
 
 
 class InThread(threading.Thread):
-    """A completion that somebody else waits for."""
+    """Something that somebody else waits for: a completion, or what a call returns."""
 
-    def __init__(self, completer: SharedCompleter, what: Request, cancel: threading.Event | None = None) -> None:
+    def __init__(self, window: Window, what: Any) -> None:
         super().__init__(daemon=True)
-        self.cancel = cancel or threading.Event()
+        self.cancel = threading.Event()
         self.result = self.error = None
-        self._ask = lambda: completer.complete(what, self.cancel)
+        self._ask = what if callable(what) else lambda: window.complete(what, self.cancel)
         self.start()
 
     def run(self) -> None:

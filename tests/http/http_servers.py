@@ -5,16 +5,18 @@ import subprocess
 import sys
 import threading
 import time
+from functools import partial
 
-from codespec import Config, Sampling, load_completer
+from codespec import Config, Sampling
+from codespec.completion.load import load_engine
 from codespec.config_sections import TargetConfig
+from codespec.daemon.own_models import OwnModels
 from codespec.http.apis.common_fields import Defaults
-from codespec.http.backend import OwnModels
+from codespec.http.backend import Backend
 from codespec.http.limits import HttpLimits
 from codespec.http.security import Access
 from codespec.http.server import HttpServer
 from codespec.models.registry import EMBEDDED_TARGET
-from codespec.worker.decode_thread import DecodeThread
 
 NAMES = ("target", "codespec")
 TEMPLATE = (
@@ -24,23 +26,25 @@ TEMPLATE = (
 
 
 @contextlib.contextmanager
-def serving(target="", access=None, limits=None, config=None, load=None, wait=True, exact=False, decode=None):
-    """A running server, on any free port of this machine; ``load`` replaces what loads the model, and ``decode`` the
-    decode thread, which an editor may share."""
+def serving(target="", access=None, limits=None, config=None, load=None, wait=True, exact=False, own=None):
+    """A running server, on any free port of this machine; ``load`` replaces what loads the engine, and ``own`` the
+    models of this process, which an editor may share."""
     config = config or Config(target=TargetConfig(path=str(target)), time_budget_ms=0)
     defaults = Defaults(Sampling(), 128, NAMES, config.draft, limits or HttpLimits())
-    decode = decode or DecodeThread()
-    server = HttpServer(("127.0.0.1", 0), access or Access("127.0.0.1"), defaults, OwnModels(decode))
+    own = own or OwnModels(load or partial(load_engine, exact=exact))
+    backend = Backend(*own.get(), config, lambda problem: None)
+    server = HttpServer(("127.0.0.1", 0), access or Access("127.0.0.1"), defaults, backend)
     thread = threading.Thread(target=server.run)
     thread.start()
-    decode.load(load or (lambda: load_completer(config, exact=exact)), lambda error: None)
-    until(lambda: server.started and (not wait or decode.state != "loading"))
+    backend.open()
+    until(lambda: server.started and (not wait or backend.state != "loading"))
     try:
         yield server
     finally:
         server.stop()
         thread.join(10)
-        assert decode.close(10)
+        backend.close()
+        own.close(10)
 
 
 def until(true, seconds=60):

@@ -18,6 +18,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -157,7 +158,7 @@ def both(exact: bool) -> Iterator[dict[str, httpx.Client]]:
         config = Config(target=TargetConfig(path=str(model)), time_budget_ms=0)
         servers = {
             "drafts": stack.enter_context(serving(config=config, exact=exact)),
-            "alone": stack.enter_context(serving(config=config, load=lambda: undrafted(config, exact))),
+            "alone": stack.enter_context(serving(config=config, load=partial(undrafted, exact=exact))),
         }
         yield {
             name: stack.enter_context(httpx.Client(base_url=server.url, timeout=300, limits=NOT_KEPT))

@@ -12,8 +12,9 @@ import json
 import logging
 import sys
 
-from codespec import Config, Sampling, load_completer
+from codespec import Config, Sampling
 from codespec.config_sections import TargetConfig
+from codespec.daemon.own_models import OwnModels
 from codespec.http.apis.common_fields import Defaults
 from codespec.http.limits import HttpLimits
 from codespec.http.security import Access
@@ -33,7 +34,7 @@ def main() -> int:
     defaults = Defaults(Sampling(), 128, ("target", "codespec"), config.draft, HttpLimits(**options.limits))
     access = Access("127.0.0.1", tuple(options.key))
     say = lambda message: print(message, file=sys.stderr, flush=True)  # noqa: E731
-    return serve_http(("127.0.0.1", 0), access, defaults, lambda: load_completer(config), say)
+    return serve_http(("127.0.0.1", 0), access, defaults, config, OwnModels(), say)
 
 
 if __name__ == "__main__":

@@ -3,13 +3,18 @@
 import json
 import threading
 import time
+from functools import partial
 
 import httpx
 import pytest
 from http_servers import serving
 
+from codespec.completion.load import load_engine
 from codespec.completion.request import Request
-from codespec.worker.decode_thread import DecodeThread
+from codespec.config import Config
+from codespec.config_sections import TargetConfig
+from codespec.daemon.own_models import OwnModels
+from tests.daemon.windows import InThread, Window
 
 PROMPT = "def add(a, b):\n    return a + b\n\n\n"
 LETTERS = 'root ::= ([a-z ] | [à-ÿ] | "☕" | "\\n")*'
@@ -27,29 +32,31 @@ REQUESTS = {
 
 @pytest.fixture(scope="module")
 def shared():
-    """A server, and the decode thread that it shares; exact, so that what a text is cut into does not round it."""
-    decode = DecodeThread()
-    with serving(exact=True, decode=decode) as server, httpx.Client(base_url=server.url, timeout=120) as client:
-        yield client, decode
+    """A server, and a window that has its models, too; exact, so that what a text is cut into does not round it."""
+    own = OwnModels(partial(load_engine, exact=True))
+    config = Config(target=TargetConfig(path=""), time_budget_ms=0)
+    with serving(own=own) as server, httpx.Client(base_url=server.url, timeout=120) as client:
+        window = Window(config, own=own)
+        yield client, window
+        window.close()
 
 
-def completing(number):
-    request = Request(TYPED + "x" * number, len(TYPED) + number, "python", f"{number}.py", max_tokens=4)
-    return lambda completer, cancel: completer.complete(request, cancel)
+def request(number):
+    return Request(TYPED + "x" * number, len(TYPED) + number, "python", f"{number}.py", max_tokens=4)
 
 
 class Typist(threading.Thread):
     """Asks for one completion after the other, as an editor does; its longest wait is in seconds."""
 
-    def __init__(self, decode):
+    def __init__(self, window):
         super().__init__()
-        self._decode, self._over = decode, threading.Event()
+        self._window, self._over = window, threading.Event()
         self.asked, self.longest = 0, 0.0
 
     def run(self):
         while not self._over.wait(0.4):  # a completion that fits is made in one piece: it needs a pause that long
             began = time.monotonic()
-            self._decode.submit("editor", completing(self.asked % 7)).future.result(60)
+            self._window.complete(request(self.asked % 7))
             self.longest = max(self.longest, time.monotonic() - began)
             self.asked += 1
 
@@ -69,11 +76,11 @@ def counted(answer):
 
 @pytest.mark.parametrize("fields", REQUESTS.values(), ids=REQUESTS)
 def test_what_was_stopped_goes_on(shared, fields):
-    client, decode = shared
+    client, window = shared
     fields = {"prompt": PROMPT, "temperature": 1, "seed": 7, **fields}
     alone = client.post("/v1/completions", json=fields).json()
     answers = []
-    with Typist(decode) as typist:
+    with Typist(window) as typist:
         while not (answers and typist.asked):  # some are answered before it has typed anything
             answers.append(client.post("/v1/completions", json=fields).json())
     for beside in answers:
@@ -83,21 +90,21 @@ def test_what_was_stopped_goes_on(shared, fields):
 
 
 def test_an_editor_does_not_wait_for_a_request(shared):
-    client, decode = shared
+    client, window = shared
     fields = {"prompt": PROMPT, "temperature": 1, "max_tokens": 6000, "n": 20, "stream": True}
     fields["grammar"] = 'root ::= [a-z ]* "éàü"'
     with client.stream("POST", "/v1/completions", json=fields) as response:
         events = (json.loads(line[6:]) for line in response.iter_lines() if line)
         next(events)
-        jobs = [decode.submit("editor", completing(number)) for number in range(3)]
-        assert jobs[-1].future.result(60)
+        asked = [InThread(window, request(number)) for number in range(3)]
+        assert any(each.wait() for each in asked)
         for _ in range(50):  # and the request goes on
             assert "choices" in next(events)
 
 
 def test_questions_and_refusals_go_on_too(shared):
-    client, decode = shared
-    with Typist(decode):
+    client, window = shared
+    with Typist(window):
         for _ in range(10):
             assert client.post("/tokenize", json={"content": "a b"}).json()["tokens"]
             assert client.get("/props").status_code == 200

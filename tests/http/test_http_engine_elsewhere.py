@@ -9,8 +9,8 @@ from http_servers import serving
 
 from codespec import Config
 from codespec.config_sections import RemoteConfig
+from codespec.daemon.own_models import OwnModels
 from codespec.models.registry import EMBEDDED_TARGET
-from codespec.worker.decode_thread import DecodeThread
 from tests.remote.real_llama_server import needs_server, running
 from tests.remote.scoring_stand_ins import StandIn
 
@@ -28,13 +28,13 @@ PRIVATE = {
 
 
 @contextmanager
-def served(fallback, decode=None):
-    """A client, and the engine that stands for vLLM; ``decode`` as of ``serving``."""
+def served(fallback, own=None):
+    """A client, and the engine that stands for vLLM; ``own`` as of ``serving``."""
     elsewhere = StandIn("vllm", EMBEDDED_TARGET, length=2048)
     remote = RemoteConfig(kind="vllm", url=elsewhere.url, vocabulary=str(EMBEDDED_TARGET), fallback=fallback)
     try:
         with (
-            serving(config=Config(remote=remote, time_budget_ms=0), decode=decode) as server,
+            serving(config=Config(remote=remote, time_budget_ms=0), own=own) as server,
             httpx.Client(base_url=server.url, timeout=60) as client,
         ):
             yield client, elsewhere
@@ -139,14 +139,14 @@ def text_with(client, body, stop):
 
 
 def test_a_text_that_was_begun_here_goes_on_here():
-    decode = DecodeThread()
-    with served("local", decode) as (client, elsewhere):
+    own = OwnModels()
+    with served("local", own) as (client, elsewhere):
         body = {"model": "codespec", "prompt": PROMPT, "max_tokens": 300, "temperature": 0}
         elsewhere.away = True
         expected = client.post("/v1/completions", json=body).json()["choices"][0]["text"]
 
         def stop():
-            decode.submit("editor", lambda completer, cancel: None).future.result(60)
+            own.get()[0].submit("editor", lambda models, cancel: None).future.result(60)
             elsewhere.away = False
 
         assert text_with(client, body, stop) == expected
@@ -154,16 +154,16 @@ def test_a_text_that_was_begun_here_goes_on_here():
 
 @needs_server
 def test_an_engine_elsewhere_is_not_told_a_grammar_anew_in_the_middle_of_a_text():
-    decode, grammar = DecodeThread(), 'root ::= "[" [a-z0-9, ]*'
+    own, grammar = OwnModels(), 'root ::= "[" [a-z0-9, ]*'
     with running() as elsewhere:
         remote = RemoteConfig(kind="llama-server", url=elsewhere.url, vocabulary=str(EMBEDDED_TARGET), fallback="none")
         config = Config(remote=remote, time_budget_ms=0)
-        with serving(config=config, decode=decode) as server, httpx.Client(base_url=server.url, timeout=60) as client:
+        with serving(config=config, own=own) as server, httpx.Client(base_url=server.url, timeout=60) as client:
             body = {"model": "codespec", "prompt": "names = ", "max_tokens": 120, "temperature": 0, "grammar": grammar}
             expected = client.post("/v1/completions", json=body).json()["choices"][0]["text"]
 
             def stop():
-                decode.submit("editor", lambda completer, cancel: None).future.result(60)
+                own.get()[0].submit("editor", lambda models, cancel: None).future.result(60)
 
             assert len(expected) > 50
             assert text_with(client, body, stop) == expected

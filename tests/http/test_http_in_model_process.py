@@ -6,7 +6,6 @@ import socket
 import subprocess
 import sys
 import tempfile
-import threading
 from pathlib import Path
 
 import httpx
@@ -15,10 +14,11 @@ from http_servers import until
 
 from codespec.completion.request import Request
 from codespec.config import Config
-from codespec.daemon.client import SharedCompleter, stop_model_process
 from codespec.daemon.models import Models
-from codespec.http.backend import SharedModels
+from codespec.daemon.start import stop_model_process
+from codespec.http.backend import Backend
 from codespec.worker.decode_thread import DecodeThread
+from tests.daemon.windows import Window
 
 ROOT = Path(__file__).parents[2]
 FIELDS = {"prompt": "def f(", "max_tokens": 4}
@@ -130,9 +130,10 @@ def test_a_model_that_cannot_be_loaded_is_told_whatever_went_wrong():
     def load(config, progress):
         raise RuntimeError("of a library, perhaps with a text")
 
-    told, decode, models = [], DecodeThread(), Models(load)
-    decode.load(lambda: models, lambda error: None)
-    backend = SharedModels(decode, models, Config(), told.append)
+    told, models = [], Models(load)
+    decode = DecodeThread(models)
+    backend = Backend(decode, models, Config(), told.append)
+    backend.open()
     until(lambda: backend.state == "failed")
     assert told == ["RuntimeError"]
     assert decode.close(10)
@@ -146,7 +147,7 @@ def test_a_window_of_the_same_model_goes_first(command):
     until(lambda: answers(url))
     endless = {**FIELDS, "max_tokens": 900, "n": 100, "temperature": 1, "stream": True}
     endless["grammar"] = 'root ::= [a-z ]* "éàü"'
-    window = SharedCompleter(Config(max_tokens=8, time_budget_ms=0))
+    window = Window(Config(max_tokens=8, time_budget_ms=0))
     try:
         with httpx.stream("POST", url + "/v1/completions", json=endless, timeout=60) as response:
             parts = response.iter_bytes()
@@ -154,7 +155,7 @@ def test_a_window_of_the_same_model_goes_first(command):
             for number in range(3):
                 text = f"import os\nname_{number} = os.path."
                 request = Request(text, len(text), "python", f"/work/{number}.py")
-                assert window.complete(request, threading.Event())
+                assert window.complete(request)
                 for _ in range(5):
                     assert b'"error"' not in next(parts)
     finally:

@@ -10,8 +10,7 @@ import httpx
 import pytest
 from http_servers import serving, until
 
-from codespec import Config, load_completer
-from codespec.config_sections import TargetConfig
+from codespec.completion.load import load_engine
 from codespec.errors import CodespecError
 from codespec.http.limits import HttpLimits
 
@@ -179,9 +178,9 @@ def test_a_newer_request_of_a_session_that_waits(small):
 def test_while_the_model_is_loaded(path):
     loads = threading.Event()
 
-    def load():
+    def load(config, progress):
         loads.wait(60)
-        return load_completer(Config(target=TargetConfig(path=""), time_budget_ms=0))
+        return load_engine(config)
 
     with serving(load=load, wait=False) as server:
         try:
@@ -200,7 +199,7 @@ def test_while_the_model_is_loaded(path):
 
 
 def test_where_the_model_cannot_be_loaded(tmp_path):
-    def load():
+    def load(config, progress):
         raise CodespecError(f"{tmp_path}: no model")
 
     with serving(load=load) as server:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from codespec.completion.completer import Completer
 from codespec.completion.load import load_engine
 from codespec.config import Config
 
@@ -23,6 +22,6 @@ class Undrafted:
         return self._engine.generate(*arguments, **named, speculate=False)
 
 
-def undrafted(config: Config, exact: bool) -> Completer:
-    """A completer over such an engine."""
-    return Completer(Undrafted(load_engine(config, exact=exact)), config)
+def undrafted(config: Config, progress: object, exact: bool) -> Any:
+    """Such an engine."""
+    return Undrafted(load_engine(config, exact=exact))

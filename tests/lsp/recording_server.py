@@ -10,14 +10,21 @@ from pathlib import Path
 from typing import Any
 
 from codespec.completion.completer import Completer
-from codespec.completion.load import load_completer
 from codespec.completion.request import Request
 from codespec.config import Config
+from codespec.daemon.models import Models
+from codespec.daemon.own_models import OwnModels
 from codespec.lsp import serve
 
 
-def load(config: Config, progress: Callable[[str, int], None]) -> Completer:
-    completer = load_completer(config, progress)
+class RecordingModels(Models):
+    """Models whose completers write their prompts."""
+
+    def completer(self, user: object, config: Config, progress: Callable[[str, int], None]) -> Completer:
+        return recording(super().completer(user, config, progress))  # type: ignore[arg-type]  # nothing is elsewhere
+
+
+def recording(completer: Completer) -> Completer:
     engine, path = completer.engine, ""
 
     def named(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -44,4 +51,4 @@ def load(config: Config, progress: Callable[[str, int], None]) -> Completer:
 
 
 if __name__ == "__main__":
-    sys.exit(serve(load=load))  # type: ignore[arg-type]
+    sys.exit(serve(own=OwnModels(models=RecordingModels)))

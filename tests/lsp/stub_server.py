@@ -26,9 +26,11 @@ from typing import Any
 from codespec.completion.report import report_of
 from codespec.completion.request import Completion, Request
 from codespec.config import Config
+from codespec.daemon.models import Models
+from codespec.daemon.own_models import OwnModels
 from codespec.edits.request import Edit, EditOffer, EditRequest
 from codespec.lsp import serve
-from codespec.protocols import Cancel, CodespecError, Statistics
+from codespec.protocols import CodespecError, Statistics
 
 
 def say(text: str) -> None:
@@ -36,7 +38,7 @@ def say(text: str) -> None:
 
 
 class StubCompleter:
-    reading = False
+    problems: tuple[str, ...] = ()
 
     def __init__(self, config: Config) -> None:
         self._config = config
@@ -108,14 +110,8 @@ class StubCompleter:
     def idle(self, go_on: Callable[[], bool]) -> bool:
         return True
 
-    def hasten(self, cancel: Cancel) -> None:
-        say("hastens")
-
     def abort(self) -> None:
         self._aborted = True
-
-    def close(self) -> None:
-        say("closed")
 
 
 def additions(request: EditRequest) -> Iterator[EditOffer]:
@@ -155,6 +151,28 @@ def completion(text: str) -> Completion:
     return Completion(text=text, finish_reason="stop", rounds=(), report={})
 
 
+class StubModels(Models):
+    """A stand-in completer at a time, which predicts next edits, too."""
+
+    stub: StubCompleter | None = None
+
+    def completer(self, user: object, config: Config, progress: Callable[[str, int], None]) -> Any:
+        if self.stub is not None:
+            say("closed")
+        self.stub = load(config, progress)
+        return self.stub
+
+    def edit_model(self, user: object, config: Config) -> Any:
+        return self.stub
+
+    def abort(self) -> None:
+        if self.stub is not None:
+            self.stub.abort()
+
+    def close(self) -> None:
+        say("closed")
+
+
 def load(config: Config, progress: Callable[[str, int], None]) -> StubCompleter:
     print("a line on standard output, as a native library might write it", flush=True)
     seconds = float(os.environ.get("STUB_LOAD_S", "0"))
@@ -178,6 +196,6 @@ if __name__ == "__main__":
         serve(
             tcp=("127.0.0.1", 0) if chosen.tcp else None,
             ws=("127.0.0.1", 0) if chosen.ws else None,
-            load=load,  # type: ignore[arg-type]
+            own=OwnModels(models=StubModels),
         )
     )

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import sys
-import threading
 
 import pytest
 from lsprotocol import types
-
-from codespec.worker.decode_thread import MOST_TASKS, DecodeThread
 
 from .helpers import run_command, running, until
 
@@ -103,78 +100,3 @@ def _proposed(tmp_path, workspace, text) -> str:
         return b"".join(map(engine.vocabulary.token_bytes, proposal.tokens)).decode()
     finally:
         engine.close()
-
-
-class Completer:
-    """Says what it did; a request takes until it is let through."""
-
-    reading = False
-
-    def __init__(self) -> None:
-        self.done: list[str] = []
-        self.begun = threading.Event()
-        self.through = threading.Event()
-
-    def complete(self, request, cancel):
-        self.begun.set()
-        assert self.through.wait(5)
-        self.done.append(request)
-        return []
-
-    def idle(self, go_on):
-        return True
-
-    def abort(self):
-        pass
-
-    def close(self):
-        self.done.append("closed")
-
-
-def submit(thread, document, request, **more):
-    return thread.submit(document, lambda completer, cancel: completer.complete(request, cancel), **more)
-
-
-def test_tasks_wait_for_requests_and_the_newest_of_a_key_counts():
-    thread, completer = DecodeThread(), Completer()
-    early = thread.later("early", lambda c: c.done.append("early"))
-    assert not early.done(), "there is nobody to do it yet"
-    loaded = threading.Event()
-    thread.load(lambda: completer, lambda error: loaded.set())
-    early.result(5)
-    first = submit(thread, "a", "a1")
-    assert completer.begun.wait(5)
-    tasks = [thread.later("x", lambda c, n=n: c.done.append(f"x{n}")) for n in range(3)]
-    failing = thread.later("y", lambda c: 1 / 0)
-    second = submit(thread, "b", "b1")
-    completer.through.set()
-    for future in (first.future, second.future, *tasks, failing):
-        future.result(5)
-    assert completer.done == ["early", "a1", "b1", "x2"]
-    assert thread.close(5)
-    assert thread.later("late", lambda c: None).done()
-
-
-def test_tasks_that_wait_are_done_before_the_models_are_freed():
-    thread, completer = DecodeThread(), Completer()
-    thread.load(lambda: completer, lambda error: None)
-    submit(thread, "a", "a1")
-    assert completer.begun.wait(5)
-    tasks = [thread.later(str(n), lambda c, n=n: c.done.append(n)) for n in range(MOST_TASKS + 1)]
-    assert tasks[0].done(), "one too many"
-    completer.through.set()
-    assert thread.close(5)
-    assert all(task.done() for task in tasks)
-    assert sorted(completer.done[1:-1]) == list(range(1, MOST_TASKS + 1))
-    assert completer.done[-1] == "closed"
-
-
-def test_tasks_end_where_the_models_do_not_load():
-    def load():
-        raise RuntimeError("as asked")
-
-    thread = DecodeThread()
-    task = thread.later("x", lambda c: None)
-    thread.load(load, lambda error: None)
-    task.result(5)
-    assert thread.close(5)

@@ -20,7 +20,7 @@ from codespec.completion.load import load_engine
 from codespec.completion.request import Request
 from codespec.config import Config
 from codespec.config_sections import TargetConfig
-from codespec.daemon.client import SharedCompleter, stop_model_process
+from codespec.daemon.start import stop_model_process
 from codespec.draft.costs import LONGEST, CostCurve
 from codespec.draft.storage.profiles import Setup
 from codespec.engine.local import LocalEngine
@@ -30,6 +30,7 @@ from codespec.llama.rpc import InUse, Servers
 from codespec.models.registry import EMBEDDED_TARGET
 from codespec.protocols import CodespecError, Sampling
 from codespec.speculative.noise import gumbel
+from tests.daemon.windows import Window
 from tests.remote.rpc_servers import SUPPORTED, WAIT_S, Server, needs_servers, servers
 
 ROOT = Path(__file__).parent.parent.parent
@@ -241,15 +242,15 @@ def test_the_model_process_comes_back_with_the_server(one, tmp_path, monkeypatch
     config = Config(TargetConfig(rpc=(one.address,), gpu_layers=WHOLE), max_tokens=8, time_budget_ms=0)
     request = Request("import os\nname = os.path.", 25, "python", "/work/a.py")
     told: list[str] = []
-    completer = SharedCompleter(config, None, told.append)
+    completer = Window(config, None, told.append)
     try:
-        assert completer.complete(request, threading.Event())
+        assert completer.complete(request)
         one.end()
         with pytest.raises(CodespecError, match=f"{one.address}: no connection"):
-            completer.complete(request, threading.Event())
+            completer.complete(request)
         assert any(f"perhaps since one of {one.address} (`target.rpc`) has gone" in each for each in told)
         one.start()
-        assert completer.complete(request, threading.Event())
+        assert completer.complete(request)
     finally:
         completer.close()
         stop_model_process()

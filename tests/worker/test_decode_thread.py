@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import threading
+import contextlib
 
 import pytest
-from decode_gate import WAIT_S, Gate, Idler, load, submit
+from decode_gate import WAIT_S, Gate, Idler, submit
 
-from codespec.worker.decode_thread import DecodeThread
+from codespec.worker.decode_thread import IDLE_S, MOST_TASKS, DecodeThread
 from codespec.worker.jobs import EDIT, OTHER_CLIENT, QUESTION
 
 
@@ -17,14 +17,14 @@ def gate():
 
 
 @pytest.fixture
-def thread():
-    decode = DecodeThread()
+def thread(gate):
+    decode = DecodeThread(gate)
     yield decode
     assert decode.close(WAIT_S)
+    assert gate.closed.is_set()
 
 
 def test_documents_take_turns_and_a_newer_request_keeps_the_turn(thread, gate):
-    load(thread, lambda: gate)
     jobs = [submit(thread, "a", "a1")]
     assert gate.begun.acquire(timeout=WAIT_S)
     jobs += [submit(thread, "b", "b1"), submit(thread, "c", "c1"), submit(thread, "b", "b2")]
@@ -36,7 +36,6 @@ def test_documents_take_turns_and_a_newer_request_keeps_the_turn(thread, gate):
 
 
 def test_an_older_request_is_answered_before_it_has_stopped(thread, gate):
-    load(thread, lambda: gate)
     older = submit(thread, "a", "a1")
     assert gate.begun.acquire(timeout=WAIT_S)
     newer = submit(thread, "a", "a2")
@@ -48,7 +47,6 @@ def test_an_older_request_is_answered_before_it_has_stopped(thread, gate):
 
 
 def test_what_is_stopped_while_it_reads_its_prompt_counts_as_reading(thread, gate):
-    load(thread, lambda: gate)
     for gate.reading in (True, False, True):
         job = submit(thread, "a", "a1")
         assert gate.begun.acquire(timeout=WAIT_S)
@@ -60,21 +58,7 @@ def test_what_is_stopped_while_it_reads_its_prompt_counts_as_reading(thread, gat
     assert (status["stop_prefill_ms"]["count"], status["stop_decode_ms"]["count"]) == (2, 1)
 
 
-def test_only_a_job_that_waits_can_be_given_up(thread, gate):
-    load(thread, lambda: gate)
-    runs = submit(thread, "a", "a1")
-    assert gate.begun.acquire(timeout=WAIT_S)
-    waits = submit(thread, "b", "b1")
-    thread.give_up(runs)
-    thread.give_up(waits)
-    assert waits.future.result(timeout=0) is None
-    gate.through.release()
-    assert runs.future.result(WAIT_S) == ["a1 done"]
-    assert gate.order == ["a1"]
-
-
 def test_cancelling_a_job_that_is_done_does_not_abort_the_next(thread, gate):
-    load(thread, lambda: gate)
     first = submit(thread, "a", "a1")
     gate.through.release()
     first.future.result(WAIT_S)
@@ -87,164 +71,67 @@ def test_cancelling_a_job_that_is_done_does_not_abort_the_next(thread, gate):
     assert gate.aborts == 0
 
 
-def test_a_new_load_stops_what_runs_and_serves_what_waits(thread, gate):
-    load(thread, lambda: gate)
-    runs = submit(thread, "a", "a1")
-    assert gate.begun.acquire(timeout=WAIT_S)
-    waits = submit(thread, "b", "b1")
-    other = Gate()
-    other.through.release()
-    loaded, errors = load(thread, lambda: other)
-    assert runs.future.result(WAIT_S) is None
-    assert waits.future.result(WAIT_S) == ["b1 done"]
-    assert loaded.wait(WAIT_S)
-    assert errors == [None]
-    assert gate.closed.is_set()
-    assert other.order == ["b1"]
+@contextlib.contextmanager
+def eager(completer, idle_s=0.01):
+    """A decode thread that soon has its worker use the time."""
+    decode = DecodeThread(completer, idle_s)
+    try:
+        yield decode
+    finally:
+        assert decode.close(WAIT_S)
 
 
-def test_after_a_failed_load_requests_get_nothing_until_one_succeeds(thread, gate):
-    def fail():
-        raise ValueError("no model")
-
-    early = submit(thread, "a", "a1")
-    loaded, errors = load(thread, fail)
-    assert early.future.result(WAIT_S) is None
-    assert loaded.wait(WAIT_S)
-    assert str(errors[0]) == "no model"
-    assert submit(thread, "a", "a2").future.result(timeout=0) is None
-    load(thread, lambda: gate)
-    gate.through.release()
-    assert submit(thread, "a", "a3").future.result(WAIT_S) == ["a3 done"]
-
-
-def test_closing_while_loading(gate):
-    thread = DecodeThread()
-    begun, may_end = threading.Event(), threading.Event()
-
-    def slow():
-        begun.set()
-        may_end.wait(WAIT_S)
-        return gate
-
-    load(thread, slow)
-    job = submit(thread, "a", "a1")
-    assert begun.wait(WAIT_S)
-    assert not thread.close(timeout=0.01)
-    assert job.future.result(timeout=0) is None
-    may_end.set()
-    assert thread.close(WAIT_S)
-    assert gate.closed.is_set()
-    assert submit(thread, "a", "a2").future.result(timeout=0) is None
-
-
-@pytest.fixture
-def eager():
-    decode = DecodeThread(idle_s=0.01)
-    yield decode
-    assert decode.close(WAIT_S)
-
-
-def test_idle_work_gives_way_to_a_request_and_goes_on(eager):
+def test_idle_work_gives_way_to_a_request_and_goes_on():
     completer = Idler(steps=float("inf"))
-    load(eager, lambda: completer)
-    for number in range(3):
-        assert completer.idling.acquire(timeout=WAIT_S)
-        job = submit(eager, "a", f"a{number}")
-        completer.through.release()
-        assert job.future.result(WAIT_S) == [f"a{number} done"]
-        assert completer.aborts == number + 1, "a step that runs is aborted, the request is not"
-    completer.steps = 3
-    assert completer.finished.wait(WAIT_S)
+    with eager(completer) as thread:
+        for number in range(3):
+            assert completer.idling.acquire(timeout=WAIT_S)
+            job = submit(thread, "a", f"a{number}")
+            completer.through.release()
+            assert job.future.result(WAIT_S) == [f"a{number} done"]
+            assert completer.aborts == number + 1, "a step that runs is aborted, the request is not"
+        completer.steps = 3
+        assert completer.finished.wait(WAIT_S)
 
 
-def test_idle_work_that_is_done_is_not_asked_for_again_before_the_next_request(eager):
+def test_idle_work_that_is_done_is_not_asked_for_again_before_the_next_request():
     completer = Idler(steps=2)
-    load(eager, lambda: completer)
-    assert completer.finished.wait(WAIT_S)
-    assert completer.idling.acquire(timeout=WAIT_S)
-    assert not completer.idling.acquire(timeout=0.1)
-    completer.through.release()
-    assert submit(eager, "a", "a1").future.result(WAIT_S) == ["a1 done"]
-    assert completer.idling.acquire(timeout=WAIT_S)
-    assert completer.aborts == 0
+    with eager(completer) as thread:
+        assert completer.finished.wait(WAIT_S)
+        assert completer.idling.acquire(timeout=WAIT_S)
+        assert not completer.idling.acquire(timeout=0.1)
+        completer.through.release()
+        assert submit(thread, "a", "a1").future.result(WAIT_S) == ["a1 done"]
+        assert completer.idling.acquire(timeout=WAIT_S)
+        assert completer.aborts == 0
 
 
-def test_idle_work_waits_until_nothing_has_happened_for_a_while(thread):
+def test_idle_work_waits_until_nothing_has_happened_for_a_while():
     completer = Idler(steps=1)
-    loaded, _ = load(thread, lambda: completer)
-    assert loaded.wait(WAIT_S)
-    completer.through.release()
-    assert submit(thread, "a", "a1").future.result(WAIT_S) == ["a1 done"]
-    assert completer.calls == 0
-
-
-def test_a_new_load_stops_idle_work(eager):
-    completer, other = Idler(steps=float("inf")), Idler(steps=0)
-    load(eager, lambda: completer)
-    assert completer.idling.acquire(timeout=WAIT_S)
-    load(eager, lambda: other)
-    assert completer.closed.wait(WAIT_S)
-    assert other.finished.wait(WAIT_S)
+    with eager(completer, idle_s=IDLE_S) as thread:
+        completer.through.release()
+        assert submit(thread, "a", "a1").future.result(WAIT_S) == ["a1 done"]
+        assert completer.calls == 0
 
 
 def test_closing_stops_idle_work():
-    thread = DecodeThread(idle_s=0.01)
     completer = Idler(steps=float("inf"))
-    load(thread, lambda: completer)
-    assert completer.idling.acquire(timeout=WAIT_S)
-    assert thread.close(WAIT_S)
+    with eager(completer):
+        assert completer.idling.acquire(timeout=WAIT_S)
     assert completer.closed.is_set()
 
 
-def test_idle_work_that_fails_costs_no_request(eager, caplog):
+def test_idle_work_that_fails_costs_no_request(caplog):
     completer = Idler(steps=0)
     completer.finished = None  # raises
-    load(eager, lambda: completer)
-    assert completer.idling.acquire(timeout=WAIT_S)
-    completer.through.release()
-    assert submit(eager, "a", "a1").future.result(WAIT_S) == ["a1 done"]
-    assert "while nobody waits" in caplog.text
-
-
-def test_a_request_takes_over_what_was_begun_before_it_came(thread, gate):
-    load(thread, lambda: gate)
-    before = submit(thread, "a", "a1", ahead=True, key="the place")
-    assert gate.begun.acquire(timeout=WAIT_S)
-    asked = submit(thread, "a", "a1", key="the place")
-    assert asked is before
-    submit(thread, "b", "b1", ahead=True)  # and is not stopped as what was begun ahead
-    gate.through.release()
-    assert asked.future.result(WAIT_S) == ["a1 done"]
-    assert gate.aborts == 0
-
-
-def test_what_is_wanted_ahead_twice_is_begun_once(thread, gate):
-    load(thread, lambda: gate)
-    before = submit(thread, "a", "a1", ahead=True, key="the place")
-    assert gate.begun.acquire(timeout=WAIT_S)
-    assert submit(thread, "a", "a1", ahead=True, key="the place") is before
-    asked = submit(thread, "b", "b1")  # nobody waits for it still
-    assert before.future.result(timeout=WAIT_S) is None
-    assert gate.begun.acquire(timeout=WAIT_S)
-    gate.through.release()
-    assert asked.future.result(WAIT_S) == ["b1 done"]
-
-
-@pytest.mark.parametrize(("document", "key"), [("a", "another place"), ("a", None), ("b", "the place")])
-def test_what_was_begun_for_something_else_is_stopped(thread, gate, document, key):
-    load(thread, lambda: gate)
-    before = submit(thread, "a", "a1", ahead=True, key="the place")
-    assert gate.begun.acquire(timeout=WAIT_S)
-    asked = submit(thread, document, "asked", key=key)
-    assert before.future.result(timeout=0) is None
-    assert gate.begun.acquire(timeout=WAIT_S)
-    gate.through.release()
-    assert asked.future.result(WAIT_S) == ["asked done"]
+    with eager(completer) as thread:
+        assert completer.idling.acquire(timeout=WAIT_S)
+        completer.through.release()
+        assert submit(thread, "a", "a1").future.result(WAIT_S) == ["a1 done"]
+        assert "while nobody waits" in caplog.text
 
 
 def test_what_gives_way_is_stopped_by_a_request_and_waits_for_its_turn(thread, gate):
-    load(thread, lambda: gate)
     first = submit(thread, "edits", "e1", gives_way=EDIT)
     assert gate.begun.acquire(timeout=WAIT_S)
     completion = submit(thread, "a", "a1")
@@ -258,7 +145,6 @@ def test_what_gives_way_is_stopped_by_a_request_and_waits_for_its_turn(thread, g
 
 
 def test_who_gives_way_more_is_stopped_and_waits_longer(thread, gate):
-    load(thread, lambda: gate)
     client = submit(thread, "http 1", "h1", gives_way=OTHER_CLIENT)
     assert gate.begun.acquire(timeout=WAIT_S)
     edit = submit(thread, "edits", "e1", gives_way=EDIT)
@@ -273,7 +159,6 @@ def test_who_gives_way_more_is_stopped_and_waits_longer(thread, gate):
 
 
 def test_a_question_goes_first_and_stops_nothing(thread, gate):
-    load(thread, lambda: gate)
     completion = submit(thread, "a", "a1")
     assert gate.begun.acquire(timeout=WAIT_S)
     jobs = [submit(thread, "b", "b1"), submit(thread, "http 1", "h1", gives_way=OTHER_CLIENT)]
@@ -287,7 +172,6 @@ def test_a_question_goes_first_and_stops_nothing(thread, gate):
 
 
 def test_what_was_cancelled_is_not_overtaken(thread, gate):
-    load(thread, lambda: gate)
     client = submit(thread, "http 1", "h1", gives_way=OTHER_CLIENT)
     assert gate.begun.acquire(timeout=WAIT_S)
     thread.cancel(client)
@@ -299,7 +183,6 @@ def test_what_was_cancelled_is_not_overtaken(thread, gate):
 
 
 def test_work_ahead_neither_stops_nor_replaces_what_gives_way_until_nobody_wants_it(thread, gate):
-    load(thread, lambda: gate)
     edit = submit(thread, "edits", "e1", gives_way=EDIT)
     assert gate.begun.acquire(timeout=WAIT_S)
     assert submit(thread, "a", "a1", ahead=True).future.result(timeout=0) is None
@@ -309,3 +192,32 @@ def test_work_ahead_neither_stops_nor_replaces_what_gives_way_until_nobody_wants
     assert gate.begun.acquire(timeout=WAIT_S)
     gate.through.release()
     assert ahead.future.result(WAIT_S) == ["a2 done"]
+
+
+def test_tasks_wait_for_requests_and_the_newest_of_a_key_counts(thread, gate):
+    first = submit(thread, "a", "a1")
+    assert gate.begun.acquire(timeout=WAIT_S)
+    tasks = [thread.later("x", lambda worker, n=n: worker.order.append(f"x{n}")) for n in range(3)]
+    failing = thread.later("y", lambda worker: 1 / 0)
+    second = submit(thread, "b", "b1")
+    gate.through.release(2)
+    for future in (first.future, second.future, *tasks, failing):
+        future.result(WAIT_S)
+    assert gate.order == ["a1", "b1", "x2"]
+    assert thread.close(WAIT_S)
+    assert thread.later("late", lambda worker: None).done()
+
+
+def test_tasks_that_wait_are_done_before_the_models_are_freed(thread, gate):
+    submit(thread, "a", "a1")
+    assert gate.begun.acquire(timeout=WAIT_S)
+    done: list[object] = []
+    tasks = [thread.later(str(n), lambda worker, n=n: done.append(n)) for n in range(MOST_TASKS + 1)]
+    assert tasks[0].done(), "one too many"
+    gate.close = lambda: done.append("closed")
+    gate.through.release()
+    assert thread.close(WAIT_S)
+    gate.closed.set()
+    assert all(task.done() for task in tasks)
+    assert sorted(done[:-1]) == list(range(1, MOST_TASKS + 1))
+    assert done[-1] == "closed"

@@ -13,25 +13,20 @@ import threading
 from collections.abc import Callable
 from http import HTTPStatus
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 from urllib.parse import parse_qs, urlsplit
 
 from pygls.io_ import run_async, run_websocket
 
 from codespec.crash import log_to
 from codespec.daemon.address import TOKEN_VARIABLE
+from codespec.daemon.own_models import OwnModels
 from codespec.hosts import is_loopback
 from codespec.lsp.app import create_server
 from codespec.lsp.connection.greetings import SECONDS, Greetings, limited_web_socket
 from codespec.lsp.connection.nesting import bounded
 from codespec.lsp.session import CodespecServer
 from codespec.protocols import CodespecError
-
-if TYPE_CHECKING:
-    from codespec.config import Config
-    from codespec.lsp.model_loader import Loader
-    from codespec.worker.decode_thread import DecodeThread
-    from codespec.worker.jobs import CompletesAndEdits
 
 logger = logging.getLogger(__name__)
 
@@ -52,10 +47,9 @@ def serve(
     stdio: bool = True,
     tcp: tuple[str, int] | None = None,
     ws: tuple[str, int] | None = None,
-    load: Loader | None = None,
     token_file: Path | None = None,
-    in_process: bool = False,
-    beside: Callable[[DecodeThread], None] | None = None,
+    own: OwnModels | None = None,
+    beside: Callable[[OwnModels], None] | None = None,
 ) -> int:
     """Serve one client and return the exit status: 0 if it sent ``shutdown``, 1 if it just went away.
 
@@ -63,23 +57,21 @@ def serve(
 
     Args:
         stdio: the default; ``tcp`` or ``ws``, a host and a port, replace it. Port 0 is any free one.
-        load: makes the completer; None loads the models in the model process, or here where there can be none.
         token_file: holds the token that a client of ``tcp`` or ``ws`` must send; None takes ``CODESPEC_TOKEN`` of the
             environment, or makes one and prints it.
-        in_process: load the models here in any case.
-        beside: given the decode thread before the client is served, for another server that shares the models.
+        own: has the models; None: the model process has them, or this one where there can be none.
+        beside: given the models of this process before the client is served, for another server that shares them.
 
     Raises:
         CodespecError: the address cannot be used, there is no token in the file, or the library for web sockets is
             missing.
     """
     _set_up_logging()
-    models = _Models(in_process)
-    server = create_server(load or models)
-    models.warn = server.messages.warn
-    server.models.end = models.end
+    shared = own is None
+    own = own or OwnModels()
+    server = create_server(own, shared)
     if beside is not None:
-        beside(server.decode)
+        beside(own)
     try:
         if tcp is not None:
             asyncio.run(_listen(_serve_tcp, server, tcp, _token(token_file)))
@@ -91,7 +83,9 @@ def serve(
     except (SystemExit, KeyboardInterrupt):
         pass  # pygls answers `exit` with SystemExit, and swallows it or not depending on the transport
     status = 0 if server.protocol.was_shut_down else 1
-    server.decode.close(_FREE_WITHIN_S)
+    server.models.close()
+    server.feedback.close()
+    own.close(_FREE_WITHIN_S)
     if any(thread is not threading.main_thread() for thread in threading.enumerate()):
         # Python would wait for a thread that reads standard input, and the C++ runtime would take the library
         # apart under one that still decodes.
@@ -320,46 +314,3 @@ def _set_up_logging() -> None:
     log_to(sys.stderr, "%(levelname)s %(name)s: %(message)s", level)
     # pygls warns of every cancellation that comes too late, and at lower levels logs whole documents.
     logging.getLogger("pygls").setLevel(logging.ERROR)
-
-
-class _Models:
-    """Has the models loaded: in the process that all windows share or, where there can be none, in this one.
-
-    Attributes:
-        warn: called with what the user should know, and whether it is to be shown and not only logged.
-    """
-
-    def __init__(self, in_process: bool) -> None:
-        self._in_process = in_process
-        self._shared = False
-        self.warn: Callable[[str, bool], None] = lambda message, show: logger.warning("%s", message)
-
-    def __call__(self, config: Config, progress: Callable[[str, int], None]) -> CompletesAndEdits:
-        if config.shared and not self._in_process:
-            from codespec.daemon.client import SharedCompleter
-            from codespec.daemon.start import Unreachable
-
-            try:
-                shared = SharedCompleter(config, progress, lambda message: self.warn(message, True))
-                self._shared = True
-                return shared
-            except Unreachable as error:
-                self.warn(f"{error}; the models are loaded in this window's own process", False)
-        from codespec.completion.load import (  # loads native libraries: not before they are needed
-            load_completer,
-            load_edit_engine,
-        )
-        from codespec.worker.edit_model import EditModel
-        from codespec.worker.editing_completer import EditingCompleter
-
-        completer = load_completer(config, progress, patient=False)
-        for problem in completer.problems:
-            self.warn(problem, True)
-        return EditingCompleter(completer, EditModel(lambda: load_edit_engine(config)))
-
-    def end(self) -> None:
-        """End the model process, if the models are there; other windows start it again, too."""
-        if self._shared:
-            from codespec.daemon.client import stop_model_process
-
-            stop_model_process()

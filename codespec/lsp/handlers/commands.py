@@ -83,7 +83,7 @@ async def accept(ls: CodespecServer, *arguments: Any) -> None:
 
     One that is not known (any more) is no error: of those offered the latest are kept.
     """
-    await asyncio.wrap_future(ls.feedback.accept(_text(ACCEPT, arguments, 0, "the identifier of a completion")))
+    await ls.feedback.accept(_text(ACCEPT, arguments, 0, "the identifier of a completion"))
 
 
 async def accept_partial(ls: CodespecServer, *arguments: Any) -> None:
@@ -109,7 +109,7 @@ async def accept_partial(ls: CodespecServer, *arguments: Any) -> None:
             raise _invalid(ACCEPT_PARTIAL, f"the completion is shorter than {taken}")
     if not length:
         raise _invalid(ACCEPT_PARTIAL, "the accepted part must not be empty")
-    await asyncio.wrap_future(ls.feedback.accept(identifier, length))
+    await ls.feedback.accept(identifier, length)
 
 
 async def reject(ls: CodespecServer, *arguments: Any) -> None:
@@ -129,7 +129,7 @@ async def reject_edit(ls: CodespecServer, *arguments: Any) -> None:
 
 async def restart(ls: CodespecServer, *arguments: Any) -> None:
     """Read the settings again and load the models anew, in a new process if they have one; requests wait for them."""
-    await asyncio.to_thread(ls.models.end)
+    await asyncio.to_thread(ls.models.end_process)
     ls.use_settings(ls.settings.read(), again=True)
 
 
@@ -185,7 +185,7 @@ async def clear_learnt(ls: CodespecServer, *arguments: Any) -> None:
         raise _invalid(CLEAR_LEARNT, "the arguments must be folders")
     folders = arguments or ls.workspace_folders()
     try:
-        await asyncio.wrap_future(ls.feedback.forget(folders))
+        await ls.feedback.forget(folders)
         for place in filter(None, map(folder_of, folders)):  # behind what waited to be kept
             await asyncio.to_thread(forget, place)
     except CodespecError as error:

@@ -1,4 +1,4 @@
-"""``textDocument/inlineCompletion``: answers from the completion cache, or from the decode thread."""
+"""``textDocument/inlineCompletion``: answers from the completion cache, or from the models."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from lsprotocol import types
 
 from codespec.completion.nothing import BY_KEY, FAILED, FOREIGN, PRIVATE, SWITCHED_OFF, Nothing, why_nothing
 from codespec.line_ends import line_feeds
-from codespec.lsp.completions import completing
 from codespec.lsp.handlers.awaiting import result_of
 from codespec.lsp.handlers.prefetch import prefetch
 from codespec.lsp.items import Cursor, to_item
@@ -158,15 +157,15 @@ async def _decode(ls: CodespecServer, uri: str, request: Request) -> list[Comple
     known = ls.completions.cache.find(uri, replace(request, count=1)) if request.count > 1 else None
     ls.usage.decoding += 1
     ls.reporter.touch()
-    job = ls.completions.ahead.get(uri)
-    # The thread may be done with it before it is in the cache.
-    if job is None or job.key != request or not job.succeeded:
-        job = ls.decode.submit(uri, completing(request), key=request)
+    asked = ls.completions.ahead.get(uri)
+    # It may be answered before it is in the cache.
+    if asked is None or asked.key != request or not asked.succeeded:
+        asked = ls.models.submit("complete", uri, key=request, request=request)
     try:
-        completions: list[Completion] | None = await result_of(ls, job)
-        if completions is None and not job.cancel.is_set() and ls.decode.accepts_jobs:
+        completions: list[Completion] | None = await result_of(ls, asked)
+        if completions is None and not asked.cancelled and ls.models.accepts:
             # It was begun ahead, and gave way to another window's request.
-            completions = await result_of(ls, ls.decode.submit(uri, completing(request), key=request))
+            completions = await result_of(ls, ls.models.submit("complete", uri, key=request, request=request))
     finally:
         ls.usage.decoding -= 1
         ls.reporter.touch()

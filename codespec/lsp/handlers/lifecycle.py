@@ -33,7 +33,7 @@ async def initialized(ls: CodespecServer, params: types.InitializedParams) -> No
 
 def shut_down(ls: CodespecServer, params: None) -> None:
     """Stop decoding, start to free the models and keep the statistics; ``exit`` follows."""
-    ls.decode.close(timeout=0)
+    ls.models.close()
     ls.training.kill()
     ls.fetching.cancel()
     ls.next_edits.applied.finish()

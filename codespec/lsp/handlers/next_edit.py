@@ -12,14 +12,9 @@ from pygls.exceptions import JsonRpcInvalidParams
 from codespec.lsp.handlers.awaiting import result_of
 from codespec.lsp.session import CodespecServer
 from codespec.protocols import CodespecError
-from codespec.worker.jobs import EDIT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from codespec.edits.request import EditOffer, EditRequest
-    from codespec.protocols import Cancel
-    from codespec.worker.jobs import CompletesAndEdits
 
 logger = logging.getLogger(__name__)
 
@@ -29,7 +24,7 @@ DID_FOCUS = "textDocument/didFocus"
 TRIES = 3
 """How often a request is made that gave way to completions."""
 
-_JOB = "next edit"
+_DOCUMENT = "next edit"
 """Stands for a document in the decode thread: of all requests of a session the latest counts."""
 
 
@@ -98,9 +93,9 @@ def closed(ls: CodespecServer, uri: str) -> None:
 
 def stop(ls: CodespecServer) -> None:
     """Stop the running request."""
-    job, ls.next_edits.job = ls.next_edits.job, None
-    if job is not None and not job.future.done():
-        ls.decode.cancel(job)
+    asked, ls.next_edits.asked = ls.next_edits.asked, None
+    if asked is not None and not asked.future.done():
+        ls.models.cancel(asked)
 
 
 async def _find(ls: CodespecServer, asked: _Asked) -> dict[str, Any] | None:
@@ -124,15 +119,11 @@ async def _find(ls: CodespecServer, asked: _Asked) -> dict[str, Any] | None:
 async def _predict(ls: CodespecServer, request: EditRequest) -> list[EditOffer] | None:
     """Have the model answer; None where a newer request has come, or the document has changed."""
     for _ in range(TRIES):
-        job = ls.next_edits.job = ls.decode.submit(_JOB, _predicting(request), gives_way=EDIT)
-        offers: list[EditOffer] | None = await result_of(ls, job)
-        if offers is not None or ls.next_edits.job is not job or not ls.decode.accepts_jobs:
+        asked = ls.next_edits.asked = ls.models.submit("edit", _DOCUMENT, request=request)
+        offers: list[EditOffer] | None = await result_of(ls, asked)
+        if offers is not None or ls.next_edits.asked is not asked or not ls.models.accepts:
             return offers
     return None
-
-
-def _predicting(request: EditRequest) -> Callable[[CompletesAndEdits, Cancel], list[EditOffer] | None]:
-    return lambda completer, cancel: completer.next_edit(request, cancel)
 
 
 def _read(params: Any) -> _Asked:

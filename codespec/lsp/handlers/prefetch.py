@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from lsprotocol import types
 
-from codespec.lsp.completions import UNASKED, completing
+from codespec.lsp.completions import UNASKED
 from codespec.lsp.session import CodespecServer
 from codespec.lsp.workspace import notebooks
 
@@ -43,7 +43,7 @@ def changed(ls: CodespecServer, uri: str, changes: Sequence[types.TextDocumentCo
     if config.generate_ahead and config.automatic and ls.completions.unasked <= UNASKED:
         ls.tasks.start(_complete(ls, uri, replace(request, ahead=True)))
     elif config.prefill:
-        ls.decode.submit(uri, lambda completer, cancel: completer.prefill(request, cancel), ahead=True, prefill=True)
+        ls.models.prefill(uri, request)
 
 
 def prefetch(ls: CodespecServer, uri: str, request: Request, text: str) -> None:
@@ -62,19 +62,19 @@ def prefetch(ls: CodespecServer, uri: str, request: Request, text: str) -> None:
 
 
 async def _complete(ls: CodespecServer, uri: str, request: Request) -> None:
-    """Put the answer to a request into the completion cache. A request that comes meanwhile takes over the job."""
+    """Put the answer to a request into the completion cache. A request that comes meanwhile takes it over."""
     config = ls.settings.config
-    job = ls.decode.submit(uri, completing(request), ahead=True, key=replace(request, ahead=False))
-    ls.completions.ahead[uri] = job
+    key = replace(request, ahead=False)
+    asked = ls.completions.ahead[uri] = ls.models.submit("complete", uri, ahead=True, key=key, request=request)
     try:
-        completions = await asyncio.wrap_future(job.future)
+        completions = await asked.future
         if completions is not None and ls.settings.config is config:
             ls.completions.keep(uri, request, completions, current=True)
     except asyncio.CancelledError:
-        ls.decode.cancel(job)
+        ls.models.cancel(asked)
         raise
     except Exception as error:  # who asks for it will be told
         logger.info("nothing could be completed ahead: %s", error)
     finally:
-        if ls.completions.ahead.get(uri) is job:
+        if ls.completions.ahead.get(uri) is asked:
             del ls.completions.ahead[uri]

@@ -20,7 +20,7 @@ def status_of(ls: CodespecServer, language: str = "") -> dict[str, Any]:
     language = language or ls.usage.language
     own = config.for_language(language)
     names = sorted({*config.language, *ls.usage.languages, *([language] if language else [])})
-    models = ls.decode.status(names)
+    models = ls.models.status(names)
     if models["state"] == "ready":
         models["state"] = "off" if not config.enabled else "busy" if ls.usage.decoding else "ready"
     drafts = {name: _draft(config.for_language(name).draft, models.get("drafts", {}).get(name)) for name in names}

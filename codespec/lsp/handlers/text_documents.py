@@ -65,7 +65,7 @@ def learn(ls: CodespecServer, uri: str, tell: Callable[[Document, str], None] | 
 
 def close(ls: CodespecServer, uri: str) -> None:
     """Forget a document that is no longer open."""
-    ls.decode.cancel_document(uri)
+    ls.models.cancel_document(uri)
     ls.completions.forget(uri)
     ls.surroundings.closed(uri)
     ls.feedback.closed(uri)

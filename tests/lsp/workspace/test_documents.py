@@ -9,6 +9,7 @@ import pytest
 from lsprotocol import types
 from pygls.workspace import PositionCodec
 
+from codespec.daemon.own_models import OwnModels
 from codespec.lsp.app import create_server
 from codespec.lsp.workspace.documents import Document, Mark, split_lines
 from codespec.lsp.workspace.units import Units
@@ -131,7 +132,7 @@ def test_lines_are_followed_through_changes():
 
 
 def test_handlers_leave_nothing_behind():
-    server = create_server(lambda config, progress: None)
+    server = create_server(OwnModels(), False)
     protocol = server.protocol
 
     def steps():
