@@ -270,6 +270,8 @@ class RunningCosts:
     between what a pass took and what the curve said: for a busy machine, a longer context, another clock speed.
 
     Attributes:
+        replays: whether what was rejected is decoded again: recurrent layers go forward only.
+        again_ms: what that takes in the pass after a rejection; 0 where nothing is.
         last: tokens of the last pass.
         fixed: whether the curve is to be believed whatever passes take.
 
@@ -281,6 +283,7 @@ class RunningCosts:
 
     def __init__(self, curve: CostCurve | None = None, size: int = 0, threads: int = 1) -> None:
         self._guess = guess(size) if size else UNKNOWN
+        self.replays = False
         self._threads = self._measured_with = threads
         self.replace(curve)
 
@@ -298,6 +301,8 @@ class RunningCosts:
         self._switched: dict[tuple[int, int], list[float]] = {}  # by the last pass and the context's step
         self._since = 0
         self.last = 0
+        self.again_ms = 0.0
+        self._again_known = False
         self._of_threads: dict[int, tuple[float, bool, list[float], list[float]]] = {}
 
     def use(self, threads: int) -> None:
@@ -335,12 +340,21 @@ class RunningCosts:
             self._cache[step] = costs
         return costs
 
-    def observe(self, n: int, context: int, ms: float) -> None:
-        """A pass over ``n`` tokens after ``context`` others took ``ms``."""
+    def observe(self, n: int, context: int, ms: float, rejected: bool = False) -> None:
+        """A pass over ``n`` tokens after ``context`` others took ``ms``.
+
+        Args:
+            rejected: whether some of the proposal before was.
+        """
         if not 1 <= n <= LONGEST or ms <= 0:
             return
         if self.fixed:
             self.last = n
+            return
+        if rejected and self.replays:
+            more = max(0.0, min(ms - self.at(context)[n], 2 * self.kept(context)[1]))
+            self.again_ms += (more - self.again_ms) * (0.1 if self._again_known else 1.0)
+            self._again_known, self.last = True, n
             return
         expected = self._measured_at(context)[n]
         if n != self.last:

@@ -44,6 +44,7 @@ class ModelCosts:
         self._path = context.model.path
         self._setup = Setup.of(context, rows)
         self.running = RunningCosts(profiles.curve(self._path, self._setup), context.model.size, context.threads)
+        self.running.replays = context.model.recurrent
         context.on_threads = self.running.use
         self._done = self.running.measured
         self._far = max(0, min(FAR, context.length - LONGEST - 1))

@@ -11,10 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from codespec.llama.runtime import library
+from codespec.protocols import CodespecError
 
 PARTIAL_ONLY = 1  # LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY
 SMALL = 4 << 20
 """Bytes of a cache below which its memory is the heap's."""
+SPARES = 4
+"""Copies of states whose memory is kept for the next ones."""
 
 
 class KvCells:
@@ -27,6 +30,7 @@ class KvCells:
     def __init__(self, pointer: Any) -> None:
         self._api, self._pointer = library(), pointer
         self._memory = self._api.llama_get_memory(pointer)
+        self._spare: list[npt.NDArray[np.uint8]] = []
 
     def remove(self, sequence_id: int, start: int = -1, end: int = -1) -> bool:
         """Drop the tokens ``start..end`` of a sequence, -1 for its ends; False where the architecture cannot."""
@@ -55,10 +59,21 @@ class KvCells:
         return False
 
     def save_states(self, sequence_id: int) -> npt.NDArray[np.uint8]:
-        """A copy of a sequence's states in recurrent layers alone; uint8 [bytes]."""
+        """A copy of a sequence's states in recurrent layers alone; uint8 [bytes]. ``spare`` takes it back."""
         api, context = self._api, self._pointer
-        data = _pages(api.llama_state_seq_get_size_ext(context, sequence_id, PARTIAL_ONLY))
-        return data[: api.llama_state_seq_get_data_ext(context, _bytes(data), data.nbytes, sequence_id, PARTIAL_ONLY)]
+        size = api.llama_state_seq_get_size_ext(context, sequence_id, PARTIAL_ONLY)
+        data = self._spare.pop() if self._spare else _pages(size)
+        if data.nbytes != size:
+            data = _pages(size)
+        if api.llama_state_seq_get_data_ext(context, _bytes(data), size, sequence_id, PARTIAL_ONLY) != size:
+            raise CodespecError("llama.cpp does not copy the states of recurrent layers whole")
+        return data
+
+    def spare(self, data: npt.NDArray[np.uint8]) -> None:
+        """Let the next copy of states have the memory of one that nobody needs any more: new pages take two to twenty
+        times as long as the copy."""
+        if len(self._spare) < SPARES:
+            self._spare.append(data)
 
     def restore_states(self, sequence_id: int, data: npt.NDArray[np.uint8]) -> bool:
         """Put back what ``save_states`` returned. The attention layers still hold the tokens behind it: remove them."""

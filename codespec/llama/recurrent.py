@@ -14,28 +14,39 @@ from itertools import accumulate, pairwise
 import numpy as np
 import numpy.typing as npt
 
+from codespec.llama.kv_cells import KvCells
 from codespec.llama.native_context import NativeContext
 from codespec.llama.sequence import LlamaSequence
 from codespec.protocols import CodespecError, Logits, Target
 
 SNAPSHOTS = 8
 """States of the last tokens of a batch that a context is asked to keep beside the present one, each as large."""
-CHECKPOINTS, CHECKPOINT_BYTES = 16, 256 << 20
+CHECKPOINTS, CHECKPOINT_BYTES = 16, 192 << 20
 """Checkpoints that a sequence keeps at most, and their bytes; two it keeps whatever their size."""
 SAVED = 3
 """Checkpoints that are saved with a sequence. Each takes tens of megabytes on a large model."""
 AGAIN = 8
 """Tokens that are decoded again beside others at most: so many rows more cost little."""
+LONGEST = 33
+"""Tokens of a pass over a proposal at most."""
 TAIL = 8
 """Tokens at the end of a long text that are a batch of their own, so that a checkpoint lies close to its end."""
 
 
 @dataclass(frozen=True, eq=False)
 class Checkpoint:
-    """The states of all recurrent layers after the first ``n_past`` tokens; ``data`` is uint8 [bytes]."""
+    """The states of all recurrent layers after the first ``n_past`` tokens; ``data`` is uint8 [bytes].
+
+    Forks share it; with the last of them its memory goes back to ``cells``.
+    """
 
     n_past: int
     data: npt.NDArray[np.uint8]
+    cells: KvCells
+    written: bool = False  # made while a text was written, not at the end of what was read
+
+    def __del__(self) -> None:
+        self.cells.spare(self.data)
 
 
 class RecurrentSequence(LlamaSequence):
@@ -56,14 +67,18 @@ class RecurrentSequence(LlamaSequence):
         """Snapshots reach back to it, exclusive."""
         self._checkpoints: list[Checkpoint] = []
         self._reading = self._has_read = self._went_back = False
+        self._read_to = 0  # the end of what was read last
         self._in_snapshot = False
 
     def decode(self, tokens: Sequence[int], last: int | None = None) -> Logits:
         """As ``LlamaSequence.decode``."""
         # What is verified has all its logits, and what is written otherwise follows what was written.
-        self._reading = last is not None and (self._went_back or len(tokens) > 1)
+        self._reading = last is not None and (self._went_back or last < len(tokens))
         self._went_back = False
-        return super().decode(tokens, last)
+        logits = super().decode(tokens, last)
+        if self._reading:
+            self._read_to = self._n_past
+        return logits
 
     def _chunks(self, count: int, wanted: int) -> Iterator[tuple[int, int]]:
         bounds = list(super()._chunks(count, wanted))
@@ -108,7 +123,9 @@ class RecurrentSequence(LlamaSequence):
         return logits
 
     def _go_back(self, n_past: int) -> None:
-        self._went_back = True
+        # Else a proposal was rejected.
+        self._went_back = n_past <= self._read_to or self._n_past - n_past > LONGEST
+        self._read_to = min(self._read_to, n_past)
         del self._tokens[n_past:]
         if n_past >= self._done:
             return
@@ -140,13 +157,24 @@ class RecurrentSequence(LlamaSequence):
         last = kept[-1].n_past if kept else 0
         if done == last or (not here and done - last < AGAIN):
             return
-        kept.append(Checkpoint(done, self.context.cells.save_states(self.id)))
+        cells = self.context.cells
+        kept.append(Checkpoint(done, cells.save_states(self.id), cells, not (self._reading or self._has_read)))
         most = max(2, min(CHECKPOINTS, CHECKPOINT_BYTES // max(1, kept[-1].data.nbytes)))
-        if len(kept) > most:
-            # The further back, the further apart.
-            places = [0, *(each.n_past for each in kept)]
-            gaps = [(places[at + 1] - places[at - 1]) / (done - places[at] + 1) for at in range(1, len(kept))]
-            del kept[gaps.index(min(gaps))]
+        # Most texts are not taken: the end of the prompt must not give way to places in them.
+        if sum(each.written for each in kept) > most // 2:
+            self._drop_one(written=True)
+        elif len(kept) > most:
+            self._drop_one(written=False)
+
+    def _drop_one(self, written: bool) -> None:
+        """Drop a checkpoint but the last ones: the further back, the further apart."""
+        kept = self._checkpoints
+        places = [0, *(each.n_past for each in kept)]
+        gaps = [(places[at + 2] - places[at]) / (places[-1] - places[at + 1] + 1) for at in range(len(kept) - 1)]
+        found = [at for at in range(len(gaps)) if kept[at].written is written]
+        if not written:
+            del found[-2:]  # the end of the prompt, and the place just before it
+        del kept[min(found or range(len(gaps)), key=gaps.__getitem__)]
 
     def fork(self) -> RecurrentSequence:
         """Another sequence that shares this one's tokens so far; close it after use."""
@@ -194,7 +222,7 @@ class RecurrentSequence(LlamaSequence):
         super().restore(data[:size], n_past)
         ends = list(accumulate([size, *pairs[1::2]]))
         self._checkpoints = [
-            Checkpoint(place, data[start:end].copy())
+            Checkpoint(place, data[start:end].copy(), self.context.cells)
             for place, (start, end) in zip(pairs[::2], pairwise(ends), strict=True)
         ]
         self._tokens = tokens

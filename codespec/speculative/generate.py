@@ -58,7 +58,8 @@ class Generator:
             0: all at once. And how many at its end, at most, are decoded together with the first proposal.
         whole_steps: holds off aborts while it is entered: a step is mostly what the next prompt wants, too.
         on_pass: called after every pass over a proposal (prefill is none) with the tokens decoded, those in the
-            KV cache before, and the milliseconds until their successors were chosen.
+            KV cache before, the milliseconds until their successors were chosen, and whether some of the proposal
+            before had been rejected.
         held: the tokens that ``target`` holds already, where it was forked or restored.
         sampler: makes the sampler of a generation; ``SparseSampler`` where the target names the best logits alone.
         closer: asked where those leave a token undecided; where it cannot help either, the text ends before it.
@@ -77,7 +78,7 @@ class Generator:
         end_tokens: frozenset[int],
         draft_length: int = 4,
         held: Sequence[int] = (),
-        on_pass: Callable[[int, int, float], None] | None = None,
+        on_pass: Callable[[int, int, float, bool], None] | None = None,
         steps: Callable[[], tuple[int, int, int]] = lambda: (0, 0, 1),
         whole_steps: Callable[[], AbstractContextManager[None]] = nullcontext,
         sampler: Callable[[Sampling, int], LogitSampler] = LogitSampler,
@@ -407,7 +408,8 @@ class Generator:
             count.drafted += sources.count(source)
             count.accepted += sources[: verdict.accepted].count(source)
         if self._on_pass is not None and run.pass_ms > 0:
-            self._on_pass(1 + len(proposal.tokens), before - 1, run.pass_ms + since(began))
+            self._on_pass(1 + len(proposal.tokens), before - 1, run.pass_ms + since(began), run.rejected)
+        run.rejected = verdict.accepted < len(proposal.tokens)
         statistics.tokens += len(verdict.tokens)
         statistics.verify_ms += since(began)
         statistics.total_ms = since(run.began)

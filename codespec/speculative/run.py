@@ -23,6 +23,7 @@ class Run:
         draft_grammar: the draft's state, ``ahead`` tokens further than ``grammar``.
         began: in seconds of ``perf_counter``; ``time_budget_ms`` counts from then.
         pass_ms: of the latest target pass.
+        rejected: whether the target has rejected some of the latest proposal.
         undrafted: tokens of ``tokens`` up to which nothing is proposed.
     """
 
@@ -38,6 +39,7 @@ class Run:
     draft_grammar: TimedGrammar | None = None
     ahead: int = 0
     pass_ms: float = 0.0
+    rejected: bool = False
     undrafted: int = 0
 
     @property

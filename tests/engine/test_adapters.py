@@ -14,7 +14,7 @@ from codespec import Completer, Config, Request
 from codespec.cli.main import main
 from codespec.config_sections import LoraConfig
 from codespec.daemon.models import Models, engine_key
-from codespec.daemon.wire import pack_config, unpack_config
+from codespec.daemon.wire import DocumentTexts, pack_config, unpack_config
 from codespec.draft.storage.profiles import Profiles
 from codespec.engine.adapters import MOST_HELD, LoraRequest
 from codespec.engine.local import LocalEngine
@@ -303,8 +303,8 @@ def test_windows_with_other_adapters_share_a_model(files, tmp_path, monkeypatch)
 
 
 def test_a_change_reaches_the_model_process_and_loads_no_model():
-    config = settings("/models/one.gguf", 0.5)
-    assert unpack_config(json.loads(json.dumps(pack_config(config)))) == config
+    config, texts = settings("/models/one.gguf", 0.5), DocumentTexts()
+    assert unpack_config(json.loads(json.dumps(pack_config(config, texts))), texts) == config
     assert needs_reload(replace(config, target_lora=LoraConfig()), config)
     assert needs_reload(config, replace(config, draft_lora=LoraConfig("/models/two.gguf")))
     assert engine_key(config) == engine_key(Config())

@@ -1,9 +1,10 @@
 """``python -m tests.llama.keys``: what a key costs on models with recurrent layers, beside one with attention alone.
 
-    python -m tests.llama.keys [--keys 500] [--tokens 8] [--drafts]
+    python -m tests.llama.keys [--keys 500] [--tokens 8] [--drafts] [--models FOLDER]
 
 Types a file of this package, with corrections, and asks for some tokens after every key. Counts the rows of all passes
-that are not the tokens written: what was read, and what was decoded again.
+that are not the tokens written: what was read, and what was decoded again. Small models are made for it; those of a
+folder have the names of architectures (``python -m tests.hybrid_models FOLDER/qwen35.gguf qwen35``).
 """
 
 from __future__ import annotations
@@ -74,12 +75,17 @@ def main() -> None:
     parser.add_argument("--keys", type=int, default=500)
     parser.add_argument("--tokens", type=int, default=8)
     parser.add_argument("--drafts", action="store_true")
+    parser.add_argument("--models", type=Path)
     options = parser.parse_args()
     print("| architecture | rows a key | of attention | ms, median | ms, 95 % |\n|---|---|---|---|---|")
     usual = 0.0
     with tempfile.TemporaryDirectory() as folder:
         for name in reversed(ARCHITECTURES):  # attention alone first
-            path = write(Path(folder) / f"{name}.gguf", name)
+            path = (options.models or Path(folder)) / f"{name}.gguf"
+            if options.models is None:
+                write(path, name)
+            elif not path.exists():
+                continue
             with contextlib.closing(LocalEngine(path, context_length=4096)) as engine:
                 rows, ms = session(engine, options.keys, options.tokens, options.drafts)
             usual = usual or mean(rows)

@@ -81,13 +81,13 @@ class FollowedCosts(RunningCosts):
         # Who leaves a stream opens another one, sooner or later.
         return [*costs[:1], token_ms, *(cost + opening for cost in costs[2:])]
 
-    def observe(self, n: int, context: int, ms: float) -> None:
+    def observe(self, n: int, context: int, ms: float, rejected: bool = False) -> None:
         """As ``RunningCosts.observe``."""
         if n == self.last == 1 and self.measured and not self.fixed and self._follows():
             before = self.kept(context)[1]
             self._token_ms = before + (ms - before) * SHARE
         else:
-            super().observe(n, context, ms)
+            super().observe(n, context, ms, rejected)
 
 
 class RequestCosts:
