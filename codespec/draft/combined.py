@@ -6,16 +6,11 @@ from collections.abc import Callable, Sequence
 
 from codespec.draft.acceptance import source_of
 from codespec.draft.ledger import Ledger
-from codespec.draft.ngram import LONGEST_MATCH, NgramMatch
 from codespec.draft.proposal_round import PROBE, ProposalRound
-from codespec.draft.window.alignment import Alignment
 from codespec.protocols import GrammarState, Proposal, Sampler
 
 WATCHES_ABOVE = 10.0
 """Milliseconds of a target's pass from which on it costs nothing to watch, asleep, what n-grams would have saved."""
-
-WAKES_FROM = 10
-"""Tokens that a match must have to be tried while asleep beside a faster target."""
 
 _WATCHING = 0.01  # of a target's pass that a model may take only to see what it would have saved
 _TAIL = 16
@@ -62,19 +57,19 @@ class CombinedDraft(Ledger):
         dozes = asleep and one < WATCHES_ABOVE
         if dozes and not self.guard.looks():
             return _NOTHING
-        match, alignment = self._match(tokens), self._alignment(tokens)
+        followers = [found for each in self.copying if (found := each.follow(tokens)) is not None]
         if dozes:
-            if not _long_repeat(match, alignment):
+            if not any(each.is_sure for each in followers):
                 return _NOTHING
             self.guard.wake()
             asleep = False
-        elif match is None and not _says(alignment) and self._only_copies(grammar):
+        elif all(each.guess() is None for each in followers) and self._only_copies(grammar):
             self.begin_round()
             self.refused = max(0, self.refused - 1)
             if not asleep:
-                self.guard.learn((began - self.clock()) * 1e3 / one, alignment is not None)
+                self.guard.learn((began - self.clock()) * 1e3 / one, any(each.repeats_whole for each in followers))
             return _NOTHING
-        work = ProposalRound(self, tokens, grammar, sampler, match, alignment, began)
+        work = ProposalRound(self, tokens, grammar, sampler, followers, began)
         if asleep and work.step_ms() > _WATCHING * work.costs[1]:
             work.model = None
         try:
@@ -99,15 +94,6 @@ class CombinedDraft(Ledger):
             sources=tuple([source_of(guesses[0][1]) for guesses in work.guesses[:count]]),
         )
 
-    def _match(self, tokens: Sequence[int]) -> NgramMatch | None:
-        if self.ngrams is None:
-            return None
-        self.ngrams.sync(tokens)
-        return self.ngrams.match(tokens[-LONGEST_MATCH:])
-
-    def _alignment(self, tokens: Sequence[int]) -> Alignment | None:
-        return self.window.alignment(tokens) if self.window is not None else None
-
     def _only_copies(self, grammar: GrammarState | None) -> bool:
         """Whether nothing else would say anything in this round: then it is over before it has begun."""
         if self.other_vocabulary is not None or (self.forced is not None and grammar is not None):
@@ -130,7 +116,8 @@ class CombinedDraft(Ledger):
         right = next((depth for depth in range(seen) if said[depth][0][0] != written[depth]), seen)
         one = self.costs.kept(last.start)[1]
         accepted = min(right, last.length)
-        saved = (accepted * one - last.costs[last.length + 1] + one - last.took_ms) / one
+        again = self.costs.again_ms if right < last.length else 0.0
+        saved = (accepted * one - last.costs[last.length + 1] + one - last.took_ms - again) / one
         if last.asleep and right == len(written) < last.length and not self.guard.wakes(saved):
             self._last = last
             return
@@ -144,15 +131,4 @@ class CombinedDraft(Ledger):
         if last.asleep:
             self.guard.missed(saved)
         else:
-            self.guard.learn(saved, last.alignment is not None)
-
-
-def _says(alignment: Alignment | None) -> bool:
-    return alignment is not None and alignment.guess() is not None
-
-
-def _long_repeat(match: NgramMatch | None, alignment: Alignment | None) -> bool:
-    """Whether the text repeats another one for so long that it is nearly sure to go on."""
-    if alignment is not None and alignment.run >= WAKES_FROM:
-        return True
-    return match is not None and match.agreed and match.length >= WAKES_FROM
+            self.guard.learn(saved, any(each.repeats_whole for each in last.followers))

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from time import perf_counter
 
 from codespec.draft.acceptance import Acceptance
+from codespec.draft.copying import CopyingSource
 from codespec.draft.costs import RunningCosts
 from codespec.draft.draft_budget import ConfidenceSpread, SavingTrust, SpendingGuard
 from codespec.draft.forced import ForcedDraft
 from codespec.draft.model import ModelDraft
-from codespec.draft.ngram import NgramDraft
-from codespec.draft.window.window_draft import WindowDraft
 from codespec.protocols import Draft
 
 
@@ -28,9 +27,10 @@ class Ledger:
     Args:
         costs: of the target, including what the choice of its tokens takes.
         acceptance: how often each kind of guess is right.
-        ngrams, model, forced, window: None leaves a source out.
-        other_vocabulary: a draft that cannot be asked token by token, in place of `model`; it proposes where n-grams do
-            not.
+        copying: the sources that copy, see ``sources``.
+        model, forced: None leaves a source out.
+        other_vocabulary: a draft that cannot be asked token by token, in place of `model`; it proposes where nothing is
+            copied.
         model_costs: of the model's passes.
         end_tokens: tokens after which there is nothing to propose.
         clock: in seconds.
@@ -40,18 +40,16 @@ class Ledger:
         self,
         costs: RunningCosts,
         acceptance: Acceptance,
-        ngrams: NgramDraft | None = None,
+        copying: Sequence[CopyingSource] = (),
         model: ModelDraft | None = None,
         forced: ForcedDraft | None = None,
         other_vocabulary: Draft | None = None,
         model_costs: RunningCosts | None = None,
         end_tokens: frozenset[int] = frozenset(),
         clock: Callable[[], float] = perf_counter,
-        window: WindowDraft | None = None,
     ) -> None:
         self.costs, self.acceptance = costs, acceptance
-        self.ngrams, self.model, self.forced, self.other_vocabulary = ngrams, model, forced, other_vocabulary
-        self.window = window
+        self.copying, self.model, self.forced, self.other_vocabulary = copying, model, forced, other_vocabulary
         self.model_costs = model_costs or RunningCosts()
         self.end_tokens = end_tokens
         self.clock = clock

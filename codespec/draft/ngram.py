@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice, pairwise
 
+from codespec.draft.acceptance import ngram_bin
+from codespec.draft.copying import Guess
 from codespec.draft.sequence import common_prefix
 from codespec.protocols import GrammarState, Proposal, Sampler
 
@@ -27,6 +29,8 @@ SURE_FOLLOWING = 4
 GENERATED = 4_096
 """Tokens of earlier generations that are kept."""
 
+SURE_MATCH = 10
+"""Tokens of a match, all others agreeing, from which on it is nearly certain to go on."""
 BREAK = -1
 """Between two texts of an index; no token."""
 
@@ -203,6 +207,12 @@ class NgramDraft:
             self._synced[before:] = tokens[before:]
         self._text.extend(tokens[before:])
 
+    def follow(self, tokens: Sequence[int]) -> NgramFollower | None:
+        """As ``CopyingSource.follow``."""
+        self.sync(tokens)
+        match = self.match(tokens[-LONGEST_MATCH:])
+        return NgramFollower(self, tokens[-LONGEST_MATCH:], match) if match is not None else None
+
     def match(self, tail: Sequence[int]) -> NgramMatch | None:
         """The longest match of the end of ``tail``, the most recent of equals, generated ones before the text's own."""
         if len(tail) < GRAM:
@@ -249,3 +259,43 @@ class NgramDraft:
         if grammar is not None:
             count = grammar.accept(predicted[:count])
         return Proposal(tuple(predicted[:count]), source=self.source)
+
+
+class NgramFollower:
+    """What followed at a match, and at another one where the proposal leaves that; see ``copying.Follower``."""
+
+    repeats_whole = False
+
+    def __init__(self, ngrams: NgramDraft, tail: Sequence[int], match: NgramMatch) -> None:
+        self._ngrams, self._tail = ngrams, list(tail)
+        self._match: NgramMatch | None = match
+        self._predicted = match.run(LONGEST_PROPOSAL)
+        self._at = 0
+
+    def guess(self) -> Guess | None:
+        """As ``Follower.guess``."""
+        if self._match is None or self._at >= len(self._predicted):
+            return None
+        kind = "ngram" if self._match.agreed else "ngram-split"
+        return self._predicted[self._at], (kind, ngram_bin(self._match.length + self._at))
+
+    def step(self, token: int) -> None:
+        """As ``Follower.step``."""
+        if self._match is None:
+            return
+        self._tail.append(token)
+        if self._at < len(self._predicted) and self._predicted[self._at] == token:
+            self._at += 1
+            return
+        self._match = self._ngrams.match(self._tail[-LONGEST_MATCH:])
+        self._predicted = self._match.run(LONGEST_PROPOSAL) if self._match is not None else []
+        self._at = 0
+
+    def refused(self, kept: Sequence[int]) -> None:
+        """Says nothing more: what is refused would come again."""
+        self._match = None
+
+    @property
+    def is_sure(self) -> bool:
+        """As ``Follower.is_sure``."""
+        return self._match is not None and self._match.agreed and self._match.length >= SURE_MATCH

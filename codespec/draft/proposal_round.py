@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from codespec.draft.acceptance import GuessKind, beside, contested, model_bin, ngram_bin
+from codespec.draft.acceptance import GuessKind, beside, contested, model_bin
+from codespec.draft.copying import Follower, Guess
 from codespec.draft.costs import LONGEST
 from codespec.draft.draft_budget import ExpectedSaving
 from codespec.draft.draft_length import FixedLength
 from codespec.draft.ledger import Ledger
-from codespec.draft.ngram import LONGEST_MATCH, NgramMatch
-from codespec.draft.window.alignment import Alignment
 from codespec.protocols import CodespecError, Distribution, Draft, GrammarState, Pick, Sampler
 
 AHEAD = 8
@@ -30,9 +29,6 @@ _SEES = 0.5  # of an n-gram's errors a model is assumed to see
 _OTHER_VOCABULARY: GuessKind = ("foreign", 4)  # the name under which profiles on disks have it
 _FORCED: GuessKind = ("forced", 0)
 
-Guess = tuple[int, GuessKind]
-"""A token and what kind of guess it is."""
-
 
 class ProposalRound:
     """A proposal while it is put together, and afterwards what is needed to learn from its outcome."""
@@ -43,8 +39,7 @@ class ProposalRound:
         tokens: Sequence[int],
         grammar: GrammarState | None,
         sampler: Sampler,
-        match: NgramMatch | None,
-        alignment: Alignment | None,
+        followers: Sequence[Follower],
         began: float,
     ) -> None:
         self.began = began
@@ -52,7 +47,7 @@ class ProposalRound:
         self.rejection = sampler.rejection
         self.text = list(tokens)  # and what is proposed
         self.start = len(self.text)
-        self.costs = ledger.costs.at(self.start)
+        self.costs, self.again_ms = ledger.costs.at(self.start), ledger.costs.again_ms
         # For each token of the proposal what was said there, the proposed one first, and what it was drawn from.
         self.guesses: list[list[Guess]] = []
         self.probabilities: list[Distribution | None] = []
@@ -67,9 +62,7 @@ class ProposalRound:
         self._kept: int | None = None
         self._model_costs: Sequence[float] = ()
         self.passes: list[tuple[int, float]] = []  # of the model: tokens, milliseconds
-        self.alignment = alignment  # with the window, at the end of the proposal
-        self._alignment = alignment.copy() if alignment is not None and grammar is not None else None
-        self._follow(match)
+        self.followers = followers  # of the sources that copy, at the end of the proposal
         self.forced: list[int] = []
         self.asked: ExpectedSaving | None = None
         self.asked_other_vocabulary = False
@@ -127,17 +120,10 @@ class ProposalRound:
         del self.text[self.start + kept :], self.guesses[kept:], self.probabilities[kept:], self.expected[kept + 1 :]
         self.product = self.expected[-1] - self.expected[-2] if kept else 1.0
         self.best = self._best_length()
-        self._follow(None)
-        self._align_anew()
+        for each in self.followers:
+            each.refused(self.tokens)
         self.forced = []
         return False
-
-    def _align_anew(self) -> None:
-        """Stand again where the proposal ends that was cut off."""
-        if self._alignment is not None:
-            self.alignment = self._alignment.copy()
-            for token in self.tokens:
-                self.alignment.step(token)
 
     def best_length(self) -> int:
         """The length of the proposal with the most expected tokens per millisecond."""
@@ -145,11 +131,16 @@ class ProposalRound:
         return self._best_length()
 
     def _best_length(self) -> int:
-        rates = [tokens / (cost + self.spent) for tokens, cost in zip(self.expected, self.costs[1:], strict=False)]
+        rates = [self._rate(length) for length in range(len(self.expected))]
         return rates.index(max(rates))
 
     def _rate(self, length: int) -> float:
-        return self.expected[length] / (self.costs[length + 1] + self.spent)
+        return self.expected[length] / (self._ms(length) + self.spent)
+
+    def _ms(self, length: int) -> float:
+        """What a proposal of this length takes: its pass, and to decode a part of it again if it is rejected."""
+        whole = self.expected[length] - self.expected[length - 1] if length else 1.0
+        return self.costs[length + 1] + (1 - whole) * self.again_ms
 
     def spent_ms(self) -> float:
         """Milliseconds of this round so far."""
@@ -186,29 +177,14 @@ class ProposalRound:
         return not self._agreed() or self._ask_model([] if self.rejection else copied)
 
     def _copied_guesses(self) -> list[Guess]:
-        """What the window and an n-gram say comes next, the likelier first."""
-        said = self.alignment.guess() if self.alignment is not None else None
-        ngram = self._ngram_guess()
-        if said is None:
-            return [] if ngram is None else [ngram]
-        if ngram is None:
-            return [said]
-        one, other = (said, ngram) if said[0] == ngram[0] else [(guess[0], beside(guess[1])) for guess in (said, ngram)]
+        """What is copied next, the likeliest first."""
+        said = [guess for each in self.followers if (guess := each.guess()) is not None]
+        if len(said) < 2:
+            return said
+        if any(token != said[0][0] for token, _ in said):
+            said = [(token, beside(kind)) for token, kind in said]
         depth, acceptance = len(self.guesses), self.ledger.acceptance
-        return [one, other] if acceptance.chance(one[1], depth) >= acceptance.chance(other[1], depth) else [other, one]
-
-    def _ngram_guess(self) -> Guess | None:
-        ahead = len(self.guesses) - self.matched
-        if self.match is None or ahead >= len(self.predicted):
-            return None
-        source = "ngram" if self.match.agreed else "ngram-split"
-        return self.predicted[ahead], (source, ngram_bin(self.match.length + ahead))
-
-    def _follow(self, match: NgramMatch | None) -> None:
-        """Guess from here on what followed at ``match``."""
-        self.match = match
-        self.matched = len(self.guesses)
-        self.predicted = match.run(LONGEST - 1 - self.matched) if match is not None else []
+        return sorted(said, key=lambda guess: acceptance.chance(guess[1], depth), reverse=True)
 
     def _append(self, guesses: list[Guess], probabilities: Distribution | None = None) -> bool:
         """Append the first of ``guesses``, which the grammar may still refuse."""
@@ -221,13 +197,8 @@ class ProposalRound:
         self.expected.append(self.expected[-1] + self.product)
         if self._rate(depth + 1) > self._rate(self.best):
             self.best = depth + 1
-        if self.alignment is not None:
-            self.alignment.step(token)
-        if self.match is not None:
-            ahead = depth - self.matched
-            if ahead >= len(self.predicted) or self.predicted[ahead] != token:
-                ngrams = self.ledger.ngrams
-                self._follow(ngrams.match(self.text[-LONGEST_MATCH:]) if ngrams is not None else None)
+        for each in self.followers:
+            each.step(token)
         return True
 
     def _model_may_pay(self) -> bool:
@@ -282,11 +253,11 @@ class ProposalRound:
         worth = 0.0
         for share, chance in groups:
             gained, product, most = before, self.product, 0.0
-            spent = self.costs[self.best + 1]  # what is saved by, less what further tokens take
+            spent = self._ms(self.best)  # what is saved by, less what further tokens take
             for cost in ahead:
                 product *= chance
                 gained += product
-                most = max(most, gained * token_ms - cost + spent)
+                most = max(most, gained * token_ms - cost - (1 - product) * self.again_ms + spent)
                 spent -= step
             worth += share * most
         return worth, rate
@@ -332,11 +303,11 @@ class ProposalRound:
         """How many more tokens of one chance are expected to pay most; 0 is none."""
         depth = len(self.guesses)
         gained, product = self.expected[-1], self.product
-        rates = [max(tokens / self.costs[n + 1] for n, tokens in enumerate(self.expected))]
+        rates = [max(tokens / self._ms(n) for n, tokens in enumerate(self.expected))]
         for m in range(1, min(2 * AHEAD, LONGEST - 1 - depth) + 1):
             product *= chance
             gained += product
-            rates.append(gained / self.costs[depth + 1 + m])
+            rates.append(gained / (self.costs[depth + 1 + m] + (1 - product) * self.again_ms))
         return rates.index(max(rates))
 
     def _pick(self) -> Pick | None:

@@ -18,6 +18,7 @@ from codespec.draft.model import ModelDraft
 from codespec.draft.ngram import NgramDraft
 from codespec.draft.other_vocabulary import OtherVocabularyDraft, other_vocabulary_note
 from codespec.draft.retokenize import cut_alike
+from codespec.draft.sources import COPYING
 from codespec.draft.storage.profiles import Profiles
 from codespec.draft.vocabulary_mapping import ResizedVocabularyTarget, TrimmedVocabularyTarget
 from codespec.draft.window.window_draft import WindowDraft
@@ -36,7 +37,7 @@ from codespec.models.registry import find_draft, first_difference, text_hash, vo
 from codespec.models.trimmed import NONE, targets_tokens
 from codespec.protocols import CodespecError, Draft, Target
 
-SOURCES = frozenset({"forced", "window", "ngram", "model"})
+SOURCES = frozenset({"forced", "model", *COPYING})
 
 DRAFTS_BYTES = 2 << 30
 """Memory that the draft models of one target take at most."""
@@ -124,8 +125,11 @@ class Drafts:
         self._profiles, self._wrap, self._clock = profiles, wrap, clock
         self._target_costs = costs
         self.costs = costs.running
-        self.ngrams = NgramDraft()
-        self.window = WindowDraft(self._vocabulary)
+        self._copying = {name: make(self._vocabulary) for name, make in COPYING.items()}
+        ngrams, window = self._copying["ngram"], self._copying["window"]
+        assert isinstance(ngrams, NgramDraft)
+        assert isinstance(window, WindowDraft)
+        self.ngrams, self.window = ngrams, window
         self.sources = SOURCES
         self.chosen: Path | None = None
         self.notes: list[str] = []
@@ -274,14 +278,13 @@ class Drafts:
             found = self._combined[key] = CombinedDraft(
                 self.costs,
                 self._calibration().of(kind),
-                ngrams=self.ngrams if "ngram" in sources else None,
+                [source for name, source in self._copying.items() if name in sources],
                 model=model if "model" in sources and isinstance(model, ModelDraft) else None,
                 other_vocabulary=model if "model" in sources and isinstance(model, OtherVocabularyDraft) else None,
                 forced=self._forced if "forced" in sources else None,
                 model_costs=loaded.running if loaded is not None else None,
                 end_tokens=self._vocabulary.end_tokens,
                 clock=self._clock,
-                window=self.window if "window" in sources else None,
             )
         return found
 

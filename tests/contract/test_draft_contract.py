@@ -46,12 +46,11 @@ def combined(model: ModelDraft | None, window: WindowDraft | None = None) -> Com
     return CombinedDraft(
         RunningCosts(),
         Acceptance(),
-        NgramDraft(),
+        [*([window] if window is not None else []), NgramDraft()],
         model,
         ForcedDraft(VOCABULARY),
         end_tokens=VOCABULARY.end_tokens,
         clock=lambda: 0.0,
-        window=window,
     )
 
 

@@ -39,7 +39,7 @@ def propose(draft: CombinedDraft, tokens: Sequence[int], limit: int = LONGEST) -
 
 def walked(costs: CostCurve, text: Sequence[int], start: int = 12) -> list[int]:
     """Lengths of the proposals along a text that is decoded as proposed and accepted."""
-    draft = CombinedDraft(RunningCosts(costs), Acceptance(), NgramDraft(), clock=lambda: 0.0)
+    draft = CombinedDraft(RunningCosts(costs), Acceptance(), [NgramDraft()], clock=lambda: 0.0)
     lengths, at = [], start
     while at < len(text) - LONGEST:
         proposal = propose(draft, text[:at])
@@ -78,7 +78,7 @@ def test_text_that_never_repeats_as_it_did_is_left_alone() -> None:
 
 def test_learning_stops_at_the_first_wrong_guess() -> None:
     acceptance = Acceptance()
-    draft = CombinedDraft(RunningCosts(FLAT), acceptance, NgramDraft(), clock=lambda: 0.0)
+    draft = CombinedDraft(RunningCosts(FLAT), acceptance, [NgramDraft()], clock=lambda: 0.0)
     text = [1, 2, 3, 4, 5, 6, 1, 2]
     assert propose(draft, text).tokens[:4] == (3, 4, 5, 6)
     draft.learn([*text, 3, 9, 5, 6])
@@ -88,7 +88,7 @@ def test_learning_stops_at_the_first_wrong_guess() -> None:
 
 def test_another_text_teaches_nothing() -> None:
     acceptance = Acceptance()
-    draft = CombinedDraft(RunningCosts(FLAT), acceptance, NgramDraft(), clock=lambda: 0.0)
+    draft = CombinedDraft(RunningCosts(FLAT), acceptance, [NgramDraft()], clock=lambda: 0.0)
     propose(draft, [1, 2, 3, 4, 5, 6, 1, 2])
     draft.learn([7, 7, 7, 7, 7, 7, 7, 7, 3, 4])
     assert acceptance.as_json() == []
@@ -178,7 +178,7 @@ def test_a_guard_tells_what_ends_its_sleep() -> None:
 
 def asleep(text: Sequence[int]) -> CombinedDraft:
     """A draft that costs have put to sleep, at the end of a text."""
-    draft = CombinedDraft(RunningCosts(FLAT), Acceptance(), NgramDraft(), clock=lambda: 0.0)
+    draft = CombinedDraft(RunningCosts(FLAT), Acceptance(), [NgramDraft()], clock=lambda: 0.0)
     while not draft.guard.asleep():
         draft.guard.learn(-0.5)
     assert propose(draft, text).tokens == ()
@@ -268,7 +268,7 @@ class CountedGrammar(SetGrammar):
 
 def test_a_run_of_tokens_is_one_question_to_the_grammar() -> None:
     grammar = CountedGrammar([dict.fromkeys(range(9), 0)], frozenset(), END)
-    draft = CombinedDraft(RunningCosts(FLAT), Acceptance(), NgramDraft(), clock=lambda: 0.0)
+    draft = CombinedDraft(RunningCosts(FLAT), Acceptance(), [NgramDraft()], clock=lambda: 0.0)
     proposal = draft.propose([1, 2, 3, 4, 5, 6, 1, 2], grammar, SAMPLER, lambda _: True)
     assert proposal.tokens[:4] == (3, 4, 5, 6)
     assert grammar.accepts == 1
@@ -287,7 +287,7 @@ def test_where_the_grammar_refuses_an_ngram_the_model_goes_on(sampler: LogitSamp
         draft = CombinedDraft(
             RunningCosts(FLAT),
             Acceptance({("ngram", 0, -1): (900.0, 900.0), ("ngram", 1, -1): (900.0, 900.0)}),
-            NgramDraft(),
+            [NgramDraft()],
             model=own,
             model_costs=RunningCosts(curve(*(0.1 + 0.01 * n for n in range(LONGEST)))),
             clock=lambda: 0.0,

@@ -113,9 +113,15 @@ def random_speculator(rng: np.random.Generator, case: Case, text: Sequence[int])
         wrong_draft([*text, 2, 2], vocabulary),
         FakeDraft(lambda tokens: text[len(tokens) :], fail_at={2}),
         # No clock: how much is proposed follows the time, and a case is to be the same each time.
-        CombinedDraft(RunningCosts(), Acceptance(), NgramDraft(), model, end_tokens=case.end_tokens, clock=lambda: 0.0),
         CombinedDraft(
-            RunningCosts(), Acceptance(), NgramDraft(), other_vocabulary=random_draft(vocabulary, 6), clock=lambda: 0.0
+            RunningCosts(), Acceptance(), [NgramDraft()], model, end_tokens=case.end_tokens, clock=lambda: 0.0
+        ),
+        CombinedDraft(
+            RunningCosts(),
+            Acceptance(),
+            [NgramDraft()],
+            other_vocabulary=random_draft(vocabulary, 6),
+            clock=lambda: 0.0,
         ),
     ]
     return drafts[int(rng.integers(len(drafts)))]

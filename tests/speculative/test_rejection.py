@@ -161,7 +161,7 @@ def random_draft(rng: np.random.Generator, table: Table, n_ctx: int) -> Callable
         lambda: LawDraft(size, seed),
         lambda: LawDraft(size, seed, certain=True),
         # Its decisions must not depend on the time here: every outcome is played again and again.
-        lambda: CombinedDraft(RunningCosts(), Acceptance(), NgramDraft(), model(), clock=lambda: 0.0),
+        lambda: CombinedDraft(RunningCosts(), Acceptance(), [NgramDraft()], model(), clock=lambda: 0.0),
         lambda: CombinedDraft(RunningCosts(), Acceptance(), other_vocabulary=FakeDraft(guess), clock=lambda: 0.0),
         lambda: None,
     ]

@@ -13,6 +13,8 @@ from codespec.draft.window.window_text import WindowText
 from codespec.protocols import GrammarState, Proposal, Sampler, TokenChange, Vocabulary
 
 LONGEST_PROPOSAL = 64
+SURE_RUN = 10
+"""Tokens in a row that came as the window has them, from which on the next ones are nearly certain."""
 
 _NOT_THE_SAME = 0.99
 _AROUND = 8  # tokens before and after a difference that a change may take from
@@ -49,6 +51,11 @@ class WindowDraft:
             texts = spelled(self._vocabulary, old), spelled(self._vocabulary, new)
             self._changes += changes_between(*texts)
             self._lines += [ChangedLine(*pair) for pair in changed_lines(*texts)]
+
+    def follow(self, tokens: Sequence[int]) -> WindowFollower | None:
+        """As ``CopyingSource.follow``."""
+        alignment = self.alignment(tokens)
+        return WindowFollower(alignment) if alignment is not None else None
 
     def alignment(self, tokens: Sequence[int]) -> Alignment | None:
         """Where ``tokens``, prompt included, stand in the window: a copy to look ahead with; None without a window."""
@@ -159,3 +166,29 @@ class _FollowedText:
                 if expected is not None:
                     self._places.setdefault(*expected)
             place += len(text)
+
+
+class WindowFollower:
+    """What comes next in the window; see ``copying.Follower``."""
+
+    repeats_whole = True
+
+    def __init__(self, alignment: Alignment) -> None:
+        self._begin, self._alignment = alignment.copy(), alignment
+        self.guess = alignment.guess
+
+    def step(self, token: int) -> None:
+        """As ``Follower.step``."""
+        self._alignment.step(token)
+
+    def refused(self, kept: Sequence[int]) -> None:
+        """As ``Follower.refused``."""
+        self._alignment = self._begin.copy()
+        self.guess = self._alignment.guess
+        for token in kept:
+            self._alignment.step(token)
+
+    @property
+    def is_sure(self) -> bool:
+        """As ``Follower.is_sure``."""
+        return self._alignment.run >= SURE_RUN
