@@ -38,12 +38,19 @@ def run_latency(options: argparse.Namespace) -> int:
     return run(plan, settings, progress())
 
 
+def run_plan(options: argparse.Namespace) -> int:
+    """``python -m benchmarks plan``."""
+    from benchmarks.capacity.plan import run_plan as run
+
+    return run(options)
+
+
 def run_capacity(options: argparse.Namespace) -> int:
     """``python -m benchmarks capacity``."""
     from benchmarks.capacity.capacity import Plan, run
+    from benchmarks.capacity.plan import read_curve
+    from benchmarks.capacity.sessions import Work
     from benchmarks.progress import progress
-    from codespec.capacity.sessions import Work
-    from codespec.cli.plan import read_curve
     from codespec.models.registry import find_target
 
     work = Work(options.prompt, 1, options.answer, memory=0.0, debounce_ms=options.debounce, prefill=False)
@@ -333,6 +340,7 @@ def run_fetch(options: argparse.Namespace) -> int:
 COMMANDS = {
     "compare": run_compare,
     "fetch": run_fetch,
+    "plan": run_plan,
     "capacity": run_capacity,
     "latency": run_latency,
     "quality": run_quality,

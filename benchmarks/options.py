@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from benchmarks.capacity.options import add_capacity, add_plan
 from benchmarks.completion_options import add_infill, add_typing
-from codespec.cli.option_values import LONGEST_PROPOSAL, developers, not_negative, positive, whole
+from codespec.cli.option_values import LONGEST_PROPOSAL, not_negative, positive, whole
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -39,7 +40,8 @@ def build_parser() -> argparse.ArgumentParser:
     learning.set_defaults(command="learning")
     _add_round_trips(actions)
     _add_latency(actions)
-    _add_capacity(actions)
+    add_plan(actions)
+    add_capacity(actions)
     _add_quality(actions)
     add_infill(actions)
     add_typing(actions)
@@ -201,27 +203,6 @@ def _add_latency(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -
     parser.add_argument("--seed", type=whole, default=1, metavar="N", help="of insertions and pauses (default: 1)")
     parser.add_argument("--out", type=Path, metavar="DIR", help="write latency.json and latency.svg there")
     parser.set_defaults(command="latency")
-
-
-def _add_capacity(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = actions.add_parser("capacity", help="what `codespec plan` predicts against a real llama-server")
-    parser.add_argument("--llama-server", type=Path, required=True, metavar="PATH", help="its binary")
-    parser.add_argument("--target", metavar="NAME|PATH", default=None, help="target model (default: embedded)")
-    parser.add_argument(
-        "--clients", type=developers, default=(1, 2, 4, 8), metavar="N,N…", help="developers (default: 1,2,4,8)"
-    )
-    parser.add_argument("--slots", type=positive, default=4, metavar="N", help="of the server (default: 4)")
-    parser.add_argument("--threads", type=positive, default=1, metavar="N", help="of the server (default: 1)")
-    parser.add_argument("--seconds", type=positive, default=30, metavar="S", help="of each run (default: 30)")
-    parser.add_argument("--repeats", type=positive, default=3, metavar="N", help="with other keys (default: 3)")
-    parser.add_argument("--prompt", type=positive, default=150, metavar="N", help="tokens (default: 150)")
-    parser.add_argument("--answer", type=positive, default=16, metavar="N", help="tokens, on average (default: 16)")
-    parser.add_argument("--debounce", type=not_negative, default=75, metavar="MS", help="(default: 75)")
-    parser.add_argument("--spin", type=positive, default=None, metavar="N", help="GOMP_SPINCOUNT of the server")
-    parser.add_argument("--curve", type=Path, metavar="FILE", help="predict from this cost curve, not the server's own")
-    parser.add_argument("--seed", type=whole, default=1, metavar="N", help="of keys and answers (default: 1)")
-    parser.add_argument("--out", type=Path, metavar="DIR", help="write capacity.json there")
-    parser.set_defaults(command="capacity")
 
 
 def _add_quality(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -1,1 +1,1 @@
-"""How far `codespec plan` is from a real engine."""
+"""How far `python -m benchmarks plan` is from a real engine."""

@@ -1,4 +1,4 @@
-"""``python -m benchmarks capacity``: what ``codespec plan`` predicts against what a real ``llama-server`` does.
+"""``python -m benchmarks capacity``: what ``plan`` predicts against what a real ``llama-server`` does.
 
 The same developers press the same keys at the same times in the simulation and in front of the server. The server's
 costs are measured through it before and after each run, on its otherwise idle slots, so that a machine that others use,
@@ -17,12 +17,12 @@ from time import perf_counter
 from typing import Any
 
 from benchmarks.capacity.clients import LONGEST_ANSWER, TYPED, ask, body, type_keys
+from benchmarks.capacity.planning import SHARES
+from benchmarks.capacity.sessions import Work, draw
+from benchmarks.capacity.simulation import EngineSettings, pass_costs, simulate
+from benchmarks.capacity.waits import Waits, percentiles, together
 from benchmarks.decode.llama_cpp import environment
 from benchmarks.llama_server import Server
-from codespec.capacity.planning import SHARES
-from codespec.capacity.sessions import Work, draw
-from codespec.capacity.simulation import EngineSettings, pass_costs, simulate
-from codespec.capacity.waits import Waits, percentiles, together
 from codespec.draft.costs import CostCurve
 from codespec.errors import CodespecError
 

@@ -1,4 +1,4 @@
-"""Developers who press the keys of ``codespec.capacity.sessions.draw`` in real time, before a real ``llama-server``.
+"""Developers who press the keys of ``benchmarks.capacity.sessions.draw`` in real time, before a real ``llama-server``.
 
 They send what codespec sends to a streaming engine: ``/completion`` with token ids, ``stream`` and ``cache_prompt``,
 over one connection from the request to the last token, which is closed when the next key comes.
@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
-from codespec.capacity.sessions import Keys, Work
-from codespec.capacity.simulation import WARM_UP
-from codespec.capacity.waits import Waits
+from benchmarks.capacity.sessions import Keys, Work
+from benchmarks.capacity.simulation import WARM_UP
+from benchmarks.capacity.waits import Waits
 from codespec.errors import CodespecError
 
 TYPED = 200

@@ -13,13 +13,13 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from benchmarks import plot
 from benchmarks.decode import peers as decode_peers
 from benchmarks.decode import trace
 from benchmarks.decode.decode import ARMS, Bench, Measured, Options, load_curve, measure_all, per_token, summarize
 from benchmarks.decode.prompts import OF_ANY_LANGUAGE, SETS
 from benchmarks.disturbance import Disturbance
 from benchmarks.progress import progress
-from codespec import plot
 from codespec.cli.options import version
 from codespec.cli.show import text_of
 from codespec.draft.costs import CostCurve

@@ -77,7 +77,7 @@ def run(names: Sequence[str], vocabularies: Sequence[Path], out: Path | None, pe
                 rows += measure_all(name, path, model, tokenizer, peers)
     print(table(rows))
     if out is not None:
-        from codespec.plot import bars
+        from benchmarks.plot import bars
 
         out.mkdir(parents=True, exist_ok=True)
         (out / "grammar.json").write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n", "utf-8")

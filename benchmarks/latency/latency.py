@@ -19,6 +19,8 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+from benchmarks import plot
+from benchmarks.capacity.sessions import BETWEEN_S, KEY_MS, KEY_SIGMA, LAST_WAIT_S
 from benchmarks.decode.llama_cpp import environment
 from benchmarks.latency.client import EditorClient
 from benchmarks.latency.figures import KINDS, SHARES, Log, figures, on_the_same_keys
@@ -26,8 +28,6 @@ from benchmarks.latency.fim_order import order_of, with_order
 from benchmarks.latency.llama_vim import N_PREDICT, LlamaVim
 from benchmarks.latency.typing import Press, Session, sessions, type_sessions, units
 from benchmarks.llama_server import Server
-from codespec import plot
-from codespec.capacity.sessions import BETWEEN_S, KEY_MS, KEY_SIGMA, LAST_WAIT_S
 from codespec.models.registry import find_target
 from codespec.protocols import CodespecError
 

@@ -1,6 +1,6 @@
 """Typing sessions: insertions from the history of a repository, typed key by key at a typist's pace.
 
-The pauses are those of ``codespec.capacity.sessions.Pauses``. A line's indentation comes with the line end, as editors
+The pauses are those of ``benchmarks.capacity.sessions``. A line's indentation comes with the line end, as editors
 write it. What is inserted is typed into a line of its own, which the typist has opened.
 Whoever types the same sessions with the same seed presses the same keys at the same times.
 """
@@ -18,7 +18,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Protocol
 
-from codespec.capacity.sessions import BETWEEN_S, LAST_WAIT_S, LONGEST, SHORTEST, Pauses
+from benchmarks.capacity.sessions import BETWEEN_S, LAST_WAIT_S, LONGEST, SHORTEST, Pauses
 from codespec.languages import Language, by_path
 from codespec.protocols import CodespecError
 

@@ -20,10 +20,10 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, cast
 
+from benchmarks.capacity.sessions import LONGEST, SHORTEST
 from benchmarks.latency.typing import Session, sessions
 from benchmarks.quality.bare_target import Prompted, said
 from benchmarks.quality.judges import JUDGED, Judge, judge_of
-from codespec.capacity.sessions import LONGEST, SHORTEST
 from codespec.completion.completer import Completer
 from codespec.completion.request import Completion, Request
 from codespec.config import Config

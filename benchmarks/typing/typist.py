@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol
 
+from benchmarks.capacity.sessions import KEY_MS, KEY_SIGMA
 from benchmarks.latency.typing import key_presses
 from benchmarks.typing.passages import Passage
 from benchmarks.typing.verdicts import Verdict, is_flicker, verdict
-from codespec.capacity.sessions import KEY_MS, KEY_SIGMA
 
 REST_S = 1.6
 """A pause in which a person looks at what is shown."""

@@ -122,13 +122,6 @@ def run_profile(options: argparse.Namespace) -> int:
     )
 
 
-def run_plan(options: argparse.Namespace) -> int:
-    """``codespec plan``."""
-    from codespec.cli.plan import run_plan as run
-
-    return run(options)
-
-
 def run_train(options: argparse.Namespace) -> int:
     """``codespec train``."""
     try:
@@ -186,7 +179,6 @@ COMMANDS = {
     "models suggest": run_models_suggest,
     "learnt clear": run_learnt_clear,
     "learnt list": run_learnt_list,
-    "plan": run_plan,
     "profile": run_profile,
     "train": run_train,
 }

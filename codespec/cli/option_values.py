@@ -6,7 +6,6 @@ import argparse
 
 LONGEST_PROPOSAL = 32
 """The longest proposal that may be asked for, in tokens."""
-MOST_DEVELOPERS = 100_000
 
 
 def whole(text: str) -> int:
@@ -55,25 +54,6 @@ def share(text: str) -> float:
     if not 0 <= value <= 1:
         raise argparse.ArgumentTypeError("must be between 0 and 1")
     return value
-
-
-def above_zero(text: str) -> float:
-    """A number above 0."""
-    value = number(text)
-    if not 0 < value < float("inf"):
-        raise argparse.ArgumentTypeError("must be above 0")
-    return value
-
-
-def developers(text: str) -> tuple[int, ...]:
-    """Numbers of developers with commas between, in order, each once."""
-    try:
-        found = tuple(sorted({int(part) for part in text.split(",")}))
-    except ValueError:
-        found = (0,)
-    if found[0] < 1 or found[-1] > MOST_DEVELOPERS:
-        raise argparse.ArgumentTypeError(f"give numbers from 1 to {MOST_DEVELOPERS:,}, such as 10,1000")
-    return found
 
 
 def sizes(text: str) -> tuple[int, ...]:

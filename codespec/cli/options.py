@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from codespec.cli.option_values import above_zero, count, developers, not_negative, positive, share, whole
+from codespec.cli.option_values import count, not_negative, positive, share, whole
 from codespec.cli.options_train import add_profile, add_train
 
 
@@ -26,7 +26,6 @@ def build_parser() -> argparse.ArgumentParser:
     _add_models(commands)
     _add_learnt(commands)
     add_profile(commands)
-    _add_plan(commands)
     add_train(commands)
     doctor = commands.add_parser("doctor", help="say what runs here and what is wrong with it")
     doctor.set_defaults(command="doctor")
@@ -131,23 +130,14 @@ def _add_generate(commands: argparse._SubParsersAction[argparse.ArgumentParser])
 
 def _add_serve(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser("serve", help="run the language server")
-    ways = parser.add_mutually_exclusive_group()
-    ways.add_argument("--stdio", action="store_true", help="over standard input and output (default)")
-    ways.add_argument("--tcp", metavar="[HOST:]PORT", type=_address, help="over TCP (default host: 127.0.0.1)")
-    ways.add_argument("--ws", metavar="[HOST:]PORT", type=_address, help="over a web socket (likewise)")
-    parser.add_argument(
-        "--token-file",
-        type=Path,
-        metavar="FILE",
-        help="what clients of --tcp and --ws must know (default: CODESPEC_TOKEN, or a new one, which is printed)",
-    )
+    parser.add_argument("--stdio", action="store_true", help="over standard input and output (default)")
     parser.add_argument(
         "--in-process", action="store_true", help="load the models in this process, not in one that all windows share"
     )
     group = parser.add_argument_group("clients that speak HTTP (OpenAI's API, llama-server's, Mistral's)")
     group.add_argument(
         "--http", metavar="[HOST:]PORT", type=_address,
-        help="answer them, alone or beside one of the ways above (default host: 127.0.0.1)",
+        help="answer them, alone or, with --stdio, beside the language server (default host: 127.0.0.1)",
     )  # fmt: skip
     group.add_argument(
         "--api-key-file", type=Path, metavar="FILE",
@@ -275,46 +265,3 @@ def _add_learnt(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         "--accepted", action="store_true", help="only accepted completions; without FOLDER those of all workspaces"
     )
     forget.set_defaults(command="learnt clear")
-
-
-def _add_plan(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser("plan", help="simulate how many replicas of an engine a team needs")
-    parser.add_argument(
-        "--developers", type=developers, required=True, metavar="N[,N…]", help="how many, 1 to 100,000 each"
-    )
-    parser.add_argument(
-        "--curve", type=Path, required=True, metavar="FILE", help="what passes cost: profile.json of `codespec profile`"
-    )
-    parser.add_argument(
-        "--within", type=above_zero, metavar="MS", help="find the replicas for which 95 %% have their answer in so long"
-    )
-    parser.add_argument(
-        "--engine", default="", metavar="KEY=VALUE,…",
-        help="slots (16), batch (2048 tokens), prefill (tokens/s), cache (64 prompts), draft (0), accepted (0), "
-        "draft_ms (0), sequence_ms (0), overhead_ms (1), late_cancel (0), replicas (1), gpus (1 each)",
-    )  # fmt: skip
-    group = parser.add_argument_group("developers and their completions")
-    group.add_argument(
-        "--active", type=share, default=1.0, metavar="SHARE", help="of them that type at one time (default: 1)"
-    )
-    group.add_argument("--prompt", type=positive, default=1500, metavar="N", help="tokens (default: 1500)")
-    group.add_argument(
-        "--reread", type=positive, default=2, metavar="N",
-        help="tokens of it that a key makes anew; with the prefix first, all of the suffix (default: 2)",
-    )  # fmt: skip
-    group.add_argument("--answer", type=positive, default=20, metavar="N", help="tokens, on average (default: 20)")
-    group.add_argument(
-        "--memory", type=share, default=0.5, metavar="SHARE",
-        help="of the keys that go on as the completion that is shown, which memory answers (default: 0.5)",
-    )  # fmt: skip
-    group.add_argument("--debounce", type=not_negative, default=75, metavar="MS", help="key to request (default: 75)")
-    group.add_argument(
-        "--no-prefill", dest="prefill", action="store_false", help="the engine reads nothing before the request"
-    )
-    parser.add_argument("--seed", type=count, default=1, metavar="N", help="same seed, same result (default: 1)")
-    parser.add_argument(
-        "--keys", type=positive, default=6000, metavar="N", help="simulated for each load of a replica (default: 6000)"
-    )
-    parser.add_argument("--out", type=Path, metavar="DIR", help="write plan.json and plan.svg there")
-    parser.add_argument("--json", action="store_true", help="print what plan.json holds")
-    parser.set_defaults(command="plan")

@@ -20,7 +20,7 @@ def add_profile(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     )  # fmt: skip
     parser.add_argument("--repeats", type=positive, metavar="N", help="(default: 3 to 20, by the model's speed)")
     parser.add_argument("--threads", type=positive, metavar="N", help="(default: settings, by the model's size)")
-    parser.add_argument("--out", type=Path, metavar="DIR", help="write profile.json, .svg and, with matplotlib, .png")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="write profile.json and, with matplotlib, .png")
     parser.add_argument("--json", action="store_true", help="print what profile.json holds")
     parser.set_defaults(command="profile")
 

@@ -19,7 +19,6 @@ from codespec.llama.devices import gpu_layers
 from codespec.llama.model import Model
 from codespec.llama.rpc import Servers
 from codespec.models.registry import find_draft, find_target
-from codespec.plot import Line, lines
 from codespec.protocols import CodespecError
 
 CONTEXTS = (0, 512, 2048)
@@ -228,24 +227,17 @@ def _tokens(count: int) -> str:
 
 
 def write(out: Path, result: dict[str, Any], profiles: Sequence[Profile]) -> None:
-    """``profile.json``, ``profile.svg`` and, where matplotlib is installed, ``profile.png``.
+    """``profile.json`` and, where matplotlib is installed, ``profile.png``.
 
     Raises:
         OSError: one cannot be written.
     """
     out.mkdir(parents=True, exist_ok=True)
     (out / "profile.json").write_text(json.dumps(result, indent=1) + "\n", "utf-8")
-    title = "Milliseconds of a pass, by tokens in the KV cache before it"
-    drawn: list[Line] = [
-        (f"{p.path.stem}, {context:,}", tuple(zip(p.curve.tokens, row, strict=True)), p.role == "draft")
-        for p in profiles
-        for context, row in zip(p.curve.contexts, p.curve.ms, strict=True)
-    ]
-    (out / "profile.svg").write_text(lines(title, "tokens of the pass", "ms", drawn), "utf-8")
-    _write_png(out / "profile.png", title, drawn)
+    _draw(out / "profile.png", profiles)
 
 
-def _write_png(path: Path, title: str, drawn: Sequence[Line]) -> None:
+def _draw(path: Path, profiles: Sequence[Profile]) -> None:
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
@@ -254,8 +246,16 @@ def _write_png(path: Path, title: str, drawn: Sequence[Line]) -> None:
     figure = Figure(figsize=(8, 4.5), layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.subplots()
-    for name, points, dashed in drawn:
-        axes.plot([x for x, _ in points], [y for _, y in points], "--" if dashed else "-", marker=".", label=name)
-    axes.set(title=title, xlabel="tokens of the pass", ylabel="ms", xlim=(0, None), ylim=(0, None))
+    for profile in profiles:
+        for context, row in zip(profile.curve.contexts, profile.curve.ms, strict=True):
+            style, name = "--" if profile.role == "draft" else "-", f"{profile.path.stem}, {context:,}"
+            axes.plot(profile.curve.tokens, row, style, marker=".", label=name)
+    axes.set(
+        title="Milliseconds of a pass, by tokens in the KV cache before it",
+        xlabel="tokens of the pass",
+        ylabel="ms",
+        xlim=(0, None),
+        ylim=(0, None),
+    )
     axes.legend()
     figure.savefig(path, dpi=150)

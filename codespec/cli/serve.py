@@ -29,7 +29,7 @@ RETRY_S = 2.0
 
 def run_serve(options: argparse.Namespace) -> int:
     """``codespec serve``."""
-    alone = options.http is not None and not (options.stdio or options.tcp or options.ws)
+    alone = options.http is not None and not options.stdio
     if not alone and (options.target is not None or options.exact):
         raise CodespecError("--target and --exact go with --http alone: a language server follows the settings")
     if options.http is None and (options.api_key_file is not None or options.http_cors):
@@ -46,10 +46,6 @@ def run_serve(options: argparse.Namespace) -> int:
         from codespec.lsp import serve
 
     return serve(
-        stdio=not (options.tcp or options.ws),
-        tcp=options.tcp,
-        ws=options.ws,
-        token_file=options.token_file,
         own=OwnModels() if options.in_process else None,
         beside=_beside(options) if options.http is not None else None,
     )

@@ -13,10 +13,8 @@ import codespec
 from codespec.llama.runtime import SPIN_COUNT
 from codespec.paths import cache_folder, keep_private, runtime_folder, short_folder
 
-PROTOCOL = 3
+PROTOCOL = 4
 """The version of the protocol in ``wire``."""
-
-TOKEN_VARIABLE = "CODESPEC_TOKEN"
 
 _SHAPING = ("CODESPEC_", "GGML_", "LLAMA_", "CUDA_", "HIP_", "OMP_", "GOMP_", "XDG_")
 """Prefixes of environment variables on which a model process or the place of its files depends."""
@@ -81,7 +79,6 @@ def version() -> str:
 
 def _digest() -> str:
     shaping = {name: value for name, value in os.environ.items() if name.startswith(_SHAPING)}
-    shaping.pop(TOKEN_VARIABLE, None)
     if shaping.get("GOMP_SPINCOUNT") == SPIN_COUNT:  # as every process has it, once it has imported what sets it
         del shaping["GOMP_SPINCOUNT"]
     told = [PROTOCOL, sys.executable, sys.version, *_source(), sorted(shaping.items())]

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import codespec
-from codespec.daemon.address import TOKEN_VARIABLE, Endpoint, endpoint
+from codespec.daemon.address import Endpoint, endpoint
 from codespec.daemon.priority import raise_priority_of
 from codespec.daemon.wire import Channel
 from codespec.exit_codes import ANSWER_IS_NO
@@ -200,9 +200,7 @@ def _environment() -> dict[str, str]:
     """This process's environment, with import paths made absolute."""
     root = str(Path(codespec.__file__).parents[1])
     paths = [str(Path(each).absolute()) for each in os.environ.get("PYTHONPATH", "").split(os.pathsep) if each]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(dict.fromkeys([root, *paths]))}
-    environment.pop(TOKEN_VARIABLE, None)
-    return environment
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(dict.fromkeys([root, *paths]))}
 
 
 def stop_model_process() -> bool:

@@ -1,8 +1,8 @@
 """``codespec train draft`` for a target in a GGUF file: texts, the target's lessons on them, a draft that learns those;
 and for a vocabulary alone, whose targets are not at hand: the texts say themselves what comes next.
 
-A run folder holds ``corpus.jsonl.gz``, ``manifest.json.gz``, ``lessons/``, ``checkpoint.pt``, ``log.jsonl`` and
-``loss.svg``, and ``tokens.npy`` where the draft is trimmed; an interrupted run goes on.
+A run folder holds ``corpus.jsonl.gz``, ``manifest.json.gz``, ``lessons/``, ``checkpoint.pt``, ``log.jsonl``,
+and ``tokens.npy`` where the draft is trimmed; an interrupted run goes on.
 """
 
 from __future__ import annotations

@@ -14,7 +14,6 @@ import torch
 
 from codespec.child_progress import LEARNS
 from codespec.models.info import ModelInfo
-from codespec.train import loss_plot
 from codespec.train.distilled import DistilledLoss
 from codespec.train.gguf_file import load_gguf, with_tokens
 from codespec.train.model import DRAFT, TINY_DRAFT, Llama
@@ -55,7 +54,6 @@ class Student(Learner):
 
     def train(self, lessons: Sequence[Path], until: float, max_steps: int | None) -> None:
         """Learn until the time ``until`` (of ``monotonic``), or for ``max_steps``."""
-        loss_plot.announce(self.folder)
         began, before = time.monotonic(), self.seconds
         total = max(1.0, until - began)
         saved, smoothed, weight = began, 0.0, 0.0

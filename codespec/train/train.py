@@ -21,7 +21,7 @@ from torch import Tensor
 from torch.nn import functional
 from tqdm import tqdm
 
-from codespec.train import data, loss_plot
+from codespec.train import data
 from codespec.train import tokenizer as special
 from codespec.train.corpus import CorpusDocument
 from codespec.train.model import Llama, ModelShape
@@ -224,7 +224,6 @@ class Learner(Run):
                 "optimizers": [o.state_dict() for o in self.optimizers],
             }
         )
-        loss_plot.draw(self.folder)
 
     def autocast(self) -> contextlib.AbstractContextManager[Any]:
         """The context to call the model in: bfloat16 where that is faster."""
@@ -280,7 +279,6 @@ class TrainingRun(Learner):
     def train(self, documents: list[CorpusDocument], max_steps: int | None = None) -> None:
         """Train until the time budget or ``max_steps`` is spent; a log line every 20 steps."""
         recipe = self.recipe
-        loss_plot.announce(self.folder)
         rows = data.TrainingRows(
             data.RowSampler(documents, dict(recipe.weights), recipe.seed * 1_000_003 + self.steps),
             self.tokenizer,

@@ -11,8 +11,8 @@ import pytest
 
 from benchmarks.capacity.capacity import summary
 from benchmarks.capacity.clients import TYPED, ask, body, type_keys
-from codespec.capacity.sessions import Keys, Work
-from codespec.capacity.waits import Waits
+from benchmarks.capacity.sessions import Keys, Work
+from benchmarks.capacity.waits import Waits
 from codespec.errors import CodespecError
 
 WORK = Work(prompt=20, reread=1, answer=4, memory=0.0, debounce_ms=10.0, prefill=False)

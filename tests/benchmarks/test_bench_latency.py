@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
+from benchmarks.capacity import sessions as pace
 from benchmarks.latency import latency, typing
 from benchmarks.latency.figures import Log, figures, in_server, on_the_same_keys
 from benchmarks.latency.fim_order import order_of, with_order
 from benchmarks.latency.latency import Plan, llama_server_line, run
 from benchmarks.latency.llama_vim import LlamaVim, Sent
 from benchmarks.latency.typing import Press, Session, Typed, sessions, type_sessions
-from codespec.capacity import sessions as pace
 from codespec.languages import by_id
 from codespec.models.registry import EMBEDDED_TARGET
 from codespec.protocols import CodespecError

@@ -9,10 +9,10 @@ from dataclasses import replace
 
 import pytest
 
-from codespec.capacity.planning import Replica, _shares, answer, changes, plan, replicas_for
-from codespec.capacity.report import as_json, picture, table, write
-from codespec.capacity.sessions import Work
-from codespec.capacity.simulation import EngineSettings
+from benchmarks.capacity.planning import Replica, _shares, answer, changes, plan, replicas_for
+from benchmarks.capacity.report import as_json, picture, table, write
+from benchmarks.capacity.sessions import Work
+from benchmarks.capacity.simulation import EngineSettings
 from codespec.draft.costs import CostCurve
 
 CURVE = CostCurve((0,), (1, 8, 33), ((6.0, 7.0, 10.0),), 0.1)

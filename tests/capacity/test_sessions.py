@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from codespec.capacity.sessions import KEY_MS, KEYS, OPENING_SHARE, THINKS, Pauses, Work, draw
+from benchmarks.capacity.sessions import KEY_MS, KEYS, OPENING_SHARE, THINKS, Pauses, Work, draw
 
 
 def test_keys_come_in_order_and_know_the_next_one_of_their_developer():

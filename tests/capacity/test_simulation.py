@@ -9,9 +9,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from codespec.capacity.sessions import Keys, Work, draw
-from codespec.capacity.simulation import MEMORY_MS, EngineSettings, Outcome, pass_costs, simulate
-from codespec.capacity.waits import percentiles, together
+from benchmarks.capacity.sessions import Keys, Work, draw
+from benchmarks.capacity.simulation import MEMORY_MS, EngineSettings, Outcome, pass_costs, simulate
+from benchmarks.capacity.waits import percentiles, together
 from codespec.draft.costs import CostCurve
 
 FLAT = [0.0] + [5.0] * 5000

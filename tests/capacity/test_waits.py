@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from codespec.capacity.waits import Waits, percentiles, together
+from benchmarks.capacity.waits import Waits, percentiles, together
 
 
 def test_without_requests_taken_back_they_are_plain_percentiles():

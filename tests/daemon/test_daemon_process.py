@@ -79,7 +79,6 @@ def test_a_message_that_is_none_ends_that_connection_only(kept):
 
 
 def test_one_process_for_each_environment(here, monkeypatch):
-    monkeypatch.setenv("CODESPEC_TOKEN", "does not matter")
     assert endpoint() == here
     monkeypatch.setenv("CODESPEC_PROFILES", "elsewhere")
     assert endpoint().address != here.address

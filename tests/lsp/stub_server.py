@@ -12,7 +12,6 @@ after the cursor, then before it, then in other documents, becomes the new one, 
 
 from __future__ import annotations
 
-import argparse
 import logging
 import os
 import re
@@ -188,14 +187,4 @@ def load(config: Config, progress: Callable[[str, int], None]) -> StubCompleter:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--tcp", action="store_true")
-    parser.add_argument("--ws", action="store_true")
-    chosen = parser.parse_args()
-    sys.exit(
-        serve(
-            tcp=("127.0.0.1", 0) if chosen.tcp else None,
-            ws=("127.0.0.1", 0) if chosen.ws else None,
-            own=OwnModels(models=StubModels),
-        )
-    )
+    sys.exit(serve(own=OwnModels(models=StubModels)))

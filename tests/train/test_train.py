@@ -9,7 +9,6 @@ import sysconfig
 import time
 from dataclasses import replace
 from pathlib import Path
-from xml.etree import ElementTree
 
 import gguf
 import marked_vocabulary
@@ -62,13 +61,6 @@ def test_it_learns(run_folder):
     summary = json.loads((run_folder / "target.json").read_text())
     assert summary["steps"] == 400
     assert 0.5 < summary["bits_per_byte"]["python"] < 4
-
-
-def test_the_loss_is_drawn(run_folder):
-    for model in ("target", "draft-python"):
-        chart = ElementTree.parse(run_folder / model / "loss.svg")
-        assert len(chart.findall(".//{*}polyline")) == 2
-        assert any(text.text == "learning rate / peak" for text in chart.findall(".//{*}text"))
 
 
 def test_a_resumed_run_goes_on_where_it_was(run_folder):
@@ -407,7 +399,6 @@ def test_a_trimmed_draft(distilled, run_folder, monkeypatch, capsys):
     info = inspect(path)
     assert (info.trimmed, info.vocabulary) == (True, inspect(run_folder / "target.gguf").vocabulary)
     assert np.array_equal(trim_of(path, TINY.vocabulary).tokens, np.load(out / "trimmed" / "tokens.npy"))
-    assert (out / "trimmed" / "loss.svg").exists()
     # And it can be gone on from, but not with other tokens.
     more = [*options, "--from", str(path), "--corpus", *source]
     assert main([*more, "--out", str(out / "more")]) in (0, 1)

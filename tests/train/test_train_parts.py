@@ -1,13 +1,11 @@
 """Pieces of training that need no trained model: samples, rates, losses, what is refused."""
 
 import argparse
-import json
 import random
 import re
 from dataclasses import replace
 from operator import eq
 from pathlib import Path
-from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -24,7 +22,7 @@ from codespec.languages import by_id  # noqa: E402
 from codespec.models.info import inspect  # noqa: E402
 from codespec.models.registry import EMBEDDED, EMBEDDED_TARGET  # noqa: E402
 from codespec.protocols import Limits  # noqa: E402
-from codespec.train import data, distil, judge, loss_plot, muon, pipeline  # noqa: E402
+from codespec.train import data, distil, judge, muon, pipeline  # noqa: E402
 from codespec.train.corpus import CorpusDocument  # noqa: E402
 from codespec.train.distilled import CHUNK, DistilledLoss  # noqa: E402
 from codespec.train.neighbours import embeddings_of  # noqa: E402
@@ -34,18 +32,6 @@ from codespec.train.train import IGNORED, SHARES, Recipe, labels_of, rate_factor
 from codespec.train.trim import TrimmedVocabulary  # noqa: E402
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
-
-
-def test_the_loss_of_a_run_that_was_killed(tmp_path, capsys):
-    loss_plot.announce(tmp_path)
-    assert str(tmp_path / "loss.svg") in capsys.readouterr().err
-    loss_plot.draw(tmp_path)
-    assert not (tmp_path / "loss.svg").exists()
-    lines = [json.dumps({"loss": 4 - i / 500, "tokens": 100 * i}) for i in range(1, 1500)]  # of an older one: no rate
-    (tmp_path / "log.jsonl").write_text("\n".join([*lines, '{"loss": 2.']))
-    loss_plot.draw(tmp_path)
-    [line] = ElementTree.parse(tmp_path / "loss.svg").findall(".//{*}polyline")
-    assert 300 < len(line.get("points").split()) <= loss_plot.POINTS
 
 
 def test_fim_pieces_hold_the_whole_text():

@@ -1,1 +1,1 @@
-"""One client's connection: standard input and output, TCP or a web socket, and what arrives over it."""
+"""One client's connection, and what arrives over it."""

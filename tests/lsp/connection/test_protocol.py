@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import re
-import socket
 import subprocess
-import sys
 
 import pytest
 
-from ..helpers import STUB, Raw, environment, raw, wait_for_stderr
+from ..helpers import raw, wait_for_stderr
 
 
 def ended(process: subprocess.Popen[bytes], within: float = 20.0) -> int:
@@ -232,137 +228,3 @@ def test_a_killed_client_ends_the_server(tmp_path, at):
         server.process.stdin.close()
         server.process.stdout.close()
         assert ended(server.process, within=20.0) in (0, 1)
-
-
-def test_tcp(tmp_path):
-    """Who has no token is turned away; then a client is served, which vanishes in a message."""
-    with raw(tmp_path, [*STUB, "--tcp"], env={"CODESPEC_TOKEN": "open sesame"}) as process:
-        wait_for_stderr(tmp_path / "stderr", "listening on 127.0.0.1:")
-        port = int(re.search(r"listening on 127.0.0.1:(\d+)", (tmp_path / "stderr").read_text())[1])
-        body = b'{"jsonrpc": "2.0", "id": 1, "method": "shutdown"}'
-        for headers in (
-            b"POST / HTTP/1.1\r\nAuthorization: Bearer open sesame\r\n",  # a browser that a web page has misled
-            b"",
-            b"Authorization: Bearer open barley\r\n",
-            b"Authorization: open sesame\r\n",
-        ):
-            with socket.create_connection(("127.0.0.1", port)) as stranger:
-                stranger.settimeout(5)
-                stranger.sendall(headers + b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
-                with contextlib.suppress(ConnectionResetError):
-                    assert stranger.recv(1000) == b""
-        silent = socket.create_connection(("127.0.0.1", port))  # which holds up nobody
-        with socket.create_connection(("127.0.0.1", port)) as connection, connection.makefile("rwb") as stream:
-            server = Raw(process.process, stream, stream)
-            server.send_bytes(b"Authorization: Bearer open sesame\r\n")  # one more header of the first message
-            server.handshake()
-            server.open("steps=500\n")
-            server.complete(1, 1, 0)
-            assert server.answer(1)["result"]["items"]
-            server.complete(2, 0, 9)
-            server.send_bytes(b"Content-Length: 100\r\n\r\n{")
-            connection.shutdown(socket.SHUT_RDWR)
-        silent.close()
-        assert ended(process.process) == 1
-        assert "Traceback" not in (tmp_path / "stderr").read_text()
-
-
-def test_a_token_is_made_and_printed_where_none_is_given(tmp_path):
-    with raw(tmp_path, [*STUB, "--tcp"], env={"CODESPEC_TOKEN": ""}) as process:
-        wait_for_stderr(tmp_path / "stderr", "listening on 127.0.0.1:")
-        text = (tmp_path / "stderr").read_text()
-        token = re.search(r"^token: (\S{20,})$", text, re.MULTILINE)[1]
-        port = int(re.search(r"listening on 127.0.0.1:(\d+)", text)[1])
-        with socket.create_connection(("127.0.0.1", port)) as connection, connection.makefile("rwb") as stream:
-            server = Raw(process.process, stream, stream)
-            server.send_bytes(b"authorization: bearer %s\r\n" % token.encode())
-            server.handshake()
-
-
-def test_the_log_of_a_connection_quotes_nothing(tmp_path):
-    marker = "a-secret-that-must-not-be-logged"
-    with raw(tmp_path, [*STUB, "--tcp"], env={"CODESPEC_TOKEN": "open sesame", "STUB_VERBOSE": "1"}) as process:
-        wait_for_stderr(tmp_path / "stderr", "listening on 127.0.0.1:")
-        port = int(re.search(r"listening on 127.0.0.1:(\d+)", (tmp_path / "stderr").read_text())[1])
-        with socket.create_connection(("127.0.0.1", port)) as connection, connection.makefile("rwb") as stream:
-            server = Raw(process.process, stream, stream)
-            server.send_bytes(b"Authorization: Bearer open sesame\r\n")
-            server.handshake()
-            server.open("x = \n")
-            server.request(1, "textDocument/inlineCompletion", {"position": {"line": marker}})
-            server.notify("textDocument/didOpen", {"textDocument": {"text": marker}})
-            server.send_body(json.dumps({"text": marker}).encode()[:-1])
-            server.send({"jsonrpc": "2.0", "method": [marker]})
-            server.complete(2, 0, 4)
-            assert server.answer(2)["result"]["items"]
-    text = (tmp_path / "stderr").read_text()
-    assert "ERROR pygls" in text
-    assert marker not in text
-
-
-def test_an_empty_file_is_no_token(tmp_path):
-    (tmp_path / "token").write_text("\n")
-    command = [sys.executable, "-m", "codespec", "serve", "--tcp", "0", "--token-file", str(tmp_path / "token")]
-    found = subprocess.run(command, env=environment(tmp_path), capture_output=True, text=True)
-    assert found.returncode == 2
-    assert "holds no token" in found.stderr
-
-
-def test_a_web_socket(tmp_path):
-    """Web pages are turned away, and who has no token."""
-    client = pytest.importorskip("websockets.sync.client")
-    from websockets.exceptions import InvalidStatus
-
-    with raw(tmp_path, [*STUB, "--ws"], env={"CODESPEC_TOKEN": "open sesame"}) as process:
-        wait_for_stderr(tmp_path / "stderr", "listening on 127.0.0.1:")
-        port = re.search(r"listening on 127.0.0.1:(\d+)", (tmp_path / "stderr").read_text())[1]
-        address = f"ws://127.0.0.1:{port}/"
-        right = {"Authorization": "Bearer open sesame"}
-        for path, more in (
-            ("", {}),
-            ("?token=open%20barley", {}),
-            ("", {"additional_headers": {"Authorization": "Bearer open barley"}}),
-            ("", {"additional_headers": right, "origin": "http://example.com"}),
-        ):
-            with pytest.raises(InvalidStatus):
-                client.connect(address + path, **more)
-        with client.connect(address + "?token=open%20sesame") as connection:
-            params = {"processId": None, "rootUri": None, "capabilities": {}}
-            connection.send(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}))
-            assert json.loads(connection.recv(timeout=5))["result"]["capabilities"]
-        assert ended(process.process) == 1
-
-
-def test_a_request_over_a_web_socket_sees_its_document_as_it_was_then(tmp_path):
-    client = pytest.importorskip("websockets.sync.client")
-    with raw(tmp_path, [*STUB, "--ws"], env={"CODESPEC_TOKEN": "open sesame"}):
-        wait_for_stderr(tmp_path / "stderr", "listening on 127.0.0.1:")
-        port = re.search(r"listening on 127.0.0.1:(\d+)", (tmp_path / "stderr").read_text())[1]
-        with client.connect(f"ws://127.0.0.1:{port}/?token=open%20sesame") as connection:
-
-            def send(method, params, **more):
-                connection.send(json.dumps({"jsonrpc": "2.0", "method": method, "params": params, **more}))
-
-            send("initialize", {"processId": None, "rootUri": None, "capabilities": {}}, id="first")
-            send("initialized", {})
-            uris = [f"file:///work/{number}.py" for number in range(30)]
-            for uri in uris:
-                item = {"uri": uri, "languageId": "python", "version": 1, "text": "abc"}
-                send("textDocument/didOpen", {"textDocument": item})
-            for number, uri in enumerate(uris):
-                where = {"textDocument": {"uri": uri}, "position": {"line": 0, "character": 3}}
-                send("textDocument/inlineCompletion", {**where, "context": {"triggerKind": 2}}, id=number)
-                document = {"uri": uri, "version": 2}
-                send("textDocument/didChange", {"textDocument": document, "contentChanges": [{"text": "later"}]})
-            found = {}
-            while len(found) < len(uris):
-                message = json.loads(connection.recv(timeout=20))
-                if isinstance(message.get("id"), int) and "method" not in message:
-                    found[message["id"]] = message["result"]["items"][0]["insertText"]
-            assert set(found.values()) == {"abc<abc|128>"}
-
-
-def test_an_address_that_others_can_reach_is_warned_of(tmp_path):
-    with raw(tmp_path, [sys.executable, "-m", "codespec", "serve", "--tcp", "0.0.0.0:0"]):
-        wait_for_stderr(tmp_path / "stderr", "listening on 0.0.0.0:")
-        assert "warning: 0.0.0.0 can be reached from other machines" in (tmp_path / "stderr").read_text()

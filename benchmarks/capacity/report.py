@@ -1,4 +1,4 @@
-"""What ``codespec plan`` prints and writes."""
+"""What ``python -m benchmarks plan`` prints and writes."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from codespec.capacity.planning import Answer, Row
-from codespec.plot import Line, lines
+from benchmarks.capacity.planning import Answer, Row
+from benchmarks.plot import Line, lines
 
 TOO_LONG_MS = 2_000.0
 """Longer than most developers wait before the next key."""

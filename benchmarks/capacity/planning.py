@@ -15,9 +15,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from codespec.capacity.sessions import Work, draw
-from codespec.capacity.simulation import WARM_UP, EngineSettings, Outcome, pass_costs, simulate
-from codespec.capacity.waits import Waits, percentiles, together
+from benchmarks.capacity.sessions import Work, draw
+from benchmarks.capacity.simulation import WARM_UP, EngineSettings, Outcome, pass_costs, simulate
+from benchmarks.capacity.waits import Waits, percentiles, together
 from codespec.draft.costs import CostCurve
 
 SHARES = (0.5, 0.95)

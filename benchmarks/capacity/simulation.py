@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from codespec.capacity.sessions import Keys, Work
-from codespec.capacity.waits import Waits
+from benchmarks.capacity.sessions import Keys, Work
+from benchmarks.capacity.waits import Waits
 from codespec.draft.costs import LONGEST, CostCurve
 from codespec.recent import Recent
 

@@ -1,4 +1,4 @@
-"""``codespec plan``, from the command line."""
+"""``python -m benchmarks plan``, from the command line."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from codespec.cli.main import main
-from codespec.cli.plan import read_curve, read_engine
+from benchmarks.capacity.plan import read_curve, read_engine
+from benchmarks.commands import main
 from codespec.errors import CodespecError
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "costs-1.5b-amx.json"

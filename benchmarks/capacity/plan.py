@@ -1,4 +1,4 @@
-"""``codespec plan``: how many replicas of an engine a team needs."""
+"""``python -m benchmarks plan``: how many replicas of an engine a team needs."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-from codespec.capacity.planning import MOST, plan
-from codespec.capacity.report import as_json, table, write
-from codespec.capacity.sessions import Work
-from codespec.capacity.simulation import EngineSettings
+from benchmarks.capacity.planning import MOST, plan
+from benchmarks.capacity.report import as_json, table, write
+from benchmarks.capacity.sessions import Work
+from benchmarks.capacity.simulation import EngineSettings
 from codespec.cli import show
 from codespec.draft.costs import CostCurve
 from codespec.errors import CodespecError
@@ -36,7 +36,7 @@ RANGES: dict[str, tuple[float, float]] = {
 
 
 def run_plan(options: argparse.Namespace) -> int:
-    """``codespec plan``.
+    """``python -m benchmarks plan``.
 
     Raises:
         CodespecError: no such curve, engine settings or numbers of developers, or ``--out`` cannot be written.
