@@ -271,7 +271,6 @@ class RunningCosts:
 
     Attributes:
         replays: whether what was rejected is decoded again: recurrent layers go forward only.
-        again_ms: what that takes in the pass after a rejection; 0 where nothing is.
         last: tokens of the last pass.
         fixed: whether the curve is to be believed whatever passes take.
 
@@ -301,8 +300,7 @@ class RunningCosts:
         self._switched: dict[tuple[int, int], list[float]] = {}  # by the last pass and the context's step
         self._since = 0
         self.last = 0
-        self.again_ms = 0.0
-        self._again_known = False
+        self._again_ms: float | None = None
         self._of_threads: dict[int, tuple[float, bool, list[float], list[float]]] = {}
 
     def use(self, threads: int) -> None:
@@ -340,6 +338,16 @@ class RunningCosts:
             self._cache[step] = costs
         return costs
 
+    @property
+    def again_ms(self) -> float:
+        """What the pass after a rejection takes to decode again what was rejected; before that was seen, a row."""
+        if not self.replays:
+            return 0.0
+        if self._again_ms is None:
+            costs = self.kept(0)
+            return max(0.0, costs[2] - costs[1])
+        return self._again_ms
+
     def observe(self, n: int, context: int, ms: float, rejected: bool = False) -> None:
         """A pass over ``n`` tokens after ``context`` others took ``ms``.
 
@@ -353,8 +361,8 @@ class RunningCosts:
             return
         if rejected and self.replays:
             more = max(0.0, min(ms - self.at(context)[n], 2 * self.kept(context)[1]))
-            self.again_ms += (more - self.again_ms) * (0.1 if self._again_known else 1.0)
-            self._again_known, self.last = True, n
+            self._again_ms = more if self._again_ms is None else self._again_ms + (more - self._again_ms) * 0.1
+            self.last = n
             return
         expected = self._measured_at(context)[n]
         if n != self.last:

@@ -76,6 +76,19 @@ def test_text_that_never_repeats_as_it_did_is_left_alone() -> None:
     assert np.mean(walked(curve(*(20 + 8.0 * n for n in range(LONGEST))), text)[-500:]) < 0.1
 
 
+def test_a_proposal_that_is_dear_when_rejected_must_be_surer() -> None:
+    text = [1, 2, 3, 4, 5, 6, 1, 2]
+    found = []
+    for again in (0.0, 400.0):
+        costs = RunningCosts(FLAT)
+        costs.replays = True
+        costs.observe(1, 0, 20.0 + again, rejected=True)
+        draft = CombinedDraft(costs, Acceptance(), [NgramDraft()], clock=lambda: 0.0)
+        found.append(len(propose(draft, text).tokens))
+    assert found[0] > 0
+    assert found[1] == 0
+
+
 def test_learning_stops_at_the_first_wrong_guess() -> None:
     acceptance = Acceptance()
     draft = CombinedDraft(RunningCosts(FLAT), acceptance, [NgramDraft()], clock=lambda: 0.0)

@@ -285,3 +285,17 @@ def test_passes_of_one_size_in_a_row_count_as_one() -> None:
     together.observe_all([(2, 15.0), (1, 14.0), (1, 12.0), (1, 13.0), (1, 14.0), (2, 16.0)], 0)
     assert together.at(0) == alone.at(0)
     assert together.last == alone.last == 2
+
+
+def test_what_a_rejection_costs_is_learnt_apart_where_it_is_decoded_again():
+    attention, hybrid = RunningCosts(CURVE), RunningCosts(CURVE)
+    hybrid.replays = True
+    assert hybrid.again_ms == pytest.approx(CURVE.at(0)[2] - CURVE.at(0)[1])
+    for costs in (attention, hybrid):
+        for _ in range(40):
+            costs.observe(4, 0, 13.5)
+            costs.observe(1, 0, 16.5, rejected=True)
+    assert attention.again_ms == 0
+    assert attention.kept(0)[1] > 12, "there it is the pass itself that takes so long"
+    assert hybrid.again_ms == pytest.approx(6, rel=0.05)
+    assert hybrid.kept(0)[1] == pytest.approx(10, rel=0.05)
