@@ -194,7 +194,7 @@ class ModelClient:
                 return
         if self.state == "ready" and self._opening is None:
             if link is not None and self._opened:
-                self._lost(link, True)  # it has said good-bye, or just went
+                self._detach(link)  # it has said good-bye, or just went
             else:
                 self._begin_again()
 
@@ -212,10 +212,10 @@ class ModelClient:
         if asked.reply is not reply:
             return
         error = reply.exception()
-        if isinstance(error, Lost):  # see `_lost`
+        if isinstance(error, Lost):  # see `_ended`
             return
         if error is None and reply.result() is None and not link.alive:
-            self._lost(link, True)  # at its end the process stops whatever it does
+            self._detach(link)  # at its end the process stops whatever it does
             return
         self._forget(asked)
         if error is not None:
@@ -223,12 +223,9 @@ class ModelClient:
         else:
             asked.resolve(reply.result())
 
-    def _lost(self, link: Link, expected: bool) -> None:
-        if link is not self._link or self._closing:
+    def _ended(self, link: Link, expected: bool) -> None:
+        if self._closing:
             return
-        self._link, opened = None, self._opened
-        self._opened = False
-        link.close()
         if not expected:
             self._ends.append(time.monotonic())
             servers = self._config.target.rpc  # llama.cpp ends the process over one that goes
@@ -238,8 +235,18 @@ class ModelClient:
                 f"{log_file()} may say why",
                 True,
             )
+        self._detach(link)
+
+    def _detach(self, link: Link) -> None:
+        """Ask this link no more, and another one what has no answer."""
+        if link is not self._link or self._closing:
+            return
+        self._link, opened = None, self._opened
+        self._opened = False
+        if link.expected:
+            link.close()
         for asked in list(self._asked.values()):
-            asked.blamed += asked.reply is not None and asked.reply.begun
+            asked.blamed += asked.reply is not None and asked.reply.begun and not link.expected
             asked.reply = None
             if asked.blamed == _TO_BLAME:
                 self._forget(asked)
@@ -354,8 +361,8 @@ class ModelClient:
     async def _reach(self) -> SocketLink:
         channel = await in_thread(reach)
         found: list[Link] = []
-        lost = self._soon(lambda expected: self._lost(found[0], expected))
-        link = SocketLink(channel, lost, self._silent)
+        ended = self._soon(lambda expected: self._ended(found[0], expected))
+        link = SocketLink(channel, ended, self._silent)
         found.append(link)
         return link
 

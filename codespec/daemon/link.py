@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import queue
 import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from codespec.daemon.session import Session
 
 logger = logging.getLogger(__name__)
+
+CLOSING_S = 0.3
+"""How long ``close`` waits for what is still to be sent."""
 
 
 class Lost(Exception):
@@ -42,6 +46,7 @@ class Link:
 
     Attributes:
         alive: whether it can be asked.
+        expected: whether its end is no accident.
         silent: whether nothing has been heard of it for so long that the user was told.
     """
 
@@ -49,7 +54,7 @@ class Link:
         self._lock = threading.Lock()
         self._replies: dict[int, Reply] = {}
         self._numbers = count(1)
-        self.alive = True
+        self.alive, self.expected = True, False
 
     @property
     def silent(self) -> bool:
@@ -138,7 +143,7 @@ class LocalLink(Link):
 
 
 class SocketLink(Link):
-    """To the model process.
+    """To the model process. Messages are sent by a thread of its own: a process that does not read holds up nobody.
 
     Args:
         ended: called once it is lost, before the replies that will not come: whether that was to be expected.
@@ -151,9 +156,10 @@ class SocketLink(Link):
         super().__init__()
         self._channel = channel
         self._ended = ended
-        self._expected = False
-        self._sending = threading.Lock()
+        self._outgoing: queue.SimpleQueue[Mapping[str, Any] | None] = queue.SimpleQueue()
         self._watch = Watchdog(warn)
+        self._sender = threading.Thread(target=self._send_all, name="to the model process", daemon=True)
+        self._sender.start()
         threading.Thread(target=self._receive_all, name="model process", daemon=True).start()
 
     @property
@@ -163,24 +169,28 @@ class SocketLink(Link):
 
     def close(self) -> None:
         """As ``Link.close``; the process keeps the models for a while."""
-        self._expected = True
+        self.expected = True
         self.alive = False
         self._watch.close()
-        self._channel.shut()
+        self._outgoing.put(None)
+        self._sender.join(CLOSING_S)  # what was asked before is sent
 
     def _send(self, message: Mapping[str, Any]) -> None:
-        with self._sending:
-            if not self.alive:
-                raise Lost
-            try:
+        if not self.alive:
+            raise Lost
+        self._outgoing.put(message)
+
+    def _send_all(self) -> None:
+        try:
+            while (message := self._outgoing.get()) is not None:
                 self._channel.send(message)
-            except OSError as error:
-                self.alive = False  # at once: the thread that receives has perhaps yet to read why
-                raise Lost from error
-            except ValueError as error:
-                self.alive = False
-                self._channel.shut()
-                raise Lost from error
+        except OSError:
+            self.alive = False  # at once: the thread that receives has perhaps yet to read why
+            return
+        except ValueError:
+            self.alive = False
+            logger.exception("a message to the model process could not be sent")
+        self._channel.shut()
 
     def _receive_all(self) -> None:
         try:
@@ -194,17 +204,18 @@ class SocketLink(Link):
             logger.exception("the model process sent a message that is none")
         self.alive = False
         self._watch.close()
-        self._channel.shut()  # whoever sends gets an error, and lets go
-        with self._sending:
-            self._channel.close()
-        self._ended(self._expected)
+        self._channel.shut()  # a sender that waits gets an error
+        self._outgoing.put(None)
+        self._sender.join()
+        self._channel.close()
+        self._ended(self.expected)
         self._give_up()
 
     def _hear(self, message: Mapping[str, Any]) -> None:
         if "alive" in message:
             return
         if "bye" in message:
-            self._expected = True
+            self.expected = True
             self.alive = False  # at once: until it is gone it answers, but does nothing any more
         elif "log" in message:
             level, name, text = message["log"]

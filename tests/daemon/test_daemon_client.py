@@ -216,10 +216,40 @@ def test_an_end_that_was_announced_is_no_accident():
             far.send({"log": [logging.DEBUG, "codespec", f"{number}"]})
         far.send({"bye": "as asked"})
         far.close()
-        with pytest.raises(Lost):
+        with contextlib.suppress(Lost):
             link.tell("learn")
         assert isinstance(reply.exception(WAIT_S), Lost)  # all is read by then
     assert accidents == [True] * 20
+
+
+def test_a_process_that_reads_nothing_holds_up_nobody(here):
+    async def ask_much():
+        for number in range(40):
+            what = request("x" * 100_000, f"/work/{number}.py")
+            window.client.submit("complete", what.path, request=what)
+
+    with StandIn(here) as first:
+        window, channel = opened(first)
+        window._do(ask_much)
+        for number in range(40):
+            message = channel.receive()
+            assert message["document"] == f"/work/{number}.py"
+            channel.send({"id": message["id"], "result": []})
+        assert eventually(lambda: not window.client._asked)
+        window.close()
+
+
+def test_what_was_asked_last_is_sent_before_the_end(here):
+    async def accept():
+        window.client.submit("accepted", "a", request=request(), completion="x")
+
+    with StandIn(here) as first:
+        window, channel = opened(first)
+        window._do(accept)
+        window.close()
+        assert channel.receive()["op"] == "accepted"
+        with pytest.raises((EOFError, OSError)):
+            channel.receive()
 
 
 def test_a_request_is_stopped_once(here):
