@@ -187,9 +187,9 @@ class SocketLink(Link):
         except OSError:
             self.alive = False  # at once: the thread that receives has perhaps yet to read why
             return
-        except ValueError:
+        except ValueError as error:
             self.alive = False
-            logger.exception("a message to the model process could not be sent")
+            logger.error("a message cannot be sent to the model process: %s", type(error).__name__)
         self._channel.shut()
 
     def _receive_all(self) -> None:
