@@ -39,6 +39,7 @@ class Reply(Future[Any]):
         super().__init__()
         self.number, self.progress = number, progress
         self.begun = False
+        self.set_running_or_notify_cancel()  # whoever waits may go: it cannot be cancelled
 
 
 class Link:

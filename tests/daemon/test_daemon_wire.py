@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import random
 import threading
@@ -45,6 +46,26 @@ def test_a_window_logs_what_is_logged_about_models(caplog):
     with pytest.raises(Lost):
         reply.result(WAIT_S)
     assert not lost.is_set()  # it has said good-bye
+    process.close()
+
+
+@pytest.mark.asyncio
+async def test_who_waits_for_a_reply_may_go():
+    mine, other = Pipe()
+    link, process = SocketLink(Channel(mine), lambda expected: None), Channel(other)
+    reply = link.ask("open")
+    waits = asyncio.ensure_future(asyncio.wrap_future(reply))
+    await asyncio.sleep(0)
+    waits.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waits
+    await asyncio.sleep(0)
+    process.send({"id": reply.number, "result": []})
+    assert await asyncio.to_thread(reply.result, WAIT_S) == []
+    asked = link.ask("status")  # and the link goes on
+    process.send({"id": asked.number, "result": 5})
+    assert await asyncio.to_thread(asked.result, WAIT_S) == 5
+    link.close()
     process.close()
 
 
