@@ -250,9 +250,8 @@ NEW = 'def average(values, weights):\n    """The weighted mean."""\n    return s
 
 @pytest.fixture(scope="module")
 def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEngine]:
-    engine = LocalEngine(EMBEDDED_TARGET, exact=True, learnt_folder=tmp_path_factory.mktemp("learnt"))
-    yield engine
-    engine.close()
+    with drafting_engine(learnt_folder=tmp_path_factory.mktemp("learnt")) as engine:
+        yield engine
 
 
 def held(engine: LocalEngine, workspace: str, language: str = "python") -> str:
@@ -285,7 +284,6 @@ def test_completions_use_what_was_learnt_and_say_the_same(engine: LocalEngine) -
     engine.forget_generated()  # that would know it all
     [after] = completer.complete(request)
     assert after.text == before.text
-    # How many is a matter of what passes cost while the test runs.
     assert _from_ngrams(after) > _from_ngrams(before)
     assert engine.drafts.ngrams.learnt is engine.learnt.of(Path("/use"), "python").index
     completer.complete(replace(request, workspace="/elsewhere"))
