@@ -58,7 +58,7 @@ class Session:
         self._config = Config()
         self._edits: EditModel | None = None
         self._jobs: dict[Any, Job] = {}
-        self._lessons = 0  # that wait
+        self._lessons: set[object] = set()  # that wait; threads add to it and take from it
         self._ended = False
         self._handlers: dict[str, Callable[[Any, Mapping[str, Any]], None]] = {
             "open": self._open,
@@ -177,7 +177,8 @@ class Session:
 
     def _later(self, number: Any, key: str, work: Callable[[Completer | RemoteCompleter], None]) -> None:
         failure: list[Exception] = []
-        self._lessons += 1
+        lesson = object()
+        self._lessons.add(lesson)
 
         def learn(models: Models) -> None:
             try:
@@ -187,7 +188,7 @@ class Session:
                 failure.append(error)
 
         def done(future: Future[None]) -> None:
-            self._lessons -= 1
+            self._lessons.discard(lesson)
             if self._ended and not self._lessons:
                 self._models.release(self)
             self._reply(number, None, failure[0] if failure else None)

@@ -6,8 +6,9 @@ The models learn once nobody asks for anything; files are written in a thread of
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from codespec.daemon.client import ModelClient
     from codespec.lsp.accepted_log import AcceptedLog
     from codespec.lsp.statistics import Showing, UsageStatistics
+
+logger = logging.getLogger(__name__)
 
 ACCEPT = "codespec.accept"
 """The command of a completion, which a client runs when it is accepted."""
@@ -133,7 +136,7 @@ class Feedback:
         """
 
         self._seen[uri] = request
-        self._files.submit(self._look_at, uri)
+        self._files.submit(self._look_at, uri).add_done_callback(_log_failure)
         # A document that was opened or saved is learnt whole, whatever is asked for afterwards.
         kind = "edited" if edited else "document"
         self._models.submit("learn", f"{kind} {uri}", request=request, edited=edited)
@@ -155,7 +158,7 @@ class Feedback:
             return
         if learnt or noted(place, Path(path)):
             self._forget([folder])
-        self._files.submit(self._accepted.forget, place, path)
+        self._files.submit(self._accepted.forget, place, path).add_done_callback(_log_failure)
 
     async def forget(self, folders: Sequence[str]) -> None:
         """Forget what was learnt in some folders.
@@ -175,3 +178,9 @@ class Feedback:
     def close(self) -> None:
         """Wait for what is being written."""
         self._files.shutdown()
+
+
+def _log_failure(work: Future[None]) -> None:
+    error = work.exception()
+    if error is not None:
+        logger.error("what was accepted cannot be looked after: %s", type(error).__name__)
