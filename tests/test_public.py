@@ -89,9 +89,10 @@ def test_models(form: Form, tmp_path: Path) -> None:
     with codespec.Model(form(target), vocabulary_only=True) as model:
         assert model.path == target
     with closing(codespec.LocalEngine(form(target), learnt_folder=form(tmp_path / "learnt"))) as engine:
-        engine.use_draft(form(draft))
-        assert engine.draft == engine.find_draft(form(draft), by_id("go")) == draft
-        assert engine.use_learnt(form(tmp_path), "go") is engine.use_learnt(tmp_path, "go")
+        engine.drafts.choose(form(draft))
+        assert engine.drafts.chosen == engine.drafts.find(form(draft), by_id("go")) == draft
+        learnt = engine.drafts.learnt
+        assert learnt.of(form(tmp_path), "go") is learnt.of(tmp_path, "go")
 
 
 @FORMS

@@ -54,7 +54,7 @@ def run(target: Path, paths: list[Path], samples: int, command: str, out: Path |
     language = by_path("x.py")
     with closing(LocalEngine(target)) as follows, closing(LocalEngine(target, threads=os.cpu_count() or 1)) as fixed:
         for engine in (follows, fixed):
-            engine.use_draft(engine.find_draft("auto", language))
+            engine.drafts.choose(engine.drafts.find("auto", language))
             engine.measure(lambda: True)
         engines = {"follow": follows, "all": fixed}
         for name, processes in loads.items():

@@ -104,7 +104,7 @@ class Bench:
         self.target = self.targets[0]
         assert isinstance(self.target, ReplayTarget)
         try:
-            self.engine.use_draft(options.draft)
+            self.engine.drafts.choose(options.draft)
             self.curve = self._measured()
             if options.curve is not None:
                 self.curve = options.curve

@@ -175,7 +175,7 @@ def measure(step: Pass, positions: int, sources: frozenset[str]) -> dict[str, An
     try:
         engine.drafts.sources = sources
         if "model" in sources:
-            engine.use_draft(find_draft("auto", by_path("x.py")))
+            engine.drafts.choose(find_draft("auto", by_path("x.py")))
         session = _Session(engine, targets[0], step)
         for index, (path, text) in enumerate(step.texts):
             for prefix, suffix in cursors(text, positions, path.name):
@@ -207,7 +207,8 @@ class _Session:
         budget = engine.context_length - len(known) - SPARE
         prompt = fim_prompt(vocabulary, self.layout, text[:start], text[end:], path.name, budget)
         following = vocabulary.tokenize(text[end : end + 128])[:8]
-        learnt = engine.use_learnt(self.workspace, "python", following)
+        learnt = engine.drafts.learnt.of(self.workspace, "python")
+        engine.drafts.use_learnt(learnt, following)
         self.target.text = (*prompt, *known)
         for _ in engine.generate(prompt, None, self.sampling, Limits(len(known)), language="python"):
             pass
@@ -220,7 +221,7 @@ class _Session:
         """The file is done."""
         if not self.learns:
             return
-        learnt = self.engine.learnt.of(self.workspace, "python")
+        learnt = self.engine.drafts.learnt.of(self.workspace, "python")
         learnt.document(str(path), self.engine.vocabulary.tokenize(text))
         learnt.flush()
 

@@ -100,7 +100,7 @@ class Bench:
     def prepare(self, case: Tokens) -> None:
         """Turn to a case: its text, its language's draft, its prompt."""
         self._model.say([*case.prompt, *case.written])
-        self.engine.use_draft(self.engine.find_draft("auto", by_path(case.case.path)))
+        self.engine.drafts.choose(self.engine.drafts.find("auto", by_path(case.case.path)))
         self._run(case, False, Limits(1))
 
     def run(self, case: Tokens, arm: str) -> Sample:

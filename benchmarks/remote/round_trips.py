@@ -93,7 +93,7 @@ def _measure(
     engine = ScoringEngine(connection, kind, vocabulary, wrap=wrap)
     try:
         engine.measure(lambda: True)
-        engine.use_draft(engine.find_draft("auto", by_id("python")))
+        engine.drafts.choose(engine.drafts.find("auto", by_id("python")))
         # Others at every distance: of what it was asked about, an engine has the answer in its cache.
         texts = prompts(engine, name, files, count, tokens, seed=1 + round(way))  # type: ignore[arg-type]
         drafts, stream = Arm(way, name, "drafts"), Arm(way, name, "stream")
@@ -123,7 +123,7 @@ def _stream(engine: StreamingEngine, prompt: Prompt, arm: Arm, tokens: int) -> N
 
 def _generate(engine: ScoringEngine, connection: Connection, prompt: Prompt, arm: Arm, tokens: int) -> None:
     limits = Limits(max_tokens=min(tokens, len(prompt.known)) if prompt.known is not None else tokens)
-    engine.forget_generated()
+    engine.drafts.forget_generated()
     engine.prefill(prompt.tokens)
     before, began = connection.trips, perf_counter()
     for chunk in engine.generate(prompt.tokens, prompt.state(engine), limits=limits):  # type: ignore[arg-type]

@@ -41,7 +41,7 @@ def speeds(target: Path, drafts: Sequence[Path]) -> list[float]:
         times: list[list[float]] = [[] for _ in drafts]
         for _ in range(ROUNDS):
             for path, own in zip(drafts, times, strict=True):
-                engine.use_draft(path)
+                engine.drafts.choose(path)
                 assert engine.drafts.model is not None
                 own.append(_milliseconds(engine.drafts.model, prompt, sampler))
         return [median(own) for own in times]

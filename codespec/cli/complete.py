@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from codespec.completion.remote_completer import RemoteCompleter
     from codespec.completion.request import Completion
     from codespec.config import Config
-    from codespec.engine.engine import Engine
+    from codespec.engine.engine import Generating
     from codespec.grammar import Grammar
     from codespec.protocols import Sampling
 
@@ -114,7 +114,7 @@ def run_generate(options: argparse.Namespace) -> int:
     return DONE
 
 
-def _chat(engine: Engine, prompt: str, system: str) -> list[int]:
+def _chat(engine: Generating, prompt: str, system: str) -> list[int]:
     """The prompt as a user's message, as the model was trained to see it, in tokens of this engine."""
     from codespec.http.apis.chat_template import chat_tokens
 

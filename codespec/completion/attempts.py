@@ -70,7 +70,7 @@ class Attempts:
             )
             stream = TextStream(ending, state.wanted if state else ())
             ended = follow(chunks, stream)
-            self._engine.remember(prepared.prompt, stream.tokens)
+            self._engine.drafts.remember(prepared.prompt, stream.tokens)
             count_spent(self._engine, self._counts, self._spent, stream.gate_ms)
             completion = self._completion(ended, stream)
             # A model that would end at once has nothing to add; one whose text came to nothing may have.
@@ -172,7 +172,7 @@ def completion_of(engine: Engine, ended: Ended, stream: TextStream, grammar: str
         ended.text,
         ended.reason,
         tuple(stream.rounds),
-        report_of(spent, grammar, ended.gate, engine.draft, engine.name),
+        report_of(spent, grammar, ended.gate, engine.drafts.chosen, engine.name),
         passes=passes(stream.rounds, stream.times_ms, engine.vocabulary),
         broken_line=ended.broken_line,
         invented=ended.invented,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from codespec.engine.engine import Engine
+from codespec.engine.engine import Generating
 from codespec.protocols import Limits, Statistics
 
 LINES, LONGEST = 3, 240
@@ -35,7 +35,9 @@ def following_lines(suffix: str) -> str:
     return suffix[:end] if found else ""
 
 
-def time_for_others(engine: Engine, prompt: int, first: Statistics, following: str, limits: Limits) -> Limits | None:
+def time_for_others(
+    engine: Generating, prompt: int, first: Statistics, following: str, limits: Limits
+) -> Limits | None:
     """The limits of the other candidates; None where sampling and judging them would take too long.
 
     Args:

@@ -25,7 +25,7 @@ from codespec.completion.prompt.timely import TimelyPrompts
 from codespec.completion.report import draft_name, report_of
 from codespec.completion.request import Completion, Request
 from codespec.config import Config
-from codespec.engine.engine import Engine
+from codespec.engine.engine import Engine, add_note
 from codespec.grammar import Grammar
 from codespec.grammar.errors import GrammarGaveUp
 from codespec.languages import by_id
@@ -64,7 +64,7 @@ class Completer:
         self._layout = self._layout_of(config.target.fim) or self._adapters.layout
         self._prompts = TimelyPrompts(engine, self._layout)
         self._documents = OpenDocuments(engine, unseen=self._layout is None)
-        self._learner = WorkspaceLearner(engine, config.learn)
+        self._learner = WorkspaceLearner(engine.vocabulary, engine.drafts, engine.prompt_cache, config.learn)
         self._counts = Counts()
         self._draft: Path | None = None
         self.prompt_tokens, self.spent = 0, Statistics()
@@ -76,7 +76,8 @@ class Completer:
         layout = self.engine.fim_format(order)
         if order is not None and (layout is None or layout.order != order):
             own = f"keeping {layout.order}" if layout is not None else "it cannot fill in the middle"
-            self.engine.note(f"{self.engine.name} was not trained on {order} prompts (`target.fim`): {own}")
+            told = f"{self.engine.name} was not trained on {order} prompts (`target.fim`): {own}"
+            add_note(self.engine.notes, told)
         return layout
 
     def complete(self, request: Request, cancel: Cancel | None = None) -> list[Completion]:
@@ -92,7 +93,7 @@ class Completer:
             with suppress(Aborted):  # while something was judged
                 found = self._texts(request, cancel)
             if not found and left() < 0 and not stopped():
-                report = report_of(self.spent, "none", "unavailable", self.engine.draft, self.engine.name)
+                report = report_of(self.spent, "none", "unavailable", self.engine.drafts.chosen, self.engine.name)
                 found = [Completion("", "time", (), report)]
         return found
 
@@ -144,10 +145,10 @@ class Completer:
         return request.grammar or self._config.for_language(request.language).grammar
 
     def _use_draft(self, request: Request, wait: bool) -> None:
-        name = request.draft or self._config.for_language(request.language).draft
-        self.engine.use_draft(self.engine.find_draft(name, by_id(request.language)), wait)
+        drafts, name = self.engine.drafts, request.draft or self._config.for_language(request.language).draft
+        drafts.choose(drafts.find(name, by_id(request.language)), wait)
         self._adapters.use()
-        self._draft = self.engine.draft  # another completer may use another one
+        self._draft = drafts.chosen  # another completer may use another one
 
     def prefill(self, request: Request, cancel: Cancel | None = None) -> int:
         """Prefill the prompt of a completion at this position, ahead of the request.
@@ -183,10 +184,11 @@ class Completer:
         ``settings``, ``draft_settings``: the value in force of each and, where the machine decided it, ``why``.
         ``target_lora``, ``draft_lora``: where they are set, with the ``problem`` that keeps an adapter from use.
         """
+        drafts = self.engine.drafts
         return {
             "target": self.engine.name,
             "draft": draft_name(self._draft),
-            "drafts": {each: draft_name(self.engine.find_draft("auto", by_id(each))) for each in languages},
+            "drafts": {each: draft_name(drafts.find("auto", by_id(each))) for each in languages},
             "grammar": self._config.grammar,
             **self._counts.as_json(),
             "kept_mib": round(self.engine.prompt_cache.kept_bytes / 2**20, 3),
@@ -195,7 +197,7 @@ class Completer:
             **self.engine.about,
             **self._adapters.told,
             "settings": {name: asdict(choice) for name, choice in self.engine.choices.items()},
-            "draft_settings": {name: asdict(choice) for name, choice in self.engine.draft_choices.items()},
+            "draft_settings": {name: asdict(choice) for name, choice in drafts.choices.items()},
         }
 
     def _limits(self, request: Request) -> Limits:
@@ -207,9 +209,10 @@ class Completer:
         Raises:
             CodespecError: the draft cannot be used.
         """
-        self.engine.use_draft(self.engine.find_draft(draft, by_id(language)), self._patient)
+        drafts = self.engine.drafts
+        drafts.choose(drafts.find(draft, by_id(language)), self._patient)
         self._adapters.use()
-        self.engine.use_nothing_learnt()
+        drafts.use_learnt()
         self.engine.prompt_cache.enter("")
 
     def bounded(self, sampling: Sampling, time_budget_ms: float | None) -> Completer:
@@ -295,7 +298,7 @@ class Completer:
         Raises:
             CodespecError: a file cannot be deleted.
         """
-        self.engine.forget_generated()
+        self.engine.drafts.forget_generated()
         self._prompts.unread = []
         self._learner.forget(workspace)
 
@@ -316,7 +319,7 @@ class Completer:
             self._adapters.use()
             self._counts.read_ahead += self.engine.prefill(prompt, Busy(go_on))
         done = self.engine.measure(go_on)
-        self.engine.save(every_s=SAVE_EVERY_S)
+        self.engine.drafts.save(every_s=SAVE_EVERY_S)
         return done
 
     def abort(self) -> None:

@@ -7,7 +7,7 @@ from time import monotonic
 
 from codespec.draft.ngram import BREAK
 from codespec.draft.ngram_store import CONTEXT
-from codespec.engine.engine import Engine
+from codespec.engine.engine import Drafting, KeptPrompts, TextVocabulary
 from codespec.line_ends import line_feeds
 from codespec.paths import folder_of
 from codespec.privacy.public_files import PublicFiles
@@ -30,11 +30,14 @@ class WorkspaceLearner:
     """Feeds documents and accepted completions to the n-grams of an engine, for each workspace and language.
 
     Args:
+        vocabulary, drafts, prompts: the engine's.
         enabled: False: nothing is learnt, and n-grams learnt earlier are not used.
     """
 
-    def __init__(self, engine: Engine, enabled: bool = True) -> None:
-        self._engine = engine
+    def __init__(
+        self, vocabulary: TextVocabulary, drafts: Drafting, prompts: KeptPrompts, enabled: bool = True
+    ) -> None:
+        self._vocabulary, self._drafts, self._prompts = vocabulary, drafts, prompts
         self._enabled = enabled
         self._learnt_at: dict[tuple[str, str], float] = {}
         self._kept: Recent[tuple[str, str], None] = Recent(MOST_KEPT)
@@ -46,32 +49,32 @@ class WorkspaceLearner:
         Args:
             suffix: the text after the cursor.
         """
-        if not self._enabled:
-            return self._engine.use_nothing_learnt()
-        following = self._engine.vocabulary.tokenize(suffix[: 16 * FOLLOWING])[:FOLLOWING]
-        self._engine.use_learnt(folder_of(workspace), language, following)
-        return None
+        if not self._enabled or not self._drafts.learns:
+            return self._drafts.use_learnt()
+        following = self._vocabulary.tokenize(suffix[: 16 * FOLLOWING])[:FOLLOWING]
+        return self._drafts.use_learnt(self._drafts.learnt.of(folder_of(workspace), language), following)
 
     def learn(self, text: str, path: str, language: str, workspace: str, offset: int | None = None) -> None:
         """As ``Completer.learn``."""
         if not self._enabled or (offset is not None and not self._is_due(workspace, path)):
             return
-        tokens = self._tokens(text, offset)
         persist = self.may_keep(path, workspace, text)  # first: it may forget what the workspace taught
+        if not self._drafts.learns:
+            return
         if persist:
             self._note(path, workspace)
-        learnt = self._engine.learnt.of(folder_of(workspace), language)
-        learnt.document(path, tokens, persist=persist)
+        learnt = self._drafts.learnt.of(folder_of(workspace), language)
+        learnt.document(path, self._tokens(text, offset), persist=persist)
         learnt.flush()
 
     def accepted(self, before: str, text: str, path: str, language: str, workspace: str) -> None:
         """Learn that ``text`` was accepted after ``before``."""
-        if not self._enabled or not text.strip():
+        if not self._enabled or not self._drafts.learns or not text.strip():
             return
-        tokenize = self._engine.vocabulary.tokenize
+        tokenize = self._vocabulary.tokenize
         before, text = line_feeds(before), line_feeds(text)
         context = tokenize(before[-16 * CONTEXT :])[-CONTEXT:]
-        learnt = self._engine.learnt.of(folder_of(workspace), language)
+        learnt = self._drafts.learnt.of(folder_of(workspace), language)
         learnt.accepted(context, tokenize(text), persist=self._public.may_keep(path, workspace, before + text))
         learnt.flush()
 
@@ -81,12 +84,12 @@ class WorkspaceLearner:
         Raises:
             CodespecError: a file cannot be deleted.
         """
-        self._engine.use_nothing_learnt()
-        self._engine.learnt.forget(folder_of(workspace))
+        self._drafts.use_learnt()
+        self._drafts.learnt.forget(folder_of(workspace))
         self._learnt_at.clear()
         self._kept.clear()
         try:
-            self._engine.prompt_cache.forget(workspace)
+            self._prompts.forget(workspace)
         except OSError as error:
             raise CodespecError(f"what was read in {workspace} cannot be deleted: {error}") from error
 
@@ -97,7 +100,7 @@ class WorkspaceLearner:
         the disk holds of the workspace is deleted.
         """
         if self._public.may_keep(path, workspace, text):
-            if self._engine.prompt_cache.lasting:
+            if self._prompts.lasting:
                 self._note(path, workspace)
             return True
         if (workspace, path) in self._kept or self._was_noted(path, workspace):
@@ -112,16 +115,16 @@ class WorkspaceLearner:
         folder, file = folder_of(workspace), folder_of(path)
         if folder is not None and file is not None:
             try:
-                self._engine.learnt.note(folder, file)
+                self._drafts.learnt.note(folder, file)
             except OSError as error:
                 _log.warning("it is not remembered that something of %s is kept: %s", path, error)
 
     def _was_noted(self, path: str, workspace: str) -> bool:
         folder, file = folder_of(workspace), folder_of(path)
-        return folder is not None and file is not None and self._engine.learnt.noted(folder, file)
+        return folder is not None and file is not None and self._drafts.learnt.noted(folder, file)
 
     def _purge(self, workspace: str) -> None:
-        self._engine.forget_generated()
+        self._drafts.forget_generated()
         try:
             self.forget(workspace)
         except CodespecError as error:
@@ -137,7 +140,7 @@ class WorkspaceLearner:
 
     def _tokens(self, text: str, offset: int | None) -> list[int]:
         """The tokens of a text; of one that is being edited without the cursor's line, which is unfinished."""
-        tokenize = self._engine.vocabulary.tokenize
+        tokenize = self._vocabulary.tokenize
         if offset is None:
             return tokenize(line_feeds(text[:MOST_CHARACTERS]))
         start, end = text.rfind("\n", 0, offset) + 1, text.find("\n", offset)

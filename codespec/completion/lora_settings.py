@@ -7,7 +7,7 @@ from typing import Any
 from codespec.config import Config
 from codespec.config_sections import LoraConfig
 from codespec.engine.adapters import LoraRequest
-from codespec.engine.engine import Engine
+from codespec.engine.engine import Engine, add_note
 from codespec.models.fim import FimFormat
 from codespec.models.fitted import NONE, adapter_layout
 from codespec.models.registry import find_adapter
@@ -47,16 +47,17 @@ class LoraSelection:
         except CodespecError as error:
             problem = f"{error}; none is used"
             self._problems.append(problem)
-            self._engine.note(problem)
+            add_note(self._engine.notes, problem)
             return None
 
     def use(self) -> None:
         """Switch the engine to these adapters: another completer may have left others."""
         engine = self._engine
-        engine.use_adapters(self._target, self._draft)
+        engine.use_adapter(self._target)
+        engine.drafts.use_adapter(self._draft)
         roles = {
             "target_lora": (self._target, engine.adapter_problem),
-            "draft_lora": (self._draft, engine.draft_adapter_problem),
+            "draft_lora": (self._draft, engine.drafts.adapter_problem),
         }
         self.told = {
             role: {"path": str(lora.path), "scale": lora.scale, "problem": problem}

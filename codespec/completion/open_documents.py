@@ -21,7 +21,7 @@ from codespec.completion.ending.tidy import BALANCED, DATA, Tidy
 from codespec.completion.ending.tree_check import TreeCheck, second_judge, sound
 from codespec.completion.lead import lead_of
 from codespec.completion.trees import Trees
-from codespec.engine.engine import Engine
+from codespec.engine.engine import Generating
 from codespec.grammar import Grammar, GrammarError
 from codespec.grammar.document import ROOT, GrammarDocument, GrammarPosition
 from codespec.languages import Language
@@ -72,7 +72,7 @@ class CursorContext:
     spacing: Spacing | None = None
     names: Inventions | None = None
 
-    def state(self, engine: Engine, attempt: int = 0, beginning: str = "") -> FittedState | None:
+    def state(self, engine: Generating, attempt: int = 0, beginning: str = "") -> FittedState | None:
         """A fresh grammar state for one generation; None where any text is allowed.
 
         Args:
@@ -115,7 +115,7 @@ class OpenDocuments:
         unseen: whether the model does not see what follows the cursor.
     """
 
-    def __init__(self, engine: Engine, unseen: bool = False) -> None:
+    def __init__(self, engine: Generating, unseen: bool = False) -> None:
         self._engine, self._unseen = engine, unseen
         self._grammars = Grammars(engine)
         self._documents: Recent[tuple[str, str, str], GrammarDocument] = Recent(MOST_DOCUMENTS)
@@ -291,7 +291,7 @@ def _has_long_statement(code: str) -> bool:
 class Grammars:
     """Compiled grammars by name, start symbol and levels."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Generating) -> None:
         self._engine = engine
         self._loaded: Recent[tuple[str, str, tuple[str, ...] | None], Grammar | None] = Recent(MOST_GRAMMARS)
         self._refused: dict[str, tuple[float, GrammarError]] = {}  # until when, and why

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from codespec.completion.completer import Completer
 from codespec.completion.request import Completion, Request
-from codespec.engine.engine import Engine
+from codespec.engine.engine import Engine, Generating
 from codespec.privacy.public_files import PublicFiles
 from codespec.protocols import Cancel, CodespecError
 from codespec.remote.errors import Away, Private, RemoteError
@@ -89,7 +89,7 @@ class RemoteCompleter:
         yield from self._either(lambda completer: list(completer.generate(prompt, *arguments, **options)))
 
     def answer(
-        self, work: Callable[[Completer], T], documents: Iterable[Request] = (), engine: Engine | None = None
+        self, work: Callable[[Completer], T], documents: Iterable[Request] = (), engine: Generating | None = None
     ) -> T:
         """What work gives with the completer of the engine elsewhere: while that is away, or where it must not get one
         of the ``documents``, with the one on this machine, from the beginning.

@@ -9,6 +9,7 @@ from pathlib import Path
 from codespec.draft.ngram import BREAK, GRAM, NgramIndex
 from codespec.draft.sequence import common_prefix
 from codespec.draft.storage.token_log import TokenLog, clear, note, noted, workspace_log
+from codespec.files import StrPath
 from codespec.recent import Recent
 
 CAP = 262_144
@@ -149,8 +150,9 @@ class NgramStore:
     def __len__(self) -> int:
         return len(self._open)
 
-    def of(self, folder: Path | None, language: str) -> WorkspaceNgrams:
+    def of(self, folder: StrPath | None, language: str) -> WorkspaceNgrams:
         """The n-grams of a workspace's folder and a language; None: outside any workspace, never kept on the disk."""
+        folder = Path(folder) if folder is not None else None
         key = (folder, language)
         learnt = self._open.use(key)
         if learnt is None:

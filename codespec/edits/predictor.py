@@ -22,7 +22,7 @@ from codespec.edits.request import Edit, EditOffer, EditRequest
 from codespec.edits.reversal import done, swaps, undoes, without_repeats
 from codespec.edits.soundness import Soundness
 from codespec.edits.windows import Window, line_of, original
-from codespec.engine.engine import Engine
+from codespec.engine.engine import Generating
 from codespec.languages import by_id
 from codespec.patience import JUDGING_S, within
 from codespec.protocols import Aborted, Cancel, CodespecError, FinishReason, Limits, Statistics, Vocabulary
@@ -89,7 +89,7 @@ class EditPredictor:
 
     def __init__(
         self,
-        engine: Engine,
+        engine: Generating,
         format: EditFormat | None = None,
         *,
         around: tuple[int, int] | None = None,

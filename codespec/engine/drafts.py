@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from time import monotonic
@@ -16,6 +16,7 @@ from codespec.draft.forced import ForcedDraft
 from codespec.draft.markers import shared_markers
 from codespec.draft.model import ModelDraft
 from codespec.draft.ngram import NgramDraft
+from codespec.draft.ngram_store import NgramStore, WorkspaceNgrams
 from codespec.draft.other_vocabulary import OtherVocabularyDraft, other_vocabulary_note
 from codespec.draft.retokenize import cut_alike
 from codespec.draft.sources import COPYING
@@ -25,7 +26,7 @@ from codespec.draft.window.window_draft import WindowDraft
 from codespec.engine.adapters import Adapters, LoraRequest
 from codespec.engine.calibration import Calibration, ModelCosts
 from codespec.engine.draft_models import DraftModels, Loaded, OwnHeads
-from codespec.engine.engine import add_note
+from codespec.engine.engine import Drafting, add_note
 from codespec.files import StrPath
 from codespec.languages import Language
 from codespec.llama.context import Context
@@ -83,7 +84,7 @@ class TargetCosts(Protocol):
         ...
 
 
-class Drafts:
+class Drafts(Drafting):
     """The draft sources of one target.
 
     Args:
@@ -93,6 +94,7 @@ class Drafts:
         memory: bytes that draft models may take; those longest unused are let go.
         profiles, wrap, clock: see ``LocalEngine``.
         parameters: of the target; None: those of its model.
+        learnt_folder: where the n-grams of workspaces are kept, instead of the user's data folder.
         heads: makes the target's own heads a model with its tokens, where it has some.
 
     Attributes:
@@ -100,10 +102,10 @@ class Drafts:
         ngrams: drafts from documents and from generated text.
         window: drafts from the text that a generation repeats.
         sources: the sources that are switched on; may be replaced.
-        chosen: the draft model in use.
         notes: messages for the user about the drafts in use, one sentence or two each.
-        vocabulary_hash: of the target.
     """
+
+    learns = True
 
     def __init__(
         self,
@@ -117,9 +119,12 @@ class Drafts:
         memory: int = DRAFTS_BYTES,
         parameters: float | None = None,
         heads: Callable[[], tuple[Context, Target]] | None = None,
+        learnt_folder: StrPath | None = None,
     ) -> None:
         self._heads = heads
         self._target, self._vocabulary = target, target.model.vocabulary
+        own = vocabulary_hash(self._vocabulary)
+        super().__init__(NgramStore(own, Path(learnt_folder) if learnt_folder is not None else None))
         self._parameters = target.model.parameter_count if parameters is None else parameters
         self._gpu_layers, self._threads = gpu_layers, threads
         self._profiles, self._wrap, self._clock = profiles, wrap, clock
@@ -131,10 +136,8 @@ class Drafts:
         assert isinstance(window, WindowDraft)
         self.ngrams, self.window = ngrams, window
         self.sources = SOURCES
-        self.chosen: Path | None = None
         self.notes: list[str] = []
-        self.vocabulary_hash = vocabulary_hash(self._vocabulary)
-        self._vocabularies = {self.vocabulary_hash, text_hash(self._vocabulary)}
+        self._vocabularies = {own, text_hash(self._vocabulary)}
         self._best: dict[str, tuple[float, Path | None]] = {}  # by language, and when they were looked for
         self._forced = ForcedDraft(self._vocabulary)
         self._models = DraftModels(self._load, memory, self._let_go)
@@ -142,9 +145,10 @@ class Drafts:
         # By draft, and the keys of the target's and its LoRA adapters.
         self._calibrations: dict[tuple[Path | None, tuple[str, str]], Calibration] = {}
         self._combined: dict[tuple[str, Path | None, tuple[str, str], tuple[str, ...]], CombinedDraft] = {}
+        self._saved = monotonic()
 
     def find(self, name: StrPath, language: Language) -> Path | None:
-        """See ``SpeculativeEngine.find_draft``."""
+        """As ``Drafting.find``."""
         if name != "auto":
             return find_draft(name, language)
         looked, found = self._best.get(language.id, (-BEST_KEPT_S, None))
@@ -156,19 +160,20 @@ class Drafts:
             self._best[language.id] = monotonic(), found
         return found
 
-    def choose(self, path: Path | None, wait: bool = True) -> None:
-        """See ``LocalEngine.use_draft``."""
+    def choose(self, path: StrPath | None, wait: bool = True) -> None:
+        """As ``Drafting.choose``."""
+        path = Path(path) if path is not None else None
         if path is not None:
             loaded = self._models.get(path, wait)
             if loaded is None:
                 return  # the one in use serves until then
             if loaded.note:
-                self.note(loaded.note)
+                add_note(self.notes, loaded.note)
         self.chosen = path
         self._adapt()
 
     def use_adapter(self, lora: LoraRequest | None) -> None:
-        """Decode the draft model's tokens with a LoRA adapter; one that cannot be used is left out, see ``notes``."""
+        """As ``Drafting.use_adapter``; ``notes`` tell of the problem, too."""
         self._lora = lora
         self._adapt()
 
@@ -180,11 +185,11 @@ class Drafts:
             loaded.draft.forget()
             loaded.running.begin_anew()
         if loaded.adapters.problem:
-            self.note(loaded.adapters.problem)
+            add_note(self.notes, loaded.adapters.problem)
 
     @property
     def adapter_problem(self) -> str:
-        """Why the draft model in use decodes without the LoRA adapter that it was to have; from any thread."""
+        """As ``Drafting.adapter_problem``."""
         loaded = self._models.peek(self.chosen)
         return loaded.adapters.problem if loaded is not None else ""
 
@@ -250,13 +255,9 @@ class Drafts:
         for key in [key for key in self._combined if key[1] == path]:
             del self._combined[key]
 
-    def note(self, text: str) -> None:
-        """Add a message for the user, unless it is there already."""
-        add_note(self.notes, text)
-
     @property
     def choices(self) -> dict[str, ResolvedSetting]:
-        """The settings in force of the draft model in use; empty without one. From any thread."""
+        """As ``Drafting.choices``."""
         loaded = self._models.peek(self.chosen)
         return {"gpu_layers": loaded.placed, "threads": loaded.context.choices["threads"]} if loaded is not None else {}
 
@@ -305,13 +306,30 @@ class Drafts:
         every = [self._target_costs, *(each.costs for each in self._models if each.costs is not None)]
         return all(costs.measure(go_on, cancellation) for costs in every)
 
-    def save(self) -> None:
-        """Save the drafts' acceptance rates for the next run."""
-        for calibration in self._calibrations.values():
-            calibration.save()
+    def use_learnt(self, learnt: WorkspaceNgrams | None = None, following: Sequence[int] = ()) -> None:
+        """As ``Drafting.use_learnt``."""
+        self.ngrams.learnt = learnt.index if learnt is not None else None
+        self.ngrams.following = list(following)
+
+    def remember(self, prompt: Sequence[int], generated: Sequence[int]) -> None:
+        """As ``Drafting.remember``."""
+        self.ngrams.remember(prompt, generated)
+
+    def forget_generated(self) -> None:
+        """As ``Drafting.forget_generated``."""
+        self.ngrams.forget_generated()
+
+    def save(self, every_s: float = 0.0) -> None:
+        """As ``Drafting.save``."""
+        if monotonic() - self._saved >= every_s:
+            for calibration in self._calibrations.values():
+                calibration.save()
+            self._saved = monotonic()
 
     def close(self) -> None:
-        """Free the models."""
+        """Save what was learnt and free the models."""
+        self.learnt.close()
+        self.save()
         self._models.close()
 
 

@@ -14,6 +14,7 @@ from codespec.draft.storage.profiles import Profiles, Setup, model_hash
 from codespec.engine.adapters import Adapters, LoraRequest
 from codespec.engine.calibration import ModelCosts
 from codespec.engine.drafts import DRAFTS_BYTES, Drafts
+from codespec.engine.engine import add_note
 from codespec.engine.parallel import ParallelSequences
 from codespec.engine.prefill_steps import prefill_steps
 from codespec.engine.prompt_cache import PromptCache, PromptCacheSettings
@@ -61,9 +62,7 @@ class LocalEngine(SpeculativeEngine):
 
     Attributes:
         drafts: the draft sources; ``costs`` and ``notes`` are its own.
-        learnt: the n-grams of workspaces; ``use_learnt`` chooses among them.
         prompt_cache: the KV caches of earlier prompts; ``enter`` names the workspace.
-        threads: threads that the target decodes with.
     """
 
     def __init__(
@@ -95,8 +94,6 @@ class LocalEngine(SpeculativeEngine):
         self._context = self._opened(
             Path(target), context_length, gpu_layers, progress, exact=exact, threads=threads, **attention
         )
-        self.context_length = self._context.length
-        self.threads = self._context.threads
         self._adapters = Adapters(self._context)
         profiles = profiles or Profiles(None)
         costs = ModelCosts(self._context, None, profiles)
@@ -112,6 +109,7 @@ class LocalEngine(SpeculativeEngine):
             clock,
             drafts_bytes,
             heads=self._heads if self._hidden is not None else None,
+            learnt_folder=learnt_folder,
         )
         self._parallel = ParallelSequences(self._context)
         generator = Generator(
@@ -125,7 +123,7 @@ class LocalEngine(SpeculativeEngine):
             whole_steps=self._context.whole_steps,
         )
         self._kept = self._cache_of(generator, prompt_cache or PromptCacheSettings())
-        super().__init__(self.model, drafts, generator, self._kept, learnt_folder)
+        super().__init__(self.model, drafts, generator, self._kept)
         self._note_servers()
 
     def _opened(
@@ -189,10 +187,10 @@ class LocalEngine(SpeculativeEngine):
 
     def _note_servers(self) -> None:
         if self._servers.warning:
-            self.drafts.note(self._servers.warning)
+            add_note(self.notes, self._servers.warning)
         if self._servers.addresses and not self.model.gpu_layers:
             why = self._placed.why or "gpu_layers = 0"
-            self.drafts.note(f"no layer is on {', '.join(self._servers.addresses)} (`target.rpc`): {why}")
+            add_note(self.notes, f"no layer is on {', '.join(self._servers.addresses)} (`target.rpc`): {why}")
 
     def _cache_of(self, generator: Generator, settings: PromptCacheSettings) -> PromptCache:
         lossy = settings.shift and not self._context.exact and not self.model.recurrent
@@ -202,6 +200,16 @@ class LocalEngine(SpeculativeEngine):
         return PromptCache(self._sequence, generator, settings, about)
 
     @property
+    def context_length(self) -> int:
+        """Tokens of prompt and text."""
+        return self._context.length
+
+    @property
+    def threads(self) -> int:
+        """Threads that the target decodes with."""
+        return self._context.threads
+
+    @property
     def choices(self) -> dict[str, ResolvedSetting]:
         """``gpu_layers``, ``kv_type``, ``flash_attention`` and ``threads`` as they are in force, and ``rpc`` where
         layers may be on servers."""
@@ -209,9 +217,8 @@ class LocalEngine(SpeculativeEngine):
         servers = {"rpc": ResolvedSetting(names)} if names else {}
         return {"gpu_layers": self._placed, **servers, **self._context.choices}
 
-    def use_adapters(self, target: LoraRequest | None, draft: LoraRequest | None) -> None:
-        """Decode from the next generation on with these LoRA adapters. One that cannot be used is left out;
-        ``adapter_problem``, ``drafts.adapter_problem`` and ``notes`` then say why.
+    def use_adapter(self, lora: LoraRequest | None) -> None:
+        """As ``Engine.use_adapter``; ``notes`` tell of the problem, too.
 
         KV caches computed with other adapters are put aside until those are used again.
 
@@ -219,22 +226,17 @@ class LocalEngine(SpeculativeEngine):
             CodespecError: the model is closed.
         """
         self._check_open()
-        if self._adapters.use(target):
+        if self._adapters.use(lora):
             self._kept.change_adapter(self._context.adapter_key)
             self.costs.begin_anew()
+        self.adapter_problem = self._adapters.problem
         if self.adapter_problem:
-            self.drafts.note(self.adapter_problem)
-        self.drafts.use_adapter(draft)
+            add_note(self.notes, self.adapter_problem)
 
     @cached_property
     def filling_adapter(self) -> Path | None:
         """As ``Engine.filling_adapter``."""
         return filling_adapter(self.model.path) if self.fim_format() is None else None
-
-    @property
-    def adapter_problem(self) -> str:
-        """Why the target decodes without the LoRA adapter that it was to have; empty where it has it."""
-        return self._adapters.problem
 
     def generate_together(
         self,
@@ -245,7 +247,7 @@ class LocalEngine(SpeculativeEngine):
         cancel: Cancel | None = None,
         stopped: Collection[int] = (),
     ) -> Iterator[tuple[int, Chunk]]:
-        """As ``Engine.generate_together``: in one batch, without drafts; in exact mode one after the other."""
+        """As ``Generating.generate_together``: in one batch, without drafts; in exact mode one after the other."""
         if self._context.exact:
             # Cells that one fork gives up are taken by another, which then adds up in another order.
             yield from super().generate_together(prompt, grammars, samplings, limits, cancel, stopped)
@@ -264,7 +266,7 @@ class LocalEngine(SpeculativeEngine):
                     yield index, decoders[index](step)
 
     def lacking(self, prompt: Sequence[int]) -> int:
-        """As ``Engine.lacking``; what is kept of earlier prompts counts, too."""
+        """As ``Generating.lacking``; what is kept of earlier prompts counts, too."""
         return min(super().lacking(prompt), len(prompt) - self._kept.longest(prompt))
 
     def _turn_to(self, prompt: Sequence[int]) -> None:
@@ -281,11 +283,9 @@ class LocalEngine(SpeculativeEngine):
 
     def close(self) -> None:
         """Save what was learnt, free models and caches; a second call does nothing."""
-        self.learnt.close()
-        self.save()
+        self.drafts.close()
         if self._context.pointer:
             self._kept.save()
-        self.drafts.close()
         self._parallel.close()
         self._context.close()
         self._adapters.close()

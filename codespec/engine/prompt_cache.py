@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from codespec.draft.sequence import common_prefix
+from codespec.engine.engine import KeptPrompts
 from codespec.engine.prompt_store import PromptStore, PromptStoreFiles, StoredPrompt
 from codespec.llama.sequence import LlamaSequence
 from codespec.paths import name_of
@@ -42,7 +43,7 @@ class PromptCacheSettings:
     shift: bool = False
 
 
-class PromptCache:
+class PromptCache(KeptPrompts):
     """Exchanges the KV cache in the target's sequence by prompt and workspace, and keeps those that are not in it.
 
     Args:

@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from functools import cached_property
-from pathlib import Path
-from time import monotonic
 
 from codespec.draft.costs import LONGEST
-from codespec.draft.ngram_store import NgramStore, WorkspaceNgrams
 from codespec.draft.sequence import common_prefix
 from codespec.engine.drafts import Drafts
-from codespec.engine.engine import ChatTemplate, KeptPrompts
-from codespec.engine.one_by_one import one_by_one
-from codespec.files import StrPath
+from codespec.engine.engine import ChatTemplate, Engine, KeptPrompts
 from codespec.grammar import Grammar, Tokenizer
-from codespec.languages import Language
-from codespec.llama.devices import ResolvedSetting
 from codespec.llama.llguidance_tokenizer import tokenizer_from_vocab
-from codespec.llama.model import Model
+from codespec.llama.model import LlamaVocabulary, Model
 from codespec.llama.runtime import Cancellation, Either
 from codespec.models.fim import FimFormat, Order, fim_format
 from codespec.protocols import Cancel, Chunk, Draft, GrammarState, Limits, Round, Sampling, Statistics, TokenChange
@@ -31,33 +24,24 @@ SLOWLY = 25e6
 """Bytes of weights that a slow CPU multiplies with a token of a prompt in a millisecond."""
 
 
-class SpeculativeEngine:
-    """A target that a ``Generator`` verifies proposals with; see ``Engine``.
+class SpeculativeEngine(Engine):
+    """A target that a ``Generator`` verifies proposals with.
 
     Args:
         model: with the target's vocabulary; closed by the subclass.
-        learnt_folder: where the n-grams of workspaces are kept, instead of the user's data folder.
 
     Attributes:
         drafts: the draft sources; ``costs`` and ``notes`` are its own.
-        learnt: the n-grams of workspaces; ``use_learnt`` chooses among them.
-        prompt_cache: the KV caches of earlier prompts; ``enter`` names the workspace.
     """
 
-    def __init__(
-        self,
-        model: Model,
-        drafts: Drafts,
-        generator: Generator,
-        prompt_cache: KeptPrompts,
-        learnt_folder: StrPath | None,
-    ) -> None:
+    vocabulary: LlamaVocabulary
+    drafts: Drafts
+
+    def __init__(self, model: Model, drafts: Drafts, generator: Generator, prompt_cache: KeptPrompts) -> None:
         self.model, self.vocabulary = model, model.vocabulary
         self.drafts, self.costs, self.notes = drafts, drafts.costs, drafts.notes
-        self.learnt = NgramStore(drafts.vocabulary_hash, Path(learnt_folder) if learnt_folder is not None else None)
         self.prompt_cache = prompt_cache
         self._generator = generator
-        self._saved = monotonic()
         # FIM markers and the like are no text; the end tokens among the control tokens stay possible.
         self._banned = dict.fromkeys(self.vocabulary.control_tokens - self.vocabulary.end_tokens, float("-inf"))
         self._cancellation = Cancellation()
@@ -72,21 +56,6 @@ class SpeculativeEngine:
     def about(self) -> dict[str, object]:
         """``reading``: as the generator has it."""
         return {"reading": self._generator.reading}
-
-    @property
-    def draft(self) -> Path | None:
-        """The draft model in use."""
-        return self.drafts.chosen
-
-    @property
-    def draft_choices(self) -> dict[str, ResolvedSetting]:
-        """The settings in force of the draft model in use; empty without one. From any thread."""
-        return self.drafts.choices
-
-    @property
-    def draft_adapter_problem(self) -> str:
-        """Why the draft model in use decodes without the LoRA adapter that it was to have."""
-        return self.drafts.adapter_problem
 
     @property
     def reading(self) -> bool:
@@ -117,11 +86,11 @@ class SpeculativeEngine:
         return self._layouts[order]
 
     def lacking(self, prompt: Sequence[int]) -> int:
-        """As ``Engine.lacking``."""
+        """As ``Generating.lacking``."""
         return len(prompt) - common_prefix(self._generator.held, prompt)
 
     def reading_ms(self, tokens: int) -> float:
-        """As ``Engine.reading_ms``: by what was read lately, else by what passes of many tokens take."""
+        """As ``Generating.reading_ms``: by what was read lately, else by what passes of many tokens take."""
         token_ms = self._generator.token_ms
         if not token_ms and self.costs.measured:
             token_ms = self.costs.kept(0)[LONGEST - 1] / (LONGEST - 1)
@@ -133,53 +102,12 @@ class SpeculativeEngine:
         """About what a target call over one token takes after so many tokens, in milliseconds."""
         return self.costs.kept(context)[1]
 
-    def note(self, text: str) -> None:
-        """Add a message for the user, unless it is there already."""
-        self.drafts.note(text)
-
-    def use_draft(self, path: StrPath | None, wait: bool = True) -> None:
-        """As ``Engine.use_draft``; a draft with another vocabulary works at a price, which ``notes`` then names."""
-        self.drafts.choose(Path(path) if path is not None else None, wait)
-
-    def find_draft(self, name: StrPath, language: Language) -> Path | None:
-        """As ``Engine.find_draft``.
-
-        Args:
-            name: ``none``, a name, a path, or ``auto``: the best installed one with the target's vocabulary, see
-                ``best_draft``, else the embedded one of the language.
-        """
-        return self.drafts.find(name, language)
-
-    def use_learnt(self, folder: StrPath | None, language: str, following: Sequence[int] = ()) -> WorkspaceNgrams:
-        """Draft from the next generation on with the n-grams of a workspace and language, too.
-
-        Args:
-            folder: of the workspace; None: the n-grams learnt in this session outside any workspace.
-            following: tokens after the cursor, which n-grams must not propose again.
-        """
-        learnt = self.learnt.of(Path(folder) if folder is not None else None, language)
-        self.drafts.ngrams.learnt = learnt.index
-        self.drafts.ngrams.following = list(following)
-        return learnt
-
-    def use_nothing_learnt(self) -> None:
-        """As ``Engine.use_nothing_learnt``."""
-        self.drafts.ngrams.learnt = None
-
-    def remember(self, prompt: Sequence[int], generated: Sequence[int]) -> None:
-        """As ``Engine.remember``."""
-        self.drafts.ngrams.remember(prompt, generated)
-
-    def forget_generated(self) -> None:
-        """Forget the texts of ``remember``."""
-        self.drafts.ngrams.forget_generated()
-
     def warm_up(self) -> None:
         """As ``Engine.warm_up``."""
         _ = self._grammar_tokenizer
 
     def grammar_state(self, grammar: Grammar, most: int | None = None) -> GrammarState:
-        """As ``Engine.grammar_state``."""
+        """As ``Generating.grammar_state``."""
         return grammar.state(self._grammar_tokenizer, most)
 
     @cached_property
@@ -199,7 +127,7 @@ class SpeculativeEngine:
         changes: Sequence[TokenChange] = (),
         document: Sequence[int] = (),
     ) -> Iterator[Chunk]:
-        """As ``Engine.generate``.
+        """As ``Generating.generate``.
 
         Args:
             speculate: False decodes one token at a time with the target alone; a draft replaces the engine's own.
@@ -221,31 +149,15 @@ class SpeculativeEngine:
             for step in self._generator.generate(prompt, sampling, limits or Limits(), grammar, self._stopped(cancel)):
                 yield decode(step)
 
-    def generate_together(
-        self,
-        prompt: Sequence[int],
-        grammars: Sequence[GrammarState | None],
-        samplings: Sequence[Sampling],
-        limits: Limits | None = None,
-        cancel: Cancel | None = None,
-        stopped: Collection[int] = (),
-    ) -> Iterator[tuple[int, Chunk]]:
-        """As ``Engine.generate_together``, one text after the other."""
-
-        def generate(grammar: GrammarState | None, sampling: Sampling) -> Iterator[Chunk]:
-            return self.generate(prompt, grammar, sampling, limits, cancel)
-
-        return one_by_one(generate, lambda: self.statistics, grammars, samplings, stopped)
-
     def prefill(self, prompt: Sequence[int], cancel: Cancel | None = None) -> int:
-        """As ``Engine.prefill``: tokens decoded before it was stopped stay in the KV cache."""
+        """As ``Generating.prefill``: tokens decoded before it was stopped stay in the KV cache."""
         self._cancellation = Cancellation()
         self._turn_to(prompt)
         with self._cancellable(self._cancellation):
             return self._generator.prefill(prompt, self._stopped(cancel))
 
     def chances(self, prompt: Sequence[int], texts: Sequence[str], cancel: Cancel | None = None) -> list[float]:
-        """As ``Engine.chances``."""
+        """As ``Generating.chances``."""
         self._cancellation = Cancellation()
         self._turn_to(prompt)
         tokens = [self.vocabulary.tokenize(text) for text in texts]
@@ -256,12 +168,6 @@ class SpeculativeEngine:
         """As ``Engine.measure``, of the loaded models; seconds for each model."""
         self._cancellation = Cancellation()
         return self.drafts.measure(go_on, self._cancellation)
-
-    def save(self, every_s: float = 0.0) -> None:
-        """As ``Engine.save``."""
-        if monotonic() - self._saved >= every_s:
-            self.drafts.save()
-            self._saved = monotonic()
 
     def abort(self) -> None:
         """Stop the running generation or measurement, from any thread: within one node of llama.cpp's graph, or, during

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from codespec.completion.completer import Completer
 from codespec.completion.remote_completer import RemoteCompleter
 from codespec.completion.request import Request
-from codespec.engine.engine import Engine
+from codespec.engine.engine import Generating
 from codespec.errors import CodespecError
 from codespec.protocols import Cancel
 from codespec.worker.decode_thread import DecodeThread
@@ -70,7 +70,7 @@ class Backend:
             self.state = "failed"
             self._report(str(error) if isinstance(error, CodespecError) else type(error).__name__)
 
-    def submit(self, work: Work, documents: Iterable[Request] = (), engine: Engine | None = None) -> Job:
+    def submit(self, work: Work, documents: Iterable[Request] = (), engine: Generating | None = None) -> Job:
         """Have work done in the decode thread; editors' requests go first, and stop it. It is done again, with the
         model on this machine, where an engine elsewhere is away.
 
@@ -89,7 +89,7 @@ class Backend:
         self._decode.cancel(job)
 
     def _submit(
-        self, work: Work, gives_way: int, documents: Iterable[Request] = (), engine: Engine | None = None
+        self, work: Work, gives_way: int, documents: Iterable[Request] = (), engine: Generating | None = None
     ) -> Job:
         def run(models: Models, cancel: Cancel) -> Any:
             completer = self._completer

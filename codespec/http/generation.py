@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from codespec.completion.completer import Completer
 from codespec.completion.request import Completion
-from codespec.engine.engine import Engine, TextVocabulary
+from codespec.engine.engine import Generating, TextVocabulary
 from codespec.errors import CodespecError
 from codespec.grammar import GrammarError
 from codespec.grammar.errors import GrammarGaveUp
@@ -45,7 +45,7 @@ class Writing:
         self._order = order
         self._totals = Totals()
         self._untold = Statistics()
-        self.engine: Engine | None = None
+        self.engine: Generating | None = None
         self._next = 0  # index of the text that is written
         self._text: _Text | None = None
         self._tokens: list[int] = []  # of the prompt that is answered
@@ -85,7 +85,7 @@ class Writing:
         self._totals.texts[self._next].spent.add(spent)
         self._totals.spent.add(spent)
 
-    def _write(self, prompt: Prompt, engine: Engine, cancel: Cancel, emit: Emit) -> bool:
+    def _write(self, prompt: Prompt, engine: Generating, cancel: Cancel, emit: Emit) -> bool:
         """Write a text, or go on; whether it has come to its end."""
         order, text = self._order, self._text
         if text is None:
@@ -140,7 +140,7 @@ class Writing:
 class _Text:
     """One text on its way."""
 
-    def __init__(self, order: Order, index: int, prompt: list[int], engine: Engine) -> None:
+    def __init__(self, order: Order, index: int, prompt: list[int], engine: Generating) -> None:
         self._order, self._index, self._engine = order, index, engine
         self.prompt = prompt
         self._written: list[int] = []
@@ -258,7 +258,7 @@ def _told(made: Round) -> tuple[TokenChance, ...]:
     return made.chances
 
 
-def _echo(prompt: Prompt, engine: Engine) -> str:
+def _echo(prompt: Prompt, engine: Generating) -> str:
     """What a text goes on from, as text."""
     if isinstance(prompt, TextPrompt):
         return prompt.text

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from codespec.completion.prompt.prompt import Prompts, text_header
-from codespec.engine.engine import Engine, TextVocabulary
+from codespec.engine.engine import Generating, TextVocabulary
 from codespec.errors import CodespecError
 from codespec.http.apis.chat_template import begun, rendered
 from codespec.http.errors import HttpError
@@ -18,7 +18,7 @@ _OF_A_TOKEN = 16
 """Characters of a text, for each token that there is room for, that are looked at first."""
 
 
-def tokens_of(prompt: Prompt, engine: Engine, order: Order) -> list[int]:
+def tokens_of(prompt: Prompt, engine: Generating, order: Order) -> list[int]:
     """The token ids of a prompt.
 
     Raises:
@@ -46,12 +46,12 @@ def tokens_of(prompt: Prompt, engine: Engine, order: Order) -> list[int]:
     return tokens or sorted(vocabulary.end_tokens)[:1]
 
 
-def _too_long(size: str, engine: Engine, field: str) -> HttpError:
+def _too_long(size: str, engine: Generating, field: str) -> HttpError:
     message = f"the prompt has {size}, this model's context {engine.context_length:,}"
     return HttpError(400, message, field, "context_length_exceeded")
 
 
-def _check_length(text: str, engine: Engine, room: int, field: str) -> None:
+def _check_length(text: str, engine: Generating, room: int, field: str) -> None:
     """Refuse a text that is far too long by a look at its beginning: others wait while megabytes are tokenized.
 
     Raises:
@@ -64,7 +64,7 @@ def _check_length(text: str, engine: Engine, room: int, field: str) -> None:
         size *= 2
 
 
-def _from_text(text: str, file_name: str, engine: Engine) -> list[int]:
+def _from_text(text: str, file_name: str, engine: Generating) -> list[int]:
     vocabulary = engine.vocabulary
     tokens = vocabulary.tokenize(text, special=True)
     # Only special tokens have no text: without one the text is cut into the same tokens either way.
@@ -75,7 +75,7 @@ def _from_text(text: str, file_name: str, engine: Engine) -> list[int]:
     return tokens if beginning is None or tokens[:1] == [beginning] else [beginning, *tokens]
 
 
-def _chat(prompt: ChatPrompt, engine: Engine) -> list[int]:
+def _chat(prompt: ChatPrompt, engine: Generating) -> list[int]:
     try:
         text = rendered(engine, prompt.messages, prompt.variables)
     except CodespecError as error:
@@ -84,7 +84,7 @@ def _chat(prompt: ChatPrompt, engine: Engine) -> list[int]:
     return begun(engine, text)
 
 
-def _middle(prompt: MiddlePrompt, engine: Engine, text: int) -> list[int]:
+def _middle(prompt: MiddlePrompt, engine: Generating, text: int) -> list[int]:
     layout = engine.fim_format()
     if layout is None:
         raise HttpError(400, f"{engine.name} cannot fill in the middle; leave `suffix` out", "suffix", "no_fim")

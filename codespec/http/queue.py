@@ -11,7 +11,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from codespec.completion.completer import Completer
-from codespec.engine.engine import Engine
+from codespec.engine.engine import Generating
 from codespec.http.backend import Backend
 from codespec.http.errors import HttpError, superseded, unloaded
 from codespec.http.generation import Writing
@@ -60,7 +60,7 @@ class FairQueue:
         backend: Backend,
         limits: HttpLimits,
         metrics: Metrics,
-        between: Callable[[Engine], object],
+        between: Callable[[Generating], object],
     ) -> None:
         self._backend, self._limits, self._metrics, self._between = backend, limits, metrics, between
         self._waiting: OrderedDict[str, deque[Ticket]] = OrderedDict()

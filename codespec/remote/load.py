@@ -10,7 +10,7 @@ from time import perf_counter
 from typing import Any, TypeVar
 
 from codespec.draft.storage.profiles import Profiles
-from codespec.engine.engine import Engine
+from codespec.engine.engine import Engine, add_note
 from codespec.files import StrPath
 from codespec.languages import by_id
 from codespec.protocols import CodespecError, Limits
@@ -86,7 +86,7 @@ def connect(
             engine = _faster(engine, lambda: connected(StreamingEngine))
     for note in (address.warning, about_speculation(kind, engine.name)):
         if note:
-            engine.note(note)
+            add_note(engine.notes, note)
     return engine
 
 
@@ -106,7 +106,7 @@ def about_speculation(kind: str, model: str) -> str:
 def _faster(scoring: ScoringEngine, connect: Callable[[], StreamingEngine]) -> ScoringEngine | StreamingEngine:
     """The way in which an engine writes a text sooner; the other one is closed."""
     try:
-        scoring.use_draft(scoring.find_draft("auto", by_id("python")))
+        scoring.drafts.choose(scoring.drafts.find("auto", by_id("python")))
         scored = token_ms(scoring)
         streaming = connect()
     except CodespecError:  # what is there works, or will say so itself

@@ -219,7 +219,7 @@ def accepted_of(path: Path, engine: LocalEngine, said: Iterable[Said]) -> Greedy
 
     No pass of it is needed: a greedy target accepts just the tokens that it writes itself.
     """
-    engine.use_draft(path)
+    engine.drafts.choose(path)
     draft = engine.drafts.model
     assert draft is not None
     found, sampling = GreedyAcceptance(), Sampling(logit_bias=_banned(engine))

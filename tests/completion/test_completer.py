@@ -229,7 +229,7 @@ def test_a_draft_that_cannot_be_loaded_changes_nothing(engine, tmp_path):
     path = tmp_path / "bytes.gguf"
     byte_vocabulary.write(path)  # no weights
     with pytest.raises(CodespecError, match=r"bytes\.gguf: "):
-        engine.use_draft(path)
+        engine.drafts.choose(path)
     assert len(complete(engine, TEXT, 40)) == 1
 
 

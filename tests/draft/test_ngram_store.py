@@ -256,13 +256,13 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEngine]:
 
 def held(engine: LocalEngine, workspace: str, language: str = "python") -> str:
     """All that is in the index of a workspace."""
-    learnt = engine.learnt.of(folder_of(workspace), language)
+    learnt = engine.drafts.learnt.of(folder_of(workspace), language)
     pieces = (engine.vocabulary.token_bytes(t) if t != BREAK else b"|" for t in learnt.index.tokens)
     return b"".join(pieces).decode()
 
 
 def test_the_line_that_is_edited_is_not_learnt(engine: LocalEngine) -> None:
-    learner = WorkspaceLearner(engine)
+    learner = WorkspaceLearner(engine.vocabulary, engine.drafts, engine.prompt_cache)
     learner.learn(CODE + "half a\n" + NEW, "a.py", "python", "/lines", len(CODE) + 3)
     assert held(engine, "/lines") == CODE + "|\n" + NEW
     learner.learn(CODE + "half a li\n" + NEW * 2, "a.py", "python", "/lines", len(CODE) + 3)
@@ -281,11 +281,11 @@ def test_completions_use_what_was_learnt_and_say_the_same(engine: LocalEngine) -
     written = [token for step in before.rounds for token in step.tokens]
     assert len(written) == 40
     completer.accepted(request, b"".join(map(engine.vocabulary.token_bytes, written)).decode())
-    engine.forget_generated()  # that would know it all
+    engine.drafts.forget_generated()  # that would know it all
     [after] = completer.complete(request)
     assert after.text == before.text
     assert _from_ngrams(after) > _from_ngrams(before)
-    assert engine.drafts.ngrams.learnt is engine.learnt.of(Path("/use"), "python").index
+    assert engine.drafts.ngrams.learnt is engine.drafts.learnt.of(Path("/use"), "python").index
     completer.complete(replace(request, workspace="/elsewhere"))
     assert engine.drafts.ngrams.learnt is not None
     assert engine.drafts.ngrams.learnt.tokens.tolist() == []
@@ -318,8 +318,8 @@ def _from_ngrams(completion: Completion) -> int:
 
 
 def test_secrets_and_what_belongs_to_no_workspace_are_not_written(engine: LocalEngine) -> None:
-    learner = WorkspaceLearner(engine)
-    base = engine.learnt._base
+    learner = WorkspaceLearner(engine.vocabulary, engine.drafts, engine.prompt_cache)
+    base = engine.drafts.learnt._base
     assert base is not None
     before = set(base.rglob("*.log"))
     learner.learn(CODE, "/w/.env", "dotenv", "/w")
@@ -328,12 +328,13 @@ def test_secrets_and_what_belongs_to_no_workspace_are_not_written(engine: LocalE
     learner.learn(CODE, "/tmp/a.py", "python", "")
     assert set(base.rglob("*.log")) == before
     assert CODE in held(engine, "")
-    WorkspaceLearner(engine, enabled=False).learn(CODE, "/off/a.py", "python", "/off")
+    off = WorkspaceLearner(engine.vocabulary, engine.drafts, engine.prompt_cache, enabled=False)
+    off.learn(CODE, "/off/a.py", "python", "/off")
     assert held(engine, "/off") == ""
 
 
 def test_what_a_workspace_ignores_is_not_written(engine: LocalEngine, tmp_path: Path) -> None:
-    learner, base = WorkspaceLearner(engine), engine.learnt._base
+    learner, base = WorkspaceLearner(engine.vocabulary, engine.drafts, engine.prompt_cache), engine.drafts.learnt._base
     assert base is not None
     before = set(base.rglob("*.log"))
     (tmp_path / ".gitignore").write_text("build/\n")
@@ -348,7 +349,7 @@ def test_what_a_workspace_ignores_is_not_written(engine: LocalEngine, tmp_path: 
 
 
 def test_a_damaged_log_does_not_break_completing(engine: LocalEngine) -> None:
-    path = workspace_log(Path("/damaged"), "python", vocabulary_hash(engine.vocabulary), engine.learnt._base)
+    path = workspace_log(Path("/damaged"), "python", vocabulary_hash(engine.vocabulary), engine.drafts.learnt._base)
     path.parent.mkdir(parents=True)
     path.write_bytes(b"\xff" * 1000)
     completer = Completer(engine, replace(Config(), max_tokens=8))
@@ -356,11 +357,11 @@ def test_a_damaged_log_does_not_break_completing(engine: LocalEngine) -> None:
     assert len(completer.complete(request)) == 1
     completer.learn(CODE + NEW, "a.py", "python", "/damaged")
     assert path.with_suffix(".damaged").exists()
-    engine.learnt.close()
+    engine.drafts.learnt.close()
     assert CODE in held(engine, "/damaged")
     path.unlink()
     path.mkdir()  # not even a file
-    engine.learnt.close()
+    engine.drafts.learnt.close()
     assert len(completer.complete(request)) == 1
     completer.learn(CODE + NEW, "a.py", "python", "/damaged")
 

@@ -401,14 +401,14 @@ def test_a_draft_with_shuffled_ids_is_as_good(engine, permuted: Path, caplog: py
     alone = [text_and_counts(prompt, False)[0] for prompt in chosen]
     accepted = {}
     for path in (EMBEDDED / "draft-python.gguf", permuted):
-        engine.use_draft(path)
+        engine.drafts.choose(path)
         found = [text_and_counts(prompt, FixedLengthDraft(engine.drafts.model, 4)) for prompt in chosen]
         assert [text for text, *_ in found] == alone
         accepted[path] = sum(count for _, count, _ in found) / sum(drafted for *_, drafted in found)
     own, shuffled = accepted.values()
     assert own > 0.1
     assert abs(own - shuffled) < 0.05
-    engine.use_draft(permuted)
+    engine.drafts.choose(permuted)
     [note] = engine.notes
     assert "permuted.gguf has another vocabulary than target target.gguf" in note
     assert "expect about 0% of the last tokens" in note

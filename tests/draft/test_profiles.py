@@ -181,7 +181,7 @@ def test_what_is_longest_unused_goes_first(folder, model, monkeypatch):
 
 def engine_of(profiles):
     engine = LocalEngine(EMBEDDED_TARGET, profiles=profiles, threads=1)
-    engine.use_draft(find_draft("auto", by_id("python")))
+    engine.drafts.choose(find_draft("auto", by_id("python")))
     return engine
 
 
@@ -217,7 +217,7 @@ def test_an_engine_measures_once_and_remembers(folder, quick):
         assert engine.measure(lambda: True)
         assert engine.costs.measured
         assert generated(engine) == text
-        engine.save()
+        engine.drafts.save()
     finally:
         engine.close()
     kinds = {path.name.partition("-")[0] for path in folder.iterdir()}
@@ -227,7 +227,7 @@ def test_an_engine_measures_once_and_remembers(folder, quick):
     engine = engine_of(Profiles(folder))
     try:
         assert engine.costs.measured
-        assert engine.drafts._models[engine.draft].running.measured
+        assert engine.drafts._models[engine.drafts.chosen].running.measured
         assert engine.measure(lambda: pytest.fail("it is measured"))
         known = engine.drafts._calibration().of("python/greedy/free").as_json()
         assert known
@@ -295,9 +295,9 @@ def test_saving_waits_for_its_time(folder):
     engine = engine_of(Profiles(folder))
     try:
         generated(engine)
-        engine.save(every_s=300.0)
+        engine.drafts.save(every_s=300.0)
         assert not folder.exists()
-        engine.save(every_s=1e-6)
+        engine.drafts.save(every_s=1e-6)
         assert len(list(folder.iterdir())) == 1
     finally:
         engine.close()

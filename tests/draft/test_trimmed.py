@@ -53,7 +53,7 @@ def texts(draft, sampling, grammar=None, target=EMBEDDED_TARGET):
     """What the target writes with the draft and alone, and how much of the proposals it took."""
     engine = LocalEngine(target, context_length=256, exact=True)
     try:
-        engine.use_draft(draft)
+        engine.drafts.choose(draft)
         assert not engine.notes
         found = []
         for speculate in (FixedLengthDraft(engine.drafts.model, 4), False):
@@ -128,7 +128,7 @@ def test_another_target_has_no_use_for_it(trimmed, tmp_path):
     engine = LocalEngine(permuted.write(EMBEDDED_TARGET, tmp_path / "other.gguf"), context_length=256)
     try:
         with pytest.raises(CodespecError, match="another target's vocabulary only"):
-            engine.use_draft(trimmed)
+            engine.drafts.choose(trimmed)
     finally:
         engine.close()
     with pytest.raises(CodespecError, match="it can be no target"):
@@ -145,6 +145,6 @@ def test_tokens_that_the_target_does_not_know(trimmed, tmp_path):
     engine = LocalEngine(EMBEDDED_TARGET, context_length=256)
     try:
         with pytest.raises(CodespecError, match="another target's vocabulary only"):
-            engine.use_draft(damaged)
+            engine.drafts.choose(damaged)
     finally:
         engine.close()

@@ -192,16 +192,16 @@ def test_a_cache_serves_the_adapter_that_it_was_computed_with(files):
     expected = []
     for lora in adapters:
         with closing(engine()) as alone:
-            alone.use_adapters(lora, None)
+            alone.use_adapter(lora)
             expected.append(text_of(alone, [*PROMPT, 400]))
     assert len(set(expected)) == 4
     with closing(engine()) as shared:
         for lora in adapters:
-            shared.use_adapters(lora, None)
+            shared.use_adapter(lora)
             text_of(shared)
             assert shared.statistics.reused_tokens == 0
         for lora, text in zip(adapters, expected, strict=True):
-            shared.use_adapters(lora, None)
+            shared.use_adapter(lora)
             assert text_of(shared, [*PROMPT, 400]) == text
             assert shared.statistics.reused_tokens == len(PROMPT)
 
@@ -211,12 +211,12 @@ def test_what_is_kept_between_runs_knows_its_adapter(tmp_path, files):
     one = LoraRequest(files / "one.gguf")
     with closing(engine(prompt_cache=settings)) as first:
         first.prompt_cache.enter("w")
-        first.use_adapters(one, None)
+        first.use_adapter(one)
         text_of(first)
     reused = []
     for lora in (None, one):
         with closing(engine(prompt_cache=replace(settings, saved=1))) as later:
-            later.use_adapters(lora, None)
+            later.use_adapter(lora)
             later.prompt_cache.enter("w")
             text_of(later, [*PROMPT, 400])
             reused.append(later.statistics.reused_tokens)
@@ -226,7 +226,7 @@ def test_what_is_kept_between_runs_knows_its_adapter(tmp_path, files):
 def test_alternatives_are_drawn_with_the_adapter(files):
     with closing(LocalEngine(EMBEDDED_TARGET, context_length=512)) as shared:
         for lora in (LoraRequest(files / "one.gguf"), None, LoraRequest(files / "two.gguf")):
-            shared.use_adapters(lora, None)
+            shared.use_adapter(lora)
             sampling = Sampling(temperature=0)
             together = ["", ""]
             for index, chunk in shared.generate_together(PROMPT, [None] * 2, [sampling] * 2, Limits(max_tokens=4)):
@@ -236,17 +236,17 @@ def test_alternatives_are_drawn_with_the_adapter(files):
 
 def test_a_draft_with_an_adapter_gives_the_same_text(tmp_path, files):
     with closing(engine(profiles=Profiles(tmp_path))) as shared:
-        shared.use_draft(DRAFT)
+        shared.drafts.choose(DRAFT)
         plain = text_of(shared, count=32)
         for lora in (LoraRequest(files / "draft.gguf"), None):
-            shared.use_adapters(None, lora)
+            shared.drafts.use_adapter(lora)
             assert text_of(shared, count=32) == plain
             assert not shared.drafts.adapter_problem
-        shared.use_adapters(None, LoraRequest(files / "one.gguf"))
+        shared.drafts.use_adapter(LoraRequest(files / "one.gguf"))
         assert "one.gguf: blk." in shared.drafts.adapter_problem
         assert text_of(shared, count=32) == plain
         model, draft, nobody = shared.model.path, DRAFT, Profiles(tmp_path)
-        shared.save()
+        shared.drafts.save()
     assert nobody.acceptance(model, draft)
     kept = [path for path in tmp_path.glob("acceptance-*") if '"adapters"' in path.read_text("utf-8")]
     assert len(kept) == 1  # how often it was right with the adapter is kept apart
@@ -258,22 +258,22 @@ def test_a_file_that_goes_or_changes(tmp_path, files, weights):
     lora = LoraRequest(path)
     with closing(engine()) as shared:
         plain = text_of(shared)
-        shared.use_adapters(lora, None)
+        shared.use_adapter(lora)
         first = text_of(shared)
         assert first != plain
         path.unlink()
-        shared.use_adapters(lora, None)
+        shared.use_adapter(lora)
         assert text_of(shared) == plain
         assert shared.adapter_problem == f"{path}: no such file; it is not used"
         assert shared.adapter_problem in shared.notes
         write_adapter(path, weights, seed=1, size=0.08)
-        shared.use_adapters(lora, None)
+        shared.use_adapter(lora)
         assert text_of(shared) not in (plain, first)
         assert not shared.adapter_problem
         for number in range(MOST_HELD + 1):  # the oldest are let go
             other = tmp_path / f"{number}.gguf"
             other.write_bytes((files / "one.gguf").read_bytes())
-            shared.use_adapters(LoraRequest(other), None)
+            shared.use_adapter(LoraRequest(other))
             assert text_of(shared) == first
 
 

@@ -61,37 +61,37 @@ def test_the_old_one_serves_until_the_new_one_is_there(drafts):
 
     engine = LocalEngine(EMBEDDED_TARGET, context_length=256, wrap=once_let_through)
     try:
-        engine.use_draft(first)
-        assert engine.draft == first
+        engine.drafts.choose(first)
+        assert engine.drafts.chosen == first
         through.clear()
-        engine.use_draft(second, wait=False)
-        assert engine.draft == first
+        engine.drafts.choose(second, wait=False)
+        assert engine.drafts.chosen == first
         assert drafted(engine)
-        engine.use_draft(second, wait=False)
-        assert engine.draft == first
+        engine.drafts.choose(second, wait=False)
+        assert engine.drafts.chosen == first
         through.set()
 
         def switched():
-            engine.use_draft(second, wait=False)
-            return engine.draft == second
+            engine.drafts.choose(second, wait=False)
+            return engine.drafts.chosen == second
 
         until(switched)
         assert drafted(engine)
-        engine.use_draft(first, wait=False)  # still there
-        assert engine.draft == first
+        engine.drafts.choose(first, wait=False)  # still there
+        assert engine.drafts.chosen == first
     finally:
         through.set()
         engine.close()
 
 
 def test_without_a_draft_until_the_first_is_there(engine, drafts):
-    engine.use_draft(drafts[0], wait=False)
-    assert engine.draft is None
+    engine.drafts.choose(drafts[0], wait=False)
+    assert engine.drafts.chosen is None
     assert not drafted(engine)
-    engine.use_draft(drafts[0])  # waits for what is being loaded
-    assert engine.draft == drafts[0]
-    engine.use_draft(None, wait=False)
-    assert engine.draft is None
+    engine.drafts.choose(drafts[0])  # waits for what is being loaded
+    assert engine.drafts.chosen == drafts[0]
+    engine.drafts.choose(None, wait=False)
+    assert engine.drafts.chosen is None
 
 
 def test_those_longest_unused_are_let_go(drafts):
@@ -99,10 +99,10 @@ def test_those_longest_unused_are_let_go(drafts):
     engine = LocalEngine(EMBEDDED_TARGET, context_length=256, drafts_bytes=4_000_000)  # two of them
     try:
         for path in (a, b, a, c):
-            engine.use_draft(path)
+            engine.drafts.choose(path)
             assert drafted(engine)
         assert list(engine.drafts._models._held) == [a, c]
-        engine.use_draft(b)
+        engine.drafts.choose(b)
         assert list(engine.drafts._models._held) == [c, b]
         assert drafted(engine)
         assert not engine.measure(lambda: False)  # nothing of what is gone is touched
@@ -114,7 +114,7 @@ def test_one_that_is_larger_than_the_limit_serves_all_the_same(drafts):
     engine = LocalEngine(EMBEDDED_TARGET, context_length=256, drafts_bytes=0)
     try:
         for path in drafts:
-            engine.use_draft(path)
+            engine.drafts.choose(path)
             assert drafted(engine)
             assert list(engine.drafts._models._held) == [path]
     finally:
@@ -124,16 +124,16 @@ def test_one_that_is_larger_than_the_limit_serves_all_the_same(drafts):
 def test_one_that_cannot_be_loaded_leaves_the_old_one(engine, drafts, tmp_path):
     bad = tmp_path / "bad.gguf"
     bad.write_bytes(b"GGUF and no more")
-    engine.use_draft(drafts[0])
+    engine.drafts.choose(drafts[0])
     with contextlib.suppress(CodespecError):  # it may be known at once
-        engine.use_draft(bad, wait=False)
+        engine.drafts.choose(bad, wait=False)
     with pytest.raises(CodespecError, match=r"bad\.gguf"):
-        engine.use_draft(bad)
-    assert engine.draft == drafts[0]
+        engine.drafts.choose(bad)
+    assert engine.drafts.chosen == drafts[0]
     assert drafted(engine)
     shutil.copy(drafts[1], bad)  # mended
-    engine.use_draft(bad)
-    assert engine.draft == bad
+    engine.drafts.choose(bad)
+    assert engine.drafts.chosen == bad
 
 
 @pytest.mark.parametrize("late", [False, True])
@@ -156,7 +156,7 @@ def test_closing_while_one_is_loaded(drafts, monkeypatch, late):
     monkeypatch.setattr("codespec.engine.drafts.Model", Noted)
     engine = LocalEngine(EMBEDDED_TARGET, context_length=256, wrap=when_closing)
     for path in drafts:
-        engine.use_draft(path, wait=False)
+        engine.drafts.choose(path, wait=False)
     assert all(begun.acquire(timeout=60) for _ in range(len(drafts) * (1 + late)))
     threading.Timer(0.1, through.set).start()
     engine.close()
@@ -176,7 +176,7 @@ def test_padding_at_the_end_of_a_vocabulary_is_no_difference(tmp_path):
     ]:
         engine = LocalEngine(target, context_length=256)
         try:
-            engine.use_draft(draft)
+            engine.drafts.choose(draft)
             assert not engine.notes
             text = "".join(
                 chunk.text
@@ -194,7 +194,7 @@ def test_padding_at_the_end_of_a_vocabulary_is_no_difference(tmp_path):
 def test_the_first_token_that_differs_is_named(tmp_path):
     engine = LocalEngine(EMBEDDED_TARGET, context_length=256)
     try:
-        engine.use_draft(permuted.write(EMBEDDED / "draft-python.gguf", tmp_path / "shuffled.gguf"))
+        engine.drafts.choose(permuted.write(EMBEDDED / "draft-python.gguf", tmp_path / "shuffled.gguf"))
         [note] = engine.notes
         assert re.search(r"token 0 is '.+' in the one and '<\|endoftext\|>' in the other", note)
     finally:
@@ -203,11 +203,11 @@ def test_the_first_token_that_differs_is_named(tmp_path):
 
 def test_a_file_that_was_replaced_is_loaded_again(engine, drafts):
     first, second, _ = drafts
-    engine.use_draft(first)
+    engine.drafts.choose(first)
     old = engine.drafts.model
     shutil.copy(second, first)
     os.utime(first, (2e9, 2e9))
-    engine.use_draft(first)
+    engine.drafts.choose(first)
     assert engine.drafts.model is not old
     assert drafted(engine)
 
@@ -218,7 +218,7 @@ def test_what_cannot_be_loaded_is_not_tried_again_and_again(engine, drafts, tmp_
     errors = []
     for _ in range(3):
         with pytest.raises(CodespecError, match=r"bad\.gguf") as error:
-            engine.use_draft(bad)
+            engine.drafts.choose(bad)
         errors.append(error.value)
     assert len(set(map(id, errors))) == 1  # that of the first time
 
@@ -227,10 +227,10 @@ def test_what_comes_when_nobody_wants_it_any_more_counts(drafts):
     a, b, c = drafts
     engine = LocalEngine(EMBEDDED_TARGET, context_length=256, drafts_bytes=4_000_000)  # two of them
     try:
-        engine.use_draft(a)
-        engine.use_draft(b, wait=False)
+        engine.drafts.choose(a)
+        engine.drafts.choose(b, wait=False)
         until(lambda: all(future.done() for future in engine.drafts._models._coming.values()))
-        engine.use_draft(c)
+        engine.drafts.choose(c)
         assert list(engine.drafts._models._held) == [b, c]
     finally:
         engine.close()

@@ -38,7 +38,7 @@ def generated(
 ) -> tuple[list[int], Statistics]:
     state = engine.grammar_state(Grammar.load(grammar)) if grammar else None
     prompt = engine.vocabulary.tokenize("[1, 2]\n" if grammar else CODE)
-    engine.forget_generated()
+    engine.drafts.forget_generated()
     chunks = list(engine.generate(prompt, state, sampling, Limits(TOKENS), **options))  # type: ignore[arg-type]
     return [token for chunk in chunks if chunk.round for token in chunk.round.tokens], engine.statistics
 

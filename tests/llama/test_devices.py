@@ -163,7 +163,7 @@ def test_with_a_gpu(monkeypatch):
 
 def test_the_status_says_what_was_chosen_and_why():
     with closing(LocalEngine(EMBEDDED_TARGET, threads=2)) as engine:
-        engine.use_draft(EMBEDDED / "draft-python.gguf")
+        engine.drafts.choose(EMBEDDED / "draft-python.gguf")
         status = Completer(engine, Config()).status()
     settings = status["settings"]
     assert {name: each["value"] for name, each in settings.items()} == {

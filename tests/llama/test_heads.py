@@ -108,8 +108,8 @@ def test_texts_are_the_same(folder, kind, temperature):
     about = PromptCacheSettings(memory=1 << 26)
     drafted = 0
     with drafting_engine(path, prompt_cache=about, context_length=512) as engine:
-        engine.use_draft(engine.find_draft("auto", by_id("python")))
-        assert engine.draft == path
+        engine.drafts.choose(engine.drafts.find("auto", by_id("python")))
+        assert engine.drafts.chosen == path
         for number in range(8):
             other = CODE.replace("area", "volume") if number % 3 else CODE  # caches are put aside, and come back
             prompt = engine.vocabulary.tokenize(other * 2 + CODE[: 20 + 6 * number])
@@ -133,9 +133,9 @@ def test_heads_that_do_not_work_are_left_alone(folder):
 def test_only_where_there_are_heads_and_a_draft_is_wanted(folder, clear):
     with drafting_engine(clear, exact=False, context_length=512) as engine:
         assert engine.model.heads == 1
-        assert engine.find_draft("none", by_id("python")) is None
-        engine.use_draft(None)
+        assert engine.drafts.find("none", by_id("python")) is None
+        engine.drafts.choose(None)
         assert engine.drafts.model is None
     with drafting_engine(write(folder / "none.gguf", "qwen35"), exact=False, context_length=512) as engine:
         assert engine.model.heads == 0
-        assert engine.find_draft("auto", by_id("python")) != engine.model.path
+        assert engine.drafts.find("auto", by_id("python")) != engine.model.path

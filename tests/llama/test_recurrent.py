@@ -124,7 +124,7 @@ def test_a_prompt_that_was_put_aside_comes_back_with_its_checkpoints(path, tmp_p
         for prompt, expected in zip(prompts, whole, strict=True):
             assert written(engine, prompt, False, False, Sampling())[0] == expected
         assert sum(rows) < 3 * 32 + 4 * TAIL
-        engine.save()
+        engine.drafts.save()
     with drafting_engine(path, prompt_cache=about, exact=False, context_length=1024) as engine:
         engine.prompt_cache.enter("here")
         rows = rows_of(engine)

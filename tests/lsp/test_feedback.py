@@ -92,7 +92,7 @@ def _proposed(tmp_path, workspace, text) -> str:
 
     engine = LocalEngine(EMBEDDED_TARGET, learnt_folder=tmp_path / "data" / "ngrams")
     try:
-        engine.use_learnt(workspace, "python")
+        engine.drafts.use_learnt(engine.drafts.learnt.of(workspace, "python"))
         tokens = engine.vocabulary.tokenize(text)
         left = iter(range(40))
         more = lambda confidence: next(left, None) is not None  # noqa: E731

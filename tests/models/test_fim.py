@@ -12,6 +12,8 @@ import pytest
 from codespec import Completer, Config
 from codespec.completion.prompt.prompt import Prompts
 from codespec.config_sections import TargetConfig
+from codespec.draft.ngram_store import NgramStore
+from codespec.engine.engine import Drafting, KeptPrompts
 from codespec.llama.model import Model
 from codespec.models.fim import fim_format
 from codespec.protocols import Snippet
@@ -170,9 +172,10 @@ def test_an_order_that_the_model_was_not_trained_on_is_told(tmp_path, markers, m
             name=path.name,
             vocabulary=model.vocabulary,
             fim_format=partial(fim_format, model),
-            note=notes.append,
-            draft_adapter_problem="",
-            use_adapters=lambda target, draft: None,
+            notes=notes,
+            drafts=Drafting(NgramStore("")),
+            prompt_cache=KeptPrompts(),
+            use_adapter=lambda lora: None,
             adapter_problem="",
             filling_adapter=None,
         )

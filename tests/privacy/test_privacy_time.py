@@ -36,7 +36,7 @@ def engine(tmp_path: Path) -> Iterator[LocalEngine]:
 @pytest.mark.parametrize("lines", [1, LONG // len(CODE)])
 @pytest.mark.parametrize("at", [0, 1, 2])
 def test_a_secret_counts_as_soon_as_it_is_pasted(engine: LocalEngine, lines: int, at: int) -> None:
-    learner, text = WorkspaceLearner(engine), CODE * lines
+    learner, text = WorkspaceLearner(engine.vocabulary, engine.drafts, engine.prompt_cache), CODE * lines
     cut = len(text) * at // 2
     assert learner.may_keep("/w/a.py", "/w", text)
     assert not learner.may_keep("/w/a.py", "/w", text[:cut] + "\n" + PASTED + text[cut:])

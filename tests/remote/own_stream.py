@@ -43,12 +43,12 @@ def streamed(engine, prompt):
 
 def measure(engine, count=5):
     """Lines about each set, and the ratio of the medians."""
-    engine.use_draft(engine.find_draft("auto", by_id("python")))
+    engine.drafts.choose(engine.drafts.find("auto", by_id("python")))
     for name, found in texts(count):
         took, calls, written = {"stream": [], "drafts": []}, [], []
         for text in found:
             prompt = tokens_of(engine, text)
-            engine.forget_generated()
+            engine.drafts.forget_generated()
             list(engine.generate(prompt, limits=Limits(max_tokens=1), speculate=False))
             engine.prefill(prompt)
             before = engine._connection.trips

@@ -76,7 +76,7 @@ def run(local, engine, count, ends_early):
     for language, sample in SAMPLES.items():
         if ends_early:  # that server takes seconds for a long text
             sample = sample[:LONGEST]
-        engine.use_draft(engine.find_draft("auto", by_id(language)))
+        engine.drafts.choose(engine.drafts.find("auto", by_id(language)))
         for grammar in (None, Grammar.load(language)):
             outcomes, calls, tokens, gaps = Counter(), 0, 0, []
             for prompt in places(sample, each):

@@ -90,7 +90,7 @@ def test_nothing_is_known_behind_what_it_would_cut_otherwise(scorer, model):
 
 @pytest.mark.parametrize("language", PROMPTS)
 def test_greedy_text_is_the_local_targets(local, engine, language):
-    engine.use_draft(engine.find_draft("auto", by_id(language)))
+    engine.drafts.choose(engine.drafts.find("auto", by_id(language)))
     prompt, grammar = PROMPTS[language], Grammar.load(language)
     for state in (lambda engine: None, lambda engine: state_of(engine, grammar, prompt)):
         expected = text_of(local, prompt, state(local), count=16)

@@ -68,8 +68,8 @@ def engine(stand_in):
 
 
 def with_drafts(engine, language="python"):
-    engine.use_draft(engine.find_draft("auto", by_id(language)))
-    assert engine.draft is not None
+    engine.drafts.choose(engine.drafts.find("auto", by_id(language)))
+    assert engine.drafts.chosen is not None
     return engine
 
 
@@ -80,7 +80,7 @@ def test_greedy_text_is_the_local_targets(local, engine, language):
         expected = text_of(local, prompt, state(local))
         assert text_of(engine, prompt, state(engine)) == expected
         assert text_of(with_drafts(engine, language), prompt, state(engine)) == expected
-        engine.use_draft(None)
+        engine.drafts.choose(None)
 
 
 def test_a_schema_whose_tokens_are_seldom_among_the_best(local, engine):
@@ -210,7 +210,7 @@ def test_what_it_says_of_itself(engine, stand_in):
 
 
 def test_the_target_has_no_adapters_here(engine):
-    engine.use_adapters(None, None)
+    engine.use_adapter(None)
     assert engine.adapter_problem == ""
 
 

@@ -13,6 +13,7 @@ pytest.importorskip("httpx")
 
 from codespec import Completer, Config, Limits, Request, Sampling
 from codespec.config_sections import REMOTE_KINDS
+from codespec.engine.engine import add_note
 from codespec.grammar import Grammar
 from codespec.models.registry import EMBEDDED_TARGET
 from codespec.protocols import Snippet
@@ -24,7 +25,6 @@ from codespec.remote.scoring.scoring_engine import SCORERS
 from codespec.remote.streaming.asked import family_named
 from codespec.remote.streaming.streamers import STREAMERS
 from codespec.remote.streaming.streaming_engine import StreamingEngine
-from codespec.remote.streaming.undrafted import Undrafted
 from tests.remote.faulty_engine import running
 from tests.remote.stand_ins import KINDS, StandIn
 
@@ -280,7 +280,7 @@ def test_it_is_not_warned_of_elsewhere(model: str) -> None:
 
 
 def test_what_is_noted_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
-    engine = Undrafted(None)
+    notes: list[str] = []
     for _ in range(2):
-        engine.note("it is asked without TLS")
-    assert engine.notes == [each.getMessage() for each in caplog.records] == ["it is asked without TLS"]
+        add_note(notes, "it is asked without TLS")
+    assert notes == [each.getMessage() for each in caplog.records] == ["it is asked without TLS"]

@@ -61,7 +61,7 @@ def own_text(engine, prompt):
 
 def check(local, engine, language, constrained):
     """Texts of both are equal, or differ first at a near tie; how many are vLLM's own text."""
-    engine.use_draft(engine.find_draft("auto", by_id(language)))
+    engine.drafts.choose(engine.drafts.find("auto", by_id(language)))
     grammar, outcomes, own, calls, tokens = Grammar.load(language) if constrained else None, Counter(), 0, 0, 0
     for prompt in places(SAMPLES[language], PLACES):
         outcome, expected, found, apart = compare(local, engine, prompt, grammar)

@@ -108,7 +108,7 @@ def test_llama_cpp_cuts_text_into_the_same_tokens(run_folder):
 def test_the_pair_completes(run_folder):
     engine = LocalEngine(run_folder / "target.gguf", draft_length=4)
     try:
-        engine.use_draft(run_folder / "draft-python.gguf")
+        engine.drafts.choose(run_folder / "draft-python.gguf")
         prompt = engine.vocabulary.tokenize("import os\nimport sys\n\ndef main(")
         # The draft by itself: whether it pays beside so small a target is a question of the clock.
         list(engine.generate(prompt, limits=Limits(60), speculate=engine.drafts.model))
@@ -246,7 +246,7 @@ def test_a_draft_for_a_gguf_target(distilled, run_folder):
     assert summary["from"] is None
     engine = LocalEngine(run_folder / "target.gguf")
     try:
-        engine.use_draft(path)
+        engine.drafts.choose(path)
         assert not engine.notes
     finally:
         engine.close()

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from codespec.completion.prompt.prompt import LEAST_CONTEXT, Prompts, file_name, relative_path
 from codespec.completion.request import Request
-from codespec.engine.engine import Engine
+from codespec.engine.engine import Generating
 from codespec.languages import by_id
 from codespec.models.fim import FimFormat
 from codespec.protocols import Limits, Snippet
@@ -25,7 +25,7 @@ class TimelyPrompts:
         unread: the whole prompt of the latest request, where a shorter one had to do; else empty.
     """
 
-    def __init__(self, engine: Engine, layout: FimFormat | None) -> None:
+    def __init__(self, engine: Generating, layout: FimFormat | None) -> None:
         self._engine, self._layout = engine, layout
         self._prompts = Prompts(engine.vocabulary, layout)
         self.unread: list[int] = []

@@ -8,13 +8,13 @@ from codespec.edits.formats.instinct import Instinct
 from codespec.edits.formats.sweep import SweepV1, SweepV2
 from codespec.edits.formats.zeta import Zeta1
 from codespec.edits.formats.zeta2 import Zeta2, Zeta21
-from codespec.engine.engine import Engine
+from codespec.engine.engine import Generating
 
 MOST_EMBEDDED = 10_000
 """Tokens of a vocabulary of codespec's own."""
 
 
-def format_of(engine: Engine) -> EditFormat | None:
+def format_of(engine: Generating) -> EditFormat | None:
     """The layout of an engine's target; None where it is no model for next edits that is known.
 
     Seed-Coder's tokens tell Zeta 2, and codespec's vocabulary the embedded model; all others have Qwen's tokens, and
@@ -37,6 +37,6 @@ def format_of(engine: Engine) -> EditFormat | None:
     return None
 
 
-def _has(engine: Engine, marker: str) -> bool:
+def _has(engine: Generating, marker: str) -> bool:
     """Whether there is a token of this name: as text it would be several."""
     return len(engine.vocabulary.tokenize(marker, special=True)) == 1

@@ -10,13 +10,13 @@ from codespec.errors import CodespecError
 from codespec.extras import remedy
 
 if TYPE_CHECKING:
-    from codespec.engine.engine import Engine
+    from codespec.engine.engine import Generating
 
 LONGEST = 1 << 22
 """Characters of a rendered conversation."""
 
 
-def chat_tokens(engine: Engine, messages: Sequence[Mapping[str, Any]]) -> list[int]:
+def chat_tokens(engine: Generating, messages: Sequence[Mapping[str, Any]]) -> list[int]:
     """The prompt of a conversation, up to where the answer begins.
 
     Raises:
@@ -25,14 +25,16 @@ def chat_tokens(engine: Engine, messages: Sequence[Mapping[str, Any]]) -> list[i
     return begun(engine, rendered(engine, messages))
 
 
-def begun(engine: Engine, text: str) -> list[int]:
+def begun(engine: Generating, text: str) -> list[int]:
     """The tokens of a rendered conversation, with the one that every text begins with."""
     vocabulary = engine.vocabulary
     start = [vocabulary.beginning] if vocabulary.beginning is not None else []
     return [*start, *vocabulary.tokenize(text, special=True)]
 
 
-def rendered(engine: Engine, messages: Sequence[Mapping[str, Any]], variables: Mapping[str, Any] | None = None) -> str:
+def rendered(
+    engine: Generating, messages: Sequence[Mapping[str, Any]], variables: Mapping[str, Any] | None = None
+) -> str:
     """The text of a conversation, without the token that every text begins with.
 
     Args:

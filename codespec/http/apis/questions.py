@@ -9,7 +9,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any, TypeAlias
 
-from codespec.engine.engine import Engine
+from codespec.engine.engine import Generating
 from codespec.errors import CodespecError
 from codespec.http.apis.chat import messages_of
 from codespec.http.apis.chat_template import rendered
@@ -17,7 +17,7 @@ from codespec.http.apis.fields import Fields
 from codespec.http.backend import Backend
 from codespec.http.errors import HttpError, unloaded
 
-Question: TypeAlias = Callable[[Engine], dict[str, Any]]
+Question: TypeAlias = Callable[[Generating], dict[str, Any]]
 """Asked in the decode thread."""
 MOST_TOKENS = LONGEST = 1 << 18
 
@@ -28,10 +28,10 @@ class Questions:
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
-        self._waiting: deque[Callable[[Engine], None]] = deque()
+        self._waiting: deque[Callable[[Generating], None]] = deque()
         self._turn = asyncio.Lock()  # one is before the editors' requests, not hundreds
 
-    def answer(self, engine: Engine) -> bool:
+    def answer(self, engine: Generating) -> bool:
         """Answer one question, if any waits, and say yes; in the decode thread, where an editor may wait, too."""
         with suppress(IndexError):
             self._waiting.popleft()(engine)
@@ -45,7 +45,7 @@ class Questions:
         """
         future: Future[dict[str, Any]] = Future()
 
-        def put(engine: Engine) -> None:
+        def put(engine: Generating) -> None:
             try:
                 future.set_result(question(engine))
             except Exception as error:
@@ -54,7 +54,7 @@ class Questions:
         async with self._turn:
             return await self._answer(put, future)
 
-    async def _answer(self, put: Callable[[Engine], None], future: Future[dict[str, Any]]) -> dict[str, Any]:
+    async def _answer(self, put: Callable[[Generating], None], future: Future[dict[str, Any]]) -> dict[str, Any]:
         self._waiting.append(put)
         answer = asyncio.wrap_future(future)
         while True:
@@ -69,7 +69,7 @@ class Questions:
                 raise unloaded()
 
 
-def about(engine: Engine) -> dict[str, Any]:
+def about(engine: Generating) -> dict[str, Any]:
     """The answer to ``GET /props``."""
     chat = engine.chat_template
     return {
@@ -95,7 +95,7 @@ def tokenize(fields: Fields) -> Question:
     if len(text) > LONGEST:
         raise fields.bad("content", f"a text of at most {LONGEST:,} characters")
 
-    def answer(engine: Engine) -> dict[str, Any]:
+    def answer(engine: Generating) -> dict[str, Any]:
         vocabulary = engine.vocabulary
         first = [vocabulary.beginning] if start and vocabulary.beginning is not None else []
         tokens = [*first, *vocabulary.tokenize(text, special)]
@@ -104,7 +104,7 @@ def tokenize(fields: Fields) -> Question:
     return answer
 
 
-def _piece(engine: Engine, token: int) -> dict[str, Any]:
+def _piece(engine: Generating, token: int) -> dict[str, Any]:
     """A token and its text, as bytes where that is none."""
     data = engine.vocabulary.token_bytes(token)
     try:
@@ -117,7 +117,7 @@ def detokenize(fields: Fields) -> Question:
     """``POST /detokenize``."""
     tokens = fields.entries("tokens", MOST_TOKENS)
 
-    def answer(engine: Engine) -> dict[str, Any]:
+    def answer(engine: Generating) -> dict[str, Any]:
         vocabulary = engine.vocabulary
         if not all(isinstance(each, int) and 0 <= each < vocabulary.size for each in tokens):
             raise fields.bad("tokens", "a list of token ids of this model")
@@ -130,7 +130,7 @@ def apply_template(fields: Fields) -> Question:
     """``POST /apply-template``."""
     messages = messages_of(fields)
 
-    def answer(engine: Engine) -> dict[str, Any]:
+    def answer(engine: Generating) -> dict[str, Any]:
         try:
             return {"prompt": rendered(engine, messages)}
         except CodespecError as error:

@@ -13,10 +13,9 @@ from codespec.draft.costs import LONGEST
 from codespec.draft.storage.profiles import Profiles
 from codespec.engine.adapters import LoraRequest
 from codespec.engine.drafts import DRAFTS_BYTES, Drafts
-from codespec.engine.engine import NothingKept
+from codespec.engine.engine import KeptPrompts, add_note
 from codespec.engine.speculative_engine import SpeculativeEngine
 from codespec.files import StrPath
-from codespec.llama.devices import ResolvedSetting
 from codespec.llama.model import Model
 from codespec.models.tokenizer_json import vocabulary_file
 from codespec.models.trimmed import VOCABULARY_KEY
@@ -67,12 +66,8 @@ class ScoringEngine(SpeculativeEngine):
         CodespecError: the file of the vocabulary cannot be loaded.
 
     Attributes:
-        context_length: tokens of prompt and text.
-        threads: 0.
         trial: milliseconds for a token in either way, where both were tried.
     """
-
-    threads = 0
 
     def __init__(
         self,
@@ -103,11 +98,10 @@ class ScoringEngine(SpeculativeEngine):
             self._round_trip_ms = (perf_counter() - began) * 1e3
             check_vocabulary(self._scorer, self.model.vocabulary, vocabulary, connection.address.host)
             check_rows(self._scorer, self.model.vocabulary, connection.address.host)
-            self.context_length = self._length(context_length)
+            self._context = self._length(context_length)
         except BaseException:
             self.model.close()
             raise
-        self._adapter_problem = ""
         self.trial: dict[str, float] = {}
         size = self.model.vocabulary.size
         self._target = ScoringTarget(self._scorer, size, self.context_length)
@@ -119,7 +113,18 @@ class ScoringEngine(SpeculativeEngine):
             lambda: self._target.most > 0, profiles,
         )  # fmt: skip
         here = _Elsewhere(self.model, self.context_length, key_of(engine))
-        drafts = Drafts(here, costs, None, 0, profiles, wrap, clock, drafts_bytes or DRAFTS_BYTES, math.inf)
+        drafts = Drafts(
+            here,
+            costs,
+            None,
+            0,
+            profiles,
+            wrap,
+            clock,
+            drafts_bytes or DRAFTS_BYTES,
+            math.inf,
+            learnt_folder=learnt_folder,
+        )
         generator = Generator(
             wrap(self._target, "target"),
             None,
@@ -129,7 +134,7 @@ class ScoringEngine(SpeculativeEngine):
             sampler=SparseSampler,
             closer=self._target.closer,
         )
-        super().__init__(self.model, drafts, generator, NothingKept(), learnt_folder)
+        super().__init__(self.model, drafts, generator, KeptPrompts())
 
     def _length(self, wanted: int) -> int:
         """Raises Refused where the engine's context is shorter."""
@@ -142,6 +147,11 @@ class ScoringEngine(SpeculativeEngine):
         target = ScoringTarget(self._scorer, self.model.vocabulary.size, self.context_length)
         target.best, target.cancel = self._scorer.greedy[0], cancellation
         return target
+
+    @property
+    def context_length(self) -> int:
+        """Tokens of prompt and text."""
+        return self._context
 
     @property
     def follows(self) -> bool:
@@ -169,34 +179,19 @@ class ScoringEngine(SpeculativeEngine):
         }
 
     @property
-    def choices(self) -> dict[str, ResolvedSetting]:
-        """None: how the target decodes is the engine's own affair."""
-        return {}
-
-    @property
     def reading(self) -> bool:
         """Never: a request that reads a prompt is stopped as any other."""
         return False
 
-    def use_adapters(self, target: LoraRequest | None, draft: LoraRequest | None) -> None:
-        """Decode the draft model's tokens with a LoRA adapter; the target's is chosen by the name of its model."""
-        self._adapter_problem = ""
-        if target is not None:
-            self._adapter_problem = (
+    def use_adapter(self, lora: LoraRequest | None) -> None:
+        """Nothing: the target's is chosen by the name of its model, and ``adapter_problem`` and ``notes`` say so."""
+        self.adapter_problem = ""
+        if lora is not None:
+            self.adapter_problem = (
                 "`target_lora` changes a target on this machine alone; load the adapter into the engine, and name it "
                 "as `remote.model`"
             )
-            self.note(self._adapter_problem)
-        self.drafts.use_adapter(draft)
-
-    @property
-    def filling_adapter(self) -> None:
-        """None: adapters change a target on this machine alone."""
-
-    @property
-    def adapter_problem(self) -> str:
-        """Why the target decodes without the LoRA adapter that it was to have."""
-        return self._adapter_problem
+            add_note(self.notes, self.adapter_problem)
 
     def generate(
         self,
@@ -236,7 +231,7 @@ class ScoringEngine(SpeculativeEngine):
         return 0.0
 
     def prefill(self, prompt: Sequence[int], cancel: Cancel | None = None) -> int:
-        """As ``Engine.prefill``: a request has the engine read the prompt into its cache."""
+        """As ``Generating.prefill``: a request has the engine read the prompt into its cache."""
         read = super().prefill(prompt, cancel)
         with suppress(Aborted):
             self._target.warm(prompt)
@@ -249,8 +244,6 @@ class ScoringEngine(SpeculativeEngine):
 
     def close(self) -> None:
         """Save what was learnt, free everything; a second call does nothing."""
-        self.learnt.close()
-        self.save()
         self.drafts.close()
         self._connection.close()
         self.model.close()

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path, PurePath
 from time import perf_counter
 
-from codespec.engine.engine import TextVocabulary
-from codespec.engine.one_by_one import one_by_one
+from codespec.draft.ngram_store import NgramStore
+from codespec.engine.adapters import LoraRequest
+from codespec.engine.engine import Drafting, Engine, KeptPrompts, TextVocabulary, add_note
 from codespec.files import StrPath
 from codespec.grammar import Grammar, Tokenizer
 from codespec.grammar.tokenizer import byte_tokenizer
@@ -46,7 +47,6 @@ from codespec.remote.streaming.events import Piece
 from codespec.remote.streaming.stop import Stop
 from codespec.remote.streaming.streamed_text import StreamedText, last
 from codespec.remote.streaming.streamers import STREAMERS
-from codespec.remote.streaming.undrafted import Undrafted
 
 USUAL_CONTEXT, LONGEST_AUTOMATIC_CONTEXT = 4096, 8192
 """Tokens of prompt and text where neither the settings nor the engine say; and the most that are used unasked."""
@@ -59,8 +59,8 @@ LONGEST_LEAD = 64
 """Characters of a forced beginning that an engine is held to."""
 
 
-class StreamingEngine(Undrafted):
-    """Texts as an engine elsewhere streams them; see ``Engine``. One generation at a time, from one thread at a time.
+class StreamingEngine(Engine):
+    """Texts as an engine elsewhere streams them. One generation at a time, from one thread at a time.
 
     Args:
         connection: to the engine; closed with this.
@@ -92,19 +92,20 @@ class StreamingEngine(Undrafted):
     ) -> None:
         self._connection, self.kind = connection, kind
         self._streamer = STREAMERS[kind]
-        super().__init__(Path(learnt_folder) if learnt_folder is not None else None)
+        self.notes, self.prompt_cache = [], KeptPrompts()
+        self.drafts = Drafting(NgramStore("", Path(learnt_folder) if learnt_folder is not None else None))
         self._told: About = about(connection, self._streamer, kind, model)
         self._asked_for_context = context_length
         takes_ids = "ids" in self._streamer.ways
         if vocabulary is not None and not takes_ids:
-            self.note(f"{kind} takes no tokens: `remote.vocabulary` is not used")
+            add_note(self.notes, f"{kind} takes no tokens: `remote.vocabulary` is not used")
         file = vocabulary if takes_ids else None
         self._file = Model(vocabulary_file(file), vocabulary_only=True) if file is not None else None
         self.vocabulary: TextVocabulary = ByteVocabulary() if self._file is None else self._file.vocabulary
         if self._file is not None:
             connection.leaving.token_bytes = self._file.vocabulary.token_bytes
         self._family = family_named(self._told.model)
-        self._answers = Answers(connection, self._streamer, self._possible(), self.note)
+        self._answers = Answers(connection, self._streamer, self._possible(), partial(add_note, self.notes))
         self._stop = Stop()
         self._statistics = Statistics()
         self._token_ms = 0.0
@@ -146,31 +147,19 @@ class StreamingEngine(Undrafted):
         about = {"kind": self.kind, "url": self._connection.address.url, "model": self._told.model, "mode": "stream"}
         return {"remote": {**about, **self.trial}}
 
-    @property
-    def chat_template(self) -> None:
-        """None: it does not tell."""
-
     def fim_format(self, order: Order | None = None) -> FimFormat | None:
         """The layout that the target was trained with, or the one by which its prompt is taken apart again."""
         if self._file is not None:
             return fim_format(self._file, order)
         return None if self._answers.ways == ["prefix"] else text_layout(self._streamer.snippets, order)
 
-    def lacking(self, prompt: Sequence[int]) -> int:
-        """Nothing is known of what the engine elsewhere keeps."""
-        return len(prompt)
-
-    def chances(self, prompt: Sequence[int], texts: Sequence[str], cancel: Cancel | None = None) -> list[float]:
-        """Not told."""
-        return []
-
-    def reading_ms(self, tokens: int) -> float:
-        """Not known."""
-        return 0.0
-
     def pass_ms(self, context: int) -> float:
         """What a token took lately, in milliseconds."""
         return self._token_ms
+
+    def use_adapter(self, lora: LoraRequest | None) -> None:
+        """Nothing: ``adapter_problem`` says so."""
+        self.adapter_problem = "a target elsewhere has its own LoRA adapters" if lora is not None else ""
 
     def warm_up(self) -> None:
         """Prepare the vocabulary for grammars."""
@@ -304,22 +293,6 @@ class StreamingEngine(Undrafted):
             return replace(asked, prompt=tokens, ends=tuple(sorted(self._ends)), banned=self._banned)
         parts = split(prompt).with_suffix(self._streamer.most_suffix)
         return replace(asked, parts=replace(parts, begun=begun))
-
-    def generate_together(
-        self,
-        prompt: Sequence[int],
-        grammars: Sequence[GrammarState | None],
-        samplings: Sequence[Sampling],
-        limits: Limits | None = None,
-        cancel: Cancel | None = None,
-        stopped: Collection[int] = (),
-    ) -> Iterator[tuple[int, Chunk]]:
-        """Texts for one prompt, one after the other; see ``Engine.generate_together``."""
-
-        def generate(grammar: GrammarState | None, sampling: Sampling) -> Iterator[Chunk]:
-            return self.generate(prompt, grammar, sampling, limits, cancel)
-
-        return one_by_one(generate, lambda: self.statistics, grammars, samplings, stopped)
 
     def prefill(self, prompt: Sequence[int], cancel: Cancel | None = None) -> int:
         """Have the engine read a prompt, where that is of use and costs nothing.
