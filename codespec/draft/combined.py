@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from codespec.draft.acceptance import source_of
+from codespec.draft.copying import Guess
+from codespec.draft.draft_budget import ExpectedSaving
 from codespec.draft.ledger import Ledger
 from codespec.draft.proposal_round import PROBE, ProposalRound
 from codespec.protocols import GrammarState, Proposal, Sampler
@@ -16,6 +19,28 @@ _WATCHING = 0.01  # of a target's pass that a model may take only to see what it
 _TAIL = 16
 _NOTHING = Proposal(())
 _OF_MODEL = frozenset({"model", "both", "contested"})
+
+
+class FinishedRound(NamedTuple):
+    """What is needed of a round to learn from its outcome.
+
+    Attributes:
+        text: up to the end of the proposal, which begins at ``start``.
+        said: every guess at each position of the proposal, the proposed one first.
+        costs: of the target's passes.
+        length: what is proposed, or, asleep, would have been.
+        copying: whether the text repeats a whole window.
+    """
+
+    text: list[int]
+    start: int
+    said: list[list[Guess]]
+    costs: Sequence[float]
+    length: int
+    took_ms: float
+    asked: ExpectedSaving | None
+    asleep: bool
+    copying: bool
 
 
 class CombinedDraft(Ledger):
@@ -37,7 +62,7 @@ class CombinedDraft(Ledger):
     Arguments as of ``Ledger``.
     """
 
-    _last: ProposalRound | None = None
+    _last: FinishedRound | None = None
 
     def propose(
         self,
@@ -70,28 +95,38 @@ class CombinedDraft(Ledger):
                 self.guard.learn((began - self.clock()) * 1e3 / one, any(each.repeats_whole for each in followers))
             return _NOTHING
         work = ProposalRound(self, tokens, grammar, sampler, followers, began)
-        if asleep and work.step_ms() > _WATCHING * work.costs[1]:
-            work.model = None
+        proposal, calls = work.proposal, work.calls
+        if asleep and calls.step_ms() > _WATCHING * proposal.costs[1]:
+            calls.model = None
         try:
             work.run(more)
         except BaseException:
             if grammar is not None:
                 grammar.rollback(work.taken)
             raise
-        self.model_costs.observe_all(work.passes, work.start)
-        work.length = len(work.guesses) if work.rejection else work.best_length()
-        work.asleep, work.took_ms = asleep, work.spent_ms()
-        if work.asked is not None:
-            work.asked.length = work.length
-        self._last = work
-        work.grammar = None  # it holds the document's tree and what judges it, and this round stays until the next one
-        count = 0 if asleep else work.length
+        self.model_costs.observe_all(calls.passes, proposal.start)
+        length = len(proposal.guesses) if sampler.rejection else work.best_length()
+        if calls.asked is not None:
+            calls.asked.length = length
+        copying = any(each.repeats_whole for each in followers)
+        self._last = FinishedRound(
+            proposal.text,
+            proposal.start,
+            work.said(),
+            proposal.costs,
+            length,
+            work.spent_ms(),
+            calls.asked,
+            asleep,
+            copying,
+        )
+        count = 0 if asleep else length
         if grammar is not None and count < work.taken:
             grammar.rollback(work.taken - count)
         return Proposal(
-            tuple(work.tokens[:count]),
-            tuple(work.probabilities[:count]) if work.rejection else None,
-            sources=tuple([source_of(guesses[0][1]) for guesses in work.guesses[:count]]),
+            tuple(proposal.tokens[:count]),
+            tuple(proposal.probabilities[:count]) if sampler.rejection else None,
+            sources=tuple([source_of(guesses[0][1]) for guesses in proposal.guesses[:count]]),
         )
 
     def _only_copies(self, grammar: GrammarState | None) -> bool:
@@ -111,7 +146,7 @@ class CombinedDraft(Ledger):
         tail = slice(max(0, last.start - _TAIL), last.start)
         if list(tokens[tail]) != last.text[tail]:
             return
-        said, written = last.said(), tokens[last.start :]
+        said, written = last.said, tokens[last.start :]
         seen = min(len(said), len(written))
         right = next((depth for depth in range(seen) if said[depth][0][0] != written[depth]), seen)
         one = self.costs.kept(last.start)[1]
@@ -131,4 +166,4 @@ class CombinedDraft(Ledger):
         if last.asleep:
             self.guard.missed(saved)
         else:
-            self.guard.learn(saved, any(each.repeats_whole for each in last.followers))
+            self.guard.learn(saved, last.copying)
