@@ -69,7 +69,8 @@ class Attempts:
                 prepared.prompt, state, sampling, self._left(), self._cancel, language=prepared.language
             )
             stream = TextStream(ending, state.wanted if state else ())
-            ended = follow(chunks, stream)
+            follow(chunks, stream.add)
+            ended = stream.end()
             self._engine.drafts.remember(prepared.prompt, stream.tokens)
             count_spent(self._engine, self._counts, self._spent, stream.gate_ms)
             completion = self._completion(ended, stream)

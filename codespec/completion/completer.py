@@ -262,7 +262,8 @@ class Completer:
             chunks = self.engine.generate(tokens, state, sampling, limits)
             stream = TextStream(Ending(None, None))
             name = grammar.name if grammar else "none"
-            ended, spent = follow(chunks, stream), Statistics()
+            follow(chunks, stream.add)
+            ended, spent = stream.end(), Statistics()
             count_spent(self.engine, self._counts, spent, stream.gate_ms)
             completion = completion_of(self.engine, ended, stream, name, spent)
             index += 1

@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Sequence
-from contextlib import closing
 from dataclasses import dataclass, field, replace
+from functools import partial
 from time import perf_counter
 
+from codespec.completion.ending.stream import follow
 from codespec.draft.ngram import BREAK
 from codespec.edits.completing import completed
 from codespec.edits.difference import Hunk, applied, hunks
@@ -25,7 +26,7 @@ from codespec.edits.windows import Window, line_of, original
 from codespec.engine.engine import Generating
 from codespec.languages import by_id
 from codespec.patience import JUDGING_S, within
-from codespec.protocols import Aborted, Cancel, CodespecError, FinishReason, Limits, Statistics, Vocabulary
+from codespec.protocols import Aborted, Cancel, Chunk, CodespecError, FinishReason, Limits, Statistics, Vocabulary
 
 NEAR = 2
 """Lines from the cursor where an edit is in sight of whoever types."""
@@ -62,6 +63,13 @@ class Attempt:
     why: str = ""
     statistics: Statistics = field(default_factory=Statistics)
     ms: float = 0.0
+
+    def add(self, stops: Sequence[str], chunk: Chunk) -> bool:
+        """Take the next chunk of the answer; whether one of ``stops`` ends it."""
+        self.answer += chunk.text
+        stopped = any(stop in self.answer[-len(chunk.text) - len(stop) :] for stop in stops)
+        self.finish_reason = "stop" if stopped else chunk.finish_reason
+        return stopped
 
 
 class EditPredictor:
@@ -199,13 +207,7 @@ class EditPredictor:
             changes=changes,
             document=() if self._copies else around(attempt.place.window, vocabulary),
         )
-        with closing(steps):  # type: ignore[type-var]  # a generator
-            for chunk in steps:
-                attempt.answer += chunk.text
-                attempt.finish_reason = chunk.finish_reason
-                if any(stop in attempt.answer[-len(chunk.text) - len(stop) :] for stop in self.format.stop):
-                    attempt.finish_reason = "stop"
-                    break
+        follow(steps, partial(attempt.add, self.format.stop))
         attempt.statistics = self._engine.statistics
         self._read(prompt, attempt)
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from contextlib import closing
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 from codespec.completion.completer import Completer
+from codespec.completion.ending.stream import follow
 from codespec.completion.request import Completion
 from codespec.engine.engine import Generating, TextVocabulary
 from codespec.errors import CodespecError
@@ -174,8 +175,7 @@ class _Text:
             tokens, self._grammar_state(), sampling, left, cancel, language=order.language, window=window
         )
         try:
-            with closing(chunks):  # type: ignore[type-var]  # a generator
-                over = self._follow(chunks, emit)
+            over = follow(chunks, partial(self._add, emit))
         except GrammarGaveUp as error:
             raise _bad_grammar(error) from None
         finally:
@@ -200,20 +200,17 @@ class _Text:
             state.accept(self._written)
         return state
 
-    def _follow(self, chunks: Iterator[Chunk], emit: Emit) -> bool:
-        """Pass a text on, up to a stop text; whether it has ended."""
-        for chunk in chunks:
-            made, reason = chunk.round or Round(()), chunk.finish_reason
-            if reason == "cancelled":
-                reason = None
-            asked = made.tokens and self._order.logprobs is not None
-            text, count = self._text.add(made.tokens, _told(made) if asked else (), reason is not None)
-            reason = "stop" if self._text.stopped_by else reason
-            self._written += made.tokens[:count]
-            self._emit(text, made.tokens[:count], reason, emit)
-            if reason is not None:
-                return True
-        return False
+    def _add(self, emit: Emit, chunk: Chunk) -> bool:
+        """Pass a chunk on, up to a stop text; whether the text ends with it."""
+        made, reason = chunk.round or Round(()), chunk.finish_reason
+        if reason == "cancelled":
+            reason = None
+        asked = made.tokens and self._order.logprobs is not None
+        text, count = self._text.add(made.tokens, _told(made) if asked else (), reason is not None)
+        reason = "stop" if self._text.stopped_by else reason
+        self._written += made.tokens[:count]
+        self._emit(text, made.tokens[:count], reason, emit)
+        return reason is not None
 
     def _emit(self, text: str, tokens: tuple[int, ...], reason: FinishReason | None, emit: Emit) -> None:
         chances = tuple(self._text.told(reason is not None))

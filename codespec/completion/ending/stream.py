@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from time import perf_counter
 
@@ -63,13 +63,10 @@ class TextStream:
         return ended
 
 
-def follow(chunks: Iterable[Chunk], stream: TextStream) -> Ended:
-    """Take chunks until the text ends, then close the generator."""
+def follow(chunks: Iterable[Chunk], add: Callable[[Chunk], bool]) -> bool:
+    """Take chunks until ``add`` says that the text ends with one, then close the generator; whether it said so."""
     with closing(chunks):  # type: ignore[type-var]  # the engine's are generators
-        for chunk in chunks:
-            if stream.add(chunk):
-                break
-    return stream.end()
+        return any(map(add, chunks))
 
 
 def follow_all(chunks: Iterator[tuple[int, Chunk]], streams: Sequence[TextStream], stopped: set[int]) -> list[Ended]:

@@ -51,7 +51,8 @@ def outcome(case, size):
     stream = TextStream(ending)
     pieces = [raw[start : start + size] for start in range(0, len(raw), size)]
     chunks = [*map(Chunk, pieces), Chunk("", finish_reason=REASONS[case.get("end", "token")])]
-    found = follow((each for each in chunks), stream)
+    follow((each for each in chunks), stream.add)
+    found = stream.end()
     assert found.text.startswith(cursor.lead) or not found.text
     text, more = found.text.removeprefix(cursor.lead), stream.says_more_than(cursor.lead)
     return text, found.reason, found.gate, more, ending.another_beginning
