@@ -62,7 +62,7 @@ class FittedPrompt:
 Prompt: TypeAlias = "TextPrompt | TokenPrompt | MiddlePrompt | ChatPrompt | FittedPrompt"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Order:
     """What is to be generated.
 

@@ -9,11 +9,7 @@ from codespec.http.apis.common_fields import (
     Defaults,
     content_of,
     limits_of,
-    more_biases,
-    prediction_of,
-    sampling_of,
-    stops_of,
-    within,
+    order_of,
 )
 from codespec.http.apis.constraints import Constrained
 from codespec.http.apis.fields import Fields
@@ -42,20 +38,8 @@ def chat_order(fields: Fields, defaults: Defaults, constrained: Constrained) -> 
     variables = fields.object("chat_template_kwargs")
     limits = limits_of(fields, defaults, -1, "max_completion_tokens", "max_tokens", "n_predict")
     count, logprobs = fields.integer("n", 1, 1, 128), _logprobs(fields)
-    return Order(
-        (ChatPrompt(messages_of(fields), variables.all() if variables is not None else {}),),
-        sampling_of(fields, defaults.sampling),
-        within(limits, count, logprobs, defaults.limits),
-        count,
-        stops_of(fields),
-        constrained.grammar,
-        logprobs,
-        prediction_of(fields),
-        "plaintext",
-        defaults.draft,
-        session=fields.short("session"),
-        **more_biases(fields),
-    )
+    prompt = ChatPrompt(messages_of(fields), variables.all() if variables is not None else {})
+    return order_of(fields, defaults, constrained, (prompt,), limits, count, logprobs)
 
 
 def messages_of(fields: Fields) -> tuple[dict[str, Any], ...]:

@@ -12,7 +12,7 @@ from codespec.completion.request import Request
 from codespec.http.apis.constraints import Constrained
 from codespec.http.apis.fields import Fields
 from codespec.http.limits import HttpLimits
-from codespec.http.order import FittedPrompt, MiddlePrompt, Prompt, TextPrompt, TokenPrompt
+from codespec.http.order import ChatPrompt, FittedPrompt, MiddlePrompt, Order, Prompt, TextPrompt, TokenPrompt
 from codespec.languages import LANGUAGES, by_path, output_name
 from codespec.protocols import Limits, Sampling, Snippet
 
@@ -43,6 +43,40 @@ class Defaults:
     names: tuple[str, ...]
     draft: str
     limits: HttpLimits
+
+
+def order_of(
+    fields: Fields,
+    defaults: Defaults,
+    constrained: Constrained,
+    prompts: tuple[Prompt, ...],
+    limits: Limits,
+    count: int = 1,
+    logprobs: int | None = None,
+    echo: bool = False,
+) -> Order:
+    """The order of a request whose fields are OpenAI's, or llama-server's beside them.
+
+    Raises:
+        HttpError: a field is wrong.
+    """
+    of_file = not isinstance(prompts[0], ChatPrompt)
+    return Order(
+        prompts=prompts,
+        sampling=sampling_of(fields, defaults.sampling),
+        limits=_within(limits, len(prompts) * count, logprobs, defaults.limits),
+        count=count,
+        stops=stops_of(fields),
+        grammar=constrained.grammar,
+        logprobs=logprobs,
+        prediction=prediction_of(fields),
+        language=language_of(fields) or "python" if of_file else "plaintext",
+        draft=defaults.draft,
+        file_name=file_name_of(fields, constrained) if of_file else "",
+        echo=echo,
+        session=fields.short("session"),
+        **_more_biases(fields),
+    )
 
 
 _NEUTRAL: dict[str, tuple[float, ...]] = {
@@ -100,7 +134,7 @@ def sampling_of(fields: Fields, defaults: Sampling, seed: str = "seed") -> Sampl
     )
 
 
-def more_biases(fields: Fields) -> dict[str, Any]:
+def _more_biases(fields: Fields) -> dict[str, Any]:
     """What of an ``Order`` needs the model's vocabulary: biases of texts, and whether a text may end."""
     texts = ((text, bias) for text, bias in _biases(fields).items() if isinstance(text, str))
     return {"text_biases": tuple(texts), "endless": fields.flag("ignore_eos")}
@@ -143,7 +177,7 @@ def _bias(token: Any, bias: Any) -> tuple[int | str, float]:
     return token, float(bias)
 
 
-def within(limits: Limits, texts: int, logprobs: int | None, server: HttpLimits) -> Limits:
+def _within(limits: Limits, texts: int, logprobs: int | None, server: HttpLimits) -> Limits:
     """The bounds of each of some texts of which no more tokens are told than a server has memory for.
 
     Args:

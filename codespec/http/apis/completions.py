@@ -8,15 +8,9 @@ from codespec.http.apis.common_fields import (
     MOST_CHANCES,
     Defaults,
     check_repeated,
-    file_name_of,
     fitted,
-    language_of,
     limits_of,
-    more_biases,
-    prediction_of,
-    sampling_of,
-    stops_of,
-    within,
+    order_of,
 )
 from codespec.http.apis.constraints import Constrained
 from codespec.http.apis.fields import Fields
@@ -62,22 +56,7 @@ def completion_order(fields: Fields, defaults: Defaults, constrained: Constraine
         raise fields.bad("echo", "false where `logprobs` is given: those of a prompt are not computed")
     if echo:
         check_repeated(fields, "echo", "false", prompts, count, defaults.limits.body)
-    return Order(
-        prompts,
-        sampling_of(fields, defaults.sampling),
-        within(limits, len(prompts) * count, logprobs, defaults.limits),
-        count,
-        stops_of(fields),
-        constrained.grammar,
-        logprobs,
-        prediction_of(fields),
-        language_of(fields) or "python",
-        defaults.draft,
-        file_name_of(fields, constrained),
-        echo,
-        fields.short("session"),
-        **more_biases(fields),
-    )
+    return order_of(fields, defaults, constrained, prompts, limits, count, logprobs, echo)
 
 
 def _logprobs(fields: Fields) -> int | None:

@@ -10,23 +10,17 @@ from codespec.http.apis.common_fields import (
     MOST_CHANCES,
     Defaults,
     check_repeated,
-    file_name_of,
     fitted,
-    language_of,
     limits_of,
-    more_biases,
-    prediction_of,
-    sampling_of,
-    stops_of,
-    within,
+    order_of,
 )
 from codespec.http.apis.completions import prompts_of
 from codespec.http.apis.constraints import Constrained
 from codespec.http.apis.fields import Fields
 from codespec.http.apis.openai_shapes import joined
 from codespec.http.apis.timings import timings_of
-from codespec.http.order import MiddlePrompt, Order, Piece, Prompt, TextPrompt, Totals
-from codespec.protocols import Limits, Snippet
+from codespec.http.order import MiddlePrompt, Order, Piece, TextPrompt, Totals
+from codespec.protocols import Snippet
 
 MOST_SNIPPETS, MOST_RESPONSE_FIELDS = 1000, 100
 _STOPPED = {"stop": "eos", "grammar": "eos", "length": "limit", "time": "limit", "cancelled": "none"}
@@ -41,7 +35,7 @@ def completion_order(fields: Fields, defaults: Defaults, constrained: Constraine
     limits, count = limits_of(fields, defaults, -1, "n_predict", "max_tokens"), fields.integer("n_cmpl", 1, 1, 128)
     prompts = prompts_of(fields, count, limits, defaults, constrained)
     check_repeated(fields, "n_cmpl", "smaller", prompts, count, defaults.limits.body)
-    return _order(fields, defaults, constrained, prompts, limits, count)
+    return order_of(fields, defaults, constrained, prompts, limits, count, _logprobs(fields))
 
 
 def infill_order(fields: Fields, defaults: Defaults, constrained: Constrained) -> Order:
@@ -59,33 +53,11 @@ def infill_order(fields: Fields, defaults: Defaults, constrained: Constrained) -
     snippets = tuple(Snippet(each.short("filename", "tmp"), each.text("text")) for each in extra)
     place = fitted(fields, prefix, suffix, 1, limits, constrained.grammar is not None, snippets)
     prompt = place or MiddlePrompt(prefix, suffix, fields.short("path"), snippets)
-    return _order(fields, defaults, constrained, (prompt,), limits)
+    return order_of(fields, defaults, constrained, (prompt,), limits, logprobs=_logprobs(fields))
 
 
-def _order(
-    fields: Fields,
-    defaults: Defaults,
-    constrained: Constrained,
-    prompts: tuple[Prompt, ...],
-    limits: Limits,
-    count: int = 1,
-) -> Order:
-    logprobs = fields.integer("n_probs", 0, 0, MOST_CHANCES) or None
-    return Order(
-        prompts,
-        limits=within(limits, len(prompts) * count, logprobs, defaults.limits),
-        count=count,
-        sampling=sampling_of(fields, defaults.sampling),
-        stops=stops_of(fields),
-        grammar=constrained.grammar,
-        logprobs=logprobs,
-        prediction=prediction_of(fields),
-        language=language_of(fields) or "python",
-        draft=defaults.draft,
-        file_name=file_name_of(fields, constrained),
-        session=fields.short("session"),
-        **more_biases(fields),
-    )
+def _logprobs(fields: Fields) -> int | None:
+    return fields.integer("n_probs", 0, 0, MOST_CHANCES) or None
 
 
 def response_fields(fields: Fields) -> tuple[str, ...]:

@@ -34,9 +34,9 @@ def fim_order(fields: Fields, defaults: Defaults, constrained: Constrained) -> O
     limits = limits_of(fields, defaults, defaults.max_tokens, "max_tokens")
     place = fitted(fields, prefix, suffix, 1, limits, False)
     return Order(
-        (place or MiddlePrompt(prefix, suffix, fields.short("path")),),
-        sampling_of(fields, defaults.sampling, seed="random_seed"),
-        limits,
+        prompts=(place or MiddlePrompt(prefix, suffix, fields.short("path")),),
+        sampling=sampling_of(fields, defaults.sampling, seed="random_seed"),
+        limits=limits,
         stops=stops_of(fields),
         grammar=constrained.grammar,
         language=language_of(fields) or "python",
