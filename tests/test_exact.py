@@ -10,7 +10,7 @@ from drafting import drafting_engine
 from codespec.completion.completer import Completer
 from codespec.completion.request import Request
 from codespec.config import Config
-from codespec.engine.drafts import SOURCES
+from codespec.engine.combinations import SOURCES
 from codespec.protocols import Sampling
 
 FILES = sorted((Path(__file__).parent.parent / "codespec").rglob("*.py"))
@@ -39,7 +39,7 @@ def test_same_text_with_and_without_the_draft(engine, temperature, grammar):
         sampling = Sampling(temperature=temperature, seed=number)
         texts = {}
         for draft in ("auto", "none"):
-            engine.drafts.sources = SOURCES if draft == "auto" else frozenset()
+            engine.drafts.combinations.sources = SOURCES if draft == "auto" else frozenset()
             completer = Completer(engine, replace(config, draft=draft), sampling)
             (completion,) = completer.complete(Request(text, offset, "python", "x.py"))
             texts[draft] = (completion.text, completion.finish_reason)

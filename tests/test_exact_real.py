@@ -16,7 +16,7 @@ import pytest
 from codespec.completion.completer import Completer
 from codespec.completion.request import Request
 from codespec.config import Config
-from codespec.engine.drafts import SOURCES
+from codespec.engine.combinations import SOURCES
 from codespec.engine.local import LocalEngine
 from codespec.llama.adapter import Adapter
 from codespec.protocols import Sampling
@@ -69,7 +69,7 @@ def test_same_text_with_and_without_drafts(engine, temperature, grammar):
         asked = Request(text, offset, "python", "x.py")
         texts = {}
         for draft in ("auto", "none"):
-            engine.drafts.sources = SOURCES if draft == "auto" else frozenset()
+            engine.drafts.combinations.sources = SOURCES if draft == "auto" else frozenset()
             completer = Completer(engine, replace(config, draft=draft), Sampling(temperature=temperature, seed=number))
             texts[draft] = [(each.text, each.finish_reason) for each in completer.complete(asked)]
             drafted += completer.spent.drafted

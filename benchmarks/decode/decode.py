@@ -18,7 +18,7 @@ from benchmarks.decode.replay import ReplayTarget, TimedTarget
 from benchmarks.disturbance import Disturbance
 from codespec.draft.costs import LONGEST, CostCurve
 from codespec.draft.draft_length import FixedLengthDraft
-from codespec.engine.drafts import SOURCES
+from codespec.engine.combinations import SOURCES
 from codespec.engine.local import LocalEngine
 from codespec.models.registry import EMBEDDED_TARGET
 from codespec.protocols import CodespecError, Draft, GrammarState, Limits, Proposal, Round, Sampler, Sampling, Target
@@ -134,7 +134,7 @@ class Bench:
         self.target.text = None if prompt.known is None else (*prompt.tokens, *prompt.known)
         # End tokens are out, so that every arm writes as much.
         sampling = Sampling(temperature=temperature, seed=options.seed, logit_bias=self.sampled)
-        engine.drafts.sources = frozenset({arm}) if arm in SOURCES else SOURCES
+        engine.drafts.combinations.sources = frozenset({arm}) if arm in SOURCES else SOURCES
         state = prompt.state(engine)
         before = [timed.ms for timed in self.targets]
         passes = [(self.clock(), sum(before))]

@@ -17,7 +17,7 @@ import codespec
 from benchmarks.decode.replay import ReplayTarget
 from benchmarks.progress import progress
 from codespec.completion.prompt.prompt import fim_prompt
-from codespec.engine.drafts import SOURCES
+from codespec.engine.combinations import SOURCES
 from codespec.engine.local import LocalEngine
 from codespec.languages import by_path
 from codespec.models.fim import fim_format
@@ -173,7 +173,7 @@ def measure(step: Pass, positions: int, sources: frozenset[str]) -> dict[str, An
     texts = 0
     say = progress()
     try:
-        engine.drafts.sources = sources
+        engine.drafts.combinations.sources = sources
         if "model" in sources:
             engine.drafts.choose(find_draft("auto", by_path("x.py")))
         session = _Session(engine, targets[0], step)

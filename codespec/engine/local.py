@@ -13,6 +13,7 @@ from codespec.draft.costs import LONGEST
 from codespec.draft.storage.profiles import Profiles, Setup, model_hash
 from codespec.engine.adapters import Adapters, LoraRequest
 from codespec.engine.calibration import ModelCosts
+from codespec.engine.draft_files import DraftFiles
 from codespec.engine.drafts import DRAFTS_BYTES, Drafts
 from codespec.engine.engine import add_note
 from codespec.engine.parallel import ParallelSequences
@@ -34,6 +35,8 @@ from codespec.protocols import Cancel, Chunk, CodespecError, GrammarState, Limit
 from codespec.speculative.generate import Generator
 
 LONGEST_AUTOMATIC_CONTEXT = 8192
+SLOWLY = 25e6
+"""Bytes of weights that a slow CPU multiplies with a token of a prompt in a millisecond."""
 
 
 class LocalEngine(SpeculativeEngine):
@@ -99,18 +102,9 @@ class LocalEngine(SpeculativeEngine):
         costs = ModelCosts(self._context, None, profiles)
         self._sequence = self._context.sequence()
         self._hidden = HiddenStates(self._sequence) if self.model.heads else None
-        drafts = Drafts(
-            self._context,
-            costs,
-            gpu_layers,
-            threads,
-            profiles,
-            wrap,
-            clock,
-            drafts_bytes,
-            heads=self._heads if self._hidden is not None else None,
-            learnt_folder=learnt_folder,
-        )
+        heads = self._heads if self._hidden is not None else None
+        files = DraftFiles(self._context, gpu_layers, threads, profiles, wrap, heads=heads)
+        drafts = Drafts(self._context, costs, files, profiles, clock, drafts_bytes, learnt_folder)
         self._parallel = ParallelSequences(self._context)
         generator = Generator(
             wrap(self._sequence, "target"),
@@ -200,6 +194,21 @@ class LocalEngine(SpeculativeEngine):
         return PromptCache(self._sequence, generator, settings, about)
 
     @property
+    def name(self) -> str:
+        """The target's."""
+        return self.model.path.stem
+
+    @property
+    def about(self) -> dict[str, object]:
+        """``reading``: as the generator has it."""
+        return {"reading": self._generator.reading}
+
+    @property
+    def reading(self) -> bool:
+        """Whether a prompt is being decoded; from any thread."""
+        return self._generator.reading is not None
+
+    @property
     def context_length(self) -> int:
         """Tokens of prompt and text."""
         return self._context.length
@@ -268,6 +277,23 @@ class LocalEngine(SpeculativeEngine):
     def lacking(self, prompt: Sequence[int]) -> int:
         """As ``Generating.lacking``; what is kept of earlier prompts counts, too."""
         return min(super().lacking(prompt), len(prompt) - self._kept.longest(prompt))
+
+    def reading_ms(self, tokens: int) -> float:
+        """As ``Generating.reading_ms``: by what was read lately, else by what passes of many tokens take."""
+        token_ms = self._generator.token_ms
+        if not token_ms and self.costs.measured:
+            token_ms = self.costs.kept(0)[LONGEST - 1] / (LONGEST - 1)
+        elif not token_ms and not self.model.gpu_layers:
+            token_ms = self.model.path.stat().st_size / SLOWLY
+        return tokens * token_ms
+
+    def chances(self, prompt: Sequence[int], texts: Sequence[str], cancel: Cancel | None = None) -> list[float]:
+        """As ``Generating.chances``."""
+        self._cancellation = Cancellation()
+        self._turn_to(prompt)
+        tokens = [self.vocabulary.tokenize(text) for text in texts]
+        with self._cancellable(self._cancellation):
+            return self._generator.chances(prompt, tokens, self._stopped(cancel))
 
     def _turn_to(self, prompt: Sequence[int]) -> None:
         self._check_open()

@@ -8,7 +8,6 @@ from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from functools import cached_property
 
-from codespec.draft.costs import LONGEST
 from codespec.draft.sequence import common_prefix
 from codespec.engine.drafts import Drafts
 from codespec.engine.engine import ChatTemplate, Engine, KeptPrompts
@@ -19,9 +18,6 @@ from codespec.llama.runtime import Cancellation, Either
 from codespec.models.fim import FimFormat, Order, fim_format
 from codespec.protocols import Cancel, Chunk, Draft, GrammarState, Limits, Round, Sampling, Statistics, TokenChange
 from codespec.speculative.generate import Generator
-
-SLOWLY = 25e6
-"""Bytes of weights that a slow CPU multiplies with a token of a prompt in a millisecond."""
 
 
 class SpeculativeEngine(Engine):
@@ -46,21 +42,6 @@ class SpeculativeEngine(Engine):
         self._banned = dict.fromkeys(self.vocabulary.control_tokens - self.vocabulary.end_tokens, float("-inf"))
         self._cancellation = Cancellation()
         self._layouts: dict[Order | None, FimFormat | None] = {}
-
-    @property
-    def name(self) -> str:
-        """The target's."""
-        return self.model.path.stem
-
-    @property
-    def about(self) -> dict[str, object]:
-        """``reading``: as the generator has it."""
-        return {"reading": self._generator.reading}
-
-    @property
-    def reading(self) -> bool:
-        """Whether a prompt is being decoded; from any thread."""
-        return self._generator.reading is not None
 
     @property
     def statistics(self) -> Statistics:
@@ -88,15 +69,6 @@ class SpeculativeEngine(Engine):
     def lacking(self, prompt: Sequence[int]) -> int:
         """As ``Generating.lacking``."""
         return len(prompt) - common_prefix(self._generator.held, prompt)
-
-    def reading_ms(self, tokens: int) -> float:
-        """As ``Generating.reading_ms``: by what was read lately, else by what passes of many tokens take."""
-        token_ms = self._generator.token_ms
-        if not token_ms and self.costs.measured:
-            token_ms = self.costs.kept(0)[LONGEST - 1] / (LONGEST - 1)
-        elif not token_ms and not self.model.gpu_layers:
-            token_ms = self.model.path.stat().st_size / SLOWLY
-        return tokens * token_ms
 
     def pass_ms(self, context: int) -> float:
         """About what a target call over one token takes after so many tokens, in milliseconds."""
@@ -155,14 +127,6 @@ class SpeculativeEngine(Engine):
         self._turn_to(prompt)
         with self._cancellable(self._cancellation):
             return self._generator.prefill(prompt, self._stopped(cancel))
-
-    def chances(self, prompt: Sequence[int], texts: Sequence[str], cancel: Cancel | None = None) -> list[float]:
-        """As ``Generating.chances``."""
-        self._cancellation = Cancellation()
-        self._turn_to(prompt)
-        tokens = [self.vocabulary.tokenize(text) for text in texts]
-        with self._cancellable(self._cancellation):
-            return self._generator.chances(prompt, tokens, self._stopped(cancel))
 
     def measure(self, go_on: Callable[[], bool]) -> bool:
         """As ``Engine.measure``, of the loaded models; seconds for each model."""

@@ -153,7 +153,7 @@ def test_closing_while_one_is_loaded(drafts, monkeypatch, late):
             assert through.wait(60)
         return sequence
 
-    monkeypatch.setattr("codespec.engine.drafts.Model", Noted)
+    monkeypatch.setattr("codespec.engine.draft_files.Model", Noted)
     engine = LocalEngine(EMBEDDED_TARGET, context_length=256, wrap=when_closing)
     for path in drafts:
         engine.drafts.choose(path, wait=False)

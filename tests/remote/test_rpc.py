@@ -129,7 +129,7 @@ def test_the_same_texts_as_without(two, grammar):
         far.costs.fixed = True
         alone = Completer(local, replace(config, draft="none"))
         split = Completer(far, config)
-        local.drafts.sources = frozenset()
+        local.drafts.combinations.sources = frozenset()
         for language, name, text, offset in positions():
             request = Request(text, offset, language, name)
             local.attempts.clear(), far.attempts.clear()

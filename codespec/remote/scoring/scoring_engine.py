@@ -12,6 +12,7 @@ from time import perf_counter
 from codespec.draft.costs import LONGEST
 from codespec.draft.storage.profiles import Profiles
 from codespec.engine.adapters import LoraRequest
+from codespec.engine.draft_files import DraftFiles
 from codespec.engine.drafts import DRAFTS_BYTES, Drafts
 from codespec.engine.engine import KeptPrompts, add_note
 from codespec.engine.speculative_engine import SpeculativeEngine
@@ -113,18 +114,8 @@ class ScoringEngine(SpeculativeEngine):
             lambda: self._target.most > 0, profiles,
         )  # fmt: skip
         here = _Elsewhere(self.model, self.context_length, key_of(engine))
-        drafts = Drafts(
-            here,
-            costs,
-            None,
-            0,
-            profiles,
-            wrap,
-            clock,
-            drafts_bytes or DRAFTS_BYTES,
-            math.inf,
-            learnt_folder=learnt_folder,
-        )
+        files = DraftFiles(here, None, 0, profiles, wrap, math.inf)
+        drafts = Drafts(here, costs, files, profiles, clock, drafts_bytes or DRAFTS_BYTES, learnt_folder)
         generator = Generator(
             wrap(self._target, "target"),
             None,
@@ -178,11 +169,6 @@ class ScoringEngine(SpeculativeEngine):
             }
         }
 
-    @property
-    def reading(self) -> bool:
-        """Never: a request that reads a prompt is stopped as any other."""
-        return False
-
     def use_adapter(self, lora: LoraRequest | None) -> None:
         """Nothing: the target's is chosen by the name of its model, and ``adapter_problem`` and ``notes`` say so."""
         self.adapter_problem = ""
@@ -221,14 +207,6 @@ class ScoringEngine(SpeculativeEngine):
             )
         finally:
             self._target.stop()
-
-    def chances(self, prompt: Sequence[int], texts: Sequence[str], cancel: Cancel | None = None) -> list[float]:
-        """Not told."""
-        return []
-
-    def reading_ms(self, tokens: int) -> float:
-        """Not known: most of what a short prompt takes is the way there."""
-        return 0.0
 
     def prefill(self, prompt: Sequence[int], cancel: Cancel | None = None) -> int:
         """As ``Generating.prefill``: a request has the engine read the prompt into its cache."""
