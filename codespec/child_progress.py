@@ -6,15 +6,15 @@ import json
 import os
 import sys
 
-VARIABLE = "CODESPEC_PROGRESS"
-"""The environment variable of a child whose parent reads progress: ``json``."""
+VARIABLE, FORM = "CODESPEC_PROGRESS", "json"
+"""The environment variable of a child whose parent reads progress, and its value."""
 READS, LEARNS = "the target reads", "the draft learns"
 """Steps of ``codespec train draft``."""
 
 
 def is_read() -> bool:
     """Whether the process that started this one reads progress."""
-    return os.environ.get(VARIABLE) == "json"
+    return os.environ.get(VARIABLE) == FORM
 
 
 def tell(step: str, share: float) -> None:

@@ -114,12 +114,12 @@ def _check_others(config: Config) -> None:
     Raises:
         CodespecError: one is not there, or is none.
     """
-    from codespec.languages import by_id
+    from codespec.languages import USUAL, by_id
     from codespec.llama.model import check_file
     from codespec.models.registry import find_adapter, find_draft, find_edit_model
 
     drafts = {config.draft, *(own.draft for own in config.language.values() if own.draft)}
-    files = [find_edit_model(config.edits.model), *(find_draft(each, by_id("python")) for each in sorted(drafts))]
+    files = [find_edit_model(config.edits.model), *(find_draft(each, by_id(USUAL)) for each in sorted(drafts))]
     if config.draft_lora.path:
         files.append(find_adapter(config.draft_lora.path))
     for path in filter(None, files):

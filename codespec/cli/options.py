@@ -8,6 +8,7 @@ from pathlib import Path
 
 from codespec.cli.option_values import count, not_negative, positive, share, whole
 from codespec.cli.options_train import add_profile, add_train
+from codespec.languages import USUAL
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -122,7 +123,7 @@ def _add_generate(commands: argparse._SubParsersAction[argparse.ArgumentParser])
         help="PROMPT is a question: write it as the model's own chat template says (needs jinja2)",
     )  # fmt: skip
     parser.add_argument("--system", metavar="TEXT", default="", help="the system's message of --chat (default: none)")
-    parser.add_argument("--language", metavar="ID", default="python", help="whose draft to use (default: python)")
+    parser.add_argument("--language", metavar="ID", default=USUAL, help=f"whose draft to use (default: {USUAL})")
     parser.add_argument("--show", action="store_true", help="show where each token came from")
     _add_sampling(parser)
     parser.set_defaults(command="generate")

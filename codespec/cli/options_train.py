@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from codespec.cli.option_values import count, not_negative, number, positive, share, sizes
+from codespec.languages import USUAL
 
 
 def add_profile(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -13,7 +14,7 @@ def add_profile(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     parser = commands.add_parser("profile", help="measure what passes over several tokens cost, and remember it")
     parser.add_argument("--target", metavar="NAME|PATH", help="target model (default: settings, embedded)")
     parser.add_argument("--draft", metavar="NAME|PATH|auto|none", help="draft model (default: auto)")
-    parser.add_argument("--language", metavar="ID", default="python", help="whose draft (default: python)")
+    parser.add_argument("--language", metavar="ID", default=USUAL, help=f"whose draft (default: {USUAL})")
     parser.add_argument(
         "--contexts", type=sizes, metavar="N,N…",
         help="tokens before the pass (default: 0,512,2048, as far as the model's context goes)",

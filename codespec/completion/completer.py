@@ -28,7 +28,7 @@ from codespec.config import Config
 from codespec.engine.engine import Engine, add_note
 from codespec.grammar import Grammar
 from codespec.grammar.errors import GrammarGaveUp
-from codespec.languages import by_id
+from codespec.languages import USUAL, by_id
 from codespec.models.fim import FimFormat, Order
 from codespec.patience import JUDGING_S, give_up, left, within
 from codespec.protocols import Aborted, Cancel, CodespecError, Limits, Sampling, Statistics
@@ -203,7 +203,7 @@ class Completer:
     def _limits(self, request: Request) -> Limits:
         return Limits(request.max_tokens or self._config.max_tokens, self._config.time_budget_ms or None)
 
-    def use_for_texts(self, draft: str = "auto", language: str = "python") -> None:
+    def use_for_texts(self, draft: str = "auto", language: str = USUAL) -> None:
         """Prepare the engine for texts that belong to no document: nothing learnt is used, no prompt kept on the disk.
 
         Raises:
@@ -230,7 +230,7 @@ class Completer:
         count: int = 1,
         limits: Limits | None = None,
         draft: str = "auto",
-        language: str = "python",
+        language: str = USUAL,
         file_name: str = "",
     ) -> Iterator[Completion]:
         """Different texts that follow ``prompt`` and match ``grammar``, without stop rules or trimming.

@@ -17,7 +17,7 @@ from codespec.completion.ending.lexical import LexicalCheck
 from codespec.completion.ending.mended import mended
 from codespec.completion.ending.stop_rule import StopRule
 from codespec.completion.ending.suffix_gate import LONGEST_WINDOW, MOST_CLOSERS, SuffixGate, window
-from codespec.completion.ending.tidy import BALANCED, DATA, Tidy
+from codespec.completion.ending.tidy import Tidy
 from codespec.completion.ending.tree_check import TreeCheck, second_judge, sound
 from codespec.completion.lead import lead_of
 from codespec.completion.trees import Trees
@@ -34,8 +34,6 @@ from codespec.syntax.tree import SyntaxContext, SyntaxTree
 
 MOST_DOCUMENTS = 8
 """Open documents whose states are kept."""
-SPACED = frozenset({"json", "jsonl"})
-"""Languages in which white space between tokens means nothing, and nothing else stands there."""
 MOST_GRAMMARS = 24
 """Compiled grammars, one for each start symbol and set of levels, that are kept in memory."""
 DEEPEST = 10_000
@@ -158,7 +156,7 @@ class OpenDocuments:
                 break  # else the grammar has nothing to say where the lead begins, or says that it is wrong
         prefix, suffix = text[:offset], text[offset:]
         spacing = None
-        if language.id in SPACED and found.state is not None:
+        if language.free_blanks and found.state is not None:
             spacing = Spacing(prefix.removesuffix(lead), suffix)
             prepare(self._engine.vocabulary)
         around, closer = _syntax_context(tree, offset, language)
@@ -278,7 +276,7 @@ def _nests_deeply(tree: SyntaxTree | None, language: Language, text: str) -> boo
     """Whether ``text`` takes llguidance too long, see ``DEEPEST_FED``; without a tree, a long statement may."""
     if tree is not None:
         return tree.nests_deeper(len(text), DEEPEST_FED)
-    if language.id not in BALANCED - DATA or not _has_long_statement(text):
+    if language.brackets != "always" or language.data or not _has_long_statement(text):
         return False
     code = tokens(language).sub(lambda found: "" if found.lastgroup else found[0], text)
     return _has_long_statement("".join(code.split()))

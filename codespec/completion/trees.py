@@ -90,7 +90,7 @@ def find_blanking(language: Language, text: str, cursor: int = -1) -> Blanking:
 
     try:
         found = errors(default(data)(data, cursor))
-        return search(data, errors, found, language.id == "cpp") if found else default(data)
+        return search(data, errors, found, language.defined) if found else default(data)
     except TooMuchToParse:
         return default(data)
 

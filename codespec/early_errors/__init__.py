@@ -10,26 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cached_property
 
-from codespec.early_errors import c, go, javascript, python, rust
 from codespec.early_errors.walk import EarlyError, Handler, Node, TooMuchToJudge, Walk
+from codespec.languages import Language, load
 
 __all__ = ["EarlyError", "EarlyErrors", "TooMuchToJudge", "early_errors"]
 
 Start = Callable[[Walk, Node, str], None]
 """Begins a walk at the root of a tree, given the file's path in small letters."""
 
-_CHECKERS: dict[str, tuple[dict[str, Handler], Start]] = {
-    "javascript": (javascript.HANDLERS, javascript.check),
-    "javascriptreact": (javascript.HANDLERS, javascript.check),
-    "typescript": (javascript.HANDLERS, javascript.check_typescript),
-    "typescriptreact": (javascript.HANDLERS, javascript.check_typescript),
-    "go": (go.HANDLERS, go.check),
-    "c": (c.HANDLERS, c.check),
-    "rust": (rust.HANDLERS, rust.check),
-}
 
-
-def early_errors(language_id: str, root: Node, data: bytes, path: str = "") -> set[EarlyError]:
+def early_errors(language: Language, root: Node, data: bytes, path: str = "") -> set[EarlyError]:
     """The early errors of a whole document.
 
     Args:
@@ -39,24 +29,26 @@ def early_errors(language_id: str, root: Node, data: bytes, path: str = "") -> s
     Raises:
         TooMuchToJudge: it would take too long.
     """
-    if language_id == "python":
-        return python.errors(root, data, path.lower()) if _is_sound(root, None) else set()
-    walk = _walk(language_id, root, data, None, path)
+    if language.compiler:
+        compiler = load(language.compiler)
+        found: set[EarlyError] = compiler.of_all(root, data, path.lower()) if _is_sound(root, None) else set()
+        return found
+    walk = _walk(language, root, data, None, path)
     return walk.errors if walk else set()
 
 
 class EarlyErrors:
     """The early errors that a text brings into a document, inserted at one position; for any number of texts."""
 
-    def __init__(self, language_id: str, root: Node, data: bytes, place: int, path: str = "") -> None:
+    def __init__(self, language: Language, root: Node, data: bytes, place: int, path: str = "") -> None:
         """
         Args:
             root: of the tree of the document as it is.
             place: byte offset at which texts are inserted.
         """
-        self._language_id, self._place, self._path = language_id, place, path
+        self._language, self._place, self._path = language, place, path
         self._root, self._data = root, data
-        self._python = python.PythonErrors(root, data, place, path.lower()) if language_id == "python" else None
+        self._compiler = load(language.compiler)(root, data, place, path.lower()) if language.compiler else None
 
     def added(self, root: Node, data: bytes, strict: bool = True) -> list[EarlyError]:
         """The errors that the document has with a text and not without it. A document that cannot be judged in
@@ -67,9 +59,10 @@ class EarlyErrors:
             data: the document with the text, UTF-8.
             strict: whether errors that were there before count, too, if the text touches them.
         """
-        if self._python is not None:
+        if self._compiler is not None:
             touched = self._place, self._place + len(data) - len(self._data)
-            return self._python.added(root, data, strict) if _is_sound(root, touched) else []
+            found: list[EarlyError] = self._compiler.added(root, data, strict) if _is_sound(root, touched) else []
+            return found
         if not self._can_be_judged:
             return []
         try:
@@ -79,7 +72,7 @@ class EarlyErrors:
 
     def _added(self, root: Node, data: bytes, strict: bool) -> list[EarlyError]:
         size = len(data) - len(self._data)
-        after = _walk(self._language_id, root, data, (self._place, self._place + size), self._path)
+        after = _walk(self._language, root, data, (self._place, self._place + size), self._path)
         if after is None:
             return []
         touched = [error for error in after.errors if after.touches(error)]
@@ -106,16 +99,17 @@ class EarlyErrors:
     def _own(self) -> tuple[Walk | None, bool]:
         """The walk over the document as it is, and whether there was time for it."""
         try:
-            return _walk(self._language_id, self._root, self._data, (self._place, self._place), self._path), True
+            return _walk(self._language, self._root, self._data, (self._place, self._place), self._path), True
         except TooMuchToJudge:
             return None, False
 
 
-def _walk(language_id: str, root: Node, data: bytes, touched: tuple[int, int] | None, path: str) -> Walk | None:
+def _walk(language: Language, root: Node, data: bytes, touched: tuple[int, int] | None, path: str) -> Walk | None:
     """None where nothing can be said."""
-    if language_id not in _CHECKERS or not _is_sound(root, touched):
+    if not language.checker or not _is_sound(root, touched):
         return None
-    handlers, check = _CHECKERS[language_id]
+    check: Start = load(language.checker)
+    handlers: dict[str, Handler] = load(language.checker.partition(":")[0]).HANDLERS
     walk = Walk(root, data, handlers, touched)
     check(walk, root, path.lower())
     walk.run()

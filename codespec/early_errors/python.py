@@ -111,26 +111,26 @@ class PythonErrors:
         self._silent = self._silent or (found is not None and found.error.kind == NO_ANSWER)
         return found
 
+    @staticmethod
+    def of_all(root: Any, data: bytes, path: str) -> set[EarlyError]:
+        """The errors of a whole document: the first one of each statement of the file, in which more may be hidden.
 
-def errors(root: Any, data: bytes, path: str) -> set[EarlyError]:
-    """The errors of a whole document: the first one of each statement of the file, in which more may be hidden.
-
-    Raises:
-        TooMuchToJudge: it takes longer than ``SECONDS``.
-    """
-    whole = Cut(root, data, 0, len(data))
-    first = _refused(whole, data, path)
-    if first is None:
-        return set()
-    found = {first.error}
-    end = thread_time() + SECONDS
-    for statement in root.children:
-        if thread_time() > end:
-            raise TooMuchToJudge
-        another = _refused(whole.at(statement.end_byte, statement.end_byte), data, path, narrow=True)
-        if another is not None and statement.start_byte <= another.error.start <= statement.end_byte:
-            found.add(another.error)
-    return found
+        Raises:
+            TooMuchToJudge: it takes longer than ``SECONDS``.
+        """
+        whole = Cut(root, data, 0, len(data))
+        first = _refused(whole, data, path)
+        if first is None:
+            return set()
+        found = {first.error}
+        end = thread_time() + SECONDS
+        for statement in root.children:
+            if thread_time() > end:
+                raise TooMuchToJudge
+            another = _refused(whole.at(statement.end_byte, statement.end_byte), data, path, narrow=True)
+            if another is not None and statement.start_byte <= another.error.start <= statement.end_byte:
+                found.add(another.error)
+        return found
 
 
 def _refused(cut: Cut, data: bytes, path: str, narrow: bool = False, hollow: bool = False) -> _Found | None:

@@ -9,8 +9,9 @@ import shutil
 from codespec.grammar import cache
 from codespec.grammar.errors import GrammarError
 from codespec.grammar.grammar import Grammar
-from codespec.grammar.indentation import usual
+from codespec.grammar.indentation import UNIT, usual
 from codespec.grammar.library import shipped
+from codespec.languages import LANGUAGES
 
 
 def lower_beforehand() -> None:
@@ -18,9 +19,10 @@ def lower_beforehand() -> None:
     document is entered in the middle; those of blocks by indentation for the usual ones."""
     shutil.rmtree(cache.BEFOREHAND, ignore_errors=True)
     os.environ[cache.VARIABLE] = str(cache.BEFOREHAND)
+    units = {each.grammar: each.unit for each in LANGUAGES.values()}
     for name in shipped():
         leveled = Grammar.load(name).leveled
-        for levels in usual(yaml=name == "yaml") if leveled else ():
+        for levels in usual(units.get(name, UNIT)) if leveled else ():
             Grammar.load(name, levels=levels)
         with contextlib.suppress(GrammarError):  # not every grammar has them
             Grammar.load(name, start="statements")

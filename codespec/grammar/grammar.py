@@ -32,11 +32,12 @@ from codespec.grammar.regex import RegexError, translate
 from codespec.grammar.rules import Rules, TokenRef, walk
 from codespec.grammar.state import explain
 from codespec.grammar.tokenizer import Tokenizer, token_ranges
+from codespec.languages import LANGUAGES
 from codespec.protocols import CodespecError, GrammarState
 
 MAX_FILE = 4 * 1024 * 1024
 """Bytes of a grammar file."""
-PLAIN = frozenset({"json"})
+PLAIN = frozenset(each.grammar for each in LANGUAGES.values() if each.plain_grammar)
 """Shipped grammars without codespec's extensions, which llama.cpp reads from their ``root``."""
 NOTATIONS = ("gbnf", "lark", "json")
 """The notations of grammars, by the suffixes of files; ``json`` is a JSON Schema."""

@@ -48,9 +48,8 @@ def detect(text: str) -> tuple[str, ...]:
     return extend(kept, unit, DEEPER)
 
 
-def usual(yaml: bool = False) -> list[tuple[str, ...]]:
-    """The sets of indentations that ``detect`` finds in most documents: blocks one to six deep, by the usual unit."""
-    unit = _YAML_UNIT if yaml else UNIT
+def usual(unit: str = UNIT) -> list[tuple[str, ...]]:
+    """The sets of indentations that ``detect`` finds in most documents: blocks one to six deep, by one unit."""
     return [extend([""], unit, deep + DEEPER) for deep in range(1, 7)]
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from codespec.completion.request import Request
+from codespec.languages import USUAL
 from codespec.protocols import FinishReason, Limits, Sampling, Statistics
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ class Order:
     grammar: Grammar | None = None
     logprobs: int | None = None
     prediction: str = ""
-    language: str = "python"
+    language: str = USUAL
     draft: str = "auto"
     file_name: str = ""
     echo: bool = False

@@ -10,7 +10,7 @@ import sys
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import suppress
 
-from codespec.child_progress import VARIABLE, heard
+from codespec.child_progress import FORM, VARIABLE, heard
 from codespec.exit_codes import ANSWER_IS_NO, DONE
 from codespec.paths import own_python
 from codespec.protocols import CodespecError
@@ -43,7 +43,7 @@ async def run(
     process = await asyncio.create_subprocess_exec(
         *own_python(code), *arguments,
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        creationflags=_BELOW_NORMAL if aside else 0, env={**os.environ, VARIABLE: "json", **(environment or {})},
+        creationflags=_BELOW_NORMAL if aside else 0, env={**os.environ, VARIABLE: FORM, **(environment or {})},
     )  # fmt: skip
     started(process)
     assert process.stdout is not None

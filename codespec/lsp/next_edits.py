@@ -14,8 +14,8 @@ from codespec.edits.history import EditHistory
 from codespec.edits.request import EditOffer, EditRequest, OtherDocument, RecentEdit
 from codespec.languages import by_path
 from codespec.lsp.applied_edits import AppliedEdits
-from codespec.lsp.workspace import magics
 from codespec.lsp.workspace.documents import LARGE, Document, split_lines
+from codespec.lsp.workspace.notebooks import Magics, magics_of
 from codespec.lsp.workspace.plain_text import PlainText
 from codespec.recent import Recent
 
@@ -53,8 +53,8 @@ class _Followed:
 
     @property
     def language(self) -> str:
-        if self.is_ipython:
-            return magics.language_of(self.document.text()) or ""
+        if self.magics is not None:
+            return self.magics.language_of(self.document.text()) or ""
         return self.document.language_id or by_path(self.path).id
 
     @property
@@ -62,14 +62,14 @@ class _Followed:
         return self.file != self.document.uri
 
     @property
-    def is_ipython(self) -> bool:
-        return self.is_cell and self.document.language_id == "python"
+    def magics(self) -> Magics | None:
+        return magics_of(self.document) if self.is_cell else None
 
     @property
     def text(self) -> str:
         """As models and the gate see it; as many characters as in the document."""
         text = PlainText(self.document).text
-        return magics.without_magics(text) if self.is_ipython else text
+        return self.magics.without_magics(text) if self.magics is not None else text
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from codespec.draft.storage.profiles import Profiles
 from codespec.engine.engine import Engine, add_note
 from codespec.files import StrPath
-from codespec.languages import by_id
+from codespec.languages import USUAL, by_id
 from codespec.protocols import CodespecError, Limits
 from codespec.remote.address import Address
 from codespec.remote.connection import Connection
@@ -106,7 +106,7 @@ def about_speculation(kind: str, model: str) -> str:
 def _faster(scoring: ScoringEngine, connect: Callable[[], StreamingEngine]) -> ScoringEngine | StreamingEngine:
     """The way in which an engine writes a text sooner; the other one is closed."""
     try:
-        scoring.drafts.choose(scoring.drafts.find("auto", by_id("python")))
+        scoring.drafts.choose(scoring.drafts.find("auto", by_id(USUAL)))
         scored = token_ms(scoring)
         streaming = connect()
     except CodespecError:  # what is there works, or will say so itself

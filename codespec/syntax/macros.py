@@ -217,14 +217,14 @@ def default(data: bytes) -> Blanking:
     return Blanking(old_style=_OLD_STYLE.search(data) is not None, addresses=_ADDRESS.search(data) is not None)
 
 
-def search(data: bytes, parse: Parse, errors: Sequence[Error], cpp: bool = False) -> Blanking:
+def search(data: bytes, parse: Parse, errors: Sequence[Error], defined: Sequence[str] = ()) -> Blanking:
     """The blanking that leaves the fewest errors in a document.
 
     Args:
         errors: of the document with the ``default`` blanking.
-        cpp: whether ``__cplusplus`` is defined.
+        defined: macros that a compiler of the language defines.
     """
-    return _Search(data, parse, errors).run(cpp)
+    return _Search(data, parse, errors).run("__cplusplus" in defined)
 
 
 def _cost(errors: Sequence[Error]) -> int:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import ast
 import functools
-import json
 import re
-import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -14,17 +11,12 @@ from functools import cached_property
 from itertools import takewhile
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from codespec.languages import Language
+from codespec.languages import Language, load
 from codespec.syntax.brackets import brackets_in
 from codespec.syntax.descent import LineStarts, is_deeper, path_to
 from codespec.syntax.kinds import DEFINITIONS, IN_STRINGS, LISTS, STRING
 from codespec.syntax.leaves import Role, leaves_in
 from codespec.syntax.parsing import Parser, TooMuchToParse, new_parser
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 if TYPE_CHECKING:
     import tree_sitter
@@ -110,15 +102,12 @@ class SyntaxToken(NamedTuple):
     role: Role
 
 
-_PARSERS: dict[str, Callable[[str], object]] = {"python": ast.parse, "json": json.loads, "toml": tomllib.loads}
-
-
 def well_formed(language: Language, text: str) -> bool:
     """Whether the parser of the language's own makers, or of Python's, takes ``text`` whole, which is stricter than
-    tree-sitter's: ``ast`` for Python, ``json`` for JSON, ``tomllib`` for TOML. True for other languages."""
-    parse = _PARSERS.get(language.id)
-    if parse is None:
+    tree-sitter's. True where none is at hand."""
+    if not language.own_parser:
         return True
+    parse: Callable[[str], object] = load(language.own_parser)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -225,7 +214,7 @@ class SyntaxTree:
         """
         from codespec.early_errors import EarlyErrors  # a language server never judges
 
-        return EarlyErrors(language.id, self._root, self._data, self._byte(offset), path)
+        return EarlyErrors(language, self._root, self._data, self._byte(offset), path)
 
     def all_early_errors(self, language: Language, path: str) -> set[EarlyError]:
         """What the compiler of the language refuses early anywhere in the document; nothing where it does not parse.
@@ -235,7 +224,7 @@ class SyntaxTree:
         """
         from codespec.early_errors import early_errors
 
-        return early_errors(language.id, self._root, self._data, path)
+        return early_errors(language, self._root, self._data, path)
 
     def early_errors_added(self, before: EarlyErrors, strict: bool = True) -> list[EarlyError]:
         """The errors that came with the text of ``with_text``.

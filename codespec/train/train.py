@@ -21,6 +21,7 @@ from torch import Tensor
 from torch.nn import functional
 from tqdm import tqdm
 
+from codespec.languages import LANGUAGES
 from codespec.train import data
 from codespec.train import tokenizer as special
 from codespec.train.corpus import CorpusDocument
@@ -29,11 +30,7 @@ from codespec.train.muon import Muon
 
 IGNORED = -100
 
-SHARES = {
-    "python": 20, "javascript": 8, "javascriptreact": 1, "typescript": 10, "typescriptreact": 3, "c": 10, "cpp": 11,
-    "go": 10, "rust": 10, "java": 6, "shellscript": 2, "sql": 1.5, "html": 2, "css": 1.5, "scss": 0.5, "json": 2,
-    "yaml": 1.5, "toml": 0.5, "markdown": 2,
-}  # fmt: skip
+SHARES = {each.id: each.share for each in LANGUAGES.values() if each.share}
 """Percent of the training texts of a target, by language."""
 
 SPOKEN_FOR = 1 / 6

@@ -86,15 +86,15 @@ def test_less_strict_than_that_errors_that_were_there_do_not_count():
 
 def test_a_language_that_nothing_is_known_of_has_none():
     root = new_parser("tree_sitter_json").parse(b"[1]").root_node
-    assert early_errors("json", root, b"[1]") == set()
-    assert EarlyErrors("json", root, b"[1]", 1).added(root, b"[1]") == []
+    assert early_errors(by_id("json"), root, b"[1]") == set()
+    assert EarlyErrors(by_id("json"), root, b"[1]", 1).added(root, b"[1]") == []
 
 
 @pytest.mark.parametrize("language", ["javascript", "go", "c"])
 def test_too_deep_nesting_is_not_judged(language):
     text = "x = " + "(" * 3000 + ")" * 3000
     root = new_parser(by_id(language).parser).parse(text.encode()).root_node
-    assert early_errors(language, root, text.encode()) == set() or root.has_error or language == "go"
+    assert early_errors(by_id(language), root, text.encode()) == set() or root.has_error or language == "go"
 
 
 def test_the_gate_asks():

@@ -181,4 +181,4 @@ def test_pieces_of_real_files_are_taken_where_they_were():
 
 def test_a_tree_without_statements_has_no_errors():
     tree = syntax_tree(PYTHON, "# a\n")
-    assert EarlyErrors("python", tree._root, b"# a\n", 2).added(tree._root, b"# a\n") == []
+    assert EarlyErrors(PYTHON, tree._root, b"# a\n", 2).added(tree._root, b"# a\n") == []

@@ -34,7 +34,7 @@ def found(language):
 
 def all_errors(language, text, path):
     tree = syntax_tree(by_id(language), text)
-    return early_errors(language, tree._root, text.encode(), str(path))
+    return early_errors(by_id(language), tree._root, text.encode(), str(path))
 
 
 def is_fine(language, path, text):

@@ -36,7 +36,7 @@ def kinds(language: str, text: str) -> list[str] | None:
     data = text.encode()
     root = parser.parse(data).root_node
     path = "text.mjs" if language == "javascript" and compilers.MODULE.search(text) else ""
-    return None if root.has_error else [error.kind for error in early_errors(language, root, data, path)]
+    return None if root.has_error else [error.kind for error in early_errors(by_id(language), root, data, path)]
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

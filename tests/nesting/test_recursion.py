@@ -6,10 +6,10 @@ import pytest
 
 from tests.nesting.recursion import PACKAGE, recursive
 
-READS_DOCUMENTS = ("completion", "early_errors", "edits", "lsp", "privacy", "syntax")
+READS_DOCUMENTS = ("completion", "early_errors", "edits", "languages", "lsp", "privacy", "syntax")
 BOUNDED = {
     "syntax.literals:_values": "60 nodes",
-    "syntax.names:_python_imports": "4 blocks",
+    "languages.python.outline:_imports": "4 blocks",
     "completion.prompt.imports:ImportedSignatures._named": "3 modules",
     "privacy.leaving:Leaving._of_list": "200 levels of a body",
     "privacy.leaving:Leaving._texts": "200 levels of a body",
@@ -39,7 +39,7 @@ def test_what_reads_documents_does_not_call_itself():
     assert {each for each in found if each.startswith(READS_DOCUMENTS)} == {*BOUNDED, *OTHER_OBJECTS}
 
 
-@pytest.mark.parametrize("folder", ["early_errors", "syntax", "edits", "completion"])
+@pytest.mark.parametrize("folder", ["early_errors", "syntax", "edits", "completion", "languages"])
 def test_no_node_is_asked_for_its_parent_or_siblings(folder):
     files = [path for path in sorted((PACKAGE / folder).rglob("*.py")) if path.name != "scopes.py"]
     asked = [

@@ -44,7 +44,7 @@ SAMPLES: dict[str, list[dict[str, Any]]] = {
     "codespec.edits.renames:_others": [{"old": "a", "new": "a"}],
     "codespec.edits.renames:_uses": [{"old": "a", "new": "a"}],
     "codespec.privacy.rules:holds_placed": [{"rule": each} for each in rules.value_rules() if each.path],
-    "codespec.syntax.scopes.fields:field_uses": [{"old": b"a"}],
+    "codespec.languages.python.fields:field_uses": [{"old": b"a"}],
     "codespec.syntax.scopes.reading:__init__": [{"words": {b"a"}}, {"pattern": b"(?<!\\w)a(?!\\w)"}],
     "codespec.syntax.scopes.renaming:_words": [{"name": "a"}],
     "codespec.models.fim:_may_be": [{"family": family} for family in FAMILIES],

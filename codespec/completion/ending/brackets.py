@@ -15,9 +15,6 @@ from codespec.languages import Language
 OPENERS = {"(": ")", "[": "]", "{": "}"}
 CLOSERS = {closer: opener for opener, closer in OPENERS.items()}
 
-UNPAIRED = frozenset({"shellscript"})
-"""Languages whose brackets do not come in pairs (in ``case``); nor do they where there are no quotes, in prose."""
-
 
 @dataclass(frozen=True)
 class Scan:
@@ -114,5 +111,5 @@ def tokens(language: Language) -> re.Pattern[str]:
     if "'" not in language.quotes:
         texts.append(r"'(?:\\.[^'\n]{0,8}'|[^\\\n']'|\\?.?\Z)")  # one character; elsewhere a name of Rust's
     group = f"(?P<text>{'|'.join(texts)})|" if texts else ""
-    brackets = r"()\[\]{}" if language.quotes and language.id not in UNPAIRED else ""
+    brackets = r"()\[\]{}" if language.quotes and language.brackets != "never" else ""
     return re.compile(group + rf"[{brackets}\n]", re.DOTALL)

@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 from codespec.completion.ending.brackets import CLOSERS, OPENERS
 from codespec.completion.ending.stop_rule import indentation
-from codespec.completion.ending.tidy import BALANCED, DATA
 from codespec.languages import Language
 
 _BLANKS = re.compile(r"[ \t]*")
@@ -47,7 +46,7 @@ def mended(
         stands before the cursor, or so near behind it that the text may be what it belongs to; and for data, which
         always has to be whole.
     """
-    if language.id not in BALANCED - DATA:
+    if language.brackets != "always" or language.data:
         return None
     owed = _innermost(brackets, offset, closes)
     # Brackets with code behind them on the cursor's line may be closed by later lines, or are the text's to close.

@@ -20,15 +20,6 @@ NEAR_LINES, NEAR = 3, 0.05
 REPEATED_LINES, LONG_LINE = 2, 12
 """So many lines above, the farther ones from this length on, are not written again."""
 
-BALANCED = frozenset(
-    {
-        "python", "json", "jsonc", "javascript", "javascriptreact", "typescript", "typescriptreact",
-        "c", "cpp", "go", "rust", "java", "toml", "css", "scss",
-    }
-)  # fmt: skip
-"""Languages in which brackets come in pairs, always."""
-DATA = frozenset({"json", "jsonl", "jsonc", "yaml", "toml", "csv"})
-"""Languages in which one entry after the other may be the same."""
 _WORD = re.compile(r"\w+")
 LARGEST = 40_000
 """Characters before and after the cursor that are searched for brackets."""
@@ -60,7 +51,7 @@ class Tidy:
         # Of a long text or comment that nothing closes, so that its completion does.
         self._closer = rule.closer if rule is not None and rule.extent == "text" and not rule.closed else ""
         above = [line.strip() for line in prefix[-READ:].split("\n")[:-1] if line.strip()] if self._code else []
-        self._above = above[-REPEATED_LINES:] if language.id not in DATA else []
+        self._above = above[-REPEATED_LINES:] if not language.data else []
         self._word = _word(suffix) if _word(prefix[-1:]) else ""  # the rest of the one that the cursor is within
         self._balanced = self._code and rule is not None and balanced(prefix, suffix, language)
 
@@ -263,7 +254,7 @@ def _is_word(joined: str) -> bool:
 
 def balanced(prefix: str, suffix: str, language: Language) -> bool:
     """Whether every bracket around the cursor has its counterpart, as far as that can be told without a parser."""
-    if language.id not in BALANCED or len(prefix) > LARGEST or len(suffix) > LARGEST:
+    if language.brackets != "always" or len(prefix) > LARGEST or len(suffix) > LARGEST:
         return False
     before, behind = scan(prefix, language), scan(suffix, language)
     if before.unmatched or behind.open or before.broken_off or len(before.open) != len(behind.unmatched):

@@ -6,7 +6,6 @@ from functools import cached_property, partial
 
 from codespec.completion.ending.lexical import LexicalCheck
 from codespec.completion.ending.suffix_gate import Check
-from codespec.completion.ending.tidy import BALANCED
 from codespec.early_errors import EarlyErrors
 from codespec.languages import Language
 from codespec.syntax.kinds import ITEMS
@@ -29,7 +28,7 @@ def second_judge(
             to the cursor's line.
     """
     found: Check | None = check
-    if check is None and language.id in BALANCED:
+    if check is None and language.brackets == "always":
         found = partial(_keeps_signs, lexical, lead)
     elif check is None and lost:
         found = partial(_stays_in_line, lead)
@@ -51,7 +50,7 @@ def _stays_in_line(lead: int, text: str, strict: bool = True) -> bool:
 def _names_once(language: Language, prefix: str, suffix: str) -> bool:
     """Whether only the language's own parser tells of names that stand twice, and has nothing to say of the document,
     or of all but the cursor's line."""
-    if language.id != "toml" or len(prefix) + len(suffix) > MOST_PARSED:
+    if not language.unique_keys or len(prefix) + len(suffix) > MOST_PARSED:
         return False
     others = prefix[: prefix.rfind("\n") + 1] + suffix.partition("\n")[2]
     return well_formed(language, prefix + suffix) or well_formed(language, others)

@@ -7,8 +7,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
-from codespec.languages import by_id, by_path
+from codespec.languages import Language, by_id, by_path, load
 from codespec.line_ends import without_lone_returns
 from codespec.privacy.secrets import is_secret
 from codespec.protocols import Snippet
@@ -27,8 +28,19 @@ KEPT = 256
 """Files whose outlines are kept."""
 _DEEPEST = 3  # modules that pass on what they import
 
-_PYTHON = (".py", ".pyi")
-_JAVASCRIPT = (".ts", ".tsx", ".d.ts", ".js", ".jsx", ".mts", ".cts", ".mjs", ".cjs")
+
+class Modules(Protocol):
+    """What finds the files of a language's modules."""
+
+    def files(self, found: Import, path: Path, folder: Path) -> Iterator[Path]:
+        """Where a module that the file ``path`` imports may be, the likeliest place first."""
+
+    def submodule(self, found: Import, name: str, module: Path | None) -> Import | None:
+        """The module that a name taken from a module may be; None where it is none.
+
+        Args:
+            module: the file of ``found``; None where that is not known.
+        """
 
 
 @dataclass(frozen=True)
@@ -61,30 +73,29 @@ class ImportedSignatures:
         """
         if len(text) > LARGEST:
             return ()
-        if language == "python" and path.suffix not in _PYTHON:  # a cell of a notebook
-            path = path.with_name(path.name + ".py")
         self._files.clear()
         found: dict[Path, list[Definition]] = {}
-        for each in self._outliner.read(text, by_id(language)).imports:
-            for file, definition in self._definitions(each, text, path, folder):
+        own = by_id(language)
+        for each in self._outliner.read(text, own).imports:
+            for file, definition in self._definitions(each, text, own, path, folder):
                 if file != path and (file in found or len(found) < MOST_MODULES):
                     definitions = found.setdefault(file, [])
                     if definition not in definitions:
                         definitions.append(definition)
         return tuple(_snippets(found, folder))
 
-    def _definitions(self, found: Import, text: str, path: Path, folder: Path) -> Iterator[tuple[Path, Definition]]:
-        if found.exported:
+    def _definitions(
+        self, found: Import, text: str, language: Language, path: Path, folder: Path
+    ) -> Iterator[tuple[Path, Definition]]:
+        modules = _modules(language)
+        if found.exported or modules is None:
             return
-        if not found.names:
-            module = self._find(found, path, folder)
-            if module is not None:
-                yield from self._named(module, _used(found.alias, text), folder)
-            return
-        module = self._find(found, path, folder)
-        is_package = path.suffix in _PYTHON and (module is None or module.stem == "__init__")
+        module = self._find(found, modules, path, folder)
+        if not found.names and module is not None:
+            yield from self._named(module, _used(found.alias, text), folder)
         for name, alias in found.names:
-            submodule = self._find(_submodule(found, name), path, folder) if is_package else None
+            inner = modules.submodule(found, name, module)
+            submodule = self._find(inner, modules, path, folder) if inner is not None else None
             if submodule is not None:
                 yield from self._named(submodule, _used(alias, text), folder)
             elif module is not None:
@@ -94,7 +105,7 @@ class ImportedSignatures:
         self, module: Path, names: Iterable[str], folder: Path, depth: int = 0
     ) -> Iterator[tuple[Path, Definition]]:
         """The definitions of some names of a module, followed to the modules that it imports them from."""
-        outline = self._read(module)
+        outline, modules = self._read(module), _modules(by_path(module.name))
         wanted = set(names)
         for definition in outline.definitions:
             if wanted.intersection(definition.names):
@@ -104,20 +115,19 @@ class ImportedSignatures:
             passed = {there for there, here in each.names if here in wanted}
             if (EVERYTHING, EVERYTHING) in each.names:
                 passed = set(wanted)
-            origin = self._find(each, module, folder) if passed else None
+            origin = self._find(each, modules, module, folder) if passed and modules is not None else None
             if origin is not None and origin != module:
                 yield from self._named(origin, passed, folder, depth + 1)
 
-    def _find(self, found: Import, path: Path, folder: Path) -> Path | None:
+    def _find(self, found: Import, modules: Modules, path: Path, folder: Path) -> Path | None:
         """The file of a module, links resolved; None where it is not one of the workspace that may be shown."""
         key = path.parent, found.module, found.level
         if key not in self._files:
-            self._files[key] = self._look_for(found, path, folder)
+            self._files[key] = self._look_for(modules.files(found, path, folder), folder)
         return self._files[key]
 
-    def _look_for(self, found: Import, path: Path, folder: Path) -> Path | None:
-        candidates = _python_files if path.suffix in _PYTHON else _javascript_files
-        for candidate in candidates(found, path, folder):
+    def _look_for(self, candidates: Iterable[Path], folder: Path) -> Path | None:
+        for candidate in candidates:
             try:
                 if candidate.is_file():
                     real = Path(os.path.realpath(candidate))
@@ -145,6 +155,11 @@ class ImportedSignatures:
         return Outline() if is_secret(str(file), text) else self._outliner.read(text, by_path(file.name))
 
 
+def _modules(language: Language) -> Modules | None:
+    found: Modules | None = load(language.modules) if language.modules else None
+    return found
+
+
 def _snippets(found: dict[Path, list[Definition]], folder: Path) -> Iterator[Snippet]:
     left = BUDGET
     for file, definitions in found.items():
@@ -158,44 +173,6 @@ def _snippets(found: dict[Path, list[Definition]], folder: Path) -> Iterator[Sni
             text = "\n".join(lines) + "\n"
             left -= len(text)
             yield Snippet(file.relative_to(folder).as_posix(), text)
-
-
-def _submodule(found: Import, name: str) -> Import:
-    return Import(f"{found.module}.{name}" if found.module else name, found.level)
-
-
-def _python_files(found: Import, path: Path, folder: Path) -> Iterator[Path]:
-    """Where a module of Python may be."""
-    parts = [part for part in found.module.split(".") if part]
-    if not all(part.isidentifier() for part in parts):
-        return
-    if found.level:
-        bases = [path.parents[found.level - 1]] if found.level <= len(path.parents) else []
-    else:
-        # The workspace folder and what else may be on the path: ``src``, and whatever the file itself lies in.
-        inside = [each for each in path.parents if each.is_relative_to(folder)]
-        bases = [folder, folder / "src", *inside]
-    for base in bases:
-        place = base.joinpath(*parts)
-        if parts:
-            yield place.with_name(place.name + ".py")
-            yield place.with_name(place.name + ".pyi")
-        yield place / "__init__.py"
-        yield place / "__init__.pyi"
-
-
-def _javascript_files(found: Import, path: Path, folder: Path) -> Iterator[Path]:
-    """Where a module of JavaScript or TypeScript may be; only relative ones are of the workspace."""
-    if not found.module.startswith((".", "..")) or "\0" in found.module:
-        return
-    place = Path(os.path.normpath(path.parent / found.module))
-    yield from (place.with_name(place.name + suffix) for suffix in _JAVASCRIPT)
-    if place.suffix in (".js", ".jsx", ".mjs", ".cjs"):  # TypeScript names what it will be compiled to
-        yield place.with_suffix(place.suffix.replace("j", "t"))
-        yield place.with_suffix(".tsx")
-    if place.suffix in _JAVASCRIPT:
-        yield place
-    yield from (place / f"index{suffix}" for suffix in _JAVASCRIPT)
 
 
 def _used(name: str, text: str) -> list[str]:

@@ -13,7 +13,7 @@ from codespec.http.apis.constraints import Constrained
 from codespec.http.apis.fields import Fields
 from codespec.http.limits import HttpLimits
 from codespec.http.order import ChatPrompt, FittedPrompt, MiddlePrompt, Order, Prompt, TextPrompt, TokenPrompt
-from codespec.languages import LANGUAGES, by_path, output_name
+from codespec.languages import LANGUAGES, USUAL, by_path, output_name
 from codespec.protocols import Limits, Sampling, Snippet
 
 LONGEST_WINDOW = 8192
@@ -70,7 +70,7 @@ def order_of(
         grammar=constrained.grammar,
         logprobs=logprobs,
         prediction=prediction_of(fields),
-        language=language_of(fields) or "python" if of_file else "plaintext",
+        language=language_of(fields) or USUAL if of_file else "plaintext",
         draft=defaults.draft,
         file_name=file_name_of(fields, constrained) if of_file else "",
         echo=echo,

@@ -12,6 +12,7 @@ from codespec.http.apis.fields import Fields
 from codespec.http.apis.openai_shapes import ChatShape, counts_of, reason_of
 from codespec.http.errors import HttpError
 from codespec.http.order import MiddlePrompt, Order, Piece, Totals
+from codespec.languages import USUAL
 
 STATUS = 422
 """What a bad field is refused with."""
@@ -39,7 +40,7 @@ def fim_order(fields: Fields, defaults: Defaults, constrained: Constrained) -> O
         limits=limits,
         stops=stops_of(fields),
         grammar=constrained.grammar,
-        language=language_of(fields) or "python",
+        language=language_of(fields) or USUAL,
         draft=defaults.draft,
         session=fields.short("session"),
     )

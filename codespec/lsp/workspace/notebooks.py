@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Protocol
 
 from lsprotocol import types
 from pygls.workspace import Workspace
 
-from codespec.languages import by_id
-from codespec.lsp.workspace import magics
+from codespec.languages import by_id, load
 from codespec.lsp.workspace.documents import AFTER, BEFORE, Document, Excerpt, open_document
 
 SELECTOR = types.NotebookDocumentSyncOptions(
@@ -21,6 +21,26 @@ FIRST = 1_000
 """Characters of a cell in which its first line is looked for."""
 BETWEEN = "\n\n"
 """The text between two cells."""
+
+
+class Magics(Protocol):
+    """What reads cells that may hold lines of another language than they are said to be of."""
+
+    def language_of(self, text: str) -> str | None:
+        """The language of a cell; None where it is not known."""
+
+    def without_magics(self, text: str) -> str:
+        """The text of a cell with comments or numbers in place of such lines; as many characters."""
+
+    def is_magic(self, text: str, offset: int) -> bool:
+        """Whether what stands around an offset of a cell is not of its language."""
+
+
+def magics_of(cell: Document) -> Magics | None:
+    """What reads cells of this one's language; None where they hold nothing else."""
+    cells = by_id(cell.language_id or "").cells
+    found: Magics | None = load(cells) if cells else None
+    return found
 
 
 def notebook_of(workspace: Workspace, cell: str) -> types.NotebookDocument | None:
@@ -37,7 +57,8 @@ def within(workspace: Workspace, document: Document, excerpt: Excerpt) -> Excerp
     if notebook is None:
         return excerpt
     language = _language(document)
-    if document.language_id == "python":
+    magics = magics_of(document)
+    if magics is not None:
         excerpt = replace(excerpt, text=magics.without_magics(excerpt.text))
     cells = [cell for cell in _cells(workspace, notebook) if _language(cell) == language]
     if document not in cells:
@@ -66,14 +87,16 @@ def language_of(workspace: Workspace, document: Document) -> str | None:
 
 def is_foreign(workspace: Workspace, document: Document, row: int) -> bool:
     """Whether a line of a cell is of no language that is known, such as a command of IPython: nothing completes it."""
-    if document.language_id != "python" or notebook_of(workspace, document.uri) is None:
+    magics = magics_of(document)
+    if magics is None or notebook_of(workspace, document.uri) is None:
         return False
     text = document.text()
     return magics.language_of(text) is None or magics.is_magic(text, sum(map(len, document.lines[:row])))
 
 
 def _language(cell: Document) -> str | None:
-    return magics.language_of(cell.beginning(FIRST)) if cell.language_id == "python" else cell.language_id
+    magics = magics_of(cell)
+    return magics.language_of(cell.beginning(FIRST)) if magics is not None else cell.language_id
 
 
 def _cells(workspace: Workspace, notebook: types.NotebookDocument) -> list[Document]:
@@ -88,6 +111,7 @@ def _texts(cells: Iterable[Document], most: int) -> tuple[list[str], bool]:
         most -= cell.length + len(BETWEEN)
         if most < 0:
             return texts, False
-        text = magics.without_magics(cell.text()) if cell.language_id == "python" else cell.text()
+        magics = magics_of(cell)
+        text = magics.without_magics(cell.text()) if magics is not None else cell.text()
         texts.append(text.rstrip("\n"))
     return texts, True

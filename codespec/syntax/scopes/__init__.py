@@ -1,1 +1,1 @@
-"""tree-sitter: which names of a document stand for the same thing; a file for each language."""
+"""tree-sitter: which names of a document stand for the same thing; the folder of a language has its reader."""

@@ -1,4 +1,4 @@
-"""Names that a text at the cursor uses and nothing defines: of Python, and of modules of JavaScript and TypeScript.
+"""Names that a text at the cursor uses and nothing defines, in documents whose reader tells of every name.
 
 Elsewhere other files may define them: those of a package in Go, other scripts of a page.
 """
@@ -8,14 +8,10 @@ from __future__ import annotations
 import re
 import string
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from codespec.languages import Language
+from codespec.languages import Language, load
 from codespec.syntax.parsing import TooMuchToParse
-from codespec.syntax.scopes.javascript import JavaScriptReader
-from codespec.syntax.scopes.python import PythonReader
 from codespec.syntax.scopes.reading import Name, Reader, TooDeepError
 from codespec.syntax.tree import syntax_parser
 
@@ -29,13 +25,6 @@ LARGEST = 100_000
 
 _WORD = re.compile(rb"[A-Za-z_$\x80-\xff][\w$\x80-\xff]*")
 _PARTS = string.ascii_letters.encode() + string.digits.encode() + b"_$" + bytes(range(0x80, 0x100))
-_MODULE = re.compile(rb"^[ \t]*(?:import|export)\b|\brequire[ \t]*\(", re.MULTILINE)
-_EVERYTHING = re.compile(rb"\bimport[ \t(]*\*")
-_PYTHON = frozenset(
-    b"__file__ __path__ __class__ __annotations__ reveal_type WindowsError get_ipython display "
-    b"basestring long raw_input reduce unichr unicode xrange".split()
-)
-"""What a module, an interactive session or Python 2 has beside Python's built-in names."""
 
 
 @dataclass(frozen=True)
@@ -99,25 +88,15 @@ class Inventions:
         return [each for each in uses if reader.variable(each) == (None, each.text) and not self._known(reader, each)]
 
     def _known(self, reader: Reader, name: Name) -> bool:
-        more = _PYTHON if isinstance(reader, PythonReader) else _globals()
-        return reader.known(name.text) or name.text in more or name.text in reader.keywords
+        return reader.known(name.text) or name.text in reader.ambient() or name.text in reader.keywords
 
 
 def _reader(language: Language, data: bytes) -> type[Reader] | None:
     """What reads a document in which all names can be told; None where they cannot."""
-    if len(data) > LARGEST or syntax_parser(language) is None:
+    if len(data) > LARGEST or not language.scopes or syntax_parser(language) is None:
         return None
-    if language.id == "python":
-        return None if _EVERYTHING.search(data) else PythonReader
-    if language.id in ("javascript", "javascriptreact", "typescript", "typescriptreact") and _MODULE.search(data):
-        return JavaScriptReader
-    return None
-
-
-@cache
-def _globals() -> frozenset[bytes]:
-    """What JavaScript's environments bring: TypeScript's libraries, and npm's ``globals`` for Node and test runners."""
-    return frozenset(Path(__file__).with_name("javascript_globals.txt").read_bytes().split())
+    found: type[Reader] = load(language.scopes)
+    return found if found.tells_all(data) else None
 
 
 def _broken(root: tree_sitter.Node, start: int, end: int) -> bool:

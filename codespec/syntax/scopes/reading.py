@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, TypeAlias
 
@@ -153,6 +153,20 @@ class Reader(ABC):
     def known(self, name: bytes) -> bool:
         """Whether a name means something without being bound in the document."""
         return False
+
+    @classmethod
+    def tells_all(cls, data: bytes) -> bool:
+        """Whether a document binds every name that it uses, but for built-in and ``ambient`` ones."""
+        return False
+
+    @classmethod
+    def ambient(cls) -> frozenset[bytes]:
+        """Names that are not built in, and that what surrounds a document may bring."""
+        return frozenset()
+
+    def fields(self, renamed: Sequence[Name], old: bytes, new: bytes) -> Sequence[Name]:
+        """The names that are fields, and surely the one that ``renamed`` are, which was called ``old``."""
+        return ()
 
     @abstractmethod
     def _handlers(self) -> dict[str, Handler]:

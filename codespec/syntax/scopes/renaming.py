@@ -8,12 +8,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
-from codespec.languages import Language
+from codespec.languages import Language, load
 from codespec.syntax.parsing import TooMuchToParse
-from codespec.syntax.scopes.fields import field_uses
-from codespec.syntax.scopes.go import GoReader
-from codespec.syntax.scopes.javascript import JavaScriptReader
-from codespec.syntax.scopes.python import PythonReader
 from codespec.syntax.scopes.reading import Form, Name, Reader, Scope, TooDeepError, Variable
 from codespec.syntax.tree import syntax_parser
 from codespec.syntax.uses import Uses as RoughUses
@@ -24,11 +20,6 @@ LARGEST = 400_000
 KEPT = 8
 """Answers that are remembered: the same is asked for the offer, and for every window of a model."""
 
-_READERS: dict[str, type[Reader]] = {
-    "python": PythonReader,
-    "go": GoReader,
-    **dict.fromkeys(("javascript", "javascriptreact", "typescript", "typescriptreact"), JavaScriptReader),
-}
 _ITSELF = frozenset({b"self", b"cls", b"this"})
 
 
@@ -86,7 +77,7 @@ def _still_called(language: Language, text: str, now: tuple[int, ...], old: str,
 
     if len(text) > LARGEST or syntax_parser(language) is None:
         return Uses(other=all_but(()))
-    if language.id not in _READERS:
+    if not language.scopes:
         return Uses(other=all_but(_near(language, original, words, before, len(old))))
     try:
         found = _Document(language, original, old, new)
@@ -104,7 +95,7 @@ def other_uses(language: Language, text: str, name: str, module: str) -> tuple[i
     """Where a name may stand for something else in a document than what another one, ``module``, binds to it at its top
     level; in characters. It does not where it is imported, or bound nowhere. One thread at a time."""
     words = tuple(each.start() for each in _words(name, text))
-    if len(text) > LARGEST or language.id not in _READERS or syntax_parser(language) is None:
+    if len(text) > LARGEST or not language.scopes or syntax_parser(language) is None:
         return words
     try:
         found = _Document(language, text, name, name)
@@ -143,8 +134,8 @@ class _Document:
         assert parser is not None
         data = text.encode("utf-8", "replace")
         self._root = parser.parse(data + b"\n").root_node  # which Go's parser asks for
-        self._old, self._new, self._data = old.encode(), new.encode(), data
-        self._reader = _READERS[language.id](self._root, data, (self._old, self._new))
+        self._old, self._new = old.encode(), new.encode()
+        self._reader: Reader = load(language.scopes)(self._root, data, (self._old, self._new))
         self._names = [each for each in self._reader.names if each.text == self._old]
         self._others = [each for each in self._reader.names if each.text == self._new and each.role.kind != "member"]
         starts = _characters(data, text, [each.start for each in self._names])
@@ -169,9 +160,8 @@ class _Document:
             one, maybe = self._of(variable, names, changed)
             same += one
             perhaps |= maybe
-        if isinstance(self._reader, PythonReader):
-            fields = field_uses(self._reader, self._data, renamed, self._old, self._new)
-            same += [Use(self._at[id(each)]) for each in fields if self._at[id(each)] not in changed]
+        fields = self._reader.fields(renamed, self._old, self._new)
+        same += [Use(self._at[id(each)]) for each in fields if self._at[id(each)] not in changed]
         return sorted(set(same)), perhaps
 
     def is_wide(self, changed: set[int]) -> bool:

@@ -12,7 +12,7 @@ from codespec.edits.request import RecentEdit
 from codespec.text_difference import changes
 from codespec.train.corpus import CorpusDocument
 from codespec.train.edits.examples import Example, window_around
-from codespec.train.edits.source import LANGUAGES, LARGEST
+from codespec.train.edits.source import EDITED, LARGEST
 from codespec.train.edits.versions import Hunk, hunks, is_small
 
 OF_GROUP = 6
@@ -37,7 +37,7 @@ def alike(old: CorpusDocument, new: CorpusDocument, rnd: random.Random, around: 
     Args:
         around: lines of the window on each side; 0: a random number of them.
     """
-    if old.language not in LANGUAGES or max(len(old.text), len(new.text)) > LARGEST:
+    if old.language not in EDITED or max(len(old.text), len(new.text)) > LARGEST:
         return
     lines = old.text.splitlines(keepends=True)
     found = list(by_line(lines, hunks(lines, new.text.splitlines(keepends=True))))

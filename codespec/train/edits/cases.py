@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+from codespec.languages import LANGUAGES
 from codespec.train.corpus import CorpusDocument, is_held_out
 from codespec.train.edits import changes
 from codespec.train.edits.alike import alike
@@ -35,9 +36,8 @@ _ANY: Sequence[tuple[float, changes.Maker]] = (
     (0.12, changes.change_calls),
 )
 
-LANGUAGES = {"python": "python", "go": "go", "javascript": "javascript", "javascriptreact": "javascript",
-             "typescript": "javascript", "typescriptreact": "javascript"}  # fmt: skip
-"""Which are counted together."""
+COUNTED = {each.id: each.draft or each.id for each in LANGUAGES.values() if each.scopes}
+"""As what the languages are counted whose names can be told apart."""
 
 
 def cases(
@@ -48,7 +48,7 @@ def cases(
     Args:
         previous: the version before of documents, by package and path.
     """
-    held = [each for each in documents if is_held_out(each.package) and each.language in LANGUAGES]
+    held = [each for each in documents if is_held_out(each.package) and each.language in COUNTED]
     held.sort(key=lambda each: random.Random(f"{each.package} {each.path}").random())
     sources = [found for each in held if (found := source_of(each)) is not None]
     names = Names(each.text for source in sources for each in source.found.names if each.kind == "name")
@@ -73,7 +73,7 @@ def _made(
     for turn in range(3):
         for source in sources:
             document = source.document
-            language = LANGUAGES[document.language]
+            language = COUNTED[document.language]
             if languages[language] >= count or packages[document.package] >= OF_PACKAGE:
                 continue
             rnd = random.Random(f"{kind} {turn} {document.package} {document.path}")
@@ -103,7 +103,7 @@ def _real(
             continue
         rnd = random.Random(document.path)
         for found in between(before, document, rnd, AROUND):
-            language = LANGUAGES[document.language]
+            language = COUNTED[document.language]
             if found.kind == "real" and languages[language] < count and packages[document.package] < of_package:
                 languages[language] += 1
                 packages[document.package] += 1

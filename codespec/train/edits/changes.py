@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from codespec.syntax.occurrences import Call, Occurrence
-from codespec.train.edits.source import KEYWORDS, Names, Replacement, Source
+from codespec.train.edits.source import EDITED, KEYWORDS, Names, Replacement, Source
 
 MOST = 40
 """Replacements of one change."""
@@ -131,17 +131,14 @@ def _parameter(source: Source, rnd: random.Random, names: Names, passed: bool) -
     if new in KEYWORDS:
         return None
     declared, given = new, new
-    if source.document.language == "go":
-        declared = f"{new} {rnd.choice(['int', 'string', 'bool', 'error', '[]byte', '*Options', 'time.Duration'])}"
-    elif source.document.language.startswith("typescript"):
-        declared = f"{new}: {rnd.choice(['number', 'string', 'boolean', 'Options'])}"
-    elif source.document.language == "python" and rnd.random() < 0.5:
+    edits = EDITED[source.document.language]
+    if edits.keywords and rnd.random() < 0.5:
         declared = f"{new}={rnd.choice(['None', 'False', 'True', '0', '1'])}"
         given = f"{new}={rnd.choice([new, new, 'True', 'None', '1'])}"
         if passed:
             declared, given = f"{new}=None" if rnd.random() < 0.4 else declared, f"{new}={new}"
-    elif source.document.language == "python" and rnd.random() < 0.3:
-        declared = f"{new}: {rnd.choice(['int', 'str', 'bool', 'float'])}"
+    elif edits.types and (edits.typed == 1 or rnd.random() < edits.typed):
+        declared = edits.parameter.format(name=new, type=rnd.choice(edits.types))
     places = [_inserted(source.text, function.closing, bool(function.parameters), declared)]
     places += [_inserted(source.text, each.closing, bool(each.arguments), given)
                for each in calls if each.callee.rpartition(".")[2] == name]  # fmt: skip
@@ -157,12 +154,11 @@ def change_calls(source: Source, rnd: random.Random, names: Names) -> Change | N
         return None
     chosen = [each for each in calls if each.callee == callee]
     way = rnd.randrange(5)
-    text = source.text
+    text, edits = source.text, EDITED[source.document.language]
     word = names.any(rnd.choice(["word", "snake", "camel"]), rnd)
     if way == 0:
-        value = "nil" if source.document.language == "go" else word
-        new = rnd.choice([word, f'"{word}"', str(rnd.randrange(9)), value])
-        if source.document.language == "python" and rnd.random() < 0.6:
+        new = rnd.choice([word, f'"{word}"', str(rnd.randrange(9)), edits.nothing or word])
+        if edits.keywords and rnd.random() < 0.6:
             new = f"{word}={rnd.choice(['True', 'None', 'False', '1', word])}"
         return _change("call", [_inserted(text, each.closing, bool(each.arguments), new) for each in chosen])
     if way == 1:
@@ -174,7 +170,7 @@ def change_calls(source: Source, rnd: random.Random, names: Names) -> Change | N
         return _change("call", [Replacement(each.start, each.start + len(callee), new) for each in chosen])
     if way == 3:
         outer = rnd.choice(["int", "str", "list", "len", word, word]) + "("
-        if source.document.language.startswith(("java", "type")) and rnd.random() < 0.4:
+        if edits.awaits and rnd.random() < 0.4:
             return _change("call", [Replacement(each.start, each.start, "await ") for each in chosen])
         pairs = [Replacement(each.start, each.end, f"{outer}{text[each.start : each.end]})") for each in chosen]
         return _change("call", pairs)

@@ -15,13 +15,7 @@ from codespec.train.corpus import CorpusDocument, is_held_out
 from codespec.train.edits.alike import alike
 from codespec.train.edits.examples import Example, made
 from codespec.train.edits.rows import Row, row_of, write_shard
-from codespec.train.edits.source import KEYWORDS, LANGUAGES, Names, Source, source_of
-
-SHARES = {
-    "python": 0.33, "go": 0.28, "javascript": 0.18, "typescript": 0.15, "typescriptreact": 0.06,
-    "javascriptreact": 0.06, "c": 0.05, "rust": 0.05,
-}  # fmt: skip
-"""Of the files, by language."""
+from codespec.train.edits.source import EDITED, KEYWORDS, Names, Source, source_of
 
 OF_FILE = 6
 """Examples of one file in a round."""
@@ -57,7 +51,7 @@ def make(
         ValueError: no edits can be made in these documents.
     """
     out.mkdir(parents=True, exist_ok=True)
-    kept = [each for each in documents if not is_held_out(each.package) and each.language in LANGUAGES]
+    kept = [each for each in documents if not is_held_out(each.package) and each.language in EDITED]
     parts = list(_parts(kept, max(1, count // OF_FILE)))
     real: list[Row] | None = None
     names: Names | None = None
@@ -86,7 +80,7 @@ def _parts(documents: Sequence[CorpusDocument], count: int) -> Iterator[list[Cor
     taken: Counter[str] = Counter()
     chosen = []
     for each in order:
-        if taken[each.language] < max(1.0, SHARES[each.language] * count):
+        if taken[each.language] < max(1.0, EDITED[each.language].share * count):
             taken[each.language] += 1
             chosen.append(each)
     while chosen and len(chosen) < count:

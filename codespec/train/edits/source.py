@@ -10,13 +10,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from codespec.languages import by_id
+from codespec.languages import LANGUAGES, by_id
 from codespec.syntax.occurrences import Occurrences, occurrences
 from codespec.train.corpus import CorpusDocument
 
-LANGUAGES = frozenset(
-    {"python", "javascript", "javascriptreact", "typescript", "typescriptreact", "go", "c", "rust"}
-)  # fmt: skip
+EDITED = {each.id: each.edits for each in LANGUAGES.values() if each.edits is not None}
+"""The edits that are made, by language."""
 LARGEST = 60_000
 SHORTEST = 400
 
@@ -53,7 +52,7 @@ class Source:
 def source_of(document: CorpusDocument) -> Source | None:
     """The source of a document; None where no edits can be made on it."""
     text = document.text
-    if document.language not in LANGUAGES or not SHORTEST <= len(text) <= LARGEST or not text.isascii():
+    if document.language not in EDITED or not SHORTEST <= len(text) <= LARGEST or not text.isascii():
         return None
     found = occurrences(by_id(document.language), text.encode())
     if found is None or len(found.names) < 8:

@@ -10,7 +10,7 @@ from difflib import SequenceMatcher
 from codespec.edits.request import RecentEdit
 from codespec.train.corpus import CorpusDocument
 from codespec.train.edits.examples import Example, window_around
-from codespec.train.edits.source import LANGUAGES, LARGEST
+from codespec.train.edits.source import EDITED, LARGEST
 
 MOST_LINES = 6
 """Lines of an edit, before and after."""
@@ -39,7 +39,7 @@ def real(old: CorpusDocument, new: CorpusDocument, rnd: random.Random, around: i
     Args:
         around: lines of the window on each side; 0: a random number of them.
     """
-    if old.language not in LANGUAGES or max(len(old.text), len(new.text)) > LARGEST:
+    if old.language not in EDITED or max(len(old.text), len(new.text)) > LARGEST:
         return
     lines = old.text.splitlines(keepends=True)
     found = hunks(lines, new.text.splitlines(keepends=True))

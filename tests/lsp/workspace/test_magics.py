@@ -4,7 +4,7 @@ import ast
 
 import pytest
 
-from codespec.lsp.workspace.magics import is_magic, language_of, without_magics
+from codespec.languages.python.magics import is_magic, language_of, without_magics
 
 
 @pytest.mark.parametrize(

@@ -5,14 +5,9 @@ from __future__ import annotations
 
 import re
 
-from codespec.languages import by_id
+from codespec.languages import LANGUAGES, by_id
 
-_PYTHON = frozenset({"time", "timeit", "capture", "prun", "memit", "mprun", "lprun", "px", "scalene"})
-_LANGUAGES = {
-    **dict.fromkeys(("bash", "sh", "script"), "shellscript"),
-    **dict.fromkeys(("javascript", "js"), "javascript"),
-    "sql": "sql",
-}
+_LANGUAGES = {magic: each.id for each in LANGUAGES.values() for magic in each.magics}
 _CELL = re.compile(r"\s*%%(\w+)")
 # Comments, texts of one line or more, brackets, line ends that go on or end a statement.
 _TOKEN = re.compile(
@@ -31,9 +26,7 @@ _TARGETS = re.compile(r"[\w.,\[\] \t]+")
 def language_of(text: str) -> str | None:
     """The language of a cell that is said to be of Python; None where it is not known."""
     magic = _CELL.match(text)
-    if magic is None or magic[1] in _PYTHON:
-        return "python"
-    return _LANGUAGES.get(magic[1])
+    return _LANGUAGES.get(magic[1]) if magic is not None else "python"
 
 
 def without_magics(text: str) -> str:

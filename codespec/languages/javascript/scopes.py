@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from codespec.syntax.scopes.reading import (
@@ -26,6 +29,7 @@ from codespec.syntax.scopes.reading import (
 if TYPE_CHECKING:
     import tree_sitter
 
+_MODULE = re.compile(rb"^[ \t]*(?:import|export)\b|\brequire[ \t]*\(", re.MULTILINE)
 _EXPORTED, _SPACE, _TYPE = Role("use", meaning=ANY), Role("use", meaning=NAMESPACE), Role("use", meaning=TYPE)
 _KNOWN = frozenset(
     b"undefined NaN Infinity globalThis window document console process module exports require Object Array String "
@@ -75,6 +79,14 @@ class JavaScriptReader(Reader):
         for name in self.names:
             if name.role.kind == "bind" and name.role.scope is not None and name.role.scope.kind == "space":
                 self._of_spaces.add(name.text)
+
+    @classmethod
+    def tells_all(cls, data: bytes) -> bool:
+        return _MODULE.search(data) is not None
+
+    @classmethod
+    def ambient(cls) -> frozenset[bytes]:
+        return _globals()
 
     def known(self, name: bytes) -> bool:
         return name in _KNOWN
@@ -322,3 +334,9 @@ def _binds_type(scope: Scope) -> Role:
 
 def _hoisted(scope: Scope) -> Scope:
     return next(each for each in scope.up() if each.kind in _HOISTS)
+
+
+@cache
+def _globals() -> frozenset[bytes]:
+    """What JavaScript's environments bring: TypeScript's libraries, and npm's ``globals`` for Node and test runners."""
+    return frozenset(Path(__file__).with_name("globals.txt").read_bytes().split())

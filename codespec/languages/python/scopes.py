@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import builtins
 import keyword
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from codespec.languages.python.fields import field_uses
 from codespec.syntax.scopes.reading import (
     DOUBT,
     MEMBER,
@@ -26,6 +28,12 @@ if TYPE_CHECKING:
     import tree_sitter
 
 _BUILTINS = frozenset(name.encode() for name in dir(builtins))
+_AMBIENT = frozenset(
+    b"__file__ __path__ __class__ __annotations__ reveal_type WindowsError get_ipython display "
+    b"basestring long raw_input reduce unichr unicode xrange".split()
+)
+"""What a module, an interactive session or Python 2 has beside Python's built-in names."""
+_EVERYTHING = re.compile(rb"\bimport[ \t(]*\*")
 _READ_BY_NAME = {b"locals": False, b"vars": False, b"eval": True, b"exec": True, b"globals": True}
 """Functions that find variables by name, and whether those of the module, too."""
 _COMPREHENSIONS = ("list_comprehension", "set_comprehension", "dictionary_comprehension", "generator_expression")
@@ -54,8 +62,19 @@ class PythonReader(Reader):
             if name.role.kind == "bind" and self._declared.get((name.scope, name.text)) == "global":
                 self.outermost.bind(name.text)
 
+    @classmethod
+    def tells_all(cls, data: bytes) -> bool:
+        return _EVERYTHING.search(data) is None
+
+    @classmethod
+    def ambient(cls) -> frozenset[bytes]:
+        return _AMBIENT
+
     def known(self, name: bytes) -> bool:
         return name in _BUILTINS
+
+    def fields(self, renamed: Sequence[Name], old: bytes, new: bytes) -> Sequence[Name]:
+        return field_uses(self, self._data, renamed, old, new)
 
     def variable(self, name: Name) -> Variable | None:
         if name.role.kind == "doubt":

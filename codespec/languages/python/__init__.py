@@ -1,0 +1,1 @@
+"""Python, and the cells of notebooks."""
