@@ -58,6 +58,7 @@ class Language:
             stand among those of code.
         defined: macros that a compiler of the language defines, of those by which files tell languages apart.
         parser: the tree-sitter module, and the function that gives the language where it is not ``language``.
+        overflows: a function that says of which texts the parser is not asked, since they might end the process.
         own_parser: a function that raises an error for a text that the parser of the language's makers refuses, where
             one is at hand.
         unique_keys: whether that one alone tells of names that stand twice.
@@ -93,6 +94,7 @@ class Language:
     preprocessed: bool = False
     defined: tuple[str, ...] = ()
     parser: str = ""
+    overflows: str = ""
     own_parser: str = ""
     unique_keys: bool = False
     checker: str = ""

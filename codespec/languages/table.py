@@ -70,6 +70,7 @@ LANGUAGES = {
             version="codespec.languages.python.version:oldest",
             draft="python",
             parser="tree_sitter_python",
+            overflows="codespec.languages.python.parsing:overflows",
             own_parser="ast:parse",
             compiler="codespec.early_errors.python:PythonErrors",
             scopes="codespec.languages.python.scopes:PythonReader",
@@ -213,6 +214,7 @@ LANGUAGES = {
             unit="  ",
             grammar="yaml",
             parser="tree_sitter_yaml",
+            overflows="codespec.languages.yaml.parsing:overflows",
             share=1.5,
         ),
         Language(

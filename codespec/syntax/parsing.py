@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import re
 import sys
 from collections.abc import Callable
 from importlib import import_module
 from time import thread_time
 from typing import TYPE_CHECKING
 
+from codespec.languages import LANGUAGES, load
 from codespec.patience import check, over
 
 if TYPE_CHECKING:
@@ -19,11 +19,6 @@ if TYPE_CHECKING:
 SECONDS, SECONDS_A_BYTE = 1.0, 1.5e-6
 """Of the processor that a parse may take: ten times what files take. (`/*` 2,500 times in C: 30 s.)"""
 _CHUNK = 1 << 14
-_INDENTATION = re.compile(rb"(?:\A|(?<=[\r\n]))[ \t\f]*")
-_MOST_INDENTATIONS = 250
-_MOST_YAML_COLUMNS = 100
-_YAML_LINE = re.compile(rb"(?:\A|(?<=[\r\n]))[ \t]*(?:[-?:][ \t]+)*")
-_YAML_STEP = re.compile(rb"[-?:][ \t]+")
 
 
 class TooMuchToParse(Exception):
@@ -128,29 +123,8 @@ def new_parser(name: str) -> Parser | None:
         import tree_sitter
 
         language = tree_sitter.Language(getattr(import_module(module), function or "language")())
-        return Parser(tree_sitter.Parser(language), _OVERFLOWS.get(module))
+        overflows = next((each.overflows for each in LANGUAGES.values() if each.parser == name), "")
+        return Parser(tree_sitter.Parser(language), load(overflows) if overflows else None)
     except (ImportError, AttributeError, ValueError):
         # A ValueError is a wheel built for another version of tree-sitter.
         return None
-
-
-def _overflows(data: bytes) -> bool:
-    """Whether blocks of YAML may nest more deeply than the parser has room for (``tree-sitter-yaml`` 0.7 writes beyond
-    its buffer at 254 levels). At most two begin in one column, of those where a line begins or something stands behind
-    ``-``, ``?`` or ``:`` there."""
-    columns: set[int] = set()
-    for begin in set(_YAML_LINE.findall(data)):
-        columns.add(len(begin) - len(begin.lstrip(b" \t")))
-        columns.update(step.end() for step in _YAML_STEP.finditer(begin))
-        if len(columns) > _MOST_YAML_COLUMNS:
-            return True
-    return False
-
-
-def _overflows_python(data: bytes) -> bool:
-    """Whether blocks of Python may nest more deeply than the parser has room for (``tree-sitter-python`` 0.25 writes
-    beyond its buffer at about 500 levels; Python itself takes 100). Each level has another indentation."""
-    return len(set(_INDENTATION.findall(data))) > _MOST_INDENTATIONS
-
-
-_OVERFLOWS = {"tree_sitter_yaml": _overflows, "tree_sitter_python": _overflows_python}
