@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from codespec.config import Config, load, user_file
+from codespec.early_errors.programs import GOFMT, RUSTFMT
 from codespec.models.registry import models_folder
 from codespec.protocols import CodespecError
 
@@ -34,6 +35,8 @@ def report() -> bool:
     print(f"settings   {user_file()}{'' if user_file().exists() else ' (not there: defaults)'}")
     folder = models_folder()
     print(f"models     {folder} ({len(list(folder.glob('*.gguf')))} of your own; `codespec models list` names all)")
+    judges = [f"{each.command[0]}{'' if each.installed else ' (missing)'}" for each in (GOFMT, RUSTFMT)]
+    print(f"judges     {', '.join(judges)}: of completions in Go and Rust, beside the parser")
     for message in messages:
         well = False
         print(f"  {message}")

@@ -30,7 +30,7 @@ from codespec.grammar import Grammar
 from codespec.grammar.errors import GrammarGaveUp
 from codespec.languages import USUAL, by_id
 from codespec.models.fim import FimFormat, Order
-from codespec.patience import JUDGING_S, give_up, left, within
+from codespec.patience import JUDGING_S, give_up, within
 from codespec.protocols import Aborted, Cancel, CodespecError, Limits, Sampling, Statistics
 
 REPEATS = 50
@@ -87,15 +87,15 @@ class Completer:
             CodespecError: the draft or grammar of the settings cannot be used.
         """
         budget = self._config.time_budget_ms / 1000
-        found: list[Completion] = []
         stopped = cancel.is_set if cancel is not None else lambda: False
         with within(budget + JUDGING_S if budget else math.inf, stopped):
-            with suppress(Aborted):  # while something was judged
-                found = self._texts(request, cancel)
-            if not found and left() < 0 and not stopped():
-                report = report_of(self.spent, "none", "unavailable", self.engine.drafts.chosen, self.engine.name)
-                found = [Completion("", "time", (), report)]
-        return found
+            try:
+                return self._texts(request, cancel)
+            except Aborted:  # while something was read or judged
+                if stopped():
+                    return []
+        report = report_of(self.spent, "none", "unavailable", self.engine.drafts.chosen, self.engine.name)
+        return [Completion("", "time", (), report)]
 
     def _texts(self, request: Request, cancel: Cancel | None) -> list[Completion]:
         """As ``complete``.

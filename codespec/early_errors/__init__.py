@@ -2,7 +2,7 @@
 declared twice, ``await`` outside an async function, ``break`` outside a loop.
 
 Only what a file alone tells is judged, and what is in doubt is taken. The nodes are those of tree-sitter, which is not
-imported here.
+imported here. Go and Rust are judged by the user's own ``gofmt`` and ``rustfmt``, where they are installed.
 """
 
 from __future__ import annotations

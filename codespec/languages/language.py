@@ -64,7 +64,7 @@ class Language:
         unique_keys: whether that one alone tells of names that stand twice.
         checker: a function that begins a walk over a tree for early errors, in a module whose ``HANDLERS`` say what to
             do at each type of node (``codespec.early_errors``).
-        compiler: a class that asks the language's compiler for them instead (likewise).
+        compiler: a class that asks the language's own compiler or formatter for them instead (likewise).
         scopes: the reader of its names (``codespec.syntax.scopes.reading``).
         outline: a function from the root of a tree to what the file imports and defines (``codespec.syntax.names``).
         modules: a module that finds the files of imports (``codespec.completion.prompt.imports``).

@@ -149,7 +149,7 @@ LANGUAGES = {
             grammar="go",
             draft="go",
             parser="tree_sitter_go",
-            checker="codespec.early_errors.go:check",
+            compiler="codespec.early_errors.programs:GoErrors",
             scopes="codespec.languages.go.scopes:GoReader",
             share=10,
             edits=MadeEdits(
@@ -169,7 +169,7 @@ LANGUAGES = {
             grammar="rust",
             draft="rust",
             parser="tree_sitter_rust",
-            checker="codespec.early_errors.rust:check",
+            compiler="codespec.early_errors.programs:RustErrors",
             share=10,
             edits=MadeEdits(0.05),
         ),

@@ -66,22 +66,6 @@ def _run(command: list[str], text: str | None = None) -> str | None:
     return (done.stdout + done.stderr).strip() or "refused" if done.returncode else None
 
 
-def go(folder: Path) -> Judge:
-    """Go's compiler, for texts without imports."""
-
-    def judge(text: str) -> str | None:
-        (folder / "text.go").write_text(text, "utf-8")
-        return _run(["go", "tool", "compile", "-o", str(folder / "text.o"), str(folder / "text.go")])
-
-    return judge
-
-
-def rust(folder: Path) -> Judge:
-    """Rust's compiler, up to the types."""
-    command = ["rustc", "--edition", "2021", "--crate-type", "lib", "--emit=metadata", "-o", str(folder / "text.rmeta")]
-    return lambda text: _run([*command, "-"], text)
-
-
 def c(folder: Path) -> Judge:
     """gcc, as the standard of C11 has it, or that of C23 with GNU's words."""
 

@@ -11,9 +11,8 @@ from pathlib import Path
 FOLDERS = {
     "python": (sysconfig.get_path("stdlib"),),
     "javascript": ("/usr/lib/node_modules", "/usr/share/nodejs"),
-    "go": ("/usr/share/go-1.19/src", "/usr/lib/go/src", "/usr/local/go/src"),
 }
-SUFFIXES = {"python": (".py",), "javascript": (".js", ".mjs", ".cjs"), "go": (".go",)}
+SUFFIXES = {"python": (".py",), "javascript": (".js", ".mjs", ".cjs")}
 LARGEST = 60_000
 
 STATEMENTS = {
@@ -35,12 +34,6 @@ STATEMENTS = {
         "async def foo(): await x", "async with a: pass", 'raise E, "x"', "lambda: (yield)", "[x async for x in y]",
         "[(yield x) for x in y]", "a, b: int", "(a, b) += 1", "0777", "while x: break", "    indented", "  odd",
         "x := 1", "(x := 1)", "import NAME", "for NAME in x: pass", "pass", "x =", "NAME.x = 1", "finally:", "@NAME",
-    ),
-    "go": (
-        "return", "break", "continue", "x := 1", "NAME := 1", "var NAME int", "const NAME = 1", "func NAME() {}",
-        "fallthrough", "goto L", "break L", "for { break }", "switch {", "case 1:", "default:", 'import "x"', "x",
-        "type NAME int", "f() := 1", "f() = 1", "1 = x", "defer foo", "foo()", "type T struct { a int; a int }",
-        "L: for { continue L }", "package foo", "}", "} else {", "if x {", "NAME int", "a, a := 1, 2", "var x",
     ),
 }  # fmt: skip
 

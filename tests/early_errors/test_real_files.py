@@ -14,7 +14,7 @@ FILES = 30
 INSERTIONS = 6
 
 
-@pytest.fixture(params=["python", "javascript", "go"])
+@pytest.fixture(params=["python", "javascript"])
 def language(request):
     return request.param
 
@@ -76,8 +76,8 @@ def test_what_a_text_brings_is_what_the_whole_file_has_more(language, found):
 def test_verdicts_are_those_of_the_compiler(language, found):
     """At most one in a hundred texts that a compiler takes is refused, and at most five of those that it refuses are
     taken: the reports of mutations in docs/early-errors.md have the figures of thousands."""
-    if language == "go" or (language == "javascript" and shutil.which("node") is None):
-        pytest.skip("no compiler that judges single files of it")
+    if language == "javascript" and shutil.which("node") is None:
+        pytest.skip("no node")
     node = compilers.Node("javascript_errors.js") if language == "javascript" else None
     judge = node.javascript if node else lambda text, before: compilers.python(text)
     chooser = random.Random(13)

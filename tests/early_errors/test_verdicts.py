@@ -18,14 +18,13 @@ from codespec.languages import by_id
 from codespec.syntax.tree import new_parser
 from tests.early_errors import compilers
 
-LANGUAGES = ("javascript", "typescript", "python", "go", "rust", "c")
-BEFORE = {"go": "package p\n"}
+LANGUAGES = ("javascript", "typescript", "python", "c")
 
 
 def cases(language: str) -> Iterator[tuple[str, str]]:
     for line in (Path(__file__).parent / f"{language}.txt").read_text("utf-8").splitlines():
         text = line[2:].replace("\\\\", "\0").replace("\\n", "\n").replace("\\t", "\t").replace("\0", "\\")
-        yield line[0], BEFORE.get(language, "") + text + "\n"
+        yield line[0], text + "\n"
 
 
 def kinds(language: str, text: str) -> list[str] | None:
@@ -57,11 +56,11 @@ def compiler(request, tmp_path):
             pytest.skip("the verdicts are those of Python 3.11")
         yield compilers.python
         return
-    program = {"javascript": "node", "typescript": "node", "go": "go", "rust": "rustc", "c": "gcc"}[language]
+    program = {"javascript": "node", "typescript": "node", "c": "gcc"}[language]
     if shutil.which(program) is None:
         pytest.skip(f"no {program}")
-    if language in ("go", "rust", "c"):
-        yield getattr(compilers, language)(tmp_path)
+    if language == "c":
+        yield compilers.c(tmp_path)
         return
     folder = compilers.typescript_folder() if language == "typescript" else None
     if language == "typescript" and folder is None:

@@ -1,0 +1,2 @@
+package p
+func f() { for a[0] := range b {} }
