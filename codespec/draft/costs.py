@@ -213,11 +213,6 @@ class Measurement:
         return max(took * 1e3, _SHORTEST_MS)
 
 
-def measure(target: Target, go_on: Callable[[float], bool] = lambda _: True, **options: Any) -> CostCurve | None:
-    """The cost curve of ``Measurement(**options).run(target, go_on)``, where nobody goes on later."""
-    return Measurement(**options).run(target, go_on)
-
-
 class MeasurementPlan(NamedTuple):
     """What to measure, as arguments of ``Measurement``."""
 

@@ -16,7 +16,6 @@ from codespec.edits.difference import Hunk, applied, hunks
 from codespec.edits.formats import EditFormat, WindowPrompt, as_tokens
 from codespec.edits.formats.choose import format_of
 from codespec.edits.formats.embedded import Embedded
-from codespec.edits.line_ends import as_it_was, with_line_feeds
 from codespec.edits.places import Place, cursor_place, place_at, places, related
 from codespec.edits.renames import renames_another, rest_of_rename
 from codespec.edits.request import Edit, EditOffer, EditRequest
@@ -127,11 +126,10 @@ class EditPredictor:
         stopped = cancel.is_set if cancel is not None else lambda: False
         with within(request.budget_ms / 1000 + JUDGING_S, stopped):
             try:
-                offer = self._predict(with_line_feeds(request), end, cancel)
+                return self._predict(request, end, cancel)
             except Aborted:  # while an edit was judged
                 self.why = "cancelled" if stopped() else "time"
                 return None
-        return as_it_was(offer, request) if offer is not None else None
 
     def _predict(self, request: EditRequest, end: float, cancel: Cancel | None) -> EditOffer | None:
         self.attempts = []

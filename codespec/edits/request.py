@@ -44,7 +44,7 @@ class EditRequest:
     Attributes:
         path: file name or URI.
         language: LSP identifier.
-        text: the whole document as it is now.
+        text: the whole document as it is now; lines end with a line feed here and in all other texts.
         offset: of the cursor, in characters of ``text``.
         recent: of all documents, the most recent last; those of private files are left out.
         others: open documents, the last edited first; private ones are left out.

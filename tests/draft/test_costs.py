@@ -6,7 +6,7 @@ import random
 import pytest
 
 from codespec.draft.acceptance import Acceptance, prior
-from codespec.draft.costs import FEW_SIZES, LONGEST, SIZES, UNKNOWN, CostCurve, Measurement, RunningCosts, measure, plan
+from codespec.draft.costs import FEW_SIZES, LONGEST, SIZES, UNKNOWN, CostCurve, Measurement, RunningCosts, plan
 
 SWITCH_MS = 0.5
 
@@ -44,7 +44,7 @@ class TimedTarget:
 
 
 def measured(target, **options):
-    return measure(target, clock=target.clock, **options)
+    return Measurement(clock=target.clock, **options).run(target, lambda _: True)
 
 
 def test_known_costs_are_recovered_exactly():

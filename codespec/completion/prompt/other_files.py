@@ -274,11 +274,6 @@ def _overlap(one: FileChunk, other: FileChunk) -> bool:
     return one.document == other.document and bool(one.lines) and similarity(one.lines, other.lines) > REPEATED
 
 
-def pieces(lines: Sequence[str], row: int, count: int) -> list[list[str]]:
-    """What ``piece_spans`` says, as lines without their ends."""
-    return [without_ends(lines, each) for each in piece_spans(lines, row, count)]
-
-
 def piece_spans(lines: Sequence[str], row: int, count: int) -> list[range]:
     """A document in pieces of at most ``count`` lines, those around ``row``; they begin with what stands at the top
     level where they can, so that most of them are the same after a change somewhere."""

@@ -12,11 +12,16 @@ from codespec.completion.prompt.other_files import (
     FileChunk,
     Ring,
     around,
-    pieces,
+    piece_spans,
     relevance,
     select,
+    without_ends,
     words,
 )
+
+
+def pieces(lines: list[str], row: int, count: int) -> list[list[str]]:
+    return [without_ends(lines, each) for each in piece_spans(lines, row, count)]
 
 
 def lines(topic: str, count: int = 10) -> list[str]:
