@@ -14,13 +14,12 @@ import pytest
 import codespec
 from codespec import config
 from codespec.grammar.check import accepts, check
-from codespec.grammar.convert import convert
 from codespec.languages import by_id
 from codespec.models import info, registry
 from codespec.models.registry import EMBEDDED, EMBEDDED_TARGET
 
 EXAMPLE = Path(__file__).parent.parent / "examples" / "project.schema.json"
-FUNCTIONS = (accepts, check, config.files, config.load, convert, info.inspect, *(
+FUNCTIONS = (accepts, check, config.files, config.load, info.inspect, *(
     getattr(registry, name) for name in ("find_adapter", "find_draft", "find_model", "find_target", "file_or_model")
 ))  # fmt: skip
 
@@ -70,7 +69,6 @@ def test_grammars(form: Form, tmp_path: Path) -> None:
     text.write_text("ab")
     assert accepts(codespec.Grammar.load(form(written)), form(text)).accepted
     assert check(form(written)) == []
-    assert "start" in convert(form(EXAMPLE), "lark")[0]
     (tmp_path / "more.lark").write_text('word: "c"')
     grammar = codespec.Grammar.from_lark("%import .more.word\nstart: word", folder=form(tmp_path))
     text.write_text("c")

@@ -113,15 +113,3 @@ def run_grammar_accepts(options: argparse.Namespace) -> int:
                 else f"{a.file}: rejected at {a.line}:{a.column}, expected {a.expected}"
             )
     return DONE if all(answer.accepted for answer in answers) else ANSWER_IS_NO
-
-
-def run_grammar_convert(options: argparse.Namespace) -> int:
-    """``codespec grammar convert``."""
-    from codespec.grammar.convert import convert
-
-    source = read_grammar(options.file, options.notation)
-    text, warnings = convert(source, options.to, options.lenient)
-    for warning in warnings:
-        show.error(f"{source.name}: {warning}")
-    print(text, end="" if text.endswith("\n") else "\n")
-    return DONE

@@ -10,7 +10,7 @@ from typing import Any
 
 from codespec.cli import show
 from codespec.cli.complete import load_config, run_complete, run_generate
-from codespec.cli.grammar import run_grammar_accepts, run_grammar_check, run_grammar_convert
+from codespec.cli.grammar import run_grammar_accepts, run_grammar_check
 from codespec.cli.learnt import run_learnt_clear, run_learnt_list
 from codespec.cli.models import (
     run_models_inspect,
@@ -170,7 +170,6 @@ COMMANDS = {
     "model-process": run_model_process,
     "grammar check": run_grammar_check,
     "grammar accepts": run_grammar_accepts,
-    "grammar convert": run_grammar_convert,
     "models list": run_models_list,
     "models inspect": run_models_inspect,
     "models pull": run_models_pull,

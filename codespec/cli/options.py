@@ -189,12 +189,7 @@ def _add_grammar(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     _add_lenient(accepts)
     _add_extensions(accepts)
     accepts.set_defaults(command="grammar accepts")
-    convert = actions.add_parser("convert", help="write a grammar in another notation")
-    convert.add_argument("file", metavar="FILE", help="as of `check`")
-    convert.add_argument("--to", choices=("gbnf", "lark"), required=True, help="the notation to write")
-    _add_lenient(convert)
-    convert.set_defaults(command="grammar convert")
-    for action in (check, accepts, convert):
+    for action in (check, accepts):
         action.add_argument(
             "--from", dest="notation", choices=("gbnf", "lark", "json"), default="gbnf",
             help="notation of a grammar in standard input; json is a JSON Schema (default: gbnf)",

@@ -186,7 +186,7 @@ class Grammar:
         Raises:
             GrammarError: not JSON, or a keyword that cannot be enforced, named by its JSON pointer.
         """
-        compiled = compile_schema(text, name, lenient, unique=True)
+        compiled = compile_schema(text, name, lenient)
         grammar = cls(name, _FREE + compiled.source)
         grammar.warnings = tuple(f"{name}: {warning}" for warning in compiled.warnings)
         grammar._places, grammar.written = compiled.places, ("json", text)

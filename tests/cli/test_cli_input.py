@@ -28,7 +28,6 @@ READ = [
     (["grammar", "accepts", "json", "-"], b'\xef\xbb\xbf{"a": 1}', b"<stdin>: accepted"),
     (["grammar", "accepts", "-", str(EXAMPLE.parent / "project.schema.json"), "--from", "lark"],
      b"start: /(.|\\n)*/", b"project.schema.json: accepted"),
-    (["grammar", "convert", "-", "--from", "json", "--to", "lark"], SCHEMA, b"start:"),
 ]  # fmt: skip
 
 

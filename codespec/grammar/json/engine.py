@@ -40,11 +40,11 @@ class Compiled(NamedTuple):
     places: ValuePositions | None
 
 
-def compile_schema(text: str, name: str, lenient: bool = False, single: bool = False, unique: bool = False) -> Compiled:
+def compile_schema(text: str, name: str, lenient: bool = False, single: bool = False) -> Compiled:
     """A JSON Schema for the engine.
 
-    With ``single`` it is one ``%json``, and properties come in the schema's order. Without ``unique`` items that must
-    differ are an error.
+    With ``single`` it is one ``%json``, and properties come in the schema's order; items that must differ are
+    an error then.
 
     Raises:
         GrammarError: not JSON, not a schema, or a keyword that cannot be enforced.
@@ -52,7 +52,7 @@ def compile_schema(text: str, name: str, lenient: bool = False, single: bool = F
     schema = parse(text, name)
     warnings: list[str] = []
     while True:
-        rewritten, found = rewrite(schema, name, lenient, unique)
+        rewritten, found = rewrite(schema, name, lenient, not single)
         found = list(dict.fromkeys(found))
         if rewritten is False:
             raise GrammarError(name, "no value satisfies the schema", "leave room for at least one")

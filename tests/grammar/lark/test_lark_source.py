@@ -11,8 +11,6 @@ import pytest
 
 from codespec.grammar import Grammar, GrammarError
 from codespec.grammar.check import accepts_text
-from codespec.grammar.convert import lark_to_gbnf
-from codespec.grammar.lark.expand import expand
 
 JSON = """
 ?start: value
@@ -89,15 +87,6 @@ def test_the_lark_package_agrees(text: str, texts: list[str]) -> None:
     for sample in near(texts):
         if not ignores or sample == sample.strip():
             assert accepts_text(grammar, sample).accepted == taken_by_lark(parser, sample), repr(sample)
-
-
-@pytest.mark.parametrize(("text", "texts"), STANDARD, ids=lambda value: repr(value)[:40])
-def test_as_gbnf_it_is_the_same(text: str, texts: list[str]) -> None:
-    parser = lark.Lark(text.replace("?y //", "y //"), parser="earley", lexer="dynamic_complete")
-    converted, _ = lark_to_gbnf(expand(text.replace("?y //", "y //"), "g.lark"))
-    grammar = Grammar.from_gbnf(converted, strict=True)
-    for sample in near(texts):
-        assert accepts_text(grammar, sample).accepted == taken_by_lark(parser, sample), repr(sample)
 
 
 EXTENSIONS = [
