@@ -49,7 +49,7 @@ def report() -> bool:
 def _show_statistics() -> None:
     from codespec.lsp.statistics import UsageStatistics
 
-    counts = UsageStatistics(lambda uri: None).read().values()
+    counts = UsageStatistics().read().values()
     if counts:
         shown, accepted = (sum(each[name] for each in counts) for name in ("shown", "accepted"))
         print(f"statistics {shown:,} completions shown, {accepted:,} accepted (on this machine; never sent)")

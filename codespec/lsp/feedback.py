@@ -71,7 +71,7 @@ class Feedback:
         self.statistics.enabled = config.statistics
         self._accepted.enabled = config.keep_accepted
 
-    def offer(self, uri: str, row: int, request: Request, texts: Sequence[str], from_memory: bool) -> list[str]:
+    def offer(self, uri: str, request: Request, texts: Sequence[str], from_memory: bool) -> list[str]:
         """Remember alternatives until one is accepted; returns identifiers for that.
 
         The rest of a completion that the user types along with is not counted as shown once more.
@@ -80,7 +80,7 @@ class Feedback:
             return []
         showing = self._latest.get(uri)
         if showing is None or not from_memory or not any(each.endswith(texts[0]) for each in showing.texts):
-            showing = self._latest[uri] = self.statistics.shown(uri, row, request.language, texts)
+            showing = self._latest[uri] = self.statistics.shown(request.language, texts)
         identifiers = []
         for text in texts:
             identifier = str(next(self._numbers))
@@ -90,7 +90,6 @@ class Feedback:
 
     def closed(self, uri: str) -> None:
         """A document is no longer open."""
-        self.statistics.closed(uri)
         self._latest.pop(uri, None)
 
     def text_of(self, identifier: str) -> str | None:

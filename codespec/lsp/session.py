@@ -73,7 +73,7 @@ class CodespecServer(LanguageServer):
         self.reporter = StatusReporter(partial(status, self), self.protocol.notify)
         touch = self.reporter.touch
         self.loader = ModelLoader(self, self.models, self.messages, self.tasks, touch)
-        self.feedback = Feedback(self.models, UsageStatistics(self.document), AcceptedLog())
+        self.feedback = Feedback(self.models, UsageStatistics(), AcceptedLog())
         self.power = Power()
         self.training = Training(self, self.messages, self.tasks)
         self.fetching = ModelFetch(self, self.messages, self.tasks)
@@ -188,7 +188,7 @@ class CodespecServer(LanguageServer):
     def shutdown(self) -> None:
         """End the session. Unlike pygls this does not wait for the thread that reads standard input."""
         self.next_edits.applied.finish()
-        self.feedback.statistics.finish()
+        self.feedback.statistics.save()
         self.training.kill()
         self.fetching.cancel()
         if self._stop_event is not None:

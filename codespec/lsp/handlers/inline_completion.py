@@ -106,7 +106,7 @@ async def find(
         _tell(ls, nothing)
         if nothing is not None and told and not from_memory:
             ls.completions.traces.show(uri, "", nothing.why)
-        identifiers = _offer(ls, uri, row, request, completions, from_memory)
+        identifiers = _offer(ls, uri, request, completions, from_memory)
         ms = (perf_counter() - began) * 1e3
         ls.completions.times.add(position.line, position.character, ms, from_memory, completions)
         return Answer(cursor, completions, identifiers)
@@ -137,12 +137,12 @@ def _tell(ls: CodespecServer, nothing: Nothing | None) -> None:
 
 
 def _offer(
-    ls: CodespecServer, uri: str, row: int, request: Request, completions: Sequence[Completion], from_memory: bool
+    ls: CodespecServer, uri: str, request: Request, completions: Sequence[Completion], from_memory: bool
 ) -> Sequence[str]:
     """Note what is answered, and begin what comes after it."""
     if completions:
         ls.completions.traces.show(uri, completions[0].text)
-    identifiers = ls.feedback.offer(uri, row, request, [each.text for each in completions], from_memory)
+    identifiers = ls.feedback.offer(uri, request, [each.text for each in completions], from_memory)
     if ls.settings.config.learn and not from_memory:
         ls.feedback.document(uri, request, edited=True)
     if ls.settings.config.prefetch and completions and not ls.power.is_quiet(ls.settings.config.quiet):

@@ -37,7 +37,7 @@ def shut_down(ls: CodespecServer, params: None) -> None:
     ls.training.kill()
     ls.fetching.cancel()
     ls.next_edits.applied.finish()
-    ls.feedback.statistics.finish()
+    ls.feedback.statistics.save()
 
 
 def _workspace_folder(params: types.InitializeParams) -> Path | None:

@@ -8,8 +8,6 @@ interface Counts {
   readonly accepted: number;
   readonly accepted_partly: number;
   readonly rejected: number;
-  readonly checked_5min: number;
-  readonly retained_5min: number;
   readonly edits_shown: number;
   readonly edits_applied: number;
   readonly edits_rejected: number;
@@ -62,11 +60,10 @@ ${rows.length > 0 ? table(rows) + editsTable(rows.filter(([, counts]) => counts.
 function table(rows: readonly [string, Counts][]): string {
   const lines = rows.map(
     ([language, counts]) => `<tr><th scope="row">${escape(language)}</th><td>${counts.shown}</td>
-<td>${counts.accepted} (${share(counts.accepted, counts.shown)})</td><td>${counts.accepted_partly}</td><td>${counts.rejected}</td>
-<td>${counts.checked_5min > 0 ? share(counts.retained_5min, counts.checked_5min) : '–'}</td></tr>`,
+<td>${counts.accepted} (${share(counts.accepted, counts.shown)})</td><td>${counts.accepted_partly}</td><td>${counts.rejected}</td></tr>`,
   );
   return `<div class="scroll" tabindex="0" role="region" aria-label="By language"><table>
-<thead><tr><th scope="col">Language</th><th scope="col">Shown</th><th scope="col">Accepted</th><th scope="col">In part</th><th scope="col">Dismissed</th><th scope="col">Still there after 5 minutes</th></tr></thead>
+<thead><tr><th scope="col">Language</th><th scope="col">Shown</th><th scope="col">Accepted</th><th scope="col">In part</th><th scope="col">Dismissed</th></tr></thead>
 <tbody>${lines.join('')}</tbody></table></div>`;
 }
 
