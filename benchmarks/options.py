@@ -77,7 +77,7 @@ def _add_round_trips(actions: argparse._SubParsersAction[argparse.ArgumentParser
     )
     parser.add_argument("url", metavar="URL", help="of the engine, such as http://127.0.0.1:8000")
     parser.add_argument("paths", nargs="*", type=Path, metavar="PATH", help="files and folders (default: codespec's)")
-    parser.add_argument("--kind", default="vllm", help="vllm, sglang or llama-cpp-python (default: vllm)")
+    parser.add_argument("--kind", default="vllm", help="vllm or sglang (default: vllm)")
     parser.add_argument(
         "--vocabulary", type=Path, metavar="FILE", help="GGUF of its model (default: the embedded target)"
     )

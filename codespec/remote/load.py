@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
-from time import perf_counter
 from typing import Any, TypeVar
 
 from codespec.draft.storage.profiles import Profiles
 from codespec.engine.engine import Engine, add_note
 from codespec.files import StrPath
-from codespec.languages import USUAL, by_id
-from codespec.protocols import CodespecError, Limits
 from codespec.remote.address import Address
 from codespec.remote.connection import Connection
 from codespec.remote.errors import Refused
@@ -22,10 +18,6 @@ from codespec.remote.streaming.streaming_engine import StreamingEngine
 
 PROBES = {"ollama": "/api/version", "sglang": "/health", "vllm": "/health", "llama-server": "/health"}
 """Paths that are asked for to see whether an engine is there; of the others ``/v1/models``."""
-
-TRIAL = "def area(width, height):\n    return width * height\n\n\ndef perimeter(width, height):\n    return"
-"""Text that an engine goes on from to show how fast it is."""
-TRIAL_TOKENS, TRIAL_MS = 24, 1500.0
 
 RECURRENT = re.compile(
     r"qwen-?3\.[5-9]|qwen-?3-(coder-)?next|granite-?4[\d.]{0,4}-h\b|nemotron-?(h\b|nano|3)|lfm-?2|falcon-h1|kimi-linear|jamba",
@@ -54,8 +46,7 @@ def connect(
 ) -> Engine:
     """The engine at an address; the arguments are those of ``RemoteConfig`` and ``ScoringEngine``.
 
-    With ``mode`` ``auto``, one that can score does: its stream goes on where nothing is proposed. Where that tells no
-    rows, it writes a short text in both ways, and is used in the faster one.
+    With ``mode`` ``auto``, one that can score does: its stream goes on where nothing is proposed.
 
     Raises:
         Away: it cannot be reached.
@@ -82,8 +73,6 @@ def connect(
         engine = connected(StreamingEngine)
     else:
         engine = connected(ScoringEngine, **drafting)
-        if mode == "auto" and not engine.follows:
-            engine = _faster(engine, lambda: connected(StreamingEngine))
     for note in (address.warning, about_speculation(kind, engine.name)):
         if note:
             add_note(engine.notes, note)
@@ -101,35 +90,3 @@ def about_speculation(kind: str, model: str) -> str:
         f"{model} has recurrent layers, whose texts vLLM's `ngram` and `suffix` speculation corrupts (vllm#39273): "
         "leave them out of its `speculative-config`; codespec's own proposals do no harm"
     )
-
-
-def _faster(scoring: ScoringEngine, connect: Callable[[], StreamingEngine]) -> ScoringEngine | StreamingEngine:
-    """The way in which an engine writes a text sooner; the other one is closed."""
-    try:
-        scoring.drafts.choose(scoring.drafts.find("auto", by_id(USUAL)))
-        scored = token_ms(scoring)
-        streaming = connect()
-    except CodespecError:  # what is there works, or will say so itself
-        return scoring
-    try:
-        streamed = token_ms(streaming)
-    except CodespecError:
-        streaming.close()
-        return scoring
-    chosen, other = (streaming, scoring) if streamed < scored else (scoring, streaming)
-    chosen.trial = {"score_ms": round(scored, 1), "stream_ms": round(streamed, 1)}
-    other.close()
-    return chosen
-
-
-def token_ms(engine: ScoringEngine | StreamingEngine) -> float:
-    """Milliseconds for a token of a short text, the way there included: the better of two tries; ``inf`` for none."""
-    prompt, best = engine.vocabulary.tokenize(TRIAL), float("inf")
-    for _ in range(2):
-        began = perf_counter()
-        with closing(engine.generate(prompt, limits=Limits(TRIAL_TOKENS, TRIAL_MS))) as chunks:  # type: ignore[type-var]
-            for _chunk in chunks:
-                pass
-        if engine.statistics.tokens:
-            best = min(best, (perf_counter() - began) * 1e3 / engine.statistics.tokens)
-    return best

@@ -1,38 +1,15 @@
-"""Engines that tests start: llama-cpp-python's server, and vLLM where it is installed (``make test-vllm``)."""
+"""vLLM, which tests start where it is installed (``make test-vllm``)."""
 
 import contextlib
-import importlib.util
 import os
 import socket
 import subprocess
-import sys
 import time
 import urllib.request
 from pathlib import Path
 
-from codespec.models.registry import EMBEDDED_TARGET
-
 VLLM = "CODESPEC_VLLM"
 """The environment variable: the folder that ``install_vllm.sh`` made, or the address of one that runs."""
-
-MISSING = [
-    name
-    for name in ("uvicorn", "fastapi", "sse_starlette", "starlette_context", "pydantic_settings")
-    if importlib.util.find_spec(name) is None
-]
-"""Packages of llama-cpp-python's server that are not installed."""
-
-
-@contextlib.contextmanager
-def llama_cpp_server(length=512, *options):
-    """Yields its address."""
-    port = free_port()
-    command = [
-        *(sys.executable, "-m", "llama_cpp.server", "--model", str(EMBEDDED_TARGET), "--host", "127.0.0.1"),
-        *("--port", str(port), "--n_ctx", str(length), "--logits_all", "true", "--n_threads", "1", *options),
-    ]
-    with started(command, dict(os.environ), f"http://127.0.0.1:{port}", "/v1/models", 60) as url:
-        yield url
 
 
 @contextlib.contextmanager

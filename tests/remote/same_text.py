@@ -1,7 +1,7 @@
 """Greedy texts of an engine elsewhere, and the local target's: five languages, grammar off and on, drafts on.
 
-``python -m tests.remote.same_text llama-cpp-python --count 200`` starts llama-cpp-python's server and compares so many
-requests; ``vllm`` takes the one that ``CODESPEC_VLLM`` names (``--workers 2``: with its layers on two workers).
+``python -m tests.remote.same_text --count 200`` compares so many requests to the vLLM that ``CODESPEC_VLLM`` names
+(``--workers 2``: with its layers on two workers).
 """
 
 import argparse
@@ -15,16 +15,13 @@ from codespec.models.registry import EMBEDDED_TARGET
 from codespec.remote.address import Address
 from codespec.remote.connection import Connection
 from codespec.remote.scoring.scoring_engine import ScoringEngine
-from tests.remote.real_servers import llama_cpp_server, vllm_server
+from tests.remote.real_servers import vllm_server
 from tests.remote.samples import SAMPLES
 from tests.remote.scoring import state_of, text_of, tokens_of
 
 NEAR = 0.1
 """Between the logits of two tokens, of which either may be the better one: llama.cpp rounds to 8 bits what it
 multiplies the embedded target's weights of 8 bits with, and vLLM computes in float32."""
-
-LONGEST = 200
-"""Characters of the texts that llama-cpp-python's server is asked about: it names the best tokens after each token."""
 
 
 def places(text, count):
@@ -42,18 +39,12 @@ def gap(local, prompt, tokens, others):
     return abs(float(logits[tokens[same]] - logits[others[same]]))
 
 
-def compare(local, engine, prompt, grammar=None, ends_early=False):
-    """``equal``, ``near`` (they first differ at a near tie), ``early`` or ``wrong``; the tokens of both, and the gap.
-
-    Args:
-        ends_early: whether an engine that does not name every token may end a text where that leaves one undecided.
-    """
+def compare(local, engine, prompt, grammar=None):
+    """``equal``, ``near`` (they first differ at a near tie) or ``wrong``; the tokens of both, and the gap."""
     states = [None if grammar is None else state_of(each, grammar, prompt) for each in (local, engine)]
     expected, found = text_of(local, prompt, states[0]), text_of(engine, prompt, states[1])
     if found == expected:
         return "equal", expected[0], found[0], 0.0
-    if ends_early and found[0] == expected[0][: len(found[0])] and found[1] == "grammar":
-        return "early", expected[0], found[0], 0.0
     apart = gap(local, prompt, expected[0], found[0])
     return ("near" if apart < NEAR else "wrong"), expected[0], found[0], apart
 
@@ -70,17 +61,15 @@ def connected(kind, url, length=0):
         connection.close()
 
 
-def run(local, engine, count, ends_early):
+def run(local, engine, count):
     """Compare so many requests, and print what came of them; whether none is wrong."""
     each, whole = -(-count // (2 * len(SAMPLES))), Counter()
     for language, sample in SAMPLES.items():
-        if ends_early:  # that server takes seconds for a long text
-            sample = sample[:LONGEST]
         engine.drafts.choose(engine.drafts.find("auto", by_id(language)))
         for grammar in (None, Grammar.load(language)):
             outcomes, calls, tokens, gaps = Counter(), 0, 0, []
             for prompt in places(sample, each):
-                outcome, _, found, apart = compare(local, engine, prompt, grammar, ends_early)
+                outcome, _, found, apart = compare(local, engine, prompt, grammar)
                 outcomes[outcome] += 1
                 calls, tokens = calls + engine.statistics.target_calls, tokens + len(found)
                 gaps += [round(apart, 4)] if apart else []
@@ -94,16 +83,13 @@ def run(local, engine, count, ends_early):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("kind", choices=["llama-cpp-python", "vllm"])
     parser.add_argument("--count", type=int, default=200)
     parser.add_argument("--workers", type=int, default=1)
     options = parser.parse_args()
-    of_llama = options.kind == "llama-cpp-python"
-    server = llama_cpp_server(1024) if of_llama else vllm_server(workers=options.workers)
-    local = LocalEngine(EMBEDDED_TARGET, exact=not of_llama)
+    local = LocalEngine(EMBEDDED_TARGET, exact=True)
     try:
-        with server as url, connected(options.kind, url, 1024 if of_llama else 0) as engine:
-            return 0 if run(local, engine, options.count, of_llama) else 1
+        with vllm_server(workers=options.workers) as url, connected("vllm", url) as engine:
+            return 0 if run(local, engine, options.count) else 1
     finally:
         local.close()
 

@@ -36,11 +36,9 @@ class Scorer:
         greedy: the same where the likeliest token is taken: of a free text, and under a grammar, which refuses some.
         more: how many it may name where those leave a token undecided, ascending.
         length: tokens of the engine's context; 0 is not known.
-        follows: whether it tells rows of a stream: see ``follow``.
     """
 
     kind = ""
-    follows = False
     best = 20
     greedy = 6, 12
     more: tuple[int, ...] = ()
@@ -150,7 +148,6 @@ class SglangScorer(Scorer):
     """
 
     kind = "sglang"
-    follows = True
     best = 48
     more = (1024,)
     _PATH = "/generate"

@@ -26,17 +26,16 @@ from codespec.remote.errors import Refused
 from codespec.remote.scoring.round_trips import FAR, RequestCosts, key_of
 from codespec.remote.scoring.scorers import Scorer, SglangScorer
 from codespec.remote.scoring.scoring_target import ScoringTarget, rows_of, takes_the_best
-from codespec.remote.scoring.text_scorer import LlamaCppScorer
 from codespec.remote.scoring.vllm_scorer import VllmScorer
 from codespec.remote.scoring.vocabulary_check import check_rows, check_vocabulary, some_tokens
 from codespec.speculative.generate import Generator
 from codespec.speculative.sparse import SparseSampler
 
-SCORERS: Mapping[str, type[Scorer]] = {each.kind: each for each in (VllmScorer, SglangScorer, LlamaCppScorer)}
+SCORERS: Mapping[str, type[Scorer]] = {each.kind: each for each in (VllmScorer, SglangScorer)}
 
 LONGEST_AUTOMATIC_CONTEXT = 8192
 UNTOLD_CONTEXT = 2048
-"""Tokens of the context of an engine that does not tell: llama-cpp-python's own default."""
+"""Tokens of the context of an engine that does not tell."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +54,7 @@ class ScoringEngine(SpeculativeEngine):
 
     Args:
         connection: to the engine; closed with this.
-        kind: ``vllm``, ``sglang`` or ``llama-cpp-python``.
+        kind: ``vllm`` or ``sglang``.
         vocabulary: a file with the target's vocabulary: a GGUF, with weights or without, or a ``tokenizer.json``.
         model: its name there; empty: the first that the engine names.
         context_length: in tokens; 0 is the engine's own, at most 8,192.
@@ -65,9 +64,6 @@ class ScoringEngine(SpeculativeEngine):
         Away: the engine cannot be reached, or failed.
         Refused: it has another vocabulary, does not have the model, or does not tell log-probabilities.
         CodespecError: the file of the vocabulary cannot be loaded.
-
-    Attributes:
-        trial: milliseconds for a token in either way, where both were tried.
     """
 
     def __init__(
@@ -103,7 +99,6 @@ class ScoringEngine(SpeculativeEngine):
         except BaseException:
             self.model.close()
             raise
-        self.trial: dict[str, float] = {}
         size = self.model.vocabulary.size
         self._target = ScoringTarget(self._scorer, size, self.context_length)
         profiles = profiles or Profiles(None)
@@ -145,11 +140,6 @@ class ScoringEngine(SpeculativeEngine):
         return self._context
 
     @property
-    def follows(self) -> bool:
-        """Whether rows of single tokens are taken from the engine's own stream."""
-        return self._scorer.follows
-
-    @property
     def name(self) -> str:
         """As the engine calls it."""
         return self._scorer.model
@@ -165,7 +155,6 @@ class ScoringEngine(SpeculativeEngine):
                 "round_trip_ms": round(self._round_trip_ms, 1),
                 "requests": self._connection.trips,
                 "mode": "score",
-                **self.trial,
             }
         }
 
@@ -199,7 +188,7 @@ class ScoringEngine(SpeculativeEngine):
         """
         sampling, limits = sampling or Sampling(), limits or Limits()
         self._target.best = rows_of(sampling, grammar, self._scorer)
-        self._target.most = limits.max_tokens if self.follows and takes_the_best(sampling) else 0
+        self._target.most = limits.max_tokens if takes_the_best(sampling) else 0
         self.costs.last = 0
         try:
             yield from super().generate(

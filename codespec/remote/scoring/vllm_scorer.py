@@ -34,7 +34,6 @@ class VllmScorer(Scorer):
     """
 
     kind = "vllm"
-    follows = True
     # As few as decide: it names as many of every token of the prompt, which takes most of a request's time.
     greedy = 2, 4
     _PATH, _GENERATE = "/v1/completions", "/inference/v1/generate"

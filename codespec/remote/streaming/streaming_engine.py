@@ -77,7 +77,6 @@ class StreamingEngine(Engine):
 
     Attributes:
         vocabulary: the target's tokens, or bytes.
-        trial: milliseconds for a token in either way, where both were tried.
     """
 
     def __init__(
@@ -109,7 +108,6 @@ class StreamingEngine(Engine):
         self._stop = Stop()
         self._statistics = Statistics()
         self._token_ms = 0.0
-        self.trial: dict[str, float] = {}
         self._latest: list[int] = []  # the prompt that the engine has read last
         self._started: tuple[GrammarState, tuple[str, str]] | None = None
 
@@ -145,7 +143,7 @@ class StreamingEngine(Engine):
     def about(self) -> dict[str, object]:
         """Where the target runs."""
         about = {"kind": self.kind, "url": self._connection.address.url, "model": self._told.model, "mode": "stream"}
-        return {"remote": {**about, **self.trial}}
+        return {"remote": about}
 
     def fim_format(self, order: Order | None = None) -> FimFormat | None:
         """The layout that the target was trained with, or the one by which its prompt is taken apart again."""
