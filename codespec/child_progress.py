@@ -8,8 +8,6 @@ import sys
 
 VARIABLE, FORM = "CODESPEC_PROGRESS", "json"
 """The environment variable of a child whose parent reads progress, and its value."""
-READS, LEARNS = "the target reads", "the draft learns"
-"""Steps of ``codespec train draft``."""
 
 
 def is_read() -> bool:

@@ -65,8 +65,6 @@ class Config:
         draft_length: tokens that are proposed at a time at most; 0: as many as are expected to save time.
         draft_memory_mib: for draft models that were used; of more, those longest unused are let go.
         learn: whether drafts learn from open files and accepted completions, and use what was learnt.
-        keep_accepted: whether the texts of accepted completions are kept, with what stood around them, to train drafts
-            on.
         prefill: whether the target reads what was typed at once, before a completion is asked for.
         generate_ahead: whether the target also completes at once behind what was typed, where the editor mostly asks
             for that a moment later by itself: quicker answers, for a little more work.
@@ -101,7 +99,6 @@ class Config:
     draft_length: int = option(0, Workspace.ANY, maximum=32)
     draft_memory_mib: int = option(2048, Workspace.LOWER, maximum=1 << 20)
     learn: bool = option(True, Workspace.OFF)
-    keep_accepted: bool = option(False, Workspace.OFF)
     prefill: bool = option(True, Workspace.OFF)
     generate_ahead: bool = option(True, Workspace.OFF)
     prefetch: bool = option(True, Workspace.OFF)

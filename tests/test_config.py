@@ -50,7 +50,6 @@ def test_every_key_is_read():
         "seed": 5,
         "draft_length": 8,
         "learn": False,
-        "keep_accepted": True,
         "prefill": False,
         "prefetch": False,
         "log_level": "debug",

@@ -51,7 +51,7 @@ def good_values(key: str) -> list[Any]:
 
 # Written down here once more, so that a change of the table is noticed.
 LOOSER = {
-    "learn": (False, True), "statistics": (False, True), "enabled": (False, True), "keep_accepted": (False, True),
+    "learn": (False, True), "statistics": (False, True), "enabled": (False, True),
     "cache.saved_mib": (64, 100), "cache.memory_mib": (64, 100), "context.enabled": (False, True),
     "context.imports": (False, True), "context.ring_chunks": (4, 64), "context.chunk_lines": (4, 64),
     "log_level": ("error", "debug"), "max_tokens": (64, 128), "time_budget_ms": (100, 0), "shared": (True, False),

@@ -11,7 +11,7 @@ from typing import Any
 from codespec.cli import show
 from codespec.cli.complete import load_config, run_complete, run_generate
 from codespec.cli.grammar import run_grammar_accepts, run_grammar_check
-from codespec.cli.learnt import run_learnt_clear, run_learnt_list
+from codespec.cli.learnt import run_learnt_clear
 from codespec.cli.models import (
     run_models_inspect,
     run_models_list,
@@ -140,7 +140,7 @@ def run_train(options: argparse.Namespace) -> int:
             options.target = options.target or load()[0].target.path
             return filling.run(options)
         of_run_folder = options.out is not None and (options.out / "target" / "checkpoint.pt").exists()
-        apart = options.model == "draft" and (options.target or options.vocabulary or options.from_logs)
+        apart = options.model == "draft" and (options.target or options.vocabulary)
         if apart or (options.model == "draft" and not of_run_folder):
             from codespec.config import load
 
@@ -177,7 +177,6 @@ COMMANDS = {
     "models use": run_models_use,
     "models suggest": run_models_suggest,
     "learnt clear": run_learnt_clear,
-    "learnt list": run_learnt_list,
     "profile": run_profile,
     "train": run_train,
 }

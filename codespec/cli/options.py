@@ -251,13 +251,6 @@ def _add_models(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
 def _add_learnt(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser("learnt", help="what drafts have learnt in workspaces")
     actions = parser.add_subparsers(required=True, metavar="ACTION")
-    shown = actions.add_parser("list", help="say which accepted completions are kept (`keep_accepted`)")
-    shown.add_argument("--language", metavar="ID", help="print those of a language, the latest last")
-    shown.add_argument("--json", action="store_true", help="one object a line")
-    shown.set_defaults(command="learnt list")
-    forget = actions.add_parser("clear", help="forget what was learnt and kept in a workspace")
+    forget = actions.add_parser("clear", help="forget what was learnt in a workspace")
     forget.add_argument("folder", nargs="?", type=Path, metavar="FOLDER", help="(default: this one)")
-    forget.add_argument(
-        "--accepted", action="store_true", help="only accepted completions; without FOLDER those of all workspaces"
-    )
     forget.set_defaults(command="learnt clear")

@@ -53,10 +53,6 @@ def _add_learning(actions: argparse._SubParsersAction[argparse.ArgumentParser]) 
     draft.add_argument(
         "--out", type=Path, metavar="DIR", help="run folder; continued if it exists (default: of its own)"
     )
-    draft.add_argument(
-        "--from-logs", action="store_true",
-        help="go on with a draft, on the completions that were accepted (`keep_accepted`), instead of a corpus",
-    )  # fmt: skip
     draft.add_argument("--name", metavar="NAME", help="of the model (default: draft-LANGUAGE)")
     draft.add_argument(
         "--from", dest="start", default="", metavar="NAME|PATH|none",

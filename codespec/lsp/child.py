@@ -6,8 +6,7 @@ import asyncio
 import os
 import re
 import subprocess
-import sys
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 
 from codespec.child_progress import FORM, VARIABLE, heard
@@ -16,36 +15,23 @@ from codespec.paths import own_python
 from codespec.protocols import CodespecError
 
 _CODE = "from codespec.cli.main import main; sys.exit(main())"
-_LOWEST = 19
-_BELOW_NORMAL = getattr(subprocess, "BELOW_NORMAL_PRIORITY_CLASS", 0)  # of Windows
 
 
-async def run(
-    *arguments: str,
-    progress: Callable[[str, float], None] = lambda step, share: None,
-    started: Callable[[asyncio.subprocess.Process], None] = lambda process: None,
-    aside: bool = False,
-    environment: Mapping[str, str] | None = None,
-) -> bytes:
+async def run(*arguments: str, progress: Callable[[str, float], None] = lambda step, share: None) -> bytes:
     """Run a command and return its standard output. Cancelling the task ends the process.
 
     Args:
         progress: called with a step of the command, and which share of it is done, from 0 to 1.
-        started: called with the process.
-        aside: at the lowest priority.
-        environment: variables besides those of this process.
 
     Raises:
         CodespecError: it failed; with its error message.
         OSError: it could not be started.
     """
-    code = f"import os; os.nice({_LOWEST}); {_CODE}" if aside and sys.platform != "win32" else _CODE
     process = await asyncio.create_subprocess_exec(
-        *own_python(code), *arguments,
+        *own_python(_CODE), *arguments,
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        creationflags=_BELOW_NORMAL if aside else 0, env={**os.environ, VARIABLE: FORM, **(environment or {})},
+        env={**os.environ, VARIABLE: FORM},
     )  # fmt: skip
-    started(process)
     assert process.stdout is not None
     assert process.stderr is not None
     latest = ""

@@ -1,14 +1,12 @@
 """The completions that were shown in a session, what became of them, and what the drafts learn from that.
 
-The models learn once nobody asks for anything; files are written in a thread of their own.
+The models learn once nobody asks for anything.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
@@ -22,10 +20,7 @@ if TYPE_CHECKING:
     from codespec.completion.request import Request
     from codespec.config import Config
     from codespec.daemon.client import ModelClient
-    from codespec.lsp.accepted_log import AcceptedLog
     from codespec.lsp.statistics import Showing, UsageStatistics
-
-logger = logging.getLogger(__name__)
 
 ACCEPT = "codespec.accept"
 """The command of a completion, which a client runs when it is accepted."""
@@ -56,20 +51,16 @@ class Feedback:
         statistics: of completions that were shown and accepted.
     """
 
-    def __init__(self, models: ModelClient, statistics: UsageStatistics, accepted: AcceptedLog) -> None:
+    def __init__(self, models: ModelClient, statistics: UsageStatistics) -> None:
         self._models = models
-        self._files = ThreadPoolExecutor(1, "files")
-        self._seen: dict[str, Request] = {}  # documents to look at, as they are by now
         self.statistics = statistics
-        self._accepted = accepted
         self._offers: Recent[str, ShownCompletion] = Recent(MOST_OFFERS)
         self._latest: dict[str, Showing] = {}  # by document
         self._numbers = count(1)
 
     def use(self, config: Config) -> None:
-        """Follow these settings: whether to count, and whether to keep accepted completions."""
+        """Follow these settings: whether to count."""
         self.statistics.enabled = config.statistics
-        self._accepted.enabled = config.keep_accepted
 
     def offer(self, uri: str, request: Request, texts: Sequence[str], from_memory: bool) -> list[str]:
         """Remember alternatives until one is accepted; returns identifiers for that.
@@ -116,10 +107,8 @@ class Feedback:
             return
         prefix = offer.request.text[: offer.request.offset] + before
         lesson = replace(offer.request, text=prefix, offset=len(prefix))
-        kept = self._files.submit(self._accepted.accepted, identifier, offer.request, before + fresh)
         name = f"accepted {identifier} {length}"
-        learnt = self._models.submit("accepted", name, request=lesson, completion=fresh)
-        await asyncio.gather(learnt.future, asyncio.wrap_future(kept))
+        await self._models.submit("accepted", name, request=lesson, completion=fresh).future
 
     def reject(self, identifier: str) -> None:
         """Count a rejected completion; one that is not known (any more) is ignored."""
@@ -133,31 +122,20 @@ class Feedback:
         Args:
             edited: whether it is being edited, at the offset of ``request``.
         """
-
-        self._seen[uri] = request
-        self._files.submit(self._look_at, uri).add_done_callback(_log_failure)
         # A document that was opened or saved is learnt whole, whatever is asked for afterwards.
         kind = "edited" if edited else "document"
         self._models.submit("learn", f"{kind} {uri}", request=request, edited=edited)
 
-    def _look_at(self, uri: str) -> None:
-        request = self._seen.pop(uri, None)
-        if request is not None:
-            self._accepted.seen(request)
-
     def forget_file(self, folder: str, path: str, learnt: bool) -> None:
-        """A file of a workspace must not be kept, as is known only now: forget what was accepted in it, and all that
-        was learnt in the workspace if something of the file was.
+        """A file of a workspace must not be kept, as is known only now: forget all that was learnt in the workspace if
+        something of the file was.
 
         Args:
             learnt: whether it may have been in this session; of earlier ones there is a note.
         """
         place = folder_of(folder)
-        if place is None:
-            return
-        if learnt or noted(place, Path(path)):
+        if place is not None and (learnt or noted(place, Path(path))):
             self._forget([folder])
-        self._files.submit(self._accepted.forget, place, path).add_done_callback(_log_failure)
 
     async def forget(self, folders: Sequence[str]) -> None:
         """Forget what was learnt in some folders.
@@ -173,13 +151,3 @@ class Feedback:
             if place is not None:
                 clear(place)
         return [self._models.submit("forget", f"forget {each}", workspace=each).future for each in folders]
-
-    def close(self) -> None:
-        """Wait for what is being written."""
-        self._files.shutdown()
-
-
-def _log_failure(work: Future[None]) -> None:
-    error = work.exception()
-    if error is not None:
-        logger.error("what was accepted cannot be looked after: %s", type(error).__name__)

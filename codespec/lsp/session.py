@@ -21,7 +21,6 @@ from pygls.uris import to_fs_path
 from codespec.daemon.address import version
 from codespec.daemon.client import ModelClient
 from codespec.daemon.own_models import OwnModels
-from codespec.lsp.accepted_log import AcceptedLog
 from codespec.lsp.completions import Completions, Usage
 from codespec.lsp.connection.logs import describe, make_discreet
 from codespec.lsp.connection.protocol import Protocol
@@ -36,7 +35,6 @@ from codespec.lsp.settings import SECTION, Settings
 from codespec.lsp.statistics import UsageStatistics
 from codespec.lsp.status_reporter import StatusReporter
 from codespec.lsp.tasks import Tasks
-from codespec.lsp.training import Training
 from codespec.lsp.workspace import folders, notebooks
 from codespec.lsp.workspace.documents import Document, open_document
 from codespec.lsp.workspace.private_documents import PrivateDocuments
@@ -73,9 +71,8 @@ class CodespecServer(LanguageServer):
         self.reporter = StatusReporter(partial(status, self), self.protocol.notify)
         touch = self.reporter.touch
         self.loader = ModelLoader(self, self.models, self.messages, self.tasks, touch)
-        self.feedback = Feedback(self.models, UsageStatistics(), AcceptedLog())
+        self.feedback = Feedback(self.models, UsageStatistics())
         self.power = Power()
-        self.training = Training(self, self.messages, self.tasks)
         self.fetching = ModelFetch(self, self.messages, self.tasks)
         self.surroundings = Surroundings(file_of=self.file_of)
         self.completions, self.usage = Completions(), Usage()
@@ -189,7 +186,6 @@ class CodespecServer(LanguageServer):
         """End the session. Unlike pygls this does not wait for the thread that reads standard input."""
         self.next_edits.applied.finish()
         self.feedback.statistics.save()
-        self.training.kill()
         self.fetching.cancel()
         if self._stop_event is not None:
             self._stop_event.set()

@@ -140,7 +140,6 @@ def _of_the_models(settings: Config) -> Config:
         draft="auto",
         grammar="none",
         enabled=True,
-        keep_accepted=False,
         prefill=True,
         generate_ahead=True,
         prefetch=True,

@@ -8,12 +8,11 @@ and ``tokens.npy`` where the draft is trimmed; an interrupted run goes on.
 from __future__ import annotations
 
 import argparse
-import contextlib
 import hashlib
 import json
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
 from itertools import islice
@@ -22,7 +21,6 @@ from typing import Any
 
 import numpy as np
 
-from codespec.child_progress import READS
 from codespec.draft.storage.profiles import model_hash
 from codespec.draft.storage.token_log import language_stem
 from codespec.languages import by_id, sharing_a_draft
@@ -35,14 +33,13 @@ from codespec.models.trimmed import NONE, targets_tokens
 from codespec.paths import data_folder
 from codespec.protocols import CodespecError
 from codespec.train import corpus
-from codespec.train.accepted import accepted_texts, run_folder
 from codespec.train.corpus import CorpusDocument
 from codespec.train.gguf_file import write_gguf_like
 from codespec.train.judge import LENGTH, DraftQuality, agreement, judge, own_weights
 from codespec.train.own_thread import in_own_thread
 from codespec.train.pipeline import say, shares
 from codespec.train.student import Student, begin
-from codespec.train.teacher import ROWS, GoOn, Lesson, TextTeacher, teach
+from codespec.train.teacher import READS, ROWS, GoOn, Lesson, TextTeacher, teach
 from codespec.train.texts import DraftTexts, of_files, split
 from codespec.train.torch_teacher import reader
 from codespec.train.trim import KEPT, LARGE, TrimmedVocabulary, frequent, trim_of
@@ -91,13 +88,6 @@ def run(options: argparse.Namespace) -> int:
         target = _vocabulary(options)
     else:
         target = file_or_model(options.target) if options.target else find_target()
-    languages = sharing_a_draft(options.language)
-    if options.from_logs:
-        if options.corpus or options.trim is not None:
-            raise CodespecError(f"--{'corpus' if options.corpus else 'trim'} and --from-logs exclude each other")
-        texts = accepted_texts(languages)
-        with _given(options, target) if options.out else run_folder() as out:
-            return _train(options, target, out, texts, began)
     about = _about(options, target)
     out = options.out or _folder(about)
     _same_run(out, about)
@@ -127,8 +117,7 @@ def _train(options: argparse.Namespace, target: Path, out: Path, texts: DraftTex
     lessons, judged, sizes = in_own_thread(lambda: _taught(options, target, texts, student, out, began, budget))
     if start is None and student.steps == 0:
         student.know_neighbours(lessons)
-    steps = texts.passes and texts.passes * len(lessons) * ROWS // student.recipe.rows
-    student.train(lessons, began + budget, _least(options.max_steps, steps))
+    student.train(lessons, began + budget, options.max_steps)
     name = options.name or f"draft-{language_stem(options.language)}-{target.stem}"
     path = out / f"{name}.gguf"
     languages = sharing_a_draft(options.language)
@@ -138,7 +127,7 @@ def _train(options: argparse.Namespace, target: Path, out: Path, texts: DraftTex
     drafts = [path] if rival is None else [path, rival]
     found, *before = judge(drafts, target, judged, texts.places, sizes)
     old = before[0] if before else None
-    better = found.first >= USEFUL and (old is None or _is_better(found, old, options.from_logs))
+    better = found.first >= USEFUL and (old is None or _is_better(found, old))
     summary = {
         "target": str(target),
         "from": str(start) if start is not None else None,
@@ -157,10 +146,8 @@ def _train(options: argparse.Namespace, target: Path, out: Path, texts: DraftTex
         place = _install(path)
         language = options.language
         print(f"{place}: `auto` finds it for {language}; or: codespec models use {place.stem} --for {language}")
-    elif not options.from_logs:
+    else:
         print(f"the target accepts too little of it{f', no more than of {rival}' if rival else ''}; it is {path}")
-    if options.from_logs and old is not None:
-        print(_in_short(options.language, found, old, better))
     return 0 if better else 1
 
 
@@ -201,10 +188,10 @@ def _taught(
         now = time.monotonic()
         until = now + JUDGED * (began + budget - now)
         judged = teacher.lesson(list(islice(texts.held_out(teacher, -1), ROWS)), lambda: time.monotonic() < until)
-        tokens, share = texts.tokens, TEACHING
+        most, share = options.max_steps, TEACHING
         if options.vocabulary is not None:
-            tokens, share = int(MOST_A_SECOND * budget), PREPARING
-        most = _least(options.max_steps, tokens and -(-tokens // (ROWS * teacher.length)))
+            read = -(-int(MOST_A_SECOND * budget) // (ROWS * teacher.length))
+            most, share = min(read, most or read), PREPARING
         lesson = partial(_lesson, teacher, texts)
         now = time.monotonic()
         step = READS if options.vocabulary is None else READING
@@ -224,8 +211,8 @@ def _vocabulary(options: argparse.Namespace) -> Path:
     Raises:
         CodespecError: it cannot be read, or other options need a target.
     """
-    if options.target or options.from_logs:
-        raise CodespecError("--vocabulary is for a target that is not at hand: leave out --target and --from-logs")
+    if options.target:
+        raise CodespecError("--vocabulary is for a target that is not at hand: leave out --target")
     return vocabulary_file(options.vocabulary)
 
 
@@ -251,19 +238,12 @@ def _kept(path: Path, student: Student, trim: TrimmedVocabulary | None, judged: 
     return 0
 
 
-def _least(*limits: int | None) -> int | None:
-    return min((each for each in limits if each is not None), default=None)
-
-
-def _is_better(found: DraftQuality, old: DraftQuality, from_logs: bool) -> bool:
+def _is_better(found: DraftQuality, old: DraftQuality) -> bool:
     """Whether to use the new draft.
 
-    On texts like those that a draft was made for, the one before is as good if nothing is gained. Of other files it has
-    to know better what the target says, at all of the thousands of places that were read; what is accepted where the
-    target writes is a small sample, which varies by more than ten minutes gain.
+    It has to know better what the target says, at all of the thousands of places that were read; what is accepted where
+    the target writes is a small sample, which varies by more than ten minutes gain.
     """
-    if from_logs:
-        return found.acceptance > old.acceptance
     if found.agreement is not None and old.agreement is not None:
         return found.agreement >= old.agreement and found.acceptance > old.acceptance - CHANCE
     return found.acceptance >= old.acceptance
@@ -303,19 +283,6 @@ def _share(value: float | None) -> str:
 
 def _number(value: float | None) -> str:
     return "–" if value is None else f"{value:.2f}"
-
-
-def _in_short(language: str, found: DraftQuality, old: DraftQuality, better: bool) -> str:
-    accepted = f"at what you accepted last the target takes {found.acceptance:.1%} of the new {language} draft's tokens"
-    end = "`auto` drafts with the new one" if better else "the old one stays"
-    return f"{accepted}, {old.acceptance:.1%} of the old one's: {end}"
-
-
-@contextlib.contextmanager
-def _given(options: argparse.Namespace, target: Path) -> Iterator[Path]:
-    """The folder that ``--out`` names, for a run on accepted completions."""
-    _same_run(options.out, {**_about(options, target), "corpus": ["accepted completions"]})
-    yield options.out
 
 
 def _about(options: argparse.Namespace, target: Path) -> dict[str, Any]:
@@ -382,11 +349,6 @@ def _start(options: argparse.Namespace, target: ModelInfo, rival: Path | None) -
         )
         if same and own_weights(found) is not None:
             return found
-    if options.from_logs:
-        raise CodespecError(
-            f"there is no {options.language} draft for {target.path.name} that could learn more; train one first: "
-            f"codespec train draft --language {options.language} --corpus DIR…"
-        )
     if found is not None and options.start:
         raise CodespecError(f"{found}: no draft of `codespec train` with the target's vocabulary; leave out --from")
     return None

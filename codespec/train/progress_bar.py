@@ -9,8 +9,6 @@ from types import TracebackType
 
 from tqdm import tqdm
 
-from codespec import child_progress
-
 TICK_S = 5.0
 """A step of the work may take minutes on a busy machine; meanwhile the bar moves with the clock."""
 
@@ -19,19 +17,15 @@ IN_A_FILE_S = 10.0
 
 
 class ProgressBar:
-    """A bar on standard error or, where the process that started this one reads progress, JSON lines."""
+    """A bar on standard error."""
 
     def __init__(self, step: str, seconds: float) -> None:
-        self._step, self._told = step, -1
-        self._read = child_progress.is_read()
         self._bar = tqdm(
             total=max(1, round(seconds)),
             desc=step,
-            disable=self._read,
             mininterval=0.1 if sys.stderr.isatty() else IN_A_FILE_S,
             bar_format="{desc}: {percentage:3.0f}%|{bar}| {elapsed}<{remaining}{postfix}",
         )
-        self._seconds = max(1.0, seconds)
         self._last = 0.0, time.monotonic()
         self._over = threading.Event()
         self._clock = threading.Thread(target=self._tick, name="progress", daemon=True)
@@ -56,14 +50,8 @@ class ProgressBar:
             self._show(seconds + time.monotonic() - then)
 
     def _show(self, seconds: float) -> None:
-        if self._read:
-            percent = min(100, int(100 * seconds / self._seconds))
-            if percent > self._told:
-                self._told = percent
-                child_progress.tell(self._step, percent / 100)
-        else:
-            self._bar.update(min(self._bar.total, round(seconds)) - self._bar.n)
+        self._bar.update(min(self._bar.total, round(seconds)) - self._bar.n)
 
     def note(self, text: str) -> None:
-        """Show a text beside the bar; JSON lines have none."""
+        """Show a text beside the bar."""
         self._bar.set_postfix_str(text, refresh=False)

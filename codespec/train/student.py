@@ -12,7 +12,6 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from codespec.child_progress import LEARNS
 from codespec.models.info import ModelInfo
 from codespec.train.distilled import DistilledLoss
 from codespec.train.gguf_file import load_gguf, with_tokens
@@ -57,7 +56,7 @@ class Student(Learner):
         began, before = time.monotonic(), self.seconds
         total = max(1.0, until - began)
         saved, smoothed, weight = began, 0.0, 0.0
-        with ProgressBar(LEARNS, total) as bar:
+        with ProgressBar("the draft learns", total) as bar:
             for lesson, rows in self._batches(lessons):
                 now = time.monotonic()
                 progress = max((now - began) / total, self.steps / max_steps if max_steps else 0.0)

@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from codespec.child_progress import READS
 from codespec.completion.prompt.prompt import file_header
 from codespec.llama.context import Context
 from codespec.llama.model import Model
@@ -27,6 +26,8 @@ LIKELIEST = 16
 
 ROWS = 32
 """Of a lesson."""
+READS = "the target reads"
+"""What the bar says meanwhile."""
 
 GoOn: TypeAlias = "Callable[[], bool]"
 

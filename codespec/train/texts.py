@@ -22,17 +22,13 @@ class DraftTexts:
     Attributes:
         train, held_out: endless rows of tokens for a target, drawn by a seed.
         places: positions in held-out texts at which the draft is judged.
-        files: the training texts, where they are files.
-        tokens: how many of them the target reads at most; None: no limit.
-        passes: how often the draft learns what the target has read, at most; None: no limit.
+        files: the training texts.
     """
 
     train: Callable[[TextTeacher, int], Iterator[Row]]
     held_out: Callable[[TextTeacher, int], Iterator[Row]]
     places: Sequence[InfillingExample]
-    files: Sequence[CorpusDocument] = ()
-    tokens: int | None = None
-    passes: int | None = None
+    files: Sequence[CorpusDocument]
 
 
 def of_files(

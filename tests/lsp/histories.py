@@ -4,7 +4,7 @@ A real server with the embedded models; a workspace folder for each form of ``te
 holds it and an ordinary one. The file is typed, pasted into, opened, opened through a link, or lies there and is
 imported. Then the ordinary file is completed, and the server ends. The secret's value must stand in no prompt of
 another file, in nothing that the server says (messages, logs, its status, the trace of the ordinary file's completion)
-and nowhere on the disk (n-grams, KV caches, accepted completions, statistics, logs): not as bytes, and not in the
+and nowhere on the disk (n-grams, KV caches, statistics, logs): not as bytes, and not in the
 tokens of what was learnt or read. With ``--crash`` the server is one with a model process of its own, which ends in the
 middle of a request by the signal that an abort in native code raises, and says where it was.
 """
@@ -42,7 +42,7 @@ from .helpers import Server, running, until
 HISTORIES = ("typed", "pasted", "opened", "linked", "imported")
 SERVE = [sys.executable, "-m", "tests.lsp.recording_server"]
 SHARED = [sys.executable, "-m", "codespec", "serve"]
-OPTIONS = {"keep_accepted": True, "prefetch": True, "log_level": "debug"}
+OPTIONS = {"prefetch": True, "log_level": "debug"}
 AROUND = {
     ".py": "def area(width, height):\n    return width * height\n\n\n",
     ".js": "function area(width, height) {\n  return width * height;\n}\n\n",
@@ -194,8 +194,7 @@ def leaks(found: Sequence[Case], home: Path, prompts: Sequence[tuple[str, str]])
     tokens = dict(_decoded(files))
     for kind in (".log", ".kv"):  # of the ordinary files, or this would find nothing whatever there is
         assert any("height" in text for path, text in tokens.items() if path.suffix == kind), f"no {kind} was kept"
-    for kind in ("accepted", "statistics"):
-        assert any(kind in str(path) for path in files), f"no {kind} were kept"
+    assert any("statistics" in str(path) for path in files), "no statistics were kept"
     for case in found:
         for secret in case.secrets:
             for path, prompt in prompts:

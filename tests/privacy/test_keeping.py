@@ -22,7 +22,6 @@ TEXT_OF_THE_USER = {
     "engine/prompt_store.py": "KV caches, of workspaces that ``Completer._enter`` was allowed to keep",
     "draft/storage/token_log_file.py": "n-grams, of documents that ``WorkspaceLearner`` may keep",
     "draft/storage/token_log.py": "the same",
-    "draft/storage/accepted_texts.py": "completions, in documents that ``AcceptedLog`` asks ``PublicFiles`` about",
     "grammar/cache.py": "lowered grammars that hold nothing that looks like a secret",
 }
 """Modules that write what a user has written, and what is asked before."""

@@ -181,7 +181,6 @@ def test_the_likeliest_tokens():
         (("--passes", "2", "--corpus", "."), "--passes is for a run folder"),
         (("--vocabulary", "none.gguf", "--corpus", "."), "none.gguf"),
         (("--vocabulary", "a.gguf", "--target", "b", "--corpus", "."), "leave out --target"),
-        (("--vocabulary", "a.gguf", "--from-logs"), "leave out --target and --from-logs"),
     ],
 )
 def test_what_a_draft_cannot_be_trained_from(tmp_path, monkeypatch, capsys, arguments, message):
@@ -244,5 +243,4 @@ def test_how_sure_a_ratio_is():
 def test_which_draft_is_better(agreement, acceptance, better):
     old = judge.DraftQuality(0.63, 0.66, 0.78, 3.5, 1.5, 0.0, 0.7)
     found = replace(old, agreement=agreement, acceptance=acceptance)
-    assert distil._is_better(found, old, from_logs=False) is better
-    assert distil._is_better(found, old, from_logs=True) is (acceptance > old.acceptance)
+    assert distil._is_better(found, old) is better

@@ -46,7 +46,6 @@ def serve(own: OwnModels | None = None, beside: Callable[[OwnModels], None] | No
         pass  # pygls answers `exit` with SystemExit, and swallows it or not
     status = 0 if server.protocol.was_shut_down else 1
     server.models.close()
-    server.feedback.close()
     own.close(_FREE_WITHIN_S)
     if any(thread is not threading.main_thread() for thread in threading.enumerate()):
         # Python would wait for a thread that reads standard input, and the C++ runtime would take the library

@@ -10,7 +10,6 @@ from typing import Any, TypeAlias
 
 from pygls.exceptions import JsonRpcInternalError, JsonRpcInvalidParams
 
-from codespec.draft.storage.accepted_texts import forget
 from codespec.languages import by_id
 from codespec.lsp.child import run
 from codespec.lsp.feedback import ACCEPT
@@ -19,9 +18,7 @@ from codespec.lsp.model_fetch import suggested
 from codespec.lsp.next_edits import ACCEPT_EDIT
 from codespec.lsp.session import CodespecServer
 from codespec.lsp.settings import SwitchableSetting
-from codespec.lsp.training import LONGEST, MINUTES
 from codespec.lsp.workspace.surroundings import MOST_CHECKED
-from codespec.paths import folder_of
 from codespec.privacy.secrets import is_secret
 from codespec.protocols import CodespecError
 
@@ -32,14 +29,13 @@ RESTART = "codespec.restart"
 SET_DRAFT = "codespec.setDraft"
 SET_GRAMMAR = "codespec.setGrammar"
 CLEAR_LEARNT = "codespec.clearLearnt"
-TRAIN_DRAFT = "codespec.trainDraft"
 CHOICES = "codespec.choices"
 SUGGEST_MODELS = "codespec.suggestModels"
 GET_MODEL = "codespec.getModel"
 TRACE = "codespec.trace"
 
 CANCEL = "cancel"
-"""Instead of a language: stop the training; instead of a model: stop fetching one."""
+"""Instead of a model: stop fetching one."""
 
 INHERIT = "inherit"
 """Instead of a grammar: that of the language."""
@@ -61,7 +57,6 @@ def register(server: CodespecServer) -> None:
         SET_DRAFT: set_draft,
         SET_GRAMMAR: set_grammar,
         CLEAR_LEARNT: clear_learnt,
-        TRAIN_DRAFT: train_draft,
         CHOICES: choices,
         SUGGEST_MODELS: suggest_models,
         GET_MODEL: get_model,
@@ -183,31 +178,12 @@ async def clear_learnt(ls: CodespecServer, *arguments: Any) -> None:
     """Forget all that was learnt in the folders given (paths or URIs), or in all folders of the workspace."""
     if not all(isinstance(each, str) and each for each in arguments):
         raise _invalid(CLEAR_LEARNT, "the arguments must be folders")
-    folders = arguments or ls.workspace_folders()
     try:
-        await ls.feedback.forget(folders)
-        for place in filter(None, map(folder_of, folders)):  # behind what waited to be kept
-            await asyncio.to_thread(forget, place)
+        await ls.feedback.forget(arguments or ls.workspace_folders())
     except CodespecError as error:
         ls.messages.failure(error)
         return
     ls.messages.log("what was learnt in this workspace is forgotten")
-
-
-async def train_draft(ls: CodespecServer, *arguments: Any) -> bool:
-    """Train a draft on what was accepted, in the background. Arguments: a language, if not the latest one's, and how
-    many minutes; or ``cancel``. Answers whether a training was begun, or cancelled: there is one at a time."""
-    if arguments[:1] == (CANCEL,):
-        return ls.training.cancel()
-    language = _text(TRAIN_DRAFT, arguments or (ls.usage.language,), 0, "a language")
-    minutes = arguments[1] if len(arguments) > 1 else MINUTES
-    if isinstance(minutes, bool) or not isinstance(minutes, (int, float)) or not 0 < minutes <= LONGEST:
-        raise _invalid(TRAIN_DRAFT, f"the second argument must be minutes, {LONGEST} at most")
-    try:
-        target = await asyncio.to_thread(_find_target, ls.settings.config.target.path)
-    except CodespecError as error:
-        raise _invalid(TRAIN_DRAFT, str(error)) from error
-    return ls.training.start(language, minutes, target)
 
 
 async def choices(ls: CodespecServer, *arguments: Any) -> dict[str, Any]:
@@ -287,12 +263,6 @@ def _find_draft(name: str, language: str) -> None:
     header = read_header(path)
     if header.metadata.get("general.type", "model") != "model" or not header.tensors:
         raise CodespecError(f"{path} is a GGUF file, but no model; known are auto, none, {', '.join(known())}")
-
-
-def _find_target(name: str) -> Path:
-    from codespec.models.registry import find_target
-
-    return find_target(name)
 
 
 def _load_grammar(name: str) -> None:

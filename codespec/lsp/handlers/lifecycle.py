@@ -34,7 +34,6 @@ async def initialized(ls: CodespecServer, params: types.InitializedParams) -> No
 def shut_down(ls: CodespecServer, params: None) -> None:
     """Stop decoding, start to free the models and keep the statistics; ``exit`` follows."""
     ls.models.close()
-    ls.training.kill()
     ls.fetching.cancel()
     ls.next_edits.applied.finish()
     ls.feedback.statistics.save()

@@ -27,7 +27,6 @@ EVERY = (
     "status",
     "suggestModels",
     "trace",
-    "trainDraft",
 )
 
 
