@@ -71,6 +71,18 @@ def run_capacity(options: argparse.Namespace) -> int:
     return run(plan, progress())
 
 
+def run_profile(options: argparse.Namespace) -> int:
+    """``python -m benchmarks profile``."""
+    from benchmarks.decode.profile import run
+    from codespec.cli.complete import load_config
+
+    config = load_config(options)
+    if options.threads is not None:
+        config = replace(config, target=replace(config.target, threads=options.threads))
+    measured = options.contexts, options.repeats
+    return run(config, options.language, *measured, options.out, options.json, show.progress(), show.error)
+
+
 def run_quality(options: argparse.Namespace) -> int:
     """``python -m benchmarks quality``."""
     from benchmarks.progress import progress
@@ -347,6 +359,7 @@ COMMANDS = {
     "learning": run_learning,
     "round-trips": run_round_trips,
     "decode": run_decode,
+    "profile": run_profile,
     "sources": run_sources,
     "busy": run_busy,
     "gate": run_gate,

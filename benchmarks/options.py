@@ -16,6 +16,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--debug", action="store_true", help="show tracebacks and every log message")
     actions = parser.add_subparsers(required=True, metavar="BENCHMARK")
     _add_decode(actions)
+    _add_profile(actions)
     grammar = actions.add_parser("grammar", help="what masks and other operations on grammars cost")
     grammar.add_argument(
         "grammars", nargs="*", metavar="GRAMMAR[=TEXT]", help="a shipped name or a file, and a text to walk along"
@@ -69,6 +70,33 @@ def build_parser() -> argparse.ArgumentParser:
     fetch.set_defaults(command="fetch")
     _add_compare(actions)
     return parser
+
+
+def _add_profile(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = actions.add_parser("profile", help="what passes over several tokens cost, remembered for drafting")
+    parser.add_argument("--target", metavar="NAME|PATH", help="target model (default: settings, embedded)")
+    parser.add_argument("--draft", metavar="NAME|PATH|auto|none", help="draft model (default: auto)")
+    parser.add_argument("--language", metavar="ID", default="python", help="whose draft (default: python)")
+    parser.add_argument(
+        "--contexts", type=_sizes, metavar="N,N…",
+        help="tokens before the pass (default: 0,512,2048, as far as the model's context goes)",
+    )  # fmt: skip
+    parser.add_argument("--repeats", type=positive, metavar="N", help="(default: 3 to 20, by the model's speed)")
+    parser.add_argument("--threads", type=positive, metavar="N", help="(default: settings, by the model's size)")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="write profile.json and, with matplotlib, .png")
+    parser.add_argument("--json", action="store_true", help="print what profile.json holds")
+    parser.set_defaults(command="profile")
+
+
+def _sizes(text: str) -> tuple[int, ...]:
+    """Whole numbers from 0 on with commas between, in order."""
+    try:
+        sizes = tuple(sorted({int(part) for part in text.split(",")}))
+    except ValueError:
+        sizes = (-1,)
+    if sizes[0] < 0:
+        raise argparse.ArgumentTypeError("give context sizes in tokens, such as 0,512,2048")
+    return sizes
 
 
 def _add_round_trips(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -36,7 +36,7 @@ def add_plan(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
         "--developers", type=developers, required=True, metavar="N[,N…]", help="how many, 1 to 100,000 each"
     )
     parser.add_argument(
-        "--curve", type=Path, required=True, metavar="FILE", help="what passes cost: profile.json of `codespec profile`"
+        "--curve", type=Path, required=True, metavar="FILE", help="what passes cost: profile.json of `profile`"
     )
     parser.add_argument(
         "--within", type=above_zero, metavar="MS", help="find the replicas for which 95 %% have their answer in so long"

@@ -17,7 +17,7 @@ from codespec.draft.costs import CostCurve
 from codespec.errors import CodespecError
 
 LARGEST_FILE = 1 << 20
-_REMEDY = "give profile.json of `codespec profile --out DIR`"
+_REMEDY = "give profile.json of `python -m benchmarks profile --out DIR`"
 RANGES: dict[str, tuple[float, float]] = {
     "slots": (1, 4096),
     "batch": (1, 65_536),
@@ -65,7 +65,7 @@ def run_plan(options: argparse.Namespace) -> int:
 
 
 def read_curve(path: Path) -> CostCurve:
-    """The cost curve in a file: a curve, or what ``codespec profile --out`` writes, whose target's it is then.
+    """The cost curve in a file: a curve, or what ``benchmarks profile --out`` writes, whose target's it is then.
 
     Raises:
         CodespecError: there is none.

@@ -371,7 +371,7 @@ def bootstrap(values: Sequence[float], draws: int = 2_000, seed: int = 1) -> tup
 
 
 def load_curve(path: Path) -> CostCurve:
-    """A cost curve as ``codespec profile --out`` or an earlier run wrote it.
+    """A cost curve as ``python -m benchmarks profile --out`` or an earlier run wrote it.
 
     Raises:
         CodespecError: it is none.
@@ -380,4 +380,4 @@ def load_curve(path: Path) -> CostCurve:
         data = json.loads(path.read_text("utf-8"))
         return CostCurve.from_json(data.get("curve", data))
     except (OSError, ValueError, AttributeError) as error:
-        raise CodespecError(f"{path}: no cost curve ({error}); codespec profile --out DIR writes one") from None
+        raise CodespecError(f"{path}: no cost curve ({error}); `profile --out DIR` writes one") from None

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from codespec.cli import show
-from codespec.cli.complete import load_config, run_complete, run_generate
+from codespec.cli.complete import run_complete, run_generate
 from codespec.cli.grammar import run_grammar_accepts, run_grammar_check
 from codespec.cli.learnt import run_learnt_clear
 from codespec.cli.models import (
@@ -101,27 +101,6 @@ def _http_beside(*arguments: Any) -> Any:
     return start(*arguments)
 
 
-def run_profile(options: argparse.Namespace) -> int:
-    """``codespec profile``."""
-    from dataclasses import replace
-
-    from codespec.cli.profile import run
-
-    config = load_config(options)
-    if options.threads is not None:
-        config = replace(config, target=replace(config.target, threads=options.threads))
-    return run(
-        config,
-        options.language,
-        options.contexts,
-        options.repeats,
-        options.out,
-        options.json,
-        show.progress(),
-        show.error,
-    )
-
-
 def run_train(options: argparse.Namespace) -> int:
     """``codespec train``."""
     try:
@@ -177,6 +156,5 @@ COMMANDS = {
     "models use": run_models_use,
     "models suggest": run_models_suggest,
     "learnt clear": run_learnt_clear,
-    "profile": run_profile,
     "train": run_train,
 }

@@ -54,14 +54,3 @@ def share(text: str) -> float:
     if not 0 <= value <= 1:
         raise argparse.ArgumentTypeError("must be between 0 and 1")
     return value
-
-
-def sizes(text: str) -> tuple[int, ...]:
-    """Whole numbers from 0 on with commas between, in order."""
-    try:
-        sizes = tuple(sorted({int(part) for part in text.split(",")}))
-    except ValueError:
-        sizes = (-1,)
-    if sizes[0] < 0:
-        raise argparse.ArgumentTypeError("give context sizes in tokens, such as 0,512,2048")
-    return sizes

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from codespec.cli.option_values import count, not_negative, positive, share, whole
-from codespec.cli.options_train import add_profile, add_train
+from codespec.cli.options_train import add_train
 from codespec.languages import USUAL
 
 
@@ -26,7 +26,6 @@ def build_parser() -> argparse.ArgumentParser:
     _add_grammar(commands)
     _add_models(commands)
     _add_learnt(commands)
-    add_profile(commands)
     add_train(commands)
     doctor = commands.add_parser("doctor", help="say what runs here and what is wrong with it")
     doctor.set_defaults(command="doctor")

@@ -1,29 +1,11 @@
-"""The options of ``codespec profile`` and ``codespec train``. Imports nothing heavy."""
+"""The options of ``codespec train``. Imports nothing heavy."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
 
-from codespec.cli.option_values import count, not_negative, number, positive, share, sizes
-from codespec.languages import USUAL
-
-
-def add_profile(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """``codespec profile``."""
-    parser = commands.add_parser("profile", help="measure what passes over several tokens cost, and remember it")
-    parser.add_argument("--target", metavar="NAME|PATH", help="target model (default: settings, embedded)")
-    parser.add_argument("--draft", metavar="NAME|PATH|auto|none", help="draft model (default: auto)")
-    parser.add_argument("--language", metavar="ID", default=USUAL, help=f"whose draft (default: {USUAL})")
-    parser.add_argument(
-        "--contexts", type=sizes, metavar="N,N…",
-        help="tokens before the pass (default: 0,512,2048, as far as the model's context goes)",
-    )  # fmt: skip
-    parser.add_argument("--repeats", type=positive, metavar="N", help="(default: 3 to 20, by the model's speed)")
-    parser.add_argument("--threads", type=positive, metavar="N", help="(default: settings, by the model's size)")
-    parser.add_argument("--out", type=Path, metavar="DIR", help="write profile.json and, with matplotlib, .png")
-    parser.add_argument("--json", action="store_true", help="print what profile.json holds")
-    parser.set_defaults(command="profile")
+from codespec.cli.option_values import count, not_negative, number, positive, share
 
 
 def add_train(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -62,12 +62,12 @@ def test_bad_curves(tmp_path, capsys, text, said):
     assert main(["plan", "--developers", "1", "--curve", str(path)]) == 2
     error = capsys.readouterr().err
     assert said in error
-    assert "codespec profile --out" in error
+    assert "benchmarks profile --out" in error
 
 
 def test_no_curve(tmp_path, capsys):
     assert main(["plan", "--developers", "1", "--curve", str(tmp_path / "none.json")]) == 2
-    assert "give profile.json of `codespec profile --out DIR`" in capsys.readouterr().err
+    assert "give profile.json of `python -m benchmarks profile --out DIR`" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,6 @@ from codespec.cli import show
 from codespec.cli.complete import read_position
 from codespec.cli.main import main
 from codespec.completion.report import report_of
-from codespec.draft.storage.profiles import Profiles
 from codespec.errors import CodespecError
 from codespec.models.registry import EMBEDDED_TARGET
 from codespec.protocols import FinishReason, Round, Statistics
@@ -212,31 +211,6 @@ def test_grammar_accepts(capsys, tmp_path):
     ]
 
 
-def test_profile_measures_and_remembers(capsys, tmp_path, monkeypatch):
-    kept, out = tmp_path / "kept", tmp_path / "out"
-    monkeypatch.setenv("CODESPEC_PROFILES", str(kept))
-    arguments = ["profile", "--contexts", "0,9000", "--repeats", "1", "--threads", "1"]
-    assert main([*arguments, "--out", str(out)]) == 0
-    captured = capsys.readouterr()
-    assert "target.gguf: its context is 1,024 tokens and a pass needs 40; measured at 0, 984" in captured.err
-    assert "draft draft-python: " in captured.out
-    assert captured.out.count("  33 ") == 2
-    assert re.search(r"at context 984 (a perfect draft would give at most \d+\.\dx at|no draft can)", captured.out)
-    found = json.loads((out / "profile.json").read_text())
-    assert found.keys() == {"target", "draft"}
-    assert found["target"]["contexts"] == [0, 984]
-    assert found["target"]["tokens"][-1] == 33
-    assert len(list(kept.iterdir())) == 2
-    engine = LocalEngine(EMBEDDED_TARGET, threads=1, profiles=Profiles(kept))
-    assert engine.costs.curve.contexts == (0, 984)
-    engine.close()
-
-    assert main(["profile", "--contexts", "0", "--repeats", "1", "--draft", "none", "--json"]) == 0
-    captured = capsys.readouterr()
-    assert json.loads(captured.out).keys() == {"target"}
-    assert captured.err == ""
-
-
 UPSTREAM = [
     case
     for case in json.loads((Path(__file__).parents[1] / "data" / "gbnf_upstream.json").read_text("utf-8"))
@@ -277,8 +251,6 @@ ERRORS = [
     (["complete", f"{EXAMPLE}:3", "--draft", "nonesuch"], "no draft model 'nonesuch'"),
     (["complete", f"{EXAMPLE}:3", "--grammar", "jsn"], "jsn: no such grammar; "),
     (["generate", "--grammar", "none.gbnf"], "none.gbnf: no such grammar"),
-    (["profile", "--target", "nonesuch"], "no target model 'nonesuch'; give the path of a .gguf file"),
-    (["profile", "--draft", "nonesuch"], "no draft model 'nonesuch'"),
     (["generate", "é" * 5_000], "the prompt has 10,001 tokens, the model's context 1,024; shorten it"),
 ]  # fmt: skip
 
@@ -301,9 +273,6 @@ def test_bad_input_is_one_line_that_names_cause_and_remedy(arguments, message, c
         ["generate", "--temperature", "-1"],
         ["generate", "--top-p", "2"],
         ["generate", "--draft-length", "-1"],
-        ["profile", "--contexts", "0,x"],
-        ["profile", "--contexts", "-1"],
-        ["profile", "--repeats", "0"],
     ],
 )
 def test_bad_usage(arguments, capsys):

@@ -1,13 +1,18 @@
-"""The figures of ``codespec profile``, from a curve that is known."""
+"""The figures of ``python -m benchmarks profile``, from a curve that is known."""
 
+import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from codespec.cli.profile import Profile, best_length, clipped, conclusion, table, write
+from benchmarks.commands import main
+from benchmarks.decode.profile import Profile, best_length, clipped, conclusion, table, write
+from codespec import LocalEngine
 from codespec.draft.costs import CostCurve
-from codespec.draft.storage.profiles import Setup
+from codespec.draft.storage.profiles import Profiles, Setup
+from codespec.models.registry import EMBEDDED_TARGET
 
 SETUP = Setup("library", ("EPYC",), 0, 2, "f16", "auto", False, 0)
 # Up to 4 tokens cost hardly more than 1, then there is a step.
@@ -52,3 +57,34 @@ def test_files(tmp_path):
     write(out, {"target": TARGET.as_json()}, [TARGET, DRAFT])
     assert "profile.json" in {path.name for path in out.iterdir()}
     assert TARGET.as_json()["perfect_draft"]["0"] == {"length": 32, "speed_up": 3.667}
+
+
+def test_profile_measures_and_remembers(capsys, tmp_path, monkeypatch):
+    kept, out = tmp_path / "kept", tmp_path / "out"
+    monkeypatch.setenv("CODESPEC_PROFILES", str(kept))
+    arguments = ["profile", "--contexts", "0,9000", "--repeats", "1", "--threads", "1"]
+    assert main([*arguments, "--out", str(out)]) == 0
+    captured = capsys.readouterr()
+    assert "target.gguf: its context is 1,024 tokens and a pass needs 40; measured at 0, 984" in captured.err
+    assert "draft draft-python: " in captured.out
+    assert captured.out.count("  33 ") == 2
+    assert re.search(r"at context 984 (a perfect draft would give at most \d+\.\dx at|no draft can)", captured.out)
+    found = json.loads((out / "profile.json").read_text())
+    assert found.keys() == {"target", "draft"}
+    assert found["target"]["contexts"] == [0, 984]
+    assert found["target"]["tokens"][-1] == 33
+    assert len(list(kept.iterdir())) == 2
+    engine = LocalEngine(EMBEDDED_TARGET, threads=1, profiles=Profiles(kept))
+    assert engine.costs.curve.contexts == (0, 984)
+    engine.close()
+
+    assert main(["profile", "--contexts", "0", "--repeats", "1", "--draft", "none", "--json"]) == 0
+    captured = capsys.readouterr()
+    assert json.loads(captured.out).keys() == {"target"}
+    assert captured.err == ""
+
+
+@pytest.mark.parametrize("wrong", [("--contexts", "0,x"), ("--contexts", "-1"), ("--repeats", "0")])
+def test_bad_usage(wrong, capsys):
+    with pytest.raises(SystemExit):
+        main(["profile", *wrong])

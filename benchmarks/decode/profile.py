@@ -1,4 +1,4 @@
-"""``codespec profile``: the costs of forward passes over n tokens on this machine, and so the most a draft can gain."""
+"""What forward passes over n tokens cost on this machine, and so the most a draft can gain."""
 
 from __future__ import annotations
 
