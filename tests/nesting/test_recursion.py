@@ -24,7 +24,6 @@ OTHER_OBJECTS = {
     "edits.formats.sweep:SweepV2.prompt",
     "edits.formats.zeta2:Zeta2.prompt",
     "edits.formats.zeta2:Zeta21.prompt",
-    "edits.formats.zeta:Zeta1.prompt",
     "lsp.next_edits:_Followed.text",
 }
 # From the root to the node, each time; a cursor, or the way down to a node, knows it.

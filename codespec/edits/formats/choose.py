@@ -6,7 +6,6 @@ from codespec.edits.formats import EditFormat
 from codespec.edits.formats.embedded import Embedded
 from codespec.edits.formats.instinct import Instinct
 from codespec.edits.formats.sweep import SweepV1, SweepV2
-from codespec.edits.formats.zeta import Zeta1
 from codespec.edits.formats.zeta2 import Zeta2, Zeta21
 from codespec.engine.engine import Generating
 
@@ -27,8 +26,6 @@ def format_of(engine: Generating) -> EditFormat | None:
         return None
     if engine.vocabulary.size < MOST_EMBEDDED:
         return Embedded()
-    if "zeta" in name:
-        return Zeta1()
     if "instinct" in name:
         return Instinct()
     if "sweep" in name or "next-edit" in name:

@@ -20,7 +20,6 @@ class Qwen(Bytes):
         ("sweep-next-edit-1.5b.q8_0.v2", "sweep"),
         ("sweep-next-edit-v2-7B-Q4_K_M", "sweep 2"),
         ("sweep-next-edit-v2-7b-q4_k_m", "sweep 2"),
-        ("zed-industries_zeta-Q4_K_M", "zeta 1"),
         ("instinct-Q4_K_M", "instinct"),
         ("qwen2.5-coder-1.5b-q8_0", None),
     ],

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from codespec.edits.formats import Snippet, WindowPrompt, as_text
-from codespec.edits.formats.zeta import Zeta1
 from codespec.edits.formats.zeta2 import Zeta2, Zeta21
 from codespec.edits.request import RecentEdit
 
@@ -44,7 +43,7 @@ def test_answers_are_read_as_published(case):
     assert Zeta21().read(answer, prompt) == (None if expected == prompt.window else expected)
 
 
-@pytest.mark.parametrize("layout", [Zeta1(), Zeta2(), Zeta21()])
+@pytest.mark.parametrize("layout", [Zeta2(), Zeta21()])
 def test_an_unchanged_window_is_no_edit(layout):
     _, prompt = published("V0318SeedMultiRegions")
     assert layout.read(layout.unchanged(prompt), prompt) is None
@@ -54,67 +53,3 @@ def test_no_edits_is_none():
     _, prompt = published("V0211SeedCoder")
     assert Zeta2().read("NO_EDITS\n>>>>>>> UPDATED\n", prompt) is None
     assert Zeta2().read("new\n>>>>>>> UPDATED\n", prompt) == "new" + prompt.window[len(prompt.window.rstrip("\n")) :]
-
-
-# From the crate's own tests, with the header that diffs have.
-ZETA_1 = """\
-### Instruction:
-You are a code completion assistant and your task is to analyze user edits and then rewrite an excerpt that the user \
-provides, suggesting the appropriate edits within the excerpt, taking into account the cursor location.
-
-### User Edits:
-
-{edits}
-
-### User Excerpt:
-
-```test.rs
-{excerpt}
-```
-
-### Response:
-"""
-
-
-def test_the_first_layout_in_the_middle_of_a_file():
-    prompt = WindowPrompt(
-        path="test.rs",
-        language="rust",
-        before="// prefix\n",
-        window="fn foo() {\n    let x = 1;\n}\n",
-        after="// suffix\n",
-        cursor=15,
-        recent=(RecentEdit("other.rs", 0, "old\n", "new\n"),),
-    )
-    excerpt = """\
-<|start_of_file|>
-// prefix
-<|editable_region_start|>
-fn foo() {
-    <|user_cursor_is_here|>let x = 1;
-}
-<|editable_region_end|>
-// suffix
-"""
-    edits = "User edited other.rs:\n```diff\n@@ -1,1 +1,1 @@\n-old\n+new\n\n```"
-    assert as_text(Zeta1().prompt(prompt)) == ZETA_1.format(edits=edits, excerpt=excerpt)
-
-
-def test_the_first_layout_at_the_end_of_a_file():
-    prompt = WindowPrompt(
-        path="test.rs", language="rust", before="x" * 2000 + "\n", window="fn foo() {\n    let x = 1;\n}\n", cursor=15
-    )
-    excerpt = """\
-<|editable_region_start|>
-fn foo() {
-    <|user_cursor_is_here|>let x = 1;
-}
-
-<|editable_region_end|>"""
-    assert as_text(Zeta1().prompt(prompt)) == ZETA_1.format(edits="", excerpt=excerpt)
-
-
-def test_the_first_layout_s_answer():
-    prompt = WindowPrompt(path="a.rs", language="rust", window="fn main() {\n}\n", cursor=0, after="x\n")
-    answer = "<|editable_region_start|>\nfn main() {\n    <|user_cursor_is_here|>a();\n}\n<|editable_region_end|>\n```"
-    assert Zeta1().read(answer, prompt) == "fn main() {\n    a();\n}\n"
