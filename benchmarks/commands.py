@@ -342,6 +342,15 @@ def run_compare(options: argparse.Namespace) -> int:
     return run(options)
 
 
+def run_edit_cases(options: argparse.Namespace) -> int:
+    """``python -m benchmarks edit-cases``."""
+    try:
+        from benchmarks.training.edit_cases import run
+    except ImportError as error:
+        raise CodespecError(f"{error.name} is missing: {remedy('train')}") from None
+    return run(options.run, options.out)
+
+
 def run_fetch(options: argparse.Namespace) -> int:
     """``python -m benchmarks fetch``."""
     from benchmarks.training.fetch import run
@@ -351,6 +360,7 @@ def run_fetch(options: argparse.Namespace) -> int:
 
 COMMANDS = {
     "compare": run_compare,
+    "edit-cases": run_edit_cases,
     "fetch": run_fetch,
     "plan": run_plan,
     "capacity": run_capacity,

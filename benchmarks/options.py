@@ -69,6 +69,10 @@ def build_parser() -> argparse.ArgumentParser:
     )
     fetch.set_defaults(command="fetch")
     _add_compare(actions)
+    cases = actions.add_parser("edit-cases", help="write cases of held-out packages, for `edit`")
+    cases.add_argument("run", type=Path, metavar="RUN", help="run folder of `codespec train edit`")
+    cases.add_argument("--out", type=Path, required=True, metavar="FILE")
+    cases.set_defaults(command="edit-cases")
     return parser
 
 

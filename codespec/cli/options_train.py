@@ -77,7 +77,7 @@ def _add_edit(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         type=count,
         default=60_000,
         metavar="N",
-        help="edits made on files; 0: no training (default: 60000)",
+        help="edits made on files; 0: a corpus alone (default: 60000)",
     )
     _add_budget(edit, 75.0, 0.4)
     edit.add_argument(
@@ -88,9 +88,6 @@ def _add_edit(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         help="of one thread each, that train together (default: 1)",
     )
     edit.add_argument("--quantization", default="q8_0", choices=["q8_0", "q4_0", "f16", "f32"])
-    edit.add_argument(
-        "--cases", type=Path, metavar="FILE", help="write cases of held-out packages, for `python -m benchmarks edit`"
-    )
     edit.set_defaults(command="train", model="edit")
 
 

@@ -10,6 +10,8 @@ import pytest
 pytest.importorskip("tokenizers", reason="tokenizers is not installed; `make test-train` installs it")
 pytest.importorskip("datasketch", reason="datasketch is not installed; `make test-train` installs it")
 
+from benchmarks.commands import main as benchmark
+from benchmarks.training.edit_cases import cases
 from codespec.cli.main import main
 from codespec.edits.formats.embedded import Embedded
 from codespec.languages import by_id
@@ -18,7 +20,7 @@ from codespec.models.registry import EMBEDDED_TARGET
 from codespec.syntax.tree import well_formed
 from codespec.train import tokenizer
 from codespec.train.corpus import CorpusDocument, is_held_out
-from codespec.train.edits import cases, changes, making, rows
+from codespec.train.edits import changes, making, rows
 from codespec.train.edits.alike import alike, said
 from codespec.train.edits.examples import Shares, made
 from codespec.train.edits.source import Names, apply, source_of
@@ -222,8 +224,8 @@ def test_cases_are_of_held_out_packages_and_always_the_same():
                  for number in range(3) for language, text in TEXTS.items()]  # fmt: skip
     documents += [CorpusDocument("learnt", "box", "python", PYTHON)]
     assert not is_held_out("learnt")
-    found = list(cases.cases(documents, {}, 4))
-    assert found == list(cases.cases(reversed(documents), {}, 4))
+    found = list(cases(documents, {}, 4))
+    assert found == list(cases(reversed(documents), {}, 4))
     assert {each.package for each in found} == {held_out(number) for number in range(3)}
     assert {each.kind for each in found} == {"rename", "parameter", "none"}
     assert all(sum(each.kind == "rename" and each.language == name for each in found) <= 4 for name in TEXTS)
@@ -320,10 +322,12 @@ def test_the_command_trains_and_goes_on(tmp_path):
     out = tmp_path / "run"
     command = ["train", "edit", "--out", str(out), "--corpus", str(source), "--examples", "20", "--minutes", "9"]
     assert main([*command, "--max-steps", "1"]) == 0
-    assert main([*command, "--max-steps", "2", "--cases", str(tmp_path / "cases.jsonl")]) == 0
+    assert main([*command, "--max-steps", "2"]) == 0
     tokens = [json.loads(line)["tokens"] for line in (out / "edit" / "log.jsonl").read_text().splitlines()]
     assert len(tokens) == 2
     assert 0 < tokens[0] < tokens[1]
     assert inspect(out / "edit.gguf").vocabulary == inspect(EMBEDDED_TARGET).vocabulary
     assert inspect(out / "edit.gguf").languages == ("edit",)
+    assert benchmark(["edit-cases", str(out), "--out", str(tmp_path / "cases.jsonl")]) == 0
     assert (tmp_path / "cases.jsonl").exists()
+    assert benchmark(["edit-cases", str(source), "--out", str(tmp_path / "none")]) == 2

@@ -1,4 +1,4 @@
-"""What ``codespec train edit`` runs: corpus, examples, training, cases and export, each step resumable.
+"""What ``codespec train edit`` runs: corpus, examples, training and export, each step resumable.
 
 A run folder holds ``corpus.jsonl.gz`` and ``manifest.json.gz``, the same of the versions before in ``previous/``,
 ``previous-2/`` and so on, ``shards/``, ``edit/`` with checkpoints, and ``edit.gguf``.
@@ -19,7 +19,7 @@ import torch.multiprocessing
 from codespec.models.registry import EMBEDDED_TARGET, file_or_model
 from codespec.train import corpus, tokenizer
 from codespec.train.corpus import CorpusDocument
-from codespec.train.edits import cases, learner, making
+from codespec.train.edits import learner, making
 from codespec.train.gguf_file import load_gguf, write_gguf_like
 from codespec.train.pipeline import load_model, say
 from codespec.train.train import Recipe
@@ -29,9 +29,6 @@ NAME = "codespec edit"
 
 LANGUAGES = ("edit",)
 """Instead of languages, so that it drafts for none."""
-
-CASES = 80
-"""Of each kind and language, in the file of ``--cases``."""
 
 
 @dataclass(frozen=True)
@@ -88,9 +85,6 @@ def run(options: argparse.Namespace) -> int:
     start = file_or_model(options.start or EMBEDDED_TARGET)
     documents = documents_of(out, options.corpus or corpus.default_folders())
     previous = versions_of(out, options.previous)
-    if options.cases is not None:
-        held = cases.cases(documents, previous[0] if previous else {}, CASES)
-        say(f"{options.cases}: {cases.write(options.cases, held)} cases")
     if options.examples:
         making.make(out / "shards", documents, previous, tokenizer.of_gguf(start), options.examples)
         recipe = Recipe(minutes=options.minutes, muon_rate=0.005, adam_rate=0.004, decay=options.decay)

@@ -9,16 +9,22 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+from codespec.errors import CodespecError
 from codespec.languages import LANGUAGES
+from codespec.train import corpus
 from codespec.train.corpus import CorpusDocument, is_held_out
 from codespec.train.edits import changes
 from codespec.train.edits.alike import alike
 from codespec.train.edits.examples import Example, Shares, made
+from codespec.train.edits.making import by_place
 from codespec.train.edits.source import Names, Source, source_of
 from codespec.train.edits.versions import real
 
 AROUND = 10
 """Lines of the window on each side."""
+
+COUNT = 80
+"""Of each kind and language."""
 
 OF_PACKAGE = 20
 """Cases of one kind and one package at most."""
@@ -114,8 +120,17 @@ def _as(kind: str, example: Example) -> Example:
     return Example(**{**example.__dict__, "kind": kind})
 
 
-def write(path: Path, found: Iterable[Example]) -> int:
-    """One JSON object a line; returns how many."""
-    lines = [json.dumps(asdict(each), ensure_ascii=False) for each in found]
-    path.write_text("".join(line + "\n" for line in lines), "utf-8")
-    return len(lines)
+def run(folder: Path, out: Path) -> int:
+    """Write the cases of the run folder of a ``codespec train edit``, one JSON object a line.
+
+    Raises:
+        CodespecError: it has no corpus.
+    """
+    if not (folder / "corpus.jsonl.gz").exists():
+        raise CodespecError(f"{folder}: no run folder of `codespec train edit`, with a corpus in it")
+    before = folder / "previous"
+    previous = by_place(corpus.load(before)) if before.exists() else {}
+    lines = [json.dumps(asdict(each), ensure_ascii=False) for each in cases(corpus.load(folder), previous, COUNT)]
+    out.write_text("".join(line + "\n" for line in lines), "utf-8")
+    print(f"{out}: {len(lines)} cases")
+    return 0
