@@ -115,7 +115,7 @@ fuzz: $(VENV)/installed-test
 	$(BIN)/python -m tests.nesting
 
 # What docs/security.md promises; all of it is part of `make test`, too.
-ATTACKS = tests/hostile tests/patterns tests/privacy tests/test_config_workspace.py tests/test_terminal.py tests/models/test_hub.py \
+ATTACKS = tests/hostile tests/patterns tests/privacy tests/test_config_workspace.py tests/test_settings_texts.py tests/test_terminal.py tests/models/test_hub.py \
 	tests/completion/prompt/test_import_signatures.py tests/completion/test_language_version.py tests/lsp/test_histories.py \
 	tests/daemon/test_daemon_hung.py tests/daemon/test_daemon_wire.py tests/lsp/connection/test_greetings.py
 attack: $(VENV)/installed-test

@@ -47,40 +47,48 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Config:
-    """Every setting.
+    """Every setting. ``python -m tests.settings_texts`` writes its texts into docs/settings.md and VS Code's settings.
 
     Attributes:
-        target: the large model.
-        remote: the engine elsewhere that it runs on, if it does.
-        draft: ``auto`` (the language's own), ``none``, a GGUF file or a name.
-        target_lora, draft_lora: what changes the target, and the draft model that is in use.
-        grammar: ``auto`` (the language's own), ``none``, a grammar file or a name.
+        target: the large model, whose text is shown.
+        remote: an engine elsewhere that the target runs on. Only the user's own file counts.
+        draft: the model that proposes tokens: ``auto`` (the language's own), ``none``, a GGUF file or a name. It
+            changes how fast completions come, not what they say.
+        target_lora: a LoRA adapter for the model: a GGUF file, the name of one in the adapters folder, or ``path`` and
+            ``scale`` of one. Empty: the one that teaches the model to fill in the middle, where it cannot and one is at
+            hand; ``none``: none.
+        draft_lora: a LoRA adapter for the draft model that is in use, given as in ``target_lora``.
+        grammar: the grammar that completions keep to: ``auto`` (the language's own, of the version that the project
+            requires), ``none``, a grammar file or a name such as ``json``. Without one a parser alone checks them.
         gate: how much of the text after the cursor must fit after a completion: ``window`` (its first kilobyte),
-            ``whole``, or ``off``.
+            ``whole`` or ``off``.
         enabled: whether the editor gets completions.
-        max_tokens: of one completion.
-        time_budget_ms: of one completion; 0 is no limit.
-        temperature: 0 is greedy.
-        seed: same seed, same text.
-        draft_length: tokens that are proposed at a time at most; 0: as many as are expected to save time.
-        draft_memory_mib: for draft models that were used; of more, those longest unused are let go.
-        learn: whether drafts learn from open files and accepted completions, and use what was learnt.
-        prefill: whether the target reads what was typed at once, before a completion is asked for.
-        generate_ahead: whether the target also completes at once behind what was typed, where the editor mostly asks
-            for that a moment later by itself: quicker answers, for a little more work.
+        max_tokens: how long a completion may be, in tokens.
+        time_budget_ms: how long a completion may take, in milliseconds; 0 is no limit.
+        temperature: how much chance decides between tokens; 0 always takes the likeliest.
+        seed: the same seed gives the same text.
+        draft_length: how many tokens are proposed at a time at most; 0: as many as are expected to save time.
+        draft_memory_mib: memory for draft models that were used, in MiB; beyond that those longest unused are freed.
+        learn: whether drafts learn from open files and accepted completions, on this machine and for each workspace
+            apart. It changes how fast completions come, not what they say.
+        prefill: whether the model reads the prompt as you type, before a completion is asked for.
+        generate_ahead: whether the model also completes as you type, where the editor mostly asks for that a moment
+            later by itself: quicker answers, for a little more work.
         prefetch: whether the completion after the one that is shown is made ready before that is accepted.
-        automatic: whether an editor gets ghost text by itself; else only by its key.
-        debounce_ms: how long the keyboard has to rest before ghost text is made that came by itself.
-        quiet: when to spare the processor: ``auto`` (on a battery and while the machine is overloaded), ``always`` or
-            ``never``. Nothing is made ahead then, and the keyboard has to rest longer.
-        cache: what is kept of what the target has read.
+        automatic: whether ghost text comes by itself; else only by its key.
+        debounce_ms: how many milliseconds the keyboard has to rest before ghost text is made that comes by itself,
+            more than the editor waits.
+        quiet: when to spare the processor: ``auto`` (on a battery, and while the machine is overloaded), ``always`` or
+            ``never``. Nothing is made ahead then, and the keyboard has to rest for 300 ms.
+        cache: what is kept of earlier prompts.
         statistics: whether it is counted, on this machine alone, what becomes of completions.
-        status: whether the client is told of the state of the models by ``codespec/status`` notifications.
-        offer_models: whether a better model is offered where the embedded one is in use.
-        shared: whether the models are in a process that all editor windows share; False: in the language server's.
-        log_level: of the messages on standard error.
-        context: what prompts show of other files.
-        edits: next edits.
+        status: whether the editor is told of the state of the models, by ``codespec/status`` notifications.
+        offer_models: whether a real model is offered where the embedded one is in use.
+        shared: whether the models are in one process that all editor windows share, so that they take memory once; else
+            each window loads its own.
+        log_level: how much the server writes to its log, on standard error.
+        context: pieces of other files in prompts.
+        edits: next edits: the change that follows from the one just made.
         language: by LSP language identifier.
     """
 

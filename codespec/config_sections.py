@@ -21,15 +21,17 @@ class TargetConfig:
     """The target model.
 
     Attributes:
-        path: a GGUF file, or the name of one in the models folder; empty is the embedded model.
+        path: the model: a GGUF file, or the name of one in the models folder. Empty is the embedded model.
         gpu_layers: how many layers run on the GPU, as llama.cpp counts them; ``auto``: as many as fit into its memory.
-        threads: ``auto`` goes by the size of the model, and so does 0.
-        context: tokens; 0 is what the model was trained with, within reason.
+        threads: how many threads the model uses; ``auto`` and 0: by its size, and fewer while other programs compute.
+        context: how many tokens the model sees; 0 is what it was trained with, at most 8,192.
         kv_type: the type of the KV cache; ``auto`` is ``f16``.
-        flash_attention: ``auto`` is off on a CPU, where it makes short passes slower, else llama.cpp's choice.
-        fim: the order of a fill-in-the-middle prompt: ``psm`` (the prefix first), ``spm`` (the suffix first: a key then
-            changes only the prompt's end) or ``auto`` (the model's preferred one).
+        flash_attention: whether to use flash attention; ``auto`` (not on a CPU, where it makes short passes slower; on
+            a GPU llama.cpp chooses), ``on`` or ``off``.
+        fim: the order of a fill-in-the-middle prompt: ``auto`` (the model's preferred one), ``psm`` (prefix first) or
+            ``spm`` (suffix first, which reads less with every key). Models that were not trained on it keep their own.
         rpc: servers of llama.cpp's RPC backend that layers go to, each ``host:port``; ``gpu_layers`` says how many.
+            Only in a network that you trust: nothing is encrypted.
     """
 
     path: str = option("", Workspace.NEVER, file="model")
@@ -57,18 +59,18 @@ class RemoteConfig:
     """An engine elsewhere that the target runs on. Nothing of it can be set by a workspace: it sends code away.
 
     Attributes:
-        kind: of the engine; ``openai`` is any that answers ``/v1/completions``; empty: the target runs here.
-        url: such as ``http://127.0.0.1:8080``.
-        model: the name that the engine knows it by; empty: the only or first one that it has.
-        vocabulary: a file with the target's tokens: a GGUF (it needs no weights), the name of one in the models folder,
-            or a ``tokenizer.json``. Needed where tokens are verified here; without it texts are sent.
-        mode: whether tokens are proposed here and the engine ``score``s them, or its text is a ``stream`` and nothing
-            is drafted; ``auto`` scores wherever that is at least as fast.
+        kind: the engine; ``openai`` is any that answers ``/v1/completions``. Empty: the target runs here.
+        url: the engine's address, such as ``http://127.0.0.1:8080``.
+        model: the name that the engine knows the model by; empty: the only or first one that it has.
+        vocabulary: the target's tokens: a GGUF file (it needs no weights), the name of one in the models folder, or a
+            ``tokenizer.json``. Needed where tokens are verified here; without it texts are sent.
+        mode: who proposes tokens: ``score`` (codespec, and the engine verifies them), ``stream`` (nobody: the engine
+            alone writes) or ``auto`` (``score`` wherever that is at least as fast).
         context: tokens of prompt and text; 0 asks the engine, or is 4,096.
         key_env: the environment variable with the key; without it the system's keyring is asked.
         certificate: a file with the certificates that may sign the engine's; empty: those of the system.
         silence_s: seconds without an answer after which a request is given up.
-        fallback: ``local``: the model of ``target`` answers while the engine is away.
+        fallback: what answers while the engine is away: ``local`` (the model of ``target``) or ``none``.
     """
 
     kind: str = option("", Workspace.NEVER, choices=REMOTE_KINDS)
@@ -102,11 +104,12 @@ class CacheConfig:
     """How many KV caches of earlier prompts are kept.
 
     Attributes:
-        memory_mib: MiB of main memory for documents other than the one being completed; 0 keeps none.
-        saved_mib: MiB on the disk for each workspace, from its last session to its next; 0 keeps none.
-        shift: whether KV cells of text that has moved in the prompt are shifted instead of decoded again. Faster where
-            the beginning of a long file leaves the prompt, but the model then sees a slightly different text: lossy,
-            and off in exact decoding.
+        memory_mib: main memory for what the model has read of other documents than the current one (their KV caches),
+            in MiB; 0 keeps none.
+        saved_mib: disk space for what the model has read of a workspace, from one session to the next, in MiB; 0 keeps
+            none.
+        shift: whether text that has moved in the prompt is moved in the KV cache instead of read again: faster where
+            the beginning of a long file leaves the prompt, but lossy. Off in exact decoding.
     """
 
     memory_mib: int = option(512, Workspace.LOWER, maximum=1 << 20)
@@ -119,10 +122,11 @@ class ContextConfig:
     """The snippets of other files in prompts.
 
     Attributes:
-        enabled: whether there are any.
+        enabled: whether the model is shown pieces of other files of the workspace: what was edited or looked at lately,
+            and signatures of imports. Secrets and ignored files never are.
         ring_chunks: how many recent positions are remembered; 0: neither those nor open files are shown.
-        chunk_lines: lines around each of them.
-        imports: whether the signatures of what a file imports from its workspace are shown.
+        chunk_lines: how many lines around each recent position are shown.
+        imports: whether the model is shown the signatures of what a file imports from its workspace.
     """
 
     enabled: bool = option(True, Workspace.OFF)
@@ -136,11 +140,11 @@ class EditsConfig:
     """Next edits.
 
     Attributes:
-        mode: whether they are offered ``automatic``ally after a pause in typing, only when asked for (``manual``), or
-            never (``off``).
-        model: a GGUF file, or the name of one in the models folder, whose layout of prompts is told by its name and
-            tokens; empty is the embedded model.
-        budget_ms: of one next edit.
+        mode: when next edits are offered: ``automatic`` (after a pause in typing, too), ``manual`` (only when asked
+            for) or ``off`` (never; what is edited is not followed either).
+        model: the model of next edits: a GGUF file (of Sweep's, Zeta's or Instinct's, for instance), or the name of one
+            in the models folder. Empty is the embedded model.
+        budget_ms: how long a next edit may take, in milliseconds.
     """
 
     mode: str = option("manual", Workspace.LOWER, choices=("automatic", "manual", "off"))

@@ -2,31 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import os
-from dataclasses import fields, is_dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from codespec.config import Config
-from codespec.config_rules import SettingRule, Workspace
+from codespec.config_rules import Workspace
 from codespec.config_sections import LanguageConfig
-
-ROOT = Path(__file__).parent.parent
-
-
-def rules_of(settings: Any, prefix: str = "") -> dict[str, SettingRule]:
-    found = {}
-    for each in fields(settings):
-        value = getattr(settings, each.name)
-        if "rule" in each.metadata:
-            found[prefix + each.name] = each.metadata["rule"]
-        elif is_dataclass(value):
-            found |= rules_of(value, f"{prefix}{each.name}.")
-    return found
-
+from tests.settings_texts import rules_of
 
 RULES = rules_of(Config()) | rules_of(LanguageConfig(), "language.python.")
 VALUES = [False, True, 0, 1, 4, 64, 100, 128, 2000, 4096, 8192, 8193, 1 << 16, "auto", "none", "debug", "error", "f32"]
@@ -115,22 +99,3 @@ def test_messages_about_a_workspace_are_few():
     assert not config.learn
     assert len(messages) == 6
     assert messages[-1] == "and 2995 more of this file do not count"
-
-
-def test_the_documentation_says_it():
-    text = (ROOT / "docs/settings.md").read_text("utf-8")
-    for workspace in Workspace:
-        keys = [key.replace(".python.", ".*.") for key, rule in RULES.items() if rule.workspace is workspace]
-        assert f"| {workspace.value} | {', '.join(f'`{key}`' for key in keys)} |" in text, workspace
-
-
-def test_vs_code_does_not_read_them_from_a_workspace_that_is_not_trusted():
-    package = json.loads((ROOT / "editors/vscode/package.json").read_text("utf-8"))
-    restricted = set(package["capabilities"]["untrustedWorkspaces"]["restrictedConfigurations"])
-    settings = package["contributes"]["configuration"]
-    known = {key: each for group in settings for key, each in group["properties"].items()}
-    assert len(known.keys() & {f"codespec.{key}" for key in RULES}) > len(RULES) / 2
-    for key, rule in RULES.items():
-        found = known.get(f"codespec.{key}")
-        if found is not None and rule.workspace is not Workspace.ANY:
-            assert found.get("scope") == "machine" or f"codespec.{key}" in restricted, key
