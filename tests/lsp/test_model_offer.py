@@ -6,16 +6,19 @@ import asyncio
 import os
 import re
 import sys
+from types import SimpleNamespace
 
 import pytest
 from lsprotocol import types
 from real_model import as_installed
 from stand_in_hub import stand_in_hub
 
+from codespec.config import Config
+from codespec.lsp.model_offer import offer_model
 from codespec.models.catalogue import CATALOGUE, PACKAGED
 from codespec.models.registry import EMBEDDED
 
-from .helpers import Client, running, until
+from .helpers import Client, environment, running, until
 
 pytestmark = pytest.mark.asyncio(loop_scope="function")
 
@@ -89,28 +92,40 @@ async def test_a_yes_fetches_and_uses_it(tmp_path, hub, answers, package):
         assert not any("cannot" in each for each in server.shown)
 
 
+class Window:
+    """What an offer needs of a server. Once it has ended nothing more comes; there is nothing here that fetches."""
+
+    def __init__(self, answer: str = "", options: dict | None = None) -> None:
+        self.settings = SimpleNamespace(config=Config().apply(options or {})[0])
+        self.usage = SimpleNamespace(client_name=CODE)
+        self.answer, self.asked = answer, []
+
+    async def window_show_message_request_async(self, question):
+        self.asked.append(question.message)
+        return types.MessageActionItem(self.answer) if self.answer else None
+
+
+@pytest.fixture
+def at_once(tmp_path, monkeypatch):
+    now = {"CODESPEC_OFFER_AFTER_S": "0", "CODESPEC_MACHINE_SPEED": "60,1000"}
+    for name, value in environment(tmp_path, now).items():
+        monkeypatch.setenv(name, value)
+
+
 @pytest.mark.parametrize("answer", ["Not now", "Never", ""])
-async def test_nobody_is_asked_twice(tmp_path, hub, answers, answer):
-    asked, titles = answers
-    titles += [answer] * bool(answer)
-    for _ in range(2):
-        async with running(tmp_path, env=soon(hub), client_name=CODE) as server:
-            server.open("x = 1\n")
-            await server.ask(0, 5)
-            await until(lambda: asked, 30)
-            await asyncio.sleep(1)
-    assert len(asked) == 1
-    assert not hub.ranges
+async def test_nobody_is_asked_twice(tmp_path, at_once, answer):
+    first, second = Window(answer), Window(answer)
+    await offer_model(first)
+    await offer_model(second)
+    assert (len(first.asked), len(second.asked)) == (1, 0)
     assert ((tmp_path / "data" / "offered").read_text() == "inf") == (answer == "Never")
 
 
 @pytest.mark.parametrize("options", [{"offer_models": False}, {"target": {"path": "target"}}])
-async def test_who_has_chosen_is_not_asked(tmp_path, hub, answers, options):
-    async with running(tmp_path, env=soon(hub), options=options, client_name=CODE) as server:
-        server.open("x = 1\n")
-        await server.ask(0, 5)
-        await asyncio.sleep(3)
-    assert not answers[0]
+async def test_who_has_chosen_is_not_asked(at_once, options):
+    window = Window(options=options)
+    await offer_model(window)
+    assert not window.asked
 
 
 async def test_without_a_network_the_user_is_told_and_nothing_changes(tmp_path, answers):

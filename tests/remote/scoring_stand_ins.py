@@ -45,7 +45,7 @@ class StandIn:
 
     Attributes:
         asked: paths and bodies of the requests so far.
-        delay_s: seconds before every answer.
+        delay_s: seconds before every answer; ``may_answer``: they wait for it; ``waiting``: how many do.
         away: whether connections break, those of streams, too.
         read: of each text at ``/inference/v1/generate``, how many tokens were not in the prefix cache.
         streamed: tokens of streams that were made; ``left``: streams that the client closed.
@@ -60,6 +60,8 @@ class StandIn:
         self._held = HeldSequence(self.context.sequence())
         self._lock = threading.Lock()
         self.asked, self.delay_s, self.streamed, self.left, self.away = [], 0.0, 0, 0, False
+        self.may_answer, self.waiting = threading.Event(), 0
+        self.may_answer.set()
         self.scale_out, self.tells_cached, self.cached, self.read = scale_out, True, set(), []
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         self.server.daemon_threads = True
@@ -293,6 +295,9 @@ def _handler(stand_in):
             stand_in.asked.append((self.path, body))
             if stand_in.delay_s:
                 time.sleep(stand_in.delay_s)
+            stand_in.waiting += 1
+            stand_in.may_answer.wait(60)
+            stand_in.waiting -= 1
             self._send(*stand_in.answer(self.path, body))
 
         def _send(self, status, answer):

@@ -2,7 +2,6 @@
 
 import itertools
 import threading
-import time
 import traceback
 from contextlib import closing, contextmanager
 
@@ -63,6 +62,7 @@ def connected(server, kind=None, vocabulary=EMBEDDED_TARGET, **options):
 @pytest.fixture
 def engine(stand_in):
     stand_in.delay_s = 0.0
+    stand_in.may_answer.set()
     with connected(stand_in) as engine:
         yield engine
 
@@ -171,21 +171,25 @@ def test_a_prefill_lets_the_engine_read_once(engine, stand_in):
 
 
 def test_abort_ends_a_request_that_waits(engine, stand_in):
-    stand_in.delay_s = 1.0
+    stand_in.may_answer.clear()
     ended = []
-    for stop in ("abort", "cancel", "prefill"):
+    for number, stop in enumerate(("abort", "cancel", "prefill")):
         flag = threading.Event()
-        timer = threading.Timer(0.1, engine.abort if stop == "abort" else flag.set)
-        timer.start()
-        began = time.monotonic()
+
+        def once_it_waits(count=number + 1, end=engine.abort if stop == "abort" else flag.set):
+            until(lambda: stand_in.waiting == count)
+            end()
+
+        thread = threading.Thread(target=once_it_waits)
+        thread.start()
         if stop == "prefill":
             engine.prefill(tokens_of(engine, "x = 1\n"), flag)
         else:
             ended.append(text_of(engine, CODE, cancel=flag)[1])
-        assert time.monotonic() - began < 0.9
-        timer.join()
+        thread.join()
     assert ended == ["cancelled", "cancelled"]
-    stand_in.delay_s = 0.0
+    assert stand_in.waiting == 3, "none was answered"
+    stand_in.may_answer.set()
     assert text_of(engine, CODE, count=4)[1] == "length"
 
 

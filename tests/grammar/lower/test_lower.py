@@ -227,9 +227,9 @@ def chain(length: int, last: str) -> str:
     ids=["hidden-left", "nested", "nested-over", "powers", "chain", "ring", "ambiguous", "stars", "two-stars"],
 )
 def test_hostile_grammars_that_work(source: str, text: str, complete: bool) -> None:
-    begin = time.monotonic()
+    begin = time.process_time()
     assert verdict(Grammar.from_gbnf(source), text).complete == complete
-    assert time.monotonic() - begin < 20
+    assert time.process_time() - begin < 20
 
 
 AMBIGUOUS = 'root ::= (x y)*\nx ::= [a-z]* | "(" x ")"\ny ::= [a-z]* | "(" y ")"'
@@ -244,11 +244,11 @@ AMBIGUOUS = 'root ::= (x y)*\nx ::= [a-z]* | "(" x ")"\ny ::= [a-z]* | "(" y ")"
     ],
 )
 def test_hostile_grammars_that_do_not(source: str, text: str, message: str) -> None:
-    begin = time.monotonic()
+    begin = time.process_time()
     with pytest.raises(CodespecError, match=message) as caught:
         verdict(Grammar.from_gbnf(source), text)
     assert "\n" not in str(caught.value)
-    assert time.monotonic() - begin < 30
+    assert time.process_time() - begin < 30
 
 
 def test_oracle_survives_what_kills_llama_cpp(vocabulary: Path) -> None:

@@ -24,7 +24,7 @@ def test_what_is_no_folder_here():
 def test_a_document_is_found_among_many_folders():
     uris = tuple(f"file:///folder{number}" for number in range(20_000))
     assert innermost("/folder7/x.py", uris) == "/folder7"
-    began = time.monotonic()
+    began = time.process_time()
     for _ in range(500):
         innermost("/folder19999/a/b/c.py", uris)
-    assert time.monotonic() - began < 20  # looking at each of them takes minutes
+    assert time.process_time() - began < 20  # looking at each of them takes minutes
